@@ -1,0 +1,74 @@
+// swift-tools-version: 6.0
+import PackageDescription
+
+// The house, and the only imports it allows, are drawn in docs/ARCHITECTURE.md; Tests/TidyTests holds every
+// file to it, because SwiftPM lets transitive imports compile.
+let package = Package(
+    name: "Till",
+    platforms: [.iOS(.v15), .macOS(.v12), .tvOS(.v15), .watchOS(.v8)],
+    products: [
+        .library(name: "TillBilling", targets: ["TillBilling"]),
+        .library(name: "TillAPI", targets: ["TillAPI"]),
+        .library(name: "TillClient", targets: ["TillClient"]),
+        .executable(name: "till", targets: ["till"]),
+    ],
+    targets: [
+        // Debian's C libraries, behind a prefix: two targets of one name anywhere in an app's graph collide.
+        .systemLibrary(name: "CTillOpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CTillMicroHTTPD", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
+        .systemLibrary(name: "CTillCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "CTillSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+
+        // The rooms, from the pure ones to the composition roots.
+        .target(name: "TillBilling"),
+        .target(name: "TillCrypto", dependencies: ["CTillOpenSSL"]),
+        .target(name: "TillHTTP", dependencies: ["CTillMicroHTTPD", "CTillCurl"]),
+        .target(name: "TillAppStore", dependencies: ["TillBilling", "TillCrypto"]),
+        .target(name: "TillAPI", dependencies: ["TillBilling"]),
+        .target(name: "TillStorage", dependencies: ["TillBilling"]),
+        .target(name: "TillSQLite", dependencies: ["TillStorage", "CTillSQLite"]),
+        .target(
+            name: "TillServer",
+            dependencies: ["TillBilling", "TillCrypto", "TillAppStore", "TillAPI", "TillStorage", "TillHTTP"]
+        ),
+        .target(
+            name: "TillEmulator",
+            dependencies: ["TillBilling", "TillAppStore", "TillCrypto", "TillHTTP", "TillSQLite"]
+        ),
+        .target(name: "TillClient", dependencies: ["TillBilling", "TillAPI"]),
+        .target(name: "TillSimulation", dependencies: ["TillStorage", "TillSQLite", "CTillSQLite"]),
+        .executableTarget(
+            name: "till",
+            dependencies: [
+                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillAPI", "TillStorage", "TillSQLite",
+                "TillServer", "TillEmulator", "TillClient",
+            ]
+        ),
+
+        .testTarget(name: "TidyTests"),
+        .testTarget(name: "TillBillingTests", dependencies: ["TillBilling"]),
+        .testTarget(name: "TillCryptoTests", dependencies: ["TillCrypto"]),
+        .testTarget(name: "TillHTTPTests", dependencies: ["TillHTTP"]),
+        .testTarget(name: "TillAppStoreTests", dependencies: ["TillAppStore", "TillCrypto", "TillBilling"]),
+        .testTarget(name: "TillStorageTests", dependencies: ["TillStorage", "TillSQLite", "TillBilling"]),
+        .testTarget(name: "TillSQLiteTests", dependencies: ["TillSQLite", "TillStorage", "TillSimulation"]),
+        .testTarget(
+            name: "TillServerTests",
+            dependencies: [
+                "TillServer", "TillStorage", "TillSQLite", "TillHTTP", "TillAPI", "TillBilling", "TillCrypto",
+                "TillAppStore", "TillEmulator",
+            ]
+        ),
+        .testTarget(
+            name: "TillEmulatorTests", dependencies: ["TillEmulator", "TillAppStore", "TillCrypto", "TillHTTP"]),
+        .testTarget(name: "TillClientTests", dependencies: ["TillClient", "TillAPI", "TillBilling"]),
+        .testTarget(
+            name: "JourneyTests",
+            dependencies: [
+                "TillServer", "TillEmulator", "TillClient", "TillSQLite", "TillHTTP", "TillAPI", "TillBilling",
+                "TillStorage", "TillAppStore", "TillCrypto", "till",
+            ]
+        ),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,117 @@
+/// A moment: milliseconds since 1970-01-01T00:00:00Z, as Apple counts them. Always UTC.
+public struct Instant: Hashable, Comparable, Sendable {
+    public let milliseconds: Int64
+
+    public init(milliseconds: Int64) { self.milliseconds = milliseconds }
+    public init(seconds: Int64) { self.init(milliseconds: seconds * 1_000) }
+
+    /// Whole seconds, rounded down.
+    public var seconds: Int64 {
+        milliseconds >= 0 ? milliseconds / 1_000 : (milliseconds - 999) / 1_000
+    }
+
+    public static func < (left: Instant, right: Instant) -> Bool { left.milliseconds < right.milliseconds }
+
+    public func adding(milliseconds more: Int64) -> Instant { Instant(milliseconds: milliseconds + more) }
+    public func adding(seconds more: Int64) -> Instant { adding(milliseconds: more * 1_000) }
+
+    /// `2026-03-01T08:30:00.123Z`: RFC 3339, UTC, always with milliseconds (CONTRACT, first lines).
+    public var rfc3339: String {
+        let day = milliseconds >= 0 ? milliseconds / 86_400_000 : (milliseconds - 86_399_999) / 86_400_000
+        let rest = Int(milliseconds - day * 86_400_000)
+        let date = CivilDate(daysSinceEpoch: Int(day))
+        func padded(_ value: Int, _ width: Int) -> String {
+            let digits = String(value)
+            return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
+        }
+        let time = "\(padded(rest / 3_600_000, 2)):\(padded(rest / 60_000 % 60, 2)):\(padded(rest / 1_000 % 60, 2))"
+        return "\(padded(date.year, 4))-\(padded(date.month, 2))-\(padded(date.day, 2))T\(time).\(padded(rest % 1_000, 3))Z"
+    }
+
+    /// Reads RFC 3339 with `Z` or a numeric offset (`+03:00` or `+0300`), with or without a fraction of a second.
+    /// Nil for anything else.
+    public init?(rfc3339 text: some StringProtocol) {
+        var reader = DigitReader(Array(text.utf8))
+        guard let year = reader.digits(4), reader.take("-"), let month = reader.digits(2), reader.take("-"),
+            let day = reader.digits(2), reader.take("T") || reader.take("t") || reader.take(" "),
+            let hour = reader.digits(2), reader.take(":"), let minute = reader.digits(2), reader.take(":"),
+            let second = reader.digits(2), hour < 24, minute < 60, second <= 60,
+            let date = CivilDate(year: year, month: month, day: day)
+        else { return nil }
+        var fraction = 0
+        if reader.take(".") {
+            guard let thousandths = reader.fraction() else { return nil }
+            fraction = thousandths
+        }
+        var offset = 0
+        if !(reader.take("Z") || reader.take("z")) {
+            let sign = reader.take("+") ? 1 : reader.take("-") ? -1 : 0
+            guard sign != 0, let hours = reader.digits(2) else { return nil }
+            _ = reader.take(":")
+            guard let minutes = reader.digits(2), hours < 24, minutes < 60 else { return nil }
+            offset = sign * (hours * 60 + minutes) * 60
+        }
+        guard reader.isAtEnd else { return nil }
+        let total = date.daysSinceEpoch * 86_400 + hour * 3_600 + minute * 60 + second - offset
+        self.init(milliseconds: Int64(total) * 1_000 + Int64(fraction))
+    }
+}
+
+extension Instant: CustomStringConvertible {
+    public var description: String { rfc3339 }
+}
+
+extension Instant: Codable {
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let instant = Instant(rfc3339: try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "not an RFC 3339 time")
+        }
+        self = instant
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(rfc3339)
+    }
+}
+
+private struct DigitReader {
+    private let units: [UInt8]
+    private var position = 0
+
+    init(_ units: [UInt8]) { self.units = units }
+
+    var isAtEnd: Bool { position == units.count }
+
+    mutating func take(_ character: Unicode.Scalar) -> Bool {
+        guard position < units.count, units[position] == UInt8(ascii: character) else { return false }
+        position += 1
+        return true
+    }
+
+    mutating func digits(_ count: Int) -> Int? {
+        guard position + count <= units.count else { return nil }
+        var value = 0
+        for unit in units[position..<position + count] {
+            guard (48...57).contains(unit) else { return nil }
+            value = value * 10 + Int(unit - 48)
+        }
+        position += count
+        return value
+    }
+
+    /// Digits of a fraction, as thousandths; further digits are cut off.
+    mutating func fraction() -> Int? {
+        var value = 0
+        var count = 0
+        while position < units.count, (48...57).contains(units[position]) {
+            if count < 3 { value = value * 10 + Int(units[position] - 48) }
+            count += 1
+            position += 1
+        }
+        guard count > 0, count <= 12 else { return nil }
+        for _ in min(count, 3)..<3 { value *= 10 }
+        return value
+    }
+}

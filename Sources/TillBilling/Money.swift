@@ -1,0 +1,54 @@
+/// A currency by its ISO 4217 code, three capital letters.
+public struct Currency: TextIdentifier {
+    public let text: String
+    public init(_ text: String) { self.text = text }
+
+    /// Decimal digits of the minor unit (ISO 4217): the yen and the won have none, the dinar of Kuwait three.
+    public var minorDigits: Int {
+        switch text {
+        case "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF",
+            "XOF", "XPF":
+            0
+        case "BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND": 3
+        default: 2
+        }
+    }
+
+    public var isWellFormed: Bool {
+        text.utf8.count == 3 && text.utf8.allSatisfy { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
+    }
+}
+
+/// An amount of money in minor units (fen, cents, yen) with its currency. Never floating point.
+public struct Money: Hashable, Sendable, Codable {
+    /// Minor units: ¥6.00 is 600 CNY, ¥120 is 120 JPY.
+    public let amount: Int64
+    public let currency: Currency
+
+    public init(amount: Int64, currency: Currency) {
+        self.amount = amount
+        self.currency = currency
+    }
+
+    /// From Apple's milliunits (1/1000 of the unit, facts/jws §1): USD 1.99 is 1990. A remainder below the minor
+    /// unit is rounded half up, away from zero.
+    public init(milliunits: Int64, currency: Currency) {
+        let digits = currency.minorDigits
+        let divisor: Int64 = digits == 0 ? 1_000 : digits == 2 ? 10 : 1
+        let (quotient, remainder) = milliunits.quotientAndRemainder(dividingBy: divisor)
+        let roundsUp = remainder.magnitude * 2 >= UInt64(divisor) && remainder != 0
+        self.init(amount: roundsUp ? quotient + (milliunits < 0 ? -1 : 1) : quotient, currency: currency)
+    }
+}
+
+extension Money: CustomStringConvertible {
+    /// `6.00 CNY`, `120 JPY`.
+    public var description: String {
+        let digits = currency.minorDigits
+        guard digits > 0 else { return "\(amount) \(currency.text)" }
+        let scale: UInt64 = digits == 2 ? 100 : 1_000
+        let fraction = String(amount.magnitude % scale)
+        let padded = String(repeating: "0", count: digits - fraction.utf8.count) + fraction
+        return "\(amount < 0 ? "-" : "")\(amount.magnitude / scale).\(padded) \(currency.text)"
+    }
+}

@@ -1,0 +1,112 @@
+/// A 128-bit identifier written as a UUID: `3f2c…-…`. Comparison ignores the case it was written in, as Apple's
+/// `appAccountToken` does; the text form is always lower case.
+///
+/// Billing has no Foundation, so this is not `Foundation.UUID`; both ends of our API convert at their border.
+public struct UniqueID: Hashable, Sendable {
+    public let high: UInt64
+    public let low: UInt64
+
+    public init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
+    }
+
+    /// From 16 bytes, most significant first; nil for any other count.
+    public init?(bytes: some Collection<UInt8>) {
+        guard bytes.count == 16 else { return nil }
+        var high: UInt64 = 0
+        var low: UInt64 = 0
+        for (index, byte) in bytes.enumerated() {
+            if index < 8 { high = high << 8 | UInt64(byte) } else { low = low << 8 | UInt64(byte) }
+        }
+        self.init(high: high, low: low)
+    }
+
+    /// From 16 random bytes, marked as version 4 of RFC 9562.
+    public init(random bytes: [UInt8]) {
+        precondition(bytes.count == 16, "a UUID is made of 16 random bytes")
+        var marked = bytes
+        marked[6] = marked[6] & 0x0F | 0x40
+        marked[8] = marked[8] & 0x3F | 0x80
+        self = UniqueID(bytes: marked)!
+    }
+
+    /// From the text form, 8-4-4-4-12 hexadecimal digits in either case; nil for anything else.
+    public init?(_ text: some StringProtocol) {
+        var digits = 0
+        var high: UInt64 = 0
+        var low: UInt64 = 0
+        var position = 0
+        for unit in text.utf8 {
+            if position == 8 || position == 13 || position == 18 || position == 23 {
+                guard unit == UInt8(ascii: "-") else { return nil }
+            } else {
+                guard let nibble = Self.nibble(unit) else { return nil }
+                if digits < 16 { high = high << 4 | nibble } else { low = low << 4 | nibble }
+                digits += 1
+            }
+            position += 1
+            if position > 36 { return nil }
+        }
+        guard position == 36 else { return nil }
+        self.init(high: high, low: low)
+    }
+
+    /// 16 bytes, most significant first.
+    public var bytes: [UInt8] {
+        (0..<16).map { index in
+            index < 8 ? UInt8(truncatingIfNeeded: high >> (56 - 8 * index)) : UInt8(truncatingIfNeeded: low >> (120 - 8 * index))
+        }
+    }
+
+    private static func nibble(_ unit: UInt8) -> UInt64? {
+        switch unit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt64(unit - UInt8(ascii: "0"))
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt64(unit - UInt8(ascii: "a") + 10)
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt64(unit - UInt8(ascii: "A") + 10)
+        default: nil
+        }
+    }
+}
+
+extension UniqueID: CustomStringConvertible {
+    public var description: String {
+        let digits = Array("0123456789abcdef".utf8)
+        return String(unsafeUninitializedCapacity: 36) { buffer in
+            var position = 0
+            for index in 0..<16 {
+                if index == 4 || index == 6 || index == 8 || index == 10 {
+                    buffer[position] = UInt8(ascii: "-")
+                    position += 1
+                }
+                let half = index < 8 ? high >> (56 - 8 * index) : low >> (120 - 8 * index)
+                buffer[position] = digits[Int(half >> 4 & 0xF)]
+                buffer[position + 1] = digits[Int(half & 0xF)]
+                position += 2
+            }
+            return 36
+        }
+    }
+}
+
+extension UniqueID: Comparable {
+    public static func < (left: UniqueID, right: UniqueID) -> Bool {
+        (left.high, left.low) < (right.high, right.low)
+    }
+}
+
+extension UniqueID: Codable {
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        guard let id = UniqueID(text) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a UUID")
+        }
+        self = id
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+}

@@ -1,0 +1,99 @@
+import TillBilling
+
+/// The ledger's durable store: one of the four effects (DESIGN §5).
+///
+/// `write` bodies run one after another on a single writer. Several may share one commit on disk (group commit); each
+/// is still atomic by itself: if a body throws, its own changes are undone and the others stand.
+public protocol Database: Sendable {
+    /// Runs `body` and returns its value only after the commit that holds it is on disk.
+    ///
+    /// - Throws: what `body` threw, its changes undone; or a `DatabaseFault`. After a fault that
+    ///   `mayHaveCommitted`, nobody knows whether the changes are there: ask again.
+    func write<Value: Sendable>(_ body: @escaping @Sendable (any Session) throws -> Value) async throws -> Value
+
+    /// Runs `body` on a consistent snapshot of what is committed. The session refuses to change anything.
+    func read<Value: Sendable>(_ body: @escaping @Sendable (any Session) throws -> Value) async throws -> Value
+
+    /// Waits for the writes under way, then lets go of the files. Later calls fault with `.closed`.
+    func close() async
+}
+
+/// One connection inside one `write` or `read`. Must not be kept after the body returns.
+public protocol Session: AnyObject {
+    /// Runs one statement that returns no rows. `sql` is written once in the source; drivers keep it prepared.
+    /// - Returns: how many rows were inserted, changed or deleted.
+    @discardableResult
+    func execute(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseFault) -> Int
+
+    /// Runs one query and reads each row as it comes. The row is valid only inside `read`.
+    func query<Value>(_ sql: StaticString, _ values: [SQLValue], _ read: (any Row) throws -> Value) throws -> [Value]
+}
+
+extension Session {
+    /// The first row of a query, or nil.
+    public func first<Value>(
+        _ sql: StaticString, _ values: [SQLValue], _ read: (any Row) throws -> Value
+    ) throws -> Value? {
+        try query(sql, values, read).first
+    }
+}
+
+/// What a statement's `?` stands for, in order.
+public enum SQLValue: Sendable, Hashable {
+    case null
+    case integer(Int64)
+    case text(String)
+    case blob([UInt8])
+}
+
+/// One row of an answer; columns count from 0.
+public protocol Row {
+    func isNull(_ column: Int) -> Bool
+    func integer(_ column: Int) -> Int64
+    func text(_ column: Int) -> String
+    func blob(_ column: Int) -> [UInt8]
+}
+
+/// Why the database could not do something.
+public struct DatabaseFault: Error, Sendable, Hashable {
+    public enum Kind: String, Sendable, Hashable {
+        /// No space left on the device, or over a quota.
+        case full
+        /// The file or its file system can't be written.
+        case readOnly
+        /// The disk failed a read, a write or a sync.
+        case inputOutput
+        /// Another process holds the file.
+        case inUse
+        /// A uniqueness, foreign-key, check or not-null rule of the schema said no.
+        case constraint
+        /// The file is no database, or a damaged one.
+        case corrupt
+        /// The schema is of a newer version than this program.
+        case newerSchema
+        /// `close` was called.
+        case closed
+        /// Anything else: a mistake in a statement, memory.
+        case other
+    }
+
+    public let kind: Kind
+    /// For operators, in English: the driver's own text and what to do.
+    public let detail: String
+    /// Whether the changes may be on disk although the caller was told of a fault.
+    public let mayHaveCommitted: Bool
+
+    public init(_ kind: Kind, _ detail: String, mayHaveCommitted: Bool = false) {
+        self.kind = kind
+        self.detail = detail
+        self.mayHaveCommitted = mayHaveCommitted
+    }
+
+    /// Whether the same call may go through later without anyone changing the request.
+    public var isRetryable: Bool {
+        switch kind {
+        case .full, .readOnly, .inputOutput, .inUse, .closed: true
+        case .constraint, .corrupt, .newerSchema, .other: false
+        }
+    }
+}
