@@ -1,0 +1,99 @@
+/// Everything a shop sells. Immutable; a new catalogue is a new value.
+public struct Catalog: Sendable, Codable {
+    public let products: [Product]
+    private let byID: [ProductID: Product]
+
+    public init(products: [Product]) {
+        self.products = products
+        byID = Dictionary(products.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    public subscript(id: ProductID) -> Product? { byID[id] }
+
+    private enum CodingKeys: String, CodingKey { case products }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(products: try container.decode([Product].self, forKey: .products))
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(products, forKey: .products)
+    }
+
+    /// What is wrong with a catalogue, each with its cure. A server refuses to start on any of them.
+    public struct Finding: Hashable, Sendable {
+        public enum Code: String, Sendable {
+            case noProducts = "no_products"
+            case malformedID = "malformed_product_id"
+            case duplicateID = "duplicate_product_id"
+            case missingName = "missing_name"
+            case badPrice = "bad_price"
+            case badPoints = "bad_points"
+            case givesNothing = "gives_nothing"
+        }
+        public let code: Code
+        public let product: ProductID?
+        public let sentence: Text
+    }
+
+    public var findings: [Finding] {
+        guard !products.isEmpty else {
+            return [
+                Finding(
+                    code: .noProducts, product: nil,
+                    sentence: Text(
+                        en: "The catalogue has no products. Add at least one under \"products\".",
+                        zh: "商品目录为空。请在 \"products\" 下至少添加一件商品。"))
+            ]
+        }
+        var seen: Set<ProductID> = []
+        return products.flatMap { product in
+            findings(of: product) + (seen.insert(product.id).inserted ? [] : [duplicate(product.id)])
+        }
+    }
+
+    private func duplicate(_ id: ProductID) -> Finding {
+        Finding(
+            code: .duplicateID, product: id,
+            sentence: Text(
+                en: "Product \(id) is listed twice. Remove one of the two entries.", zh: "商品 \(id) 出现了两次。请删去其中一条。"))
+    }
+
+    private func findings(of product: Product) -> [Finding] {
+        var found: [Finding] = []
+        func report(_ code: Finding.Code, en: String, zh: String) {
+            found.append(Finding(code: code, product: product.id, sentence: Text(en: en, zh: zh)))
+        }
+        let id = product.id
+        if !id.isWellFormed {
+            report(
+                .malformedID,
+                en: "\"\(id)\" can't be a product id: use 1 to 100 letters, digits, hyphens, periods and underscores.",
+                zh: "“\(id)”不能作为商品 ID：请使用 1 到 100 个字母、数字、连字符、句点或下划线。")
+        }
+        if product.names.en.isEmpty || product.names.zh.isEmpty {
+            report(
+                .missingName, en: "Product \(id) lacks a name. Give \"names\" both \"en\" and \"zh\".",
+                zh: "商品 \(id) 缺少名称。请在 \"names\" 中同时填写 \"en\" 和 \"zh\"。")
+        }
+        if product.price.amount < 0 || !product.price.currency.isWellFormed {
+            report(
+                .badPrice,
+                en: "The price of \(id) is not usable: minor units (¥6 is 600) and three capital letters of currency.",
+                zh: "商品 \(id) 的价格不可用：金额以最小货币单位填写（6 元写作 600），货币为三个大写字母。")
+        }
+        if product.points.contains(where: { $0.key.isEmpty || $0.value <= 0 || $0.value > 1_000_000_000_000 }) {
+            report(
+                .badPoints, en: "The points of \(id) must be named and between 1 and 1,000,000,000,000.",
+                zh: "商品 \(id) 的点数必须有名称，且在 1 到 1,000,000,000,000 之间。")
+        }
+        if product.points.isEmpty && product.entitlement == nil {
+            report(
+                .givesNothing, en: "Product \(id) gives its buyer nothing. Add \"points\" or \"entitlement\".",
+                zh: "商品 \(id) 没有给买家任何东西。请填写 \"points\" 或 \"entitlement\"。")
+        }
+        return found
+    }
+}

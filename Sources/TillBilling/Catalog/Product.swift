@@ -1,0 +1,61 @@
+/// What kind of thing a product is, in the words Apple signs (facts/business-rules §1).
+public enum ProductType: String, Hashable, Sendable, Codable, CaseIterable {
+    case consumable = "Consumable"
+    case nonConsumable = "Non-Consumable"
+    case autoRenewable = "Auto-Renewable Subscription"
+    case nonRenewing = "Non-Renewing Subscription"
+    /// Historic: free of charge, gone from App Store Connect. Known so that old data can be read; never sold.
+    case freeSubscription = "Free Subscription"
+
+    /// Quantities other than 1 exist only for these (SKPayment.quantity).
+    public var allowsQuantity: Bool { self == .consumable || self == .nonRenewing }
+}
+
+/// Something a shop sells, and what its buyer gets.
+public struct Product: Hashable, Sendable, Codable, Identifiable {
+    /// As in App Store Connect; never changes once made.
+    public let id: ProductID
+    public let type: ProductType
+    public let names: Text
+    /// List price for the shop page and for reports. What was paid is what Apple signed; price never blocks a grant.
+    public let price: Money
+    /// Points per unit, by kind of points: `{"points": 60}`. Empty for products that give none.
+    public let points: [String: Int64]
+    /// The lasting right a buyer gets, if any.
+    public let entitlement: String?
+
+    public init(
+        id: ProductID, type: ProductType, names: Text, price: Money, points: [String: Int64] = [:],
+        entitlement: String? = nil
+    ) {
+        self.id = id
+        self.type = type
+        self.names = names
+        self.price = price
+        self.points = points
+        self.entitlement = entitlement
+    }
+
+    private enum CodingKeys: String, CodingKey { case id, type, names, price, points, entitlement }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        id = try container.decode(ProductID.self, forKey: .id)
+        type = try container.decode(ProductType.self, forKey: .type)
+        names = try container.decode(Text.self, forKey: .names)
+        price = try container.decode(Money.self, forKey: .price)
+        points = try container.decodeIfPresent([String: Int64].self, forKey: .points) ?? [:]
+        entitlement = try container.decodeIfPresent(String.self, forKey: .entitlement)
+    }
+
+    /// The points for a quantity, kinds in alphabetical order. Nil if a count would not fit: the catalogue forbids it.
+    public func points(quantity: Int) -> [(kind: String, amount: Int64)]? {
+        var counted: [(kind: String, amount: Int64)] = []
+        for (kind, each) in points.sorted(by: { $0.key < $1.key }) {
+            let (amount, overflow) = each.multipliedReportingOverflow(by: Int64(quantity))
+            guard !overflow else { return nil }
+            counted.append((kind, amount))
+        }
+        return counted
+    }
+}

@@ -1,0 +1,153 @@
+extension Refusal {
+    /// What happened and what to do, for a person.
+    public var sentence: Text {
+        switch self {
+        case .malformed, .missingChain, .chainLength, .badCertificate, .badRoot, .chainUntrusted, .chainExpired,
+            .missingOID, .badSignature, .wrongApp, .wrongEnvironment, .wrongDevice:
+            proofSentence
+        case .transactionNotInReceipt, .transactionMismatch, .productMismatch, .unknownProduct, .quantityNotAllowed,
+            .unknownOrder, .orderConflict, .illegalMove, .insufficientFunds, .referenceConflict:
+            businessSentence
+        default: requestSentence
+        }
+    }
+
+    private var proofSentence: Text {
+        switch self {
+        case .missingChain:
+            Text(en: "The signed data carries no certificates, so it can't come from Apple.", zh: "签名数据不含证书，不可能来自 Apple。")
+        case .chainLength:
+            Text(
+                en: "The signed data must carry exactly three certificates; it carries another number.",
+                zh: "签名数据必须恰好携带三张证书，实际数量不符。")
+        case .badCertificate: Text(en: "A certificate in the proof can't be read.", zh: "凭证中的证书无法读取。")
+        case .badRoot:
+            Text(
+                en: "The configured root certificate can't be read. Check \"apple.roots\".",
+                zh: "配置的根证书无法读取，请检查 \"apple.roots\"。")
+        case .chainUntrusted:
+            Text(
+                en: "The proof isn't signed by Apple. Nothing is granted for it.", zh: "该凭证不是由 Apple 签名的，不会发放任何内容。")
+        case .chainExpired:
+            Text(
+                en: "The certificate wasn't valid when the proof was signed.", zh: "签名时证书不在有效期内。")
+        case .missingOID:
+            Text(
+                en: "The certificate isn't one that Apple uses for purchases.", zh: "该证书不是 Apple 用于内购签名的证书。")
+        case .badSignature:
+            Text(en: "The signature doesn't match: the proof was altered.", zh: "签名不符：凭证已被改动。")
+        case .wrongApp: Text(en: "The proof belongs to another app.", zh: "该凭证属于其他 App。")
+        case .wrongEnvironment:
+            Text(
+                en: "The proof comes from an environment that this server doesn't accept.", zh: "该凭证所属的环境不被本服务器接受。")
+        case .wrongDevice: Text(en: "The receipt belongs to another device.", zh: "该收据属于其他设备。")
+        default:
+            Text(
+                en: "The proof can't be read. Send it exactly as StoreKit gave it.", zh: "凭证无法读取，请原样提交 StoreKit 给出的内容。")
+        }
+    }
+
+    private var businessSentence: Text {
+        switch self {
+        case .transactionNotInReceipt:
+            Text(
+                en: "The receipt doesn't hold this transaction. Refresh the receipt on the device and send it again.",
+                zh: "收据中没有这笔交易。请在设备上刷新收据后重新提交。")
+        case .transactionMismatch:
+            Text(
+                en: "The transaction id differs from the one in the proof.", zh: "交易号与凭证中的不一致。")
+        case .productMismatch:
+            Text(en: "The product id differs from the one in the proof.", zh: "商品 ID 与凭证中的不一致。")
+        case .unknownProduct:
+            Text(en: "The catalogue has no such product.", zh: "商品目录中没有该商品。")
+        case .quantityNotAllowed:
+            Text(
+                en: "The quantity must be 1 to 10, and 1 for what isn't consumable.", zh: "数量须为 1 到 10；非消耗型商品只能为 1。")
+        case .unknownOrder: Text(en: "There is no such order.", zh: "没有这个订单。")
+        case .orderConflict:
+            Text(
+                en: "An order of this id exists with other contents. Use a new id for a new order.",
+                zh: "该订单号已存在且内容不同。新订单请使用新的订单号。")
+        case .illegalMove:
+            Text(en: "The order can't change like that any more.", zh: "该订单的状态已不允许这样变更。")
+        case .insufficientFunds: Text(en: "The balance is too low.", zh: "余额不足。")
+        default:
+            Text(
+                en: "This reference was used for another debit. Use a new one.", zh: "该流水号已用于另一笔扣款，请使用新的流水号。")
+        }
+    }
+
+    private var requestSentence: Text {
+        switch self {
+        case .malformedJSON: Text(en: "The body isn't the JSON this address expects.", zh: "请求体不是此接口所需的 JSON。")
+        case .invalidField: Text(en: "A field of the request isn't usable.", zh: "请求中有字段不可用。")
+        case .unauthorized:
+            Text(
+                en: "Send a valid key or user token as \"Authorization: Bearer …\".",
+                zh: "请在 \"Authorization: Bearer …\" 中提供有效的密钥或用户令牌。")
+        case .forbidden: Text(en: "This key or token may not do that.", zh: "该密钥或令牌无权执行此操作。")
+        case .notFound: Text(en: "There is nothing at this address.", zh: "此地址不存在。")
+        case .methodNotAllowed: Text(en: "This address doesn't take that method.", zh: "此地址不支持该请求方法。")
+        case .payloadTooLarge: Text(en: "The body is too large.", zh: "请求体过大。")
+        case .idempotencyKeyReused:
+            Text(
+                en: "This Idempotency-Key was used with another body. Use a new key.",
+                zh: "该 Idempotency-Key 已用于不同的请求体，请使用新的键。")
+        case .idempotencyInFlight:
+            Text(
+                en: "The first request with this Idempotency-Key is still under way. Try again shortly.",
+                zh: "使用该 Idempotency-Key 的首个请求仍在处理，请稍后重试。")
+        case .tooManyRequests: Text(en: "Too many requests. Try again later.", zh: "请求过多，请稍后重试。")
+        case .unavailable:
+            Text(
+                en: "This can't be stored safely right now. Nothing is lost; try again later.",
+                zh: "暂时无法安全保存。没有丢失任何内容，请稍后重试。")
+        default: Text(en: "Something went wrong on our side. Try again later.", zh: "服务器内部出错，请稍后重试。")
+        }
+    }
+}
+
+extension QuarantineReason {
+    /// For operators: why nobody could be named the owner.
+    public var sentence: Text {
+        switch self {
+        case .unknownToken: Text(en: "Its token names no order.", zh: "其令牌不对应任何订单。")
+        case .unreadableToken: Text(en: "Its token isn't a UUID.", zh: "其令牌不是 UUID。")
+        case .noOwner: Text(en: "It carries no token and came without an order id.", zh: "它不带令牌，提交时也没有订单号。")
+        case .receiptNeedsOrder:
+            Text(
+                en: "A receipt names no owner, and no order id came with it.", zh: "收据不含买家信息，提交时也没有订单号。")
+        case .claimedOrderUnknown: Text(en: "The order id beside it is unknown.", zh: "随附的订单号不存在。")
+        case .claimedOrderOfAnother: Text(en: "The order beside it is another user's.", zh: "随附的订单属于其他用户。")
+        case .claimedOrderDiffers:
+            Text(
+                en: "The order beside it is for another product or quantity.", zh: "随附订单的商品或数量不同。")
+        case .claimedOrderOpenedLater:
+            Text(en: "The order beside it was opened after the purchase.", zh: "随附的订单晚于购买时间创建。")
+        case .claimedOrderTaken:
+            Text(en: "The order beside it holds another transaction.", zh: "随附的订单已对应另一笔交易。")
+        case .contradictsOrder:
+            Text(
+                en: "Its product or quantity differs from the order its token names.", zh: "其商品或数量与令牌所指订单不一致。")
+        case .unknownProduct: Text(en: "The catalogue has no such product.", zh: "商品目录中没有该商品。")
+        case .unusableQuantity: Text(en: "Its quantity isn't between 1 and 10.", zh: "其数量不在 1 到 10 之间。")
+        }
+    }
+}
+
+extension MatchingRung {
+    /// For operators: by what evidence the owner was found.
+    public var sentence: Text {
+        switch self {
+        case .token:
+            Text(en: "Apple signed this order's id as the token.", zh: "Apple 签名的令牌即为该订单号。")
+        case .orderID:
+            Text(
+                en: "The owner sent this order's id with the proof; product, quantity and time agree.",
+                zh: "买家随凭证提交了该订单号，商品、数量与时间相符。")
+        case .originalTransaction:
+            Text(en: "It renews a subscription of this order.", zh: "它是该订单所属订阅的续订。")
+        case .backend: Text(en: "The app's backend named the user.", zh: "由 App 的后端指定了用户。")
+        }
+    }
+}

@@ -1,0 +1,55 @@
+/// An answer that says no. The raw value is the stable `code` that programs decide by; the sentence for people is in
+/// `Messages.swift`.
+public enum Refusal: String, Error, Hashable, Sendable, CaseIterable {
+    // What is wrong with a proof, in the order of the checks (CONTRACT §1).
+    case malformed
+    case missingChain = "missing_x5c"
+    case chainLength = "chain_length"
+    case badCertificate = "bad_certificate"
+    case badRoot = "bad_root"
+    case chainUntrusted = "chain_untrusted"
+    case chainExpired = "chain_expired"
+    case missingOID = "missing_oid"
+    case badSignature = "bad_signature"
+    case wrongApp = "wrong_app"
+    case wrongEnvironment = "wrong_environment"
+    case wrongDevice = "wrong_device"
+
+    // What is wrong with what was said beside a proof (O3).
+    case transactionNotInReceipt = "transaction_not_in_receipt"
+    case transactionMismatch = "transaction_mismatch"
+    case productMismatch = "product_mismatch"
+
+    // Orders.
+    case unknownProduct = "unknown_product"
+    case quantityNotAllowed = "quantity_not_allowed"
+    case unknownOrder = "unknown_order"
+    case orderConflict = "order_conflict"
+    case illegalMove = "illegal_move"
+
+    // The wallet.
+    case insufficientFunds = "insufficient_funds"
+    case referenceConflict = "reference_conflict"
+
+    // The request itself.
+    case malformedJSON = "malformed_json"
+    case invalidField = "invalid_field"
+    case unauthorized
+    case forbidden
+    case notFound = "not_found"
+    case methodNotAllowed = "method_not_allowed"
+    case payloadTooLarge = "payload_too_large"
+    case idempotencyKeyReused = "idempotency_key_reused"
+    case idempotencyInFlight = "idempotency_in_flight"
+    case tooManyRequests = "too_many_requests"
+    case unavailable
+    case internalError = "internal_error"
+
+    /// Whether the very same request may be answered differently later.
+    public var isRetryable: Bool {
+        switch self {
+        case .idempotencyInFlight, .tooManyRequests, .unavailable, .internalError: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,240 @@
+/// What Apple signed about one transaction, as far as settling it goes.
+public struct PaidTransaction: Hashable, Sendable {
+    public let id: TransactionID
+    public let originalID: TransactionID
+    public let productID: ProductID
+    public let quantity: Int
+    public let environment: Environment
+    /// Nil when Apple signed none.
+    public let token: AppAccountToken?
+    public let purchasedAt: Instant
+    /// When Apple signed this copy: a later copy of the same transaction knows more (U4, U8).
+    public let signedAt: Instant
+    public let revokedAt: Instant?
+    /// Made by Apple's server, not by a tap: it reuses the first order's token.
+    public let isRenewal: Bool
+    /// From a PKCS#7 receipt, which carries no token and never shows the refund of a consumable.
+    public let isFromReceipt: Bool
+    public let price: Money?
+
+    public init(
+        id: TransactionID, originalID: TransactionID, productID: ProductID, quantity: Int, environment: Environment,
+        token: AppAccountToken?, purchasedAt: Instant, signedAt: Instant, revokedAt: Instant?, isRenewal: Bool,
+        isFromReceipt: Bool, price: Money?
+    ) {
+        self.id = id
+        self.originalID = originalID
+        self.productID = productID
+        self.quantity = quantity
+        self.environment = environment
+        self.token = token
+        self.purchasedAt = purchasedAt
+        self.signedAt = signedAt
+        self.revokedAt = revokedAt
+        self.isRenewal = isRenewal
+        self.isFromReceipt = isFromReceipt
+        self.price = price
+    }
+}
+
+/// `appAccountToken` as signed. Apple promises a UUID; what is none names no order of ours.
+public enum AppAccountToken: Hashable, Sendable {
+    case order(OrderID)
+    case unreadable
+}
+
+/// Who brought a proof, and so whose word counts.
+public enum Caller: Hashable, Sendable {
+    /// An app's backend with a secret key; the user it names is believed.
+    case backend(keyID: String, naming: UserID?)
+    /// An app with a user token.
+    case user(UserID)
+    /// Apple's notification, or Apple's answer to our question.
+    case apple
+}
+
+/// What the ledger already says about a transaction.
+public struct RecordedTransaction: Hashable, Sendable {
+    public enum State: Int, Hashable, Sendable, CaseIterable {
+        case granted = 1
+        case quarantined = 2
+        /// Refunded or revoked; a grant there may have been is taken back.
+        case revoked = 3
+    }
+    public let state: State
+    /// The newest `signedAt` among the copies that decided the state.
+    public let signedAt: Instant
+    public let grant: Grant?
+
+    public init(state: State, signedAt: Instant, grant: Grant?) {
+        self.state = state
+        self.signedAt = signedAt
+        self.grant = grant
+    }
+}
+
+/// Everything a decision rests on. Loaded by the caller in the same commit that carries the decision out.
+public struct SettlementFacts: Sendable {
+    public let transaction: PaidTransaction
+    public let caller: Caller
+    public let recorded: RecordedTransaction?
+    /// The order that the token names.
+    public let tokenOrder: Order?
+    /// The order id sent beside the proof, and the order of that id.
+    public let claimedOrderID: OrderID?
+    public let claimedOrder: Order?
+    /// For a renewal: the order of the first transaction of the same subscription.
+    public let originalOrder: Order?
+    public let product: Product?
+
+    public init(
+        transaction: PaidTransaction, caller: Caller, recorded: RecordedTransaction?, tokenOrder: Order?,
+        claimedOrderID: OrderID?, claimedOrder: Order?, originalOrder: Order?, product: Product?
+    ) {
+        self.transaction = transaction
+        self.caller = caller
+        self.recorded = recorded
+        self.tokenOrder = tokenOrder
+        self.claimedOrderID = claimedOrderID
+        self.claimedOrder = claimedOrder
+        self.originalOrder = originalOrder
+        self.product = product
+    }
+}
+
+/// By which rung of the matching ladder (U1) a transaction found its owner. Recorded as evidence.
+public enum MatchingRung: String, Hashable, Sendable, CaseIterable {
+    case token
+    case orderID = "order_id"
+    case originalTransaction = "original_transaction"
+    case backend
+}
+
+/// Why a paid transaction is nobody's yet (DESIGN §4, invariant 6).
+public enum QuarantineReason: String, Hashable, Sendable, CaseIterable {
+    case unknownToken = "unknown_token"
+    case unreadableToken = "unreadable_token"
+    case noOwner = "no_owner"
+    /// A receipt carries no token, so without an order id nobody can say whose it is (DESIGN §1).
+    case receiptNeedsOrder = "receipt_needs_order"
+    case claimedOrderUnknown = "claimed_order_unknown"
+    case claimedOrderOfAnother = "claimed_order_of_another"
+    case claimedOrderDiffers = "claimed_order_differs"
+    case claimedOrderOpenedLater = "claimed_order_opened_later"
+    case claimedOrderTaken = "claimed_order_taken"
+    case contradictsOrder = "contradicts_order"
+    case unknownProduct = "unknown_product"
+    case unusableQuantity = "unusable_quantity"
+}
+
+/// The decision about one verified transaction: what becomes of it, from facts alone.
+///
+/// There are three doors (an app's proof, Apple's notification, reconciliation) and this one decision behind them.
+public enum Settlement: Hashable, Sendable {
+    /// Give it, exactly now. `order` nil means that an order is made on the spot.
+    case grant(to: UserID, order: Order?, newOrderID: OrderID?, by: MatchingRung)
+    /// It was given before; nothing changes but perhaps the newest `signedAt`.
+    case alreadyGranted(Grant)
+    /// Apple took the money back: take back what was granted.
+    case revoke(Grant)
+    /// Apple took a refund back: give again what was taken back.
+    case reinstate(Grant)
+    /// Refunded or revoked, and nothing is held for it: record that, so that older copies can't grant.
+    case revoked
+    /// Paid, but nobody's yet: keep it with its proof.
+    case quarantine(QuarantineReason)
+
+    public init(_ facts: SettlementFacts) {
+        if let recorded = facts.recorded, let known = Self.fromLedger(recorded, facts.transaction) {
+            self = known
+        } else if facts.transaction.revokedAt != nil {
+            self = .revoked
+        } else {
+            self = Self.match(facts)
+        }
+    }
+
+    /// What the ledger alone decides; nil when the transaction has to be matched (again).
+    private static func fromLedger(_ recorded: RecordedTransaction, _ transaction: PaidTransaction) -> Settlement? {
+        let isNewer = transaction.signedAt > recorded.signedAt
+        switch recorded.state {
+        case .granted:
+            guard let grant = recorded.grant else { return nil }
+            // Equal dates come from one moment at Apple: then the revocation is the later of the two.
+            let isRevoked = transaction.revokedAt != nil && transaction.signedAt >= recorded.signedAt
+            return isRevoked ? .revoke(grant) : .alreadyGranted(grant)
+        case .revoked:
+            guard transaction.revokedAt == nil, isNewer, !transaction.isFromReceipt else { return .revoked }
+            return recorded.grant.map { .reinstate($0) }
+        case .quarantined:
+            return transaction.revokedAt != nil ? .revoked : nil
+        }
+    }
+
+    /// The ladder of U1, from the strongest evidence to the weakest. A token decides alone: it never falls further.
+    private static func match(_ facts: SettlementFacts) -> Settlement {
+        let transaction = facts.transaction
+        guard let product = facts.product else { return .quarantine(.unknownProduct) }
+        guard (1...10).contains(transaction.quantity), product.points(quantity: transaction.quantity) != nil else {
+            return .quarantine(.unusableQuantity)
+        }
+        switch transaction.token {
+        case .order(let id): return byToken(id, facts)
+        case .unreadable: return byBackend(facts) ?? .quarantine(.unreadableToken)
+        case nil: break
+        }
+        if transaction.isRenewal, let order = facts.originalOrder {
+            return .grant(to: order.userID, order: order, newOrderID: nil, by: .originalTransaction)
+        }
+        if facts.claimedOrderID != nil { return byClaim(facts) }
+        // A receipt hides the token, so a backend's word can't tell whether the purchase is another customer's.
+        if transaction.isFromReceipt { return .quarantine(.receiptNeedsOrder) }
+        return byBackend(facts) ?? .quarantine(.noOwner)
+    }
+
+    private static func byToken(_ id: OrderID, _ facts: SettlementFacts) -> Settlement {
+        guard let order = facts.tokenOrder else {
+            guard case .backend(_, let user?) = facts.caller else { return .quarantine(.unknownToken) }
+            return .grant(to: user, order: nil, newOrderID: id, by: .backend)
+        }
+        if facts.transaction.isRenewal {
+            return .grant(to: order.userID, order: order, newOrderID: nil, by: .token)
+        }
+        // A second one-time purchase under one token has an order of its own (DESIGN §1).
+        if let held = order.transactionID, held != facts.transaction.id {
+            return .grant(to: order.userID, order: nil, newOrderID: nil, by: .token)
+        }
+        guard order.productID == facts.transaction.productID, order.quantity == facts.transaction.quantity else {
+            return .quarantine(.contradictsOrder)
+        }
+        return .grant(to: order.userID, order: order, newOrderID: nil, by: .token)
+    }
+
+    private static func byClaim(_ facts: SettlementFacts) -> Settlement {
+        let transaction = facts.transaction
+        guard let order = facts.claimedOrder else { return .quarantine(.claimedOrderUnknown) }
+        let owner: UserID? =
+            switch facts.caller {
+            case .user(let user): user
+            case .backend(_, let user): user ?? order.userID
+            case .apple: nil
+            }
+        guard order.userID == owner else { return .quarantine(.claimedOrderOfAnother) }
+        guard order.productID == transaction.productID, order.quantity == transaction.quantity else {
+            return .quarantine(.claimedOrderDiffers)
+        }
+        // Receipts tell whole seconds only.
+        guard order.createdAt.seconds <= transaction.purchasedAt.seconds else {
+            return .quarantine(.claimedOrderOpenedLater)
+        }
+        guard order.transactionID == nil || order.transactionID == transaction.id else {
+            return .quarantine(.claimedOrderTaken)
+        }
+        return .grant(to: order.userID, order: order, newOrderID: nil, by: .orderID)
+    }
+
+    private static func byBackend(_ facts: SettlementFacts) -> Settlement? {
+        guard case .backend(_, let user?) = facts.caller else { return nil }
+        return .grant(to: user, order: nil, newOrderID: nil, by: .backend)
+    }
+}

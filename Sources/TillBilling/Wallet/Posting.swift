@@ -1,0 +1,63 @@
+/// Why points moved.
+public enum PostingKind: String, Hashable, Sendable, CaseIterable {
+    case purchase
+    case debit
+    /// Takes a purchase back after Apple refunded or revoked it.
+    case refund
+    /// Gives it again after Apple took the refund back.
+    case refundReversal = "refund_reversal"
+}
+
+/// The other side of every movement of a customer's points, so that the books always add up to nothing.
+public enum ContraAccount: String, Hashable, Sendable, CaseIterable {
+    /// Points that were sold.
+    case sold
+    /// Points that were spent.
+    case spent
+}
+
+/// Points moving between a customer's wallet and one of our own accounts. One posting is both entries of double-entry
+/// bookkeeping: `amount` to the wallet and `-amount` to the contra account, so the sum of all entries is zero by
+/// construction. Never edited, never deleted (DESIGN §4, invariant 4).
+public struct Posting: Hashable, Sendable {
+    public let environment: Environment
+    public let userID: UserID
+    public let contra: ContraAccount
+    /// The kind of points, as in `Product.points`.
+    public let currency: String
+    /// Points; positive into the wallet, negative out of it. Never zero.
+    public let amount: Int64
+    public let kind: PostingKind
+    /// What it was for: a grant's id, or the backend's own reference. Unique for its kind and currency.
+    public let reference: String
+    public let at: Instant
+
+    public init(
+        environment: Environment, userID: UserID, contra: ContraAccount, currency: String, amount: Int64,
+        kind: PostingKind, reference: String, at: Instant
+    ) {
+        self.environment = environment
+        self.userID = userID
+        self.contra = contra
+        self.currency = currency
+        self.amount = amount
+        self.kind = kind
+        self.reference = reference
+        self.at = at
+    }
+
+    /// The account's name on the wire.
+    public var account: String { "user:\(userID)" }
+}
+
+/// A customer's points, one balance for each kind. Equal to the sum of the postings, always.
+public struct Wallet: Hashable, Sendable {
+    public let balances: [String: Int64]
+
+    public init(balances: [String: Int64]) { self.balances = balances }
+
+    /// Whether `amount` can be spent without going below zero.
+    public func covers(_ amount: Int64, of currency: String) -> Bool {
+        balances[currency, default: 0] >= amount
+    }
+}
