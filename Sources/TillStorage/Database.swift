@@ -36,6 +36,11 @@ extension Session {
     ) throws -> Value? {
         try query(sql, values, read).first
     }
+
+    /// The integer primary key that the newest `INSERT` of this session made.
+    public func lastInsertedRow() throws -> Int64 {
+        try first("SELECT last_insert_rowid()", []) { $0.integer(0) } ?? 0
+    }
 }
 
 /// What a statement's `?` stands for, in order.

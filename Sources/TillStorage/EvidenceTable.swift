@@ -1,0 +1,50 @@
+import TillBilling
+
+/// `evidence`: every decision that changed something, with its ground, the door it came through and who brought it
+/// (U1: every rung records its evidence). Never edited, never deleted.
+public struct EvidenceTable {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    public struct Entry: Sendable, Hashable {
+        public let at: Instant
+        /// `granted`, `quarantined`, `revoked`, `reinstated`.
+        public let decision: String
+        /// The matching rung, or the reason of a quarantine.
+        public let ground: String
+        /// `app`, `notification`, `reconciliation`.
+        public let door: String
+        /// `user:u1`, `key:backend`, `apple`.
+        public let caller: String
+
+        public init(at: Instant, decision: String, ground: String, door: String, caller: String) {
+            self.at = at
+            self.decision = decision
+            self.ground = ground
+            self.door = door
+            self.caller = caller
+        }
+    }
+
+    public func insert(transaction sequence: Int64, _ entry: Entry) throws {
+        try session.execute(
+            """
+            INSERT INTO evidence (transaction_sequence, at, decision, ground, door, caller) VALUES (?, ?, ?, ?, ?, ?)
+            """,
+            [
+                .integer(sequence), .instant(entry.at), .text(entry.decision), .text(entry.ground), .text(entry.door),
+                .text(entry.caller),
+            ])
+    }
+
+    public func list(transaction sequence: Int64) throws -> [Entry] {
+        try session.query(
+            """
+            SELECT at, decision, ground, door, caller FROM evidence WHERE transaction_sequence = ? \
+            ORDER BY sequence LIMIT 200
+            """, [.integer(sequence)]
+        ) { row in
+            Entry(at: row.instant(0), decision: row.text(1), ground: row.text(2), door: row.text(3), caller: row.text(4))
+        }
+    }
+}

@@ -1,0 +1,61 @@
+import TillBilling
+
+/// `idempotency_keys`: what a POST was answered, so that its repetition is answered the same (CONTRACT §2).
+public struct IdempotencyTable {
+    /// How long an answer is kept.
+    public static let lifetimeMilliseconds: Int64 = 48 * 3_600_000
+
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    /// Whose key, and where it was used. The same key from another credential or on another route is another key.
+    public struct Scope: Sendable, Hashable {
+        public let credential: String
+        public let route: String
+        public let key: String
+
+        public init(credential: String, route: String, key: String) {
+            self.credential = credential
+            self.route = route
+            self.key = key
+        }
+    }
+
+    public struct Answer: Sendable, Hashable {
+        /// SHA-256 of the request's body.
+        public let digest: [UInt8]
+        public let status: Int
+        public let body: [UInt8]
+
+        public init(digest: [UInt8], status: Int, body: [UInt8]) {
+            self.digest = digest
+            self.status = status
+            self.body = body
+        }
+    }
+
+    public func find(_ scope: Scope) throws -> Answer? {
+        try session.first(
+            "SELECT digest, status, body FROM idempotency_keys WHERE credential = ? AND route = ? AND key = ?",
+            [.text(scope.credential), .text(scope.route), .text(scope.key)]
+        ) { row in Answer(digest: row.blob(0), status: Int(row.integer(1)), body: row.blob(2)) }
+    }
+
+    /// Keeps an answer, and lets go of a few that are past their lifetime.
+    public func insert(_ scope: Scope, _ answer: Answer, at: Instant) throws {
+        try session.execute(
+            """
+            INSERT INTO idempotency_keys (credential, route, key, digest, status, body, at) VALUES (?, ?, ?, ?, ?, ?, ?) \
+            ON CONFLICT (credential, route, key) DO NOTHING
+            """,
+            [
+                .text(scope.credential), .text(scope.route), .text(scope.key), .blob(answer.digest),
+                .integer(Int64(answer.status)), .blob(answer.body), .instant(at),
+            ])
+        try session.execute(
+            """
+            DELETE FROM idempotency_keys WHERE (credential, route, key) IN \
+            (SELECT credential, route, key FROM idempotency_keys WHERE at < ? ORDER BY at LIMIT 8)
+            """, [.integer(at.milliseconds - Self.lifetimeMilliseconds)])
+    }
+}

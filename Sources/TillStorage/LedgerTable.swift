@@ -1,0 +1,102 @@
+import TillBilling
+
+/// `postings` and `balances`. A balance is the sum of its postings, kept beside them in the same commit.
+public struct LedgerTable {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    public struct Stored: Sendable, Hashable {
+        public let sequence: Int64
+        public let posting: Posting
+    }
+
+    /// Adds a posting and moves the balance with it. `grant` is the sequence of the grant it belongs to; without one
+    /// the posting's own reference is stored.
+    /// - Returns: the balance after it.
+    @discardableResult
+    public func post(_ posting: Posting, grant: Int64?) throws -> Int64 {
+        try session.execute(
+            """
+            INSERT INTO postings (environment, user, contra, currency, amount, kind, grant_sequence, reference, at) \
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                posting.environment.column, .text(posting.userID.text), .text(posting.contra.rawValue),
+                .text(posting.currency), .integer(posting.amount), .text(posting.kind.rawValue), .optional(grant),
+                grant == nil ? .text(posting.reference) : .null, .instant(posting.at),
+            ])
+        let balances = try session.query(
+            """
+            INSERT INTO balances (environment, user, currency, amount) VALUES (?, ?, ?, ?) \
+            ON CONFLICT (environment, user, currency) DO UPDATE SET amount = amount + excluded.amount \
+            RETURNING amount
+            """,
+            [posting.environment.column, .text(posting.userID.text), .text(posting.currency), .integer(posting.amount)]
+        ) { $0.integer(0) }
+        return balances.first ?? posting.amount
+    }
+
+    public func wallet(of user: UserID, in environment: Environment) throws -> Wallet {
+        let balances = try session.query(
+            "SELECT currency, amount FROM balances WHERE environment = ? AND user = ?",
+            [environment.column, .text(user.text)]
+        ) { ($0.text(0), $0.integer(1)) }
+        return Wallet(balances: Dictionary(balances, uniquingKeysWith: { first, _ in first }))
+    }
+
+    /// The debit that carries a reference, if there is one.
+    public func debit(reference: String, in environment: Environment) throws -> Stored? {
+        try session.first(
+            """
+            SELECT p.sequence, p.environment, p.user, p.contra, p.currency, p.amount, p.kind, p.reference, g.id, p.at \
+            FROM postings p LEFT JOIN grants g ON g.sequence = p.grant_sequence \
+            WHERE p.environment = ? AND p.reference = ? AND p.kind = 'debit'
+            """, [environment.column, .text(reference)], Self.read)
+    }
+
+    /// A user's postings, newest first, from before a sequence.
+    public func postings(
+        of user: UserID, in environment: Environment, before: Int64, limit: Int
+    ) throws -> [Stored] {
+        try session.query(
+            """
+            SELECT p.sequence, p.environment, p.user, p.contra, p.currency, p.amount, p.kind, p.reference, g.id, p.at \
+            FROM postings p LEFT JOIN grants g ON g.sequence = p.grant_sequence \
+            WHERE p.user = ? AND p.environment = ? AND p.sequence < ? ORDER BY p.sequence DESC LIMIT ?
+            """,
+            [.text(user.text), environment.column, .integer(before), .integer(Int64(limit))], Self.read)
+    }
+
+    /// All postings of one grant, oldest first.
+    public func postings(grant sequence: Int64) throws -> [Stored] {
+        try session.query(
+            """
+            SELECT p.sequence, p.environment, p.user, p.contra, p.currency, p.amount, p.kind, p.reference, g.id, p.at \
+            FROM postings p LEFT JOIN grants g ON g.sequence = p.grant_sequence \
+            WHERE p.grant_sequence = ? ORDER BY p.sequence
+            """, [.integer(sequence)], Self.read)
+    }
+
+    /// Balances that are not the sum of their postings: none, or the books are broken (DESIGN §4, invariant 4).
+    public func unbalanced() throws -> [String] {
+        try session.query(
+            """
+            SELECT b.environment || ' ' || b.user || ' ' || b.currency FROM balances b WHERE b.amount <> \
+            (SELECT coalesce(sum(p.amount), 0) FROM postings p WHERE p.environment = b.environment \
+            AND p.user = b.user AND p.currency = b.currency)
+            """, []
+        ) { $0.text(0) }
+    }
+
+    private static func read(_ row: any Row) throws -> Stored {
+        guard let contra = ContraAccount(rawValue: row.text(3)), let kind = PostingKind(rawValue: row.text(6)) else {
+            throw row.unreadable("a posting")
+        }
+        let reference = row.isNull(8) ? row.text(7) : try row.uniqueID(8).description
+        return Stored(
+            sequence: row.integer(0),
+            posting: Posting(
+                environment: try row.environment(1), userID: UserID(row.text(2)), contra: contra,
+                currency: row.text(4), amount: row.integer(5), kind: kind, reference: reference, at: row.instant(9)))
+    }
+}

@@ -1,0 +1,142 @@
+import TillBilling
+
+/// `orders` and `order_moves`.
+public struct OrderTable {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    /// An order as stored, with the sequence other tables refer to it by.
+    public struct Stored: Sendable, Hashable {
+        public let sequence: Int64
+        public var order: Order
+    }
+
+    /// Opens an order: its row and the first line of its history.
+    @discardableResult
+    public func insert(_ order: Order, reason: String) throws -> Stored {
+        try session.execute(
+            """
+            INSERT INTO orders (id, user, product, quantity, status, price, currency, environment, transaction_id, \
+            device, metadata, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                .id(order.id), .text(order.userID.text), .text(order.productID.text), .integer(Int64(order.quantity)),
+                .integer(Int64(order.status.rawValue)), .integer(order.price.amount), .text(order.price.currency.text),
+                order.environment?.column ?? .null, .optional(order.transactionID?.text), .optional(order.deviceID),
+                .optional(order.metadata), .instant(order.createdAt), .instant(order.updatedAt),
+            ])
+        let sequence = try session.lastInsertedRow()
+        try insertMove(sequence, OrderMove(status: order.status, at: order.createdAt, reason: reason))
+        return Stored(sequence: sequence, order: order)
+    }
+
+    public func find(_ id: OrderID) throws -> Stored? {
+        try session.first(
+            """
+            SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
+            device, metadata, created_at, updated_at FROM orders WHERE id = ?
+            """, [.id(id)], Self.read)
+    }
+
+    public func find(sequence: Int64) throws -> Stored? {
+        try session.first(
+            """
+            SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
+            device, metadata, created_at, updated_at FROM orders WHERE sequence = ?
+            """, [.integer(sequence)], Self.read)
+    }
+
+    /// Moves an order along a legal way, one line of history for each step, and gives it its transaction if it has
+    /// none yet. Returns the order as it stands then.
+    public func move(
+        _ stored: Stored, along way: [OrderStatus], at: Instant, reason: String, transaction: TransactionID? = nil,
+        environment: Environment? = nil
+    ) throws -> Stored {
+        var moved = stored
+        for status in way {
+            precondition(moved.order.status.mayMove(to: status), "an order's status only makes legal moves")
+            moved.order.status = status
+            try insertMove(stored.sequence, OrderMove(status: status, at: at, reason: reason))
+        }
+        if moved.order.transactionID == nil, let transaction, let environment {
+            moved.order.transactionID = transaction
+            moved.order.environment = environment
+        }
+        moved.order.updatedAt = at
+        try session.execute(
+            "UPDATE orders SET status = ?, transaction_id = ?, environment = ?, updated_at = ? WHERE sequence = ?",
+            [
+                .integer(Int64(moved.order.status.rawValue)), .optional(moved.order.transactionID?.text),
+                moved.order.environment?.column ?? .null, .instant(at), .integer(stored.sequence),
+            ])
+        return moved
+    }
+
+    public func moves(of sequence: Int64) throws -> [OrderMove] {
+        try session.query(
+            "SELECT status, at, reason FROM order_moves WHERE order_sequence = ? ORDER BY number", [.integer(sequence)]
+        ) { row in
+            guard let status = OrderStatus(rawValue: Int(row.integer(0))) else { throw row.unreadable("a status") }
+            return OrderMove(status: status, at: row.instant(1), reason: row.text(2))
+        }
+    }
+
+    /// A user's orders, newest first (L6), from before a sequence; of one status, if asked.
+    public func list(user: UserID, status: OrderStatus?, before: Int64, limit: Int) throws -> [Stored] {
+        if let status {
+            return try session.query(
+                """
+                SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
+                device, metadata, created_at, updated_at FROM orders \
+                WHERE user = ? AND sequence < ? AND status = ? ORDER BY sequence DESC LIMIT ?
+                """,
+                [.text(user.text), .integer(before), .integer(Int64(status.rawValue)), .integer(Int64(limit))], Self.read)
+        }
+        return try session.query(
+            """
+            SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
+            device, metadata, created_at, updated_at FROM orders \
+            WHERE user = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?
+            """, [.text(user.text), .integer(before), .integer(Int64(limit))], Self.read)
+    }
+
+    /// All orders, newest first; of one status, if asked.
+    public func list(status: OrderStatus?, before: Int64, limit: Int) throws -> [Stored] {
+        if let status {
+            return try session.query(
+                """
+                SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
+                device, metadata, created_at, updated_at FROM orders \
+                WHERE sequence < ? AND status = ? ORDER BY sequence DESC LIMIT ?
+                """, [.integer(before), .integer(Int64(status.rawValue)), .integer(Int64(limit))], Self.read)
+        }
+        return try session.query(
+            """
+            SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
+            device, metadata, created_at, updated_at FROM orders \
+            WHERE sequence < ? ORDER BY sequence DESC LIMIT ?
+            """, [.integer(before), .integer(Int64(limit))], Self.read)
+    }
+
+    private func insertMove(_ sequence: Int64, _ move: OrderMove) throws {
+        try session.execute(
+            """
+            INSERT INTO order_moves (order_sequence, number, status, at, reason) VALUES \
+            (?1, (SELECT coalesce(max(number), 0) + 1 FROM order_moves WHERE order_sequence = ?1), ?2, ?3, ?4)
+            """,
+            [.integer(sequence), .integer(Int64(move.status.rawValue)), .instant(move.at), .text(move.reason)])
+    }
+
+    private static func read(_ row: any Row) throws -> Stored {
+        guard let status = OrderStatus(rawValue: Int(row.integer(5))) else { throw row.unreadable("a status") }
+        return Stored(
+            sequence: row.integer(0),
+            order: Order(
+                id: try row.uniqueID(1), userID: UserID(row.text(2)), productID: ProductID(row.text(3)),
+                quantity: Int(row.integer(4)), status: status,
+                price: Money(amount: row.integer(6), currency: Currency(row.text(7))),
+                transactionID: row.optionalText(9).map { TransactionID($0) },
+                environment: try row.optionalEnvironment(8), deviceID: row.optionalText(10),
+                metadata: row.optionalText(11), createdAt: row.instant(12), updatedAt: row.instant(13)))
+    }
+}

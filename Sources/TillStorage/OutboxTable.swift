@@ -1,0 +1,35 @@
+import TillBilling
+
+/// `outbox`: what the app's backend is to be told, written in the same commit as what it tells of. Sequences are
+/// never used twice, so a reader can ask for everything after the last one it saw.
+public struct OutboxTable {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    public struct Event: Sendable, Hashable {
+        public let sequence: Int64
+        /// Dotted, as webhooks name events: `grant.created`.
+        public let type: String
+        public let user: UserID?
+        public let at: Instant
+        /// JSON text.
+        public let body: String
+    }
+
+    public func insert(type: String, user: UserID?, transaction: Int64?, at: Instant, body: String) throws {
+        try session.execute(
+            "INSERT INTO outbox (type, user, transaction_sequence, at, body) VALUES (?, ?, ?, ?, ?)",
+            [.text(type), .optional(user?.text), .optional(transaction), .instant(at), .text(body)])
+    }
+
+    public func list(after sequence: Int64, limit: Int) throws -> [Event] {
+        try session.query(
+            "SELECT sequence, type, user, at, body FROM outbox WHERE sequence > ? ORDER BY sequence LIMIT ?",
+            [.integer(sequence), .integer(Int64(limit))]
+        ) { row in
+            Event(
+                sequence: row.integer(0), type: row.text(1), user: row.optionalText(2).map { UserID($0) },
+                at: row.instant(3), body: row.text(4))
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import TillBilling
+
+/// `refused_proofs`: why a proof was refused (P9, U9). The newest are kept, so that a flood of forgeries can't fill
+/// the disk.
+public struct RefusedProofTable {
+    /// How many are kept.
+    public static let capacity: Int64 = 10_000
+
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    public struct Entry: Sendable, Hashable {
+        public let at: Instant
+        public let door: String
+        public let caller: String
+        public let claimedOrder: OrderID?
+        /// A `Refusal`'s code.
+        public let code: String
+        /// For operators, in English.
+        public let detail: String
+        /// SHA-256 of the proof as it came.
+        public let digest: [UInt8]
+
+        public init(
+            at: Instant, door: String, caller: String, claimedOrder: OrderID?, code: String, detail: String,
+            digest: [UInt8]
+        ) {
+            self.at = at
+            self.door = door
+            self.caller = caller
+            self.claimedOrder = claimedOrder
+            self.code = code
+            self.detail = detail
+            self.digest = digest
+        }
+    }
+
+    public func insert(_ entry: Entry) throws {
+        try session.execute(
+            """
+            INSERT INTO refused_proofs (at, door, caller, claimed_order, code, detail, digest) \
+            VALUES (?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                .instant(entry.at), .text(entry.door), .text(entry.caller), .optional(entry.claimedOrder),
+                .text(entry.code), .text(entry.detail), .blob(entry.digest),
+            ])
+        let newest = try session.lastInsertedRow()
+        try session.execute("DELETE FROM refused_proofs WHERE sequence <= ?", [.integer(newest - Self.capacity)])
+    }
+
+    /// The newest first; those that came beside one order, if asked.
+    public func list(claiming order: OrderID?, limit: Int) throws -> [Entry] {
+        if let order {
+            return try session.query(
+                """
+                SELECT at, door, caller, claimed_order, code, detail, digest FROM refused_proofs \
+                WHERE claimed_order = ? ORDER BY sequence DESC LIMIT ?
+                """, [.id(order), .integer(Int64(limit))], Self.read)
+        }
+        return try session.query(
+            """
+            SELECT at, door, caller, claimed_order, code, detail, digest FROM refused_proofs \
+            ORDER BY sequence DESC LIMIT ?
+            """, [.integer(Int64(limit))], Self.read)
+    }
+
+    private static func read(_ row: any Row) throws -> Entry {
+        Entry(
+            at: row.instant(0), door: row.text(1), caller: row.text(2),
+            claimedOrder: row.isNull(3) ? nil : try row.uniqueID(3), code: row.text(4), detail: row.text(5),
+            digest: row.blob(6))
+    }
+}

@@ -1,0 +1,108 @@
+import TillBilling
+
+/// `transactions`: what Apple said was paid, and what became of it.
+public struct TransactionTable {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    public struct Stored: Sendable, Hashable {
+        public let sequence: Int64
+        public let environment: Environment
+        public let id: TransactionID
+        public let originalID: TransactionID
+        public let productID: ProductID
+        public let quantity: Int
+        public let purchasedAt: Instant
+        public let signedAt: Instant
+        public let revokedAt: Instant?
+        public let price: Money?
+        public let state: RecordedTransaction.State
+        public let quarantine: QuarantineReason?
+        public let orderSequence: Int64?
+        public let receivedAt: Instant
+    }
+
+    /// Records a transaction seen for the first time; returns its sequence.
+    public func insert(
+        _ transaction: PaidTransaction, state: RecordedTransaction.State, quarantine: QuarantineReason?,
+        orderSequence: Int64?, at: Instant
+    ) throws -> Int64 {
+        let token: SQLValue =
+            switch transaction.token {
+            case .order(let id): .id(id)
+            case .unreadable, nil: .null
+            }
+        try session.execute(
+            """
+            INSERT INTO transactions (environment, id, original_id, product, quantity, token, purchased_at, signed_at, \
+            revoked_at, price, currency, state, quarantine, order_sequence, received_at) \
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                transaction.environment.column, .text(transaction.id.text), .text(transaction.originalID.text),
+                .text(transaction.productID.text), .integer(Int64(transaction.quantity)), token,
+                .instant(transaction.purchasedAt), .instant(transaction.signedAt),
+                .optional(transaction.revokedAt?.milliseconds), .optional(transaction.price?.amount),
+                .optional(transaction.price?.currency.text), .integer(Int64(state.rawValue)),
+                .optional(quarantine?.rawValue), .optional(orderSequence), .instant(at),
+            ])
+        return try session.lastInsertedRow()
+    }
+
+    /// Puts a known transaction into a new state.
+    public func update(
+        _ sequence: Int64, state: RecordedTransaction.State, quarantine: QuarantineReason?, orderSequence: Int64?,
+        signedAt: Instant, revokedAt: Instant?
+    ) throws {
+        try session.execute(
+            """
+            UPDATE transactions SET state = ?, quarantine = ?, order_sequence = ?, signed_at = ?, revoked_at = ? \
+            WHERE sequence = ?
+            """,
+            [
+                .integer(Int64(state.rawValue)), .optional(quarantine?.rawValue), .optional(orderSequence),
+                .instant(signedAt), .optional(revokedAt?.milliseconds), .integer(sequence),
+            ])
+    }
+
+    public func find(_ id: TransactionID, in environment: Environment) throws -> Stored? {
+        try session.first(
+            """
+            SELECT sequence, environment, id, original_id, product, quantity, purchased_at, signed_at, revoked_at, \
+            price, currency, state, quarantine, order_sequence, received_at FROM transactions \
+            WHERE environment = ? AND id = ?
+            """, [environment.column, .text(id.text)], Self.read)
+    }
+
+    public func list(orderSequence: Int64) throws -> [Stored] {
+        try session.query(
+            """
+            SELECT sequence, environment, id, original_id, product, quantity, purchased_at, signed_at, revoked_at, \
+            price, currency, state, quarantine, order_sequence, received_at FROM transactions \
+            WHERE order_sequence = ? ORDER BY sequence LIMIT 100
+            """, [.integer(orderSequence)], Self.read)
+    }
+
+    /// Paid, but nobody's yet; oldest first.
+    public func quarantined(limit: Int) throws -> [Stored] {
+        try session.query(
+            """
+            SELECT sequence, environment, id, original_id, product, quantity, purchased_at, signed_at, revoked_at, \
+            price, currency, state, quarantine, order_sequence, received_at FROM transactions \
+            WHERE state = 2 ORDER BY sequence LIMIT ?
+            """, [.integer(Int64(limit))], Self.read)
+    }
+
+    private static func read(_ row: any Row) throws -> Stored {
+        guard let state = RecordedTransaction.State(rawValue: Int(row.integer(11))) else {
+            throw row.unreadable("a transaction's state")
+        }
+        let price = row.isNull(9) || row.isNull(10) ? nil : Money(amount: row.integer(9), currency: Currency(row.text(10)))
+        return Stored(
+            sequence: row.integer(0), environment: try row.environment(1), id: TransactionID(row.text(2)),
+            originalID: TransactionID(row.text(3)), productID: ProductID(row.text(4)), quantity: Int(row.integer(5)),
+            purchasedAt: row.instant(6), signedAt: row.instant(7), revokedAt: row.optionalInstant(8), price: price,
+            state: state, quarantine: row.optionalText(12).flatMap(QuarantineReason.init(rawValue:)),
+            orderSequence: row.isNull(13) ? nil : row.integer(13), receivedAt: row.instant(14))
+    }
+}
