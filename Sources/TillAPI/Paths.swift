@@ -1,0 +1,41 @@
+import TillBilling
+
+/// Every address of our own API, as patterns for the server and as filled-in paths for the client (CONTRACT §2).
+public enum Paths {
+    public static let orders = "/v1/orders"
+    public static let order = "/v1/orders/{id}"
+    public static let cancelOrder = "/v1/orders/{id}/cancel"
+    public static let failOrder = "/v1/orders/{id}/fail"
+    public static let userOrders = "/v1/users/{userId}/orders"
+    public static let transactions = "/v1/transactions"
+    public static let appleNotifications = "/v1/notifications/apple"
+    public static let wallet = "/v1/users/{userId}/wallet"
+    public static let debits = "/v1/users/{userId}/wallet/debits"
+    public static let postings = "/v1/users/{userId}/wallet/postings"
+    public static let products = "/v1/products"
+    public static let health = "/healthz"
+    public static let readiness = "/readyz"
+    public static let openAPI = "/openapi.json"
+
+    public static func order(_ id: OrderID) -> String { "\(orders)/\(id)" }
+    public static func cancel(_ id: OrderID) -> String { "\(orders)/\(id)/cancel" }
+    public static func fail(_ id: OrderID) -> String { "\(orders)/\(id)/fail" }
+    public static func orders(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/orders" }
+    public static func wallet(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/wallet" }
+
+    /// One path segment, percent-encoded (RFC 3986: everything but unreserved characters).
+    public static func escaped(_ text: String) -> String {
+        let hex = Array("0123456789ABCDEF".utf8)
+        var out: [UInt8] = []
+        for unit in text.utf8 {
+            switch unit {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                UInt8(ascii: "~"):
+                out.append(unit)
+            default: out += [UInt8(ascii: "%"), hex[Int(unit >> 4)], hex[Int(unit & 15)]]
+            }
+        }
+        return String(decoding: out, as: UTF8.self)
+    }
+}
