@@ -81,23 +81,22 @@ public struct OrderTable {
         }
     }
 
-    /// A user's orders, newest first (L6), from before a sequence; of one status, if asked.
-    public func list(user: UserID, status: OrderStatus?, before: Int64, limit: Int) throws -> [Stored] {
-        if let status {
-            return try session.query(
-                """
-                SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-                device, metadata, created_at, updated_at FROM orders \
-                WHERE user = ? AND sequence < ? AND status = ? ORDER BY sequence DESC LIMIT ?
-                """,
-                [.text(user.text), .integer(before), .integer(Int64(status.rawValue)), .integer(Int64(limit))], Self.read)
-        }
-        return try session.query(
+    /// A user's orders, newest first (L6), from before a sequence; of one status, if asked. An order is in the
+    /// environment it was paid in; one that is not paid yet, in all.
+    public func list(
+        user: UserID, environment: Environment, status: OrderStatus?, before: Int64, limit: Int
+    ) throws -> [Stored] {
+        try session.query(
             """
             SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
             device, metadata, created_at, updated_at FROM orders \
-            WHERE user = ? AND sequence < ? ORDER BY sequence DESC LIMIT ?
-            """, [.text(user.text), .integer(before), .integer(Int64(limit))], Self.read)
+            WHERE user = ?1 AND sequence < ?2 AND (environment IS NULL OR environment = ?3) \
+            AND (?4 IS NULL OR status = ?4) ORDER BY sequence DESC LIMIT ?5
+            """,
+            [
+                .text(user.text), .integer(before), environment.column,
+                .optional(status.map { Int64($0.rawValue) }), .integer(Int64(limit)),
+            ], Self.read)
     }
 
     /// All orders, newest first; of one status, if asked.

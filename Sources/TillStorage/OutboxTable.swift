@@ -12,24 +12,24 @@ public struct OutboxTable {
         public let type: String
         public let user: UserID?
         public let at: Instant
-        /// JSON text.
-        public let body: String
+        /// The transaction it is about, whose grant and evidence, which never change, say the rest.
+        public let transactionSequence: Int64?
     }
 
-    public func insert(type: String, user: UserID?, transaction: Int64?, at: Instant, body: String) throws {
+    public func insert(type: String, user: UserID?, transaction: Int64?, at: Instant) throws {
         try session.execute(
-            "INSERT INTO outbox (type, user, transaction_sequence, at, body) VALUES (?, ?, ?, ?, ?)",
-            [.text(type), .optional(user?.text), .optional(transaction), .instant(at), .text(body)])
+            "INSERT INTO outbox (type, user, transaction_sequence, at) VALUES (?, ?, ?, ?)",
+            [.text(type), .optional(user?.text), .optional(transaction), .instant(at)])
     }
 
     public func list(after sequence: Int64, limit: Int) throws -> [Event] {
         try session.query(
-            "SELECT sequence, type, user, at, body FROM outbox WHERE sequence > ? ORDER BY sequence LIMIT ?",
+            "SELECT sequence, type, user, at, transaction_sequence FROM outbox WHERE sequence > ? ORDER BY sequence LIMIT ?",
             [.integer(sequence), .integer(Int64(limit))]
         ) { row in
             Event(
                 sequence: row.integer(0), type: row.text(1), user: row.optionalText(2).map { UserID($0) },
-                at: row.instant(3), body: row.text(4))
+                at: row.instant(3), transactionSequence: row.isNull(4) ? nil : row.integer(4))
         }
     }
 }

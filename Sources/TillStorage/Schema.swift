@@ -134,8 +134,7 @@ public enum Schema {
             type TEXT NOT NULL,
             user TEXT,
             transaction_sequence INTEGER REFERENCES transactions (sequence),
-            at INTEGER NOT NULL,
-            body TEXT NOT NULL
+            at INTEGER NOT NULL
         ) STRICT;
 
         CREATE TABLE notifications (

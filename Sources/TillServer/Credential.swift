@@ -1,0 +1,45 @@
+import TillBilling
+
+/// Who is calling.
+enum Credential: Sendable, Hashable {
+    case nobody
+    /// An app's backend, by its secret key.
+    case backend(keyID: String)
+    /// An app's user, by a user token.
+    case user(UserID)
+
+    /// As it stands in evidence and idempotency scopes.
+    var name: String {
+        switch self {
+        case .nobody: "nobody"
+        case .backend(let keyID): "key:\(keyID)"
+        case .user(let user): "user:\(user)"
+        }
+    }
+
+    /// A backend acts for everybody, a user for nobody else.
+    func mayActFor(_ user: UserID) throws {
+        switch self {
+        case .backend: return
+        case .user(user): return
+        case .user, .nobody: throw Refused(.forbidden)
+        }
+    }
+
+    func requireBackend() throws {
+        guard case .backend = self else { throw Refused(.forbidden) }
+    }
+
+    /// The user a request is for: a token's own; or whoever a backend names, which it then must.
+    func buyer(naming named: String?) throws -> UserID {
+        switch self {
+        case .user(let user):
+            if let named, named != user.text { throw Refused(.forbidden, "userId: not the token's own user") }
+            return user
+        case .backend:
+            guard let named else { throw Refused(.invalidField, "userId: missing") }
+            return try Bounds.user(named)
+        case .nobody: throw Refused(.unauthorized)
+        }
+    }
+}

@@ -1,0 +1,35 @@
+import TillAPI
+import TillBilling
+import TillHTTP
+import TillStorage
+
+extension Server {
+    /// `POST /v1/orders/{id}/cancel`: the buyer cancelled (L10). If it turns out paid after all, it is granted (T3).
+    func cancelOrder(_ call: Call) async throws -> HTTPResponse { try await close(call, as: .cancelled) }
+
+    /// `POST /v1/orders/{id}/fail`: the store said no (L10).
+    func failOrder(_ call: Call) async throws -> HTTPResponse { try await close(call, as: .failed) }
+
+    private func close(_ call: Call, as status: OrderStatus) async throws -> HTTPResponse {
+        let id = try call.orderInPath()
+        let body =
+            call.request.body.isEmpty
+            ? OrderReasonBody(reason: nil) : try JSONText.decode(OrderReasonBody.self, from: call.request.body)
+        let reason = body.reason ?? ""
+        guard reason.utf8.count <= 500 else { throw Refused(.invalidField, "reason: at most 500 bytes") }
+        let now = clock()
+        let credential = call.credential
+        let view = try await database.write { session -> OrderView in
+            let orders = OrderTable(session)
+            guard var stored = try orders.find(id), (try? credential.mayActFor(stored.order.userID)) != nil else {
+                throw Refused(.unknownOrder)
+            }
+            if stored.order.status != status {
+                guard stored.order.status.mayMove(to: status) else { throw Refused(.illegalMove) }
+                stored = try orders.move(stored, along: [status], at: now, reason: reason)
+            }
+            return OrderView(stored.order, try orders.moves(of: stored.sequence))
+        }
+        return JSONText.response(200, view.reply)
+    }
+}

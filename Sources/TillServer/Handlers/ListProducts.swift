@@ -1,0 +1,20 @@
+import TillAPI
+import TillBilling
+import TillCrypto
+import TillHTTP
+
+extension Server {
+    /// `GET /v1/products`: the catalogue for the shop page. Public, and cheap to ask again: unchanged is 304 (P1, G2).
+    func listProducts(_ call: Call) async throws -> HTTPResponse {
+        let body = JSONText.encodeSorted(ProductsReply(data: configuration.catalog.products))
+        let digest = Digest.sha256.hash(body).prefix(12).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
+        let tag = "\"\(digest.joined())\""
+        var headers = HTTPHeaders([("ETag", tag), ("Cache-Control", "no-cache")])
+        let asked = call.request.headers["If-None-Match"]?.split(separator: ",").map { $0.drop { $0 == " " } } ?? []
+        if asked.contains(where: { $0 == tag || $0 == "W/\(tag)" || $0 == "*" }) {
+            return HTTPResponse(status: 304, headers: headers)
+        }
+        headers.add("Content-Type", "application/json")
+        return HTTPResponse(status: 200, headers: headers, body: body)
+    }
+}

@@ -1,0 +1,47 @@
+import TillAPI
+import TillBilling
+import TillHTTP
+import TillStorage
+
+extension Server {
+    /// `GET /v1/orders/{id}`.
+    func readOrder(_ call: Call) async throws -> HTTPResponse {
+        let id = try call.orderInPath()
+        let found = try await database.read { session -> OrderView? in
+            let orders = OrderTable(session)
+            guard let stored = try orders.find(id) else { return nil }
+            return OrderView(stored.order, try orders.moves(of: stored.sequence))
+        }
+        // Another user's order is not there, for those who may not see it.
+        guard let found, (try? call.credential.mayActFor(found.order.userID)) != nil else {
+            throw Refused(.unknownOrder)
+        }
+        return JSONText.response(200, found.reply)
+    }
+
+    /// `GET /v1/users/{userId}/orders?status=&environment=&limit=&cursor=`: newest first (L6).
+    func listUserOrders(_ call: Call) async throws -> HTTPResponse {
+        let user = try call.userInPath()
+        let environment = try call.environment(for: user, configuration)
+        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let status = try call.request.queryValue("status").map { name -> OrderStatus in
+            guard let status = OrderStatus(name: name) else {
+                throw Refused(.invalidField, "status: \(OrderStatus.allCases.map(\.name).joined(separator: ", "))")
+            }
+            return status
+        }
+        let found = try await database.read { session in
+            let orders = OrderTable(session)
+            return try orders.list(
+                user: user, environment: environment, status: status, before: cursor, limit: limit + 1
+            )
+            .map { stored in (stored.sequence, OrderView(stored.order, try orders.moves(of: stored.sequence))) }
+        }
+        let page = found.prefix(limit)
+        return JSONText.response(
+            200,
+            Page(
+                data: page.map { $0.1.reply }, hasMore: found.count > limit,
+                nextCursor: found.count > limit ? page.last.map { String($0.0) } : nil))
+    }
+}

@@ -1,0 +1,114 @@
+import TillAPI
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillHTTP
+import TillStorage
+
+extension Server {
+    /// `POST /v1/transactions`: the first door. Any valid proof is taken from any signed-in user, because the phone
+    /// that delivers it may be another customer's (P8); who owns it is decided by what Apple signed.
+    func submitTransaction(_ call: Call) async throws -> HTTPResponse {
+        let body = try JSONText.decode(SubmitProofBody.self, from: call.request.body)
+        let origin = Settle.Origin(door: .app, caller: try caller(call, naming: body.userId), claimedOrder: body.orderId)
+        let (verified, proof): (VerifiedTransaction, Settle.Proof)
+        do throws(ProofRefusal) {
+            (verified, proof) = try verify(body)
+        } catch {
+            try await log(error, origin: origin)
+            throw Refused(error.refusal, error.detail)
+        }
+        let outcome = try await settle(verified, proof: proof, origin: origin)
+        return reply(to: call, verified.id, outcome)
+    }
+
+    private func caller(_ call: Call, naming named: String?) throws -> Caller {
+        switch call.credential {
+        case .backend(let keyID): .backend(keyID: keyID, naming: try named.map(Bounds.user))
+        case .user(let user): .user(user)
+        case .nobody: throw Refused(.unauthorized)
+        }
+    }
+
+    /// Proof, transaction id and product id must agree with each other (O3).
+    private func verify(
+        _ body: SubmitProofBody
+    ) throws(ProofRefusal) -> (VerifiedTransaction, Settle.Proof) {
+        let verified: VerifiedTransaction
+        let proof: Settle.Proof
+        switch (body.signedTransaction, body.receipt) {
+        case (let token?, nil):
+            verified = try verifier.transaction(token)
+            proof = Settle.Proof(kind: .signedTransaction, bytes: Array(token.utf8))
+            if let id = body.transactionId, id != verified.id.text {
+                throw ProofRefusal(.transactionMismatch, "the proof is of \(verified.id)", proof: proof.bytes)
+            }
+        case (nil, let text?):
+            guard let id = body.transactionId, body.productId != nil else {
+                throw ProofRefusal(.invalidField, "transactionId and productId: needed beside a receipt", proof: [])
+            }
+            guard let bytes = Base64.decodeIgnoringWhitespace(text) else {
+                throw ProofRefusal(.malformed, "receipt: not base64", proof: Array(text.utf8))
+            }
+            verified = try verifier.transaction(TransactionID(id), inReceipt: bytes)
+            proof = Settle.Proof(kind: .receipt, bytes: bytes)
+        default:
+            throw ProofRefusal(.invalidField, "one of signedTransaction and receipt", proof: [])
+        }
+        if let product = body.productId, product != verified.productID.text {
+            throw ProofRefusal(.productMismatch, "the proof is of \(verified.productID)", proof: proof.bytes)
+        }
+        return (verified, proof)
+    }
+
+    /// Why a proof was refused can be read later (P9, U9). A request that carried no proof is not logged.
+    private func log(_ refused: ProofRefusal, origin: Settle.Origin) async throws {
+        guard !refused.proof.isEmpty else { return }
+        let entry = RefusedProofTable.Entry(
+            at: clock(), door: origin.door.rawValue, caller: origin.callerName, claimedOrder: origin.claimedOrder,
+            code: refused.refusal.rawValue, detail: refused.detail, digest: Digest.sha256.hash(refused.proof))
+        try await database.write { try RefusedProofTable($0).insert(entry) }
+    }
+
+    private func reply(to call: Call, _ id: TransactionID, _ outcome: Settle.Outcome) -> HTTPResponse {
+        switch outcome {
+        case .granted(let grant): JSONText.response(200, reply(to: call, .granted, grant))
+        case .alreadyGranted(let grant): JSONText.response(200, reply(to: call, .alreadyGranted, grant))
+        case .revoked(let grant):
+            JSONText.response(
+                200,
+                grant.map { reply(to: call, .revoked, $0) }
+                    ?? SubmitProofReply(outcome: .revoked, transactionId: id.text, finish: true))
+        case .quarantined(let reason):
+            // Not finished: it stays in the store's queue until it has an owner (invariant 3).
+            JSONText.response(
+                202,
+                SubmitProofReply(
+                    outcome: .quarantined, transactionId: id.text, finish: false, reason: reason.rawValue))
+        }
+    }
+
+    /// All of it for the owner and for backends; for anybody else only that it is done (P8).
+    private func reply(to call: Call, _ outcome: SubmitProofReply.Outcome, _ grant: Grant) -> SubmitProofReply {
+        guard (try? call.credential.mayActFor(grant.userID)) != nil else {
+            return SubmitProofReply(outcome: outcome, transactionId: grant.transactionID.text, finish: true)
+        }
+        return SubmitProofReply(
+            outcome: outcome, transactionId: grant.transactionID.text, finish: true, orderId: grant.orderID,
+            userId: grant.userID.text, grant: GrantReply(grant))
+    }
+}
+
+/// Why a proof was refused, with the proof for the log.
+struct ProofRefusal: Error {
+    let refusal: Refusal
+    /// For operators and programmers, in English.
+    let detail: String
+    let proof: [UInt8]
+
+    init(_ refusal: Refusal, _ detail: String, proof: [UInt8]) {
+        self.refusal = refusal
+        self.detail = detail
+        self.proof = proof
+    }
+}

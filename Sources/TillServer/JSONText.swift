@@ -1,0 +1,53 @@
+import TillHTTP
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Our own JSON, in and out. Apple's signed JSON is read in TillAppStore.
+enum JSONText {
+    static func encode(_ value: some Encodable) -> [UInt8] { encode(value, .withoutEscapingSlashes) }
+
+    /// The same value is always the same text.
+    static func encodeSorted(_ value: some Encodable) -> [UInt8] {
+        encode(value, [.withoutEscapingSlashes, .sortedKeys])
+    }
+
+    private static func encode(_ value: some Encodable, _ format: JSONEncoder.OutputFormatting) -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = format
+        // Our bodies hold nothing that JSON lacks (no infinities, no non-text keys), so encoding can't fail.
+        guard let data = try? encoder.encode(value) else { preconditionFailure("a body of ours is always JSON") }
+        return [UInt8](data)
+    }
+
+    /// - Throws: `Refused` with the member that doesn't fit.
+    static func decode<Value: Decodable>(_ type: Value.Type, from body: [UInt8]) throws -> Value {
+        do {
+            return try JSONDecoder().decode(type, from: Data(body))
+        } catch let error as DecodingError {
+            switch error {
+            case .keyNotFound(let key, let context):
+                throw Refused(.invalidField, "\(path(context.codingPath + [key])): missing")
+            case .typeMismatch(_, let context), .valueNotFound(_, let context):
+                throw Refused(.invalidField, "\(path(context.codingPath)): wrong type")
+            case .dataCorrupted(let context) where !context.codingPath.isEmpty:
+                throw Refused(.invalidField, "\(path(context.codingPath)): \(context.debugDescription.prefix(100))")
+            default: throw Refused(.malformedJSON)
+            }
+        } catch {
+            throw Refused(.malformedJSON)
+        }
+    }
+
+    private static func path(_ keys: [any CodingKey]) -> String {
+        keys.isEmpty ? "body" : keys.map(\.stringValue).joined(separator: ".")
+    }
+
+    static func response(_ status: Int, _ value: some Encodable) -> HTTPResponse {
+        HTTPResponse(
+            status: status, headers: HTTPHeaders([("Content-Type", "application/json")]), body: encode(value))
+    }
+}

@@ -1,0 +1,72 @@
+import TillAPI
+import TillBilling
+import TillHTTP
+import TillStorage
+
+/// A handler's way of saying no.
+struct Refused: Error {
+    let refusal: Refusal
+    let detail: String?
+
+    init(_ refusal: Refusal, _ detail: String? = nil) {
+        self.refusal = refusal
+        self.detail = detail
+    }
+}
+
+extension Refusal {
+    /// The HTTP status of a refusal (CONTRACT §2).
+    var status: Int {
+        switch self {
+        case .malformedJSON, .invalidField: 400
+        case .unauthorized: 401
+        case .forbidden: 403
+        case .notFound, .unknownOrder: 404
+        case .methodNotAllowed: 405
+        case .orderConflict, .illegalMove, .insufficientFunds, .referenceConflict, .idempotencyInFlight: 409
+        case .payloadTooLarge: 413
+        case .tooManyRequests: 429
+        case .internalError: 500
+        case .unavailable: 503
+        default: 422
+        }
+    }
+}
+
+extension Server {
+    /// Seconds after which a client should try again when nothing can be stored.
+    static let retryAfter = "5"
+
+    /// Runs a handler and turns what it throws into a problem.
+    func answering(
+        _ request: HTTPRequest, _ action: () async throws -> HTTPResponse
+    ) async -> HTTPResponse {
+        do {
+            return try await action()
+        } catch let refused as Refused {
+            return problem(refused.refusal, for: request, detail: refused.detail)
+        } catch let fault as DatabaseFault {
+            return problem(fault.isRetryable ? .unavailable : .internalError, for: request)
+        } catch {
+            return problem(.internalError, for: request)
+        }
+    }
+
+    func problem(_ refusal: Refusal, for request: HTTPRequest, detail: String? = nil) -> HTTPResponse {
+        let language = Language(preference: request.headers["Accept-Language"] ?? "")
+        let requestID = UniqueID(random: entropy(16)).description
+        let problem = Problem(
+            refusal: refusal, status: refusal.status, language: language, requestId: requestID, detail: detail)
+        var response = HTTPResponse(status: refusal.status, body: JSONText.encode(problem))
+        response.headers.add("Content-Type", Problem.contentType)
+        response.headers.add("Content-Language", language.rawValue)
+        response.headers.add("X-Request-Id", requestID)
+        switch refusal {
+        case .unauthorized: response.headers.add("WWW-Authenticate", "Bearer")
+        case .unavailable, .tooManyRequests, .idempotencyInFlight:
+            response.headers.add("Retry-After", Self.retryAfter)
+        default: break
+        }
+        return response
+    }
+}

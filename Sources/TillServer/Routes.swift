@@ -1,0 +1,71 @@
+import TillAPI
+import TillBilling
+import TillHTTP
+
+extension Server {
+    /// Receipts of heavy buyers reach 4 MiB, and base64 adds a third (CONTRACT §2).
+    static let receiptBodyLimit = 8 << 20
+
+    /// Every address this server answers (CONTRACT §2). Making the table is cheap enough for tests, but a listener
+    /// should make it once.
+    public var router: Router {
+        var router = Router { request, status, allowed in
+            var response = self.problem(status == 404 ? .notFound : .methodNotAllowed, for: request)
+            if !allowed.isEmpty {
+                let names = allowed.map(\.rawValue) + (allowed.contains(.get) ? ["HEAD"] : [])
+                response.headers.add("Allow", names.joined(separator: ", "))
+            }
+            return response
+        }
+        router.on(.get, Paths.health, open(readHealth))
+        router.on(.get, Paths.readiness, open(readReadiness))
+        router.on(.get, Paths.openAPI, open(readOpenAPI))
+        router.on(.get, Paths.products, open(listProducts))
+        router.on(.post, Paths.appleNotifications, open(receiveNotification))
+
+        router.on(.post, Paths.orders, post(createOrder))
+        router.on(.get, Paths.order, guarded(readOrder))
+        router.on(.post, Paths.cancelOrder, post(cancelOrder))
+        router.on(.post, Paths.failOrder, post(failOrder))
+        router.on(.get, Paths.userOrders, guarded(listUserOrders))
+        router.on(.post, Paths.transactions, bodyLimit: Self.receiptBodyLimit, post(submitTransaction))
+        router.on(.get, Paths.wallet, guarded(readWallet))
+        router.on(.post, Paths.debits, post(debitWallet))
+        router.on(.get, Paths.postings, guarded(listPostings))
+        return router
+    }
+
+    typealias Action = @Sendable (Call) async throws -> HTTPResponse
+
+    /// For anybody.
+    private func open(_ action: @escaping Action) -> Router.Handler {
+        { request, parameters in
+            await answering(request) {
+                try await action(Call(request: request, parameters: parameters, credential: .nobody))
+            }
+        }
+    }
+
+    /// For those who show a key or a token.
+    private func guarded(_ action: @escaping Action) -> Router.Handler {
+        { request, parameters in
+            await answering(request) {
+                let credential = try authentication.credential(of: request)
+                return try await action(Call(request: request, parameters: parameters, credential: credential))
+            }
+        }
+    }
+
+    /// For those who show a key or a token, and may repeat themselves under an `Idempotency-Key`.
+    private func post(_ action: @escaping Action) -> Router.Handler {
+        { request, parameters in
+            await answering(request) {
+                let credential = try authentication.credential(of: request)
+                let call = Call(request: request, parameters: parameters, credential: credential)
+                return try await idempotency.once(call) { call in
+                    await answering(request) { try await action(call) }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+import TillAppStore
+import TillBilling
+import TillHTTP
+import TillStorage
+
+/// The purchase backend: verifies, settles and answers. It owns no socket, no thread and no clock; those are passed
+/// in, so that the same server runs behind a listener, in a test, and in a simulation (DESIGN §5).
+public struct Server: Sendable {
+    /// The time now, as this server sees it.
+    public typealias Clock = @Sendable () -> Instant
+    /// As many unpredictable bytes as asked for.
+    public typealias Entropy = @Sendable (Int) -> [UInt8]
+
+    public let configuration: ServerConfiguration
+    public let database: any Database
+    let clock: Clock
+    let entropy: Entropy
+    let verifier: ProofVerifier
+    let settle: Settle
+    let authentication: Authentication
+    let idempotency: Idempotency
+
+    public init(
+        configuration: ServerConfiguration, database: any Database, clock: @escaping Clock, entropy: @escaping Entropy
+    ) {
+        self.configuration = configuration
+        self.database = database
+        self.clock = clock
+        self.entropy = entropy
+        verifier = ProofVerifier(trust: configuration.apple, clock: clock)
+        settle = Settle(database: database, catalog: configuration.catalog, clock: clock, entropy: entropy)
+        authentication = Authentication(configuration: configuration, clock: clock)
+        idempotency = Idempotency(database: database, clock: clock)
+    }
+
+    /// Answers one request. Never throws: what goes wrong becomes a problem the caller can program against.
+    public func respond(to request: HTTPRequest) async -> HTTPResponse {
+        await router.respond(to: request)
+    }
+}

@@ -1,0 +1,85 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+
+/// Everything a server is told before it starts. Where it comes from (file, environment, flags) is the caller's
+/// business.
+public struct ServerConfiguration: Sendable {
+    public var catalog: Catalog
+    public var apple: AppleTrust
+    public var secretKeys: [SecretKey]
+    public var userTokens: [UserTokenKey]
+    public var operators: [SecretKey]
+    /// App Review's users: they see their sandbox purchases without asking for them.
+    public var reviewUsers: Set<UserID>
+
+    public init(
+        catalog: Catalog, apple: AppleTrust, secretKeys: [SecretKey], userTokens: [UserTokenKey] = [],
+        operators: [SecretKey] = [], reviewUsers: Set<UserID> = []
+    ) {
+        self.catalog = catalog
+        self.apple = apple
+        self.secretKeys = secretKeys
+        self.userTokens = userTokens
+        self.operators = operators
+        self.reviewUsers = reviewUsers
+    }
+
+    /// The environment whose wallets and orders are meant when nobody says: production, unless only sandbox counts.
+    public var usualEnvironment: Environment {
+        apple.environments.contains(.production) ? .production : .sandbox
+    }
+}
+
+/// Whose signatures count, for which app, in which environments.
+public struct AppleTrust: Sendable {
+    /// Root certificates, DER. Apple's own if empty.
+    public var roots: [[UInt8]]
+    public var bundleID: String
+    /// The app's number in the App Store; needed for production.
+    public var appAppleID: Int64?
+    public var environments: Set<Environment>
+
+    public init(roots: [[UInt8]] = [], bundleID: String, appAppleID: Int64?, environments: Set<Environment>) {
+        self.roots = roots
+        self.bundleID = bundleID
+        self.appAppleID = appAppleID
+        self.environments = environments
+    }
+}
+
+/// A secret that is known only by its hash.
+public struct SecretKey: Sendable {
+    /// Its name in logs and evidence.
+    public let id: String
+    /// SHA-256 of the key's text.
+    public let sha256: [UInt8]
+
+    public init(id: String, sha256: [UInt8]) {
+        self.id = id
+        self.sha256 = sha256
+    }
+}
+
+/// How an app's user tokens are checked. One algorithm for a key: a token can't choose.
+public struct UserTokenKey: Sendable {
+    public enum Algorithm: Sendable {
+        /// A shared secret of at least 32 bytes.
+        case hs256(secret: [UInt8])
+        /// A public key on P-256.
+        case es256(PublicKey)
+    }
+
+    /// Also the `kid` a token may name.
+    public let id: String
+    public let algorithm: Algorithm
+    public let issuer: String?
+    public let audience: String?
+
+    public init(id: String, algorithm: Algorithm, issuer: String? = nil, audience: String? = nil) {
+        self.id = id
+        self.algorithm = algorithm
+        self.issuer = issuer
+        self.audience = audience
+    }
+}

@@ -1,0 +1,235 @@
+import TillBilling
+import TillStorage
+
+/// One transaction before the open ledger: reads what a decision needs, then writes what was decided. Lives inside one
+/// commit.
+struct SettlementBooks {
+    private let transaction: PaidTransaction
+    private let proof: Settle.Proof
+    private let origin: Settle.Origin
+    private let now: Instant
+    private let orders: OrderTable
+    private let transactions: TransactionTable
+    private let proofs: ProofTable
+    private let evidence: EvidenceTable
+    private let grants: GrantTable
+    private let ledger: LedgerTable
+    private let outbox: OutboxTable
+
+    private var stored: TransactionTable.Stored?
+    private var storedGrant: GrantTable.Stored?
+    private var knownOrders: [OrderID: OrderTable.Stored] = [:]
+
+    init(
+        session: any Session, transaction: PaidTransaction, proof: Settle.Proof, origin: Settle.Origin, now: Instant
+    ) {
+        self.transaction = transaction
+        self.proof = proof
+        self.origin = origin
+        self.now = now
+        orders = OrderTable(session)
+        transactions = TransactionTable(session)
+        proofs = ProofTable(session)
+        evidence = EvidenceTable(session)
+        grants = GrantTable(session)
+        ledger = LedgerTable(session)
+        outbox = OutboxTable(session)
+    }
+
+    // MARK: Facts
+
+    mutating func load(product: Product?) throws -> SettlementFacts {
+        stored = try transactions.find(transaction.id, in: transaction.environment)
+        if let stored, stored.state != .quarantined {
+            storedGrant = try grants.find(transaction.id, in: transaction.environment)
+        }
+        var tokenOrder: Order?
+        var claimedOrder: Order?
+        if case .order(let id)? = transaction.token {
+            tokenOrder = try order(id)
+        } else if let id = origin.claimedOrder {
+            claimedOrder = try order(id)
+        }
+        return SettlementFacts(
+            transaction: transaction, caller: origin.caller,
+            recorded: stored.map { stored in
+                RecordedTransaction(state: stored.state, signedAt: stored.signedAt, grant: storedGrant?.grant)
+            },
+            tokenOrder: tokenOrder, claimedOrderID: origin.claimedOrder, claimedOrder: claimedOrder,
+            originalOrder: try originalOrder(), product: product)
+    }
+
+    private mutating func order(_ id: OrderID) throws -> Order? {
+        guard let found = try orders.find(id) else { return nil }
+        knownOrders[id] = found
+        return found.order
+    }
+
+    private mutating func originalOrder() throws -> Order? {
+        guard transaction.isRenewal, transaction.originalID != transaction.id,
+            let original = try transactions.find(transaction.originalID, in: transaction.environment),
+            let sequence = original.orderSequence, let found = try orders.find(sequence: sequence)
+        else { return nil }
+        knownOrders[found.order.id] = found
+        return found.order
+    }
+
+    // MARK: Decisions
+
+    mutating func carryOut(
+        _ settlement: Settlement, _ facts: SettlementFacts, freshGrantID: UniqueID, freshOrderID: OrderID
+    ) throws -> Settle.Outcome {
+        switch settlement {
+        case .grant(let user, let order, let newOrderID, let rung):
+            guard let product = facts.product else { preconditionFailure("nothing is granted for an unknown product") }
+            let target = try order.map { try move($0, to: .completed, reason: rung.rawValue) }
+                ?? openOrder(newOrderID ?? freshOrderID, for: user, product: product, reason: rung.rawValue)
+            return .granted(try grant(freshGrantID, to: target, product: product, rung: rung))
+        case .alreadyGranted(let grant):
+            if let stored, transaction.signedAt > stored.signedAt, !transaction.isFromReceipt {
+                try record(.granted, quarantine: nil, orderSequence: stored.orderSequence)
+            }
+            return .alreadyGranted(grant)
+        case .revoke(let grant):
+            return .revoked(try revoke(grant))
+        case .reinstate(let grant):
+            return .granted(try reinstate(grant))
+        case .revoked:
+            return .revoked(try recordRevocation(facts))
+        case .quarantine(let reason):
+            return .quarantined(try quarantine(reason))
+        }
+    }
+
+    private mutating func grant(
+        _ id: UniqueID, to target: OrderTable.Stored, product: Product, rung: MatchingRung
+    ) throws -> Grant {
+        let points = product.points(quantity: transaction.quantity) ?? []
+        let grant = Grant(
+            id: id, environment: transaction.environment, transactionID: transaction.id, orderID: target.order.id,
+            userID: target.order.userID, productID: product.id, quantity: transaction.quantity,
+            points: points.map { GrantedPoints(currency: $0.kind, amount: $0.amount) },
+            entitlement: product.entitlement, at: now)
+        let sequence = try record(.granted, quarantine: nil, orderSequence: target.sequence)
+        let grantSequence = try grants.insert(grant, orderSequence: target.sequence)
+        for posting in grant.postings(kind: .purchase, at: now) { try ledger.post(posting, grant: grantSequence) }
+        try note(sequence, "granted", ground: rung.rawValue)
+        try tell("grant.created", grant, sequence)
+        return grant
+    }
+
+    private mutating func revoke(_ grant: Grant) throws -> Grant {
+        guard let stored, let storedGrant else { preconditionFailure("only a recorded grant is revoked") }
+        for posting in grant.postings(kind: .refund, at: now) {
+            try ledger.post(posting, grant: storedGrant.sequence)
+        }
+        let sequence = try record(.revoked, quarantine: nil, orderSequence: stored.orderSequence)
+        try moveOwnOrder(stored.orderSequence, to: .refunded, reason: "revoked_by_apple")
+        try note(sequence, "revoked", ground: "revocation_date")
+        try tell("grant.revoked", grant, sequence)
+        return grant
+    }
+
+    private mutating func reinstate(_ grant: Grant) throws -> Grant {
+        guard let stored, let storedGrant else { preconditionFailure("only a recorded grant is reinstated") }
+        for posting in grant.postings(kind: .refundReversal, at: now) {
+            try ledger.post(posting, grant: storedGrant.sequence)
+        }
+        let sequence = try record(.granted, quarantine: nil, orderSequence: stored.orderSequence)
+        try moveOwnOrder(stored.orderSequence, to: .completed, reason: "refund_reversed")
+        try note(sequence, "reinstated", ground: "refund_reversed")
+        try tell("grant.reinstated", grant, sequence)
+        return grant
+    }
+
+    /// Apple took the money back before anything was granted, or tells of it again.
+    private mutating func recordRevocation(_ facts: SettlementFacts) throws -> Grant? {
+        if let stored, stored.state == .revoked {
+            if transaction.signedAt > stored.signedAt {
+                try record(.revoked, quarantine: nil, orderSequence: stored.orderSequence)
+            }
+            return storedGrant?.grant
+        }
+        var orderSequence = stored?.orderSequence
+        if let order = facts.tokenOrder, order.transactionID == nil, !transaction.isRenewal,
+            order.productID == transaction.productID, order.quantity == transaction.quantity
+        {
+            orderSequence = try move(order, to: .refunded, reason: "revoked_by_apple").sequence
+        }
+        let sequence = try record(.revoked, quarantine: nil, orderSequence: orderSequence)
+        try note(sequence, "revoked", ground: "before_any_grant")
+        return nil
+    }
+
+    private mutating func quarantine(_ reason: QuarantineReason) throws -> QuarantineReason {
+        if let stored, stored.quarantine == reason { return reason }
+        let sequence = try record(.quarantined, quarantine: reason, orderSequence: nil)
+        try note(sequence, "quarantined", ground: reason.rawValue)
+        try outbox.insert(type: "transaction.quarantined", user: nil, transaction: sequence, at: now)
+        return reason
+    }
+
+    // MARK: Rows
+
+    /// Writes the transaction's state, for the first time or again, and keeps the proof that decided it.
+    @discardableResult
+    private mutating func record(
+        _ state: RecordedTransaction.State, quarantine: QuarantineReason?, orderSequence: Int64?
+    ) throws -> Int64 {
+        guard let stored else {
+            let sequence = try transactions.insert(
+                transaction, state: state, quarantine: quarantine, orderSequence: orderSequence, at: now)
+            try proofs.insert(transaction: sequence, kind: proof.kind, body: proof.bytes)
+            return sequence
+        }
+        let newest = max(stored.signedAt, transaction.signedAt)
+        try transactions.update(
+            stored.sequence, state: state, quarantine: quarantine, orderSequence: orderSequence, signedAt: newest,
+            revokedAt: transaction.revokedAt)
+        try proofs.replace(transaction: stored.sequence, kind: proof.kind, body: proof.bytes)
+        return stored.sequence
+    }
+
+    private func openOrder(
+        _ id: OrderID, for user: UserID, product: Product, reason: String
+    ) throws -> OrderTable.Stored {
+        let (price, overflow) = product.price.amount.multipliedReportingOverflow(by: Int64(transaction.quantity))
+        let opened = try orders.insert(
+            Order(
+                id: id, userID: user, productID: product.id, quantity: transaction.quantity,
+                price: Money(amount: overflow ? product.price.amount : price, currency: product.price.currency),
+                createdAt: now, updatedAt: now),
+            reason: "opened_for_payment")
+        return try orders.move(
+            opened, along: [.completed], at: now, reason: reason, transaction: transaction.id,
+            environment: transaction.environment)
+    }
+
+    /// Moves an order as far as it may go towards `status`. A renewal pays for a new period, not for the order again.
+    private func move(_ order: Order, to status: OrderStatus, reason: String) throws -> OrderTable.Stored {
+        guard let stored = knownOrders[order.id] else { preconditionFailure("a decision names only orders it was given") }
+        guard !transaction.isRenewal, let way = stored.order.status.way(to: status) else { return stored }
+        return try orders.move(
+            stored, along: way, at: now, reason: reason, transaction: transaction.id,
+            environment: transaction.environment)
+    }
+
+    /// Moves the order that this transaction pays for, if it is the one the order holds.
+    private func moveOwnOrder(_ sequence: Int64?, to status: OrderStatus, reason: String) throws {
+        guard let sequence, let stored = try orders.find(sequence: sequence),
+            stored.order.transactionID == transaction.id, let way = stored.order.status.way(to: status)
+        else { return }
+        _ = try orders.move(stored, along: way, at: now, reason: reason)
+    }
+
+    private func note(_ sequence: Int64, _ decision: String, ground: String) throws {
+        try evidence.insert(
+            transaction: sequence,
+            EvidenceTable.Entry(
+                at: now, decision: decision, ground: ground, door: origin.door.rawValue, caller: origin.callerName))
+    }
+
+    private func tell(_ type: String, _ grant: Grant, _ sequence: Int64) throws {
+        try outbox.insert(type: type, user: grant.userID, transaction: sequence, at: now)
+    }
+}
