@@ -11,21 +11,18 @@ struct Reply: Sendable {
     init(_ response: HTTPResponse) throws {
         status = response.status
         headers = response.headers
-        body = response.body.isEmpty ? .null : try JSONValue(response.body)
+        body = response.body.isEmpty ? .null : try JSONValue(decoding: response.body)
     }
 
-    subscript(name: String) -> JSONValue { body[name] ?? .null }
+    subscript(name: String) -> JSONValue { body.at(name) }
 
     /// The stable code of a problem.
     var code: String { self["code"].text }
 }
 
 extension JSONValue {
-    subscript(name: String) -> JSONValue {
-        guard case .object(let members) = self else { return .null }
-        return members[name] ?? .null
-    }
-
-    var text: String { if case .string(let text) = self { text } else { "" } }
-    var list: [JSONValue] { if case .array(let list) = self { list } else { [] } }
+    /// The member of that name, or null.
+    func at(_ name: String) -> JSONValue { object?[name] ?? .null }
+    var text: String { string ?? "" }
+    var list: [JSONValue] { array ?? [] }
 }

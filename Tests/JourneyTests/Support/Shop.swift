@@ -30,12 +30,14 @@ final class Shop: Sendable {
     let time: TestClock
     private let toServer: HTTPSend
     private let toEmulator: HTTPSend
+    private let relay: Relay
     private let stops: [@Sendable () async -> Void]
 
     private init(
         server: Server, emulator: Emulator, ledger: SQLiteDatabase, time: TestClock, toServer: @escaping HTTPSend,
-        toEmulator: @escaping HTTPSend, stops: [@Sendable () async -> Void]
+        toEmulator: @escaping HTTPSend, relay: Relay, stops: [@Sendable () async -> Void]
     ) {
+        self.relay = relay
         self.server = server
         self.emulator = emulator
         self.ledger = ledger
@@ -96,7 +98,8 @@ final class Shop: Sendable {
             return Shop(
                 server: server, emulator: emulator, ledger: ledger, time: time,
                 toServer: { _, request in await server.respond(to: request) },
-                toEmulator: { _, request in await emulator.respond(to: request) }, stops: [closeFiles])
+                toEmulator: { _, request in await emulator.respond(to: request) }, relay: relay,
+                stops: [closeFiles])
         case .socket:
             let router = server.router
             let serverListener = try Listener(
@@ -115,6 +118,7 @@ final class Shop: Sendable {
                 server: server, emulator: emulator, ledger: ledger, time: time,
                 toServer: { url, request async throws(HTTPFault) in try await fetch.send(serverURL + url, request) },
                 toEmulator: { url, request async throws(HTTPFault) in try await fetch.send(storeURL + url, request) },
+                relay: relay,
                 stops: [
                     { await serverListener.stop(grace: 5) }, { await storeListener.stop(grace: 5) },
                     { await fetch.stop() }, closeFiles,
@@ -161,6 +165,9 @@ final class Shop: Sendable {
             peer: "127.0.0.1")
     }
 
+    /// Catches the emulator's notifications on their way; nil lets them through again.
+    func intercept(_ catcher: (@Sendable (HTTPRequest) async -> HTTPResponse)?) { relay.interceptor = catcher }
+
     // MARK: What buyers do
 
     /// Opens an order at our server; returns its id.
@@ -198,7 +205,7 @@ final class Shop: Sendable {
     func points(of user: String, environment: String = "sandbox") async throws -> Int64 {
         let reply = try await send(.get, "/v1/users/\(user)/wallet?environment=\(environment)")
         #expect(reply.status == 200)
-        return reply["balances"]["points"].integer ?? 0
+        return reply["balances"].at("points").int ?? 0
     }
 
     func status(of order: OrderID) async throws -> String {
@@ -245,17 +252,36 @@ final class TestClock: Sendable {
 
 /// Where the emulator's notifications go; set when there is somewhere.
 private final class Relay: Sendable {
-    private let found = Locked<(@Sendable (HTTPRequest) async -> HTTPResponse)?>(nil)
+    typealias Target = @Sendable (HTTPRequest) async -> HTTPResponse
+    private let targets = Locked<(target: Target?, interceptor: Target?)>((nil, nil))
 
-    var target: (@Sendable (HTTPRequest) async -> HTTPResponse)? {
-        get { found.withLock { $0 } }
-        set { found.withLock { $0 = newValue } }
+    var target: Target? {
+        get { targets.withLock { $0.target } }
+        set { targets.withLock { $0.target = newValue } }
+    }
+
+    var interceptor: Target? {
+        get { targets.withLock { $0.interceptor } }
+        set { targets.withLock { $0.interceptor = newValue } }
     }
 
     func send(_ url: String, _ request: HTTPRequest) async throws(HTTPFault) -> HTTPResponse {
-        guard let target else { throw HTTPFault(.cannotConnect, "nobody listens") }
+        guard let receiver = targets.withLock({ $0.interceptor ?? $0.target }) else {
+            throw HTTPFault(.cannotConnect, "nobody listens")
+        }
         var request = request
         request.path = "/v1/notifications/apple"
-        return await target(request)
+        return await receiver(request)
+    }
+}
+
+/// Notifications that were caught on their way.
+final class Caught: Sendable {
+    private let found = Locked<[String]>([])
+    var payloads: [String] { found.withLock { $0 } }
+
+    func take(_ request: HTTPRequest) {
+        guard let body = try? JSONValue(decoding: request.body) else { return }
+        found.withLock { $0.append(body.at("signedPayload").text) }
     }
 }

@@ -12,3 +12,12 @@ enum UserToken {
         return "\(header).\(claims).\(Base64.encode(code, .url))"
     }
 }
+
+extension UserToken {
+    static func withoutExpiry(subject: String) -> String {
+        let header = Base64.encode(Array(#"{"alg":"HS256"}"#.utf8), .url)
+        let claims = Base64.encode(Array(#"{"sub":"\#(subject)"}"#.utf8), .url)
+        let code = HMACSHA256.code(for: "\(header).\(claims)".utf8, key: Shop.tokenSecret)
+        return "\(header).\(claims).\(Base64.encode(code, .url))"
+    }
+}
