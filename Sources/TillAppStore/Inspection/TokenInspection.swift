@@ -115,7 +115,7 @@ private struct InspectedToken {
     ) throws(VerificationFailure) {
         guard !header.certificates.isEmpty else { throw VerificationFailure(.missingX5C) }
         guard header.json["alg"] == .string(JWSHeader.algorithm) else { throw VerificationFailure(.malformed, "alg") }
-        let stated = signedDate?.number.flatMap { Int64(exactly: ($0 / 1_000).rounded(.down)) }
+        let stated = signedDate?.number.flatMap(JSONText.floor).map { Instant(milliseconds: $0).seconds }
         let seconds = policy.at ?? stated ?? policy.now().seconds
         inspection.fields["effectiveDate"] = policy.at == nil && stated == nil ? "now" : .int(seconds)
         let chain = try SigningChain(x5c: header.certificates, trust: trust, at: seconds)

@@ -77,8 +77,9 @@ struct JSONObject {
                 guard let number = JSONText.int64(value, in: text) else { throw .wrongType }
                 return Instant(milliseconds: number)
             case .fraction:
-                guard let number = JSONText.double(value, in: text), let whole = Int64(exactly: number.rounded(.down))
-                else { throw .wrongType }
+                guard let number = JSONText.double(value, in: text), let whole = JSONText.floor(number) else {
+                    throw .wrongType
+                }
                 return Instant(milliseconds: whole)
             default: throw .wrongType
             }

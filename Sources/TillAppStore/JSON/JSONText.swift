@@ -58,6 +58,14 @@ enum JSONText {
         return Double(digits).flatMap { $0.isFinite ? $0 : nil }
     }
 
+    /// The greatest whole number not above this one; nil beyond 64 bits.
+    static func floor(_ number: Double) -> Int64? {
+        guard number > -0x1p63, number < 0x1p63 else { return nil }
+        // Not `rounded(.down)`: that is the C library's, which this module does not link.
+        let whole = Int64(number)
+        return Double(whole) > number ? whole - 1 : whole
+    }
+
     private static func unescaped(_ raw: UnsafeBufferPointer<UInt8>) -> String {
         var units: [UInt8] = []
         units.reserveCapacity(raw.count)
