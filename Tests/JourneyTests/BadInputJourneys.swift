@@ -37,7 +37,8 @@ import TillHTTP
                 let request = HTTPRequest(
                     method: .post, path: "/v1/orders",
                     headers: HTTPHeaders([(name: "Authorization", value: "Bearer \(Shop.secretKey)")]), body: body)
-                #expect((400..<500).contains(await shop.server.respond(to: request).status))
+                let status = await shop.server.respond(to: request).status
+                #expect((400..<500).contains(status))
             }
         }
     }

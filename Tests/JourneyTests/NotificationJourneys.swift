@@ -2,6 +2,7 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillHTTP
+import TillServer
 import TillStorage
 
 @Suite("Apple's notification, the second door") struct NotificationJourneys {

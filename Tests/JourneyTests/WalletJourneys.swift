@@ -62,6 +62,7 @@ import TillBilling
     @Test("Unusable debits are refused", arguments: [Int64(0), -5, 1_000_000_000_001, .max])
     func unusable(_ amount: Int64) async throws {
         try await Shop.open { shop in
+            try await funded(shop)
             #expect(try await debit(shop, amount, "x").code == "invalid_field")
             #expect(try await debit(shop, 1, "").code == "invalid_field")
             #expect(try await debit(shop, 1, String(repeating: "r", count: 129)).code == "invalid_field")
