@@ -66,6 +66,14 @@ final class Shop: Sendable {
         await shop.close()
     }
 
+    /// RSA keys take a second to make, so all shops share theirs; each has a root of its own all the same.
+    private static let receiptKeys: [String: String] = {
+        let keys = ["receiptIntermediate", "receiptSigner"].compactMap { name in
+            (try? PrivateKey.generate(.rsa2048).pem()).map { (name, $0) }
+        }
+        return Dictionary(uniqueKeysWithValues: keys)
+    }()
+
     private static func found(
         _ reach: Reach, _ environments: Set<TillBilling.Environment>, _ folder: URL
     ) async throws -> Shop {
@@ -74,6 +82,7 @@ final class Shop: Sendable {
         var store = EmulatorConfiguration()
         store.app = EmulatedApp(bundleID: bundleID)
         store.products = sampleProducts
+        store.keys = receiptKeys
         let storeFile = try Emulator.openDatabase(path: folder.appendingPathComponent("store.db").path)
         let emulator = try await Emulator(
             configuration: store, database: storeFile, clock: { time.now }, entropy: RandomBytes.make,
