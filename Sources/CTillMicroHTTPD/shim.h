@@ -28,6 +28,14 @@ static inline void *till_mhd_socket_context(struct MHD_Connection *connection)
     return info ? info->socket_context : (void *) 0;
 }
 
+/// Bytes from the first of the request line to the last of the empty line after the header; 0 where it is not known.
+static inline size_t till_mhd_header_size(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    return info ? info->header_size : 0;
+}
+
 /// The address of the other end, or NULL.
 static inline const struct sockaddr *till_mhd_client_address(struct MHD_Connection *connection)
 {

@@ -23,6 +23,9 @@ final class Exchange: @unchecked Sendable {
     /// Came after the server had begun to stop.
     let isLate: Bool
     var target: Result<RequestTarget, BadRequest>
+    /// Where libmicrohttpd keeps the target, for ``WireLayout``.
+    let targetStart: UInt
+    let targetCount: Int
     var stage = Stage.named
     var method = HTTPMethod.get
     var border = HeaderBorder()
@@ -40,14 +43,16 @@ final class Exchange: @unchecked Sendable {
     private let live: LiveCount
 
     init(
-        connection: OpaquePointer, place: Int, peer: String, isLate: Bool, target: Result<RequestTarget, BadRequest>,
+        connection: OpaquePointer, place: Int, peer: String, isLate: Bool, raw: UnsafeBufferPointer<UInt8>,
         live: LiveCount
     ) {
         self.connection = connection
         self.place = place
         self.peer = peer
         self.isLate = isLate
-        self.target = target
+        target = Result { () throws(BadRequest) in try RequestTarget(raw: raw) }
+        targetStart = UInt(bitPattern: raw.baseAddress)
+        targetCount = raw.count
         self.live = live
         live.value.add(1, ordering: .relaxed)
     }

@@ -119,11 +119,12 @@ final class ListenerEngine: Sendable {
         let context = Unmanaged.passUnretained(core).toOpaque()
         // libmicrohttpd splits its limit evenly among its threads; connections do not spread evenly.
         let limit = (core.table.with { $0.limit } + ConnectionTable.slack) * threads
+        // Beside the header it holds a record of each field and query item, and the head of the answer.
+        let memory = max(1 << 10, core.configuration.headerSizeLimit) + (16 << 10)
         var options = [
             MHD_OptionItem(option: .LISTEN_SOCKET, value: Int(socket.descriptor), ptr_value: nil),
             MHD_OptionItem(option: .CONNECTION_LIMIT, value: limit, ptr_value: nil),
-            MHD_OptionItem(option: .CONNECTION_MEMORY_LIMIT, value: 32 << 10, ptr_value: nil),
-            MHD_OptionItem(option: .STRICT_FOR_CLIENT, value: 1, ptr_value: nil),
+            MHD_OptionItem(option: .CONNECTION_MEMORY_LIMIT, value: memory, ptr_value: nil),
             till_mhd_keep_escapes(),
             till_mhd_uri_callback(Callbacks.named, context),
             till_mhd_notify_connection(Callbacks.connection, context),

@@ -26,9 +26,9 @@ public struct ListenerConfiguration: Sendable {
 
     /// Header fields in one request; more are answered 431.
     public var headerCountLimit = 100
-    /// Bytes of one request's header fields; more are answered 431. At most 24 KiB: beyond its own buffer libmicrohttpd
-    /// answers 431 by itself, with a page of its own.
-    public var headerSizeLimit = 16 << 10
+    /// Bytes from the request line to the empty line; more are answered 431. libmicrohttpd clears a buffer of this size
+    /// and 16 KiB after each request and keeps it for each connection, so generosity has a price.
+    public var headerSizeLimit = 8 << 10
 
     /// Where handlers run. Without one a handler starts on the connection's own event-loop thread (which saves a hop)
     /// and goes on wherever its first suspension ends.

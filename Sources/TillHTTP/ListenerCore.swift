@@ -63,13 +63,13 @@ final class ListenerCore: @unchecked Sendable {
     func named(_ connection: OpaquePointer, place: Int, raw: UnsafePointer<CChar>?) -> Exchange {
         let count = raw.map { strlen($0) } ?? 0
         let bytes = UnsafeRawBufferPointer(start: raw, count: count).bindMemory(to: UInt8.self)
-        let target = Result { () throws(BadRequest) in try RequestTarget(raw: bytes) }
         let late = isStopping.load(ordering: .relaxed)
         let deadline = monotonicMilliseconds() + configuration.headerDeadline
         let peer = table.with { $0.places[place].peer }
         let exchange = Exchange(
-            connection: connection, place: place, peer: peer, isLate: late, target: target, live: live)
+            connection: connection, place: place, peer: peer, isLate: late, raw: bytes, live: live)
         _ = table.with { $0.begin(place, exchange, deadline: deadline) }
+        if case .failure(.tooManyQueryItems) = exchange.target { hangUp(exchange, .badRequest(.tooManyQueryItems)) }
         return exchange
     }
 
@@ -104,8 +104,9 @@ final class ListenerCore: @unchecked Sendable {
         _ exchange: Exchange, method: UnsafePointer<CChar>, version: UnsafePointer<CChar>
     ) -> MHD_Result {
         exchange.stage = .receiving
-        readHeaders(exchange)
-        guard let refusal = refusal(exchange, method: method, version: version) else {
+        let isSeamless = WireLayout.read(
+            exchange, method: method, version: version, countLimit: configuration.headerCountLimit)
+        guard let refusal = refusal(exchange, isSeamless, method: method, version: version) else {
             if exchange.border.announcesBody {
                 // The announced length is a promise of a stranger: memory follows it only so far.
                 exchange.body.reserveCapacity(min(exchange.border.contentLength ?? 0, exchange.bodyLimit, 64 << 10))
@@ -117,26 +118,18 @@ final class ListenerCore: @unchecked Sendable {
         return refuse(exchange, refusal)
     }
 
-    private func readHeaders(_ exchange: Exchange) {
-        let countLimit = configuration.headerCountLimit
-        let sizeLimit = configuration.headerSizeLimit
-        withUnsafeMutablePointer(to: &exchange.border) { border in
-            var reading = HeaderReading(border: border, countLimit: countLimit, sizeLimit: sizeLimit)
-            withUnsafeMutablePointer(to: &reading) { reading in
-                _ = MHD_get_connection_values_n(exchange.connection, .HEADER_KIND, HeaderReading.read, reading)
-            }
-        }
-    }
-
     /// What there is to refuse once the header is there, in the order a reader of logs would want to know it.
     private func refusal(
-        _ exchange: Exchange, method: UnsafePointer<CChar>, version: UnsafePointer<CChar>
+        _ exchange: Exchange, _ isSeamless: Bool, method: UnsafePointer<CChar>, version: UnsafePointer<CChar>
     ) -> ListenerRefusal? {
         let border = exchange.border
-        if border.count > configuration.headerCountLimit || border.bytes > configuration.headerSizeLimit {
+        if border.count > configuration.headerCountLimit
+            || till_mhd_header_size(exchange.connection) > configuration.headerSizeLimit
+        {
             return .headerTooLarge
         }
-        if let bad = border.verdict(isHTTP11: strcmp(version, "HTTP/1.1") == 0) { return .badRequest(bad) }
+        if let bad = border.verdict(isHTTP10: strcmp(version, "HTTP/1.0") == 0) { return .badRequest(bad) }
+        if !isSeamless { return .badRequest(.ambiguousLines) }
         guard let method = HTTPMethod(rawValue: String(cString: method)) else { return .methodNotImplemented }
         exchange.method = method
         let path: String
@@ -227,6 +220,16 @@ final class ListenerCore: @unchecked Sendable {
         return .YES
     }
 
+    /// Refuses before the header is there. libmicrohttpd keeps a record of each query item, and once they do not fit its
+    /// buffer it neither answers nor closes.
+    private func hangUp(_ exchange: Exchange, _ refusal: ListenerRefusal) {
+        let bytes = Framing.closingBytes(configuration.refusal(refusal, nil))
+        table.with { table in
+            Self.send(bytes, to: table.places[exchange.place].socket)
+            table.leave(exchange.place, shut: Self.shut)
+        }
+    }
+
     /// Writes an answer past libmicrohttpd, which writes nothing itself while a request is still coming in, and says
     /// that nothing follows. Best effort: an other end that does not read gets a closed connection.
     static func send(_ bytes: [UInt8], to socket: Int32) {
@@ -238,24 +241,4 @@ final class ListenerCore: @unchecked Sendable {
 extension Exchange {
     /// How many bytes of body are read without complaint.
     fileprivate var takenBytes: Int { bodyLimit > 0 ? bodyLimit : ListenerCore.unwantedBodyBound }
-}
-
-/// One walk over a header list.
-private struct HeaderReading {
-    let border: UnsafeMutablePointer<HeaderBorder>
-    let countLimit: Int
-    let sizeLimit: Int
-
-    static let read: MHD_KeyValueIteratorN = { context, _, name, nameCount, value, valueCount in
-        guard let context, let name else { return .NO }
-        let reading = context.assumingMemoryBound(to: HeaderReading.self).pointee
-        reading.border.pointee.add(name: bytes(name, nameCount), value: bytes(value, valueCount))
-        let goesOn =
-            reading.border.pointee.count <= reading.countLimit && reading.border.pointee.bytes <= reading.sizeLimit
-        return goesOn ? .YES : .NO
-    }
-
-    private static func bytes(_ start: UnsafePointer<CChar>?, _ count: Int) -> UnsafeBufferPointer<UInt8> {
-        UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count).bindMemory(to: UInt8.self)
-    }
 }

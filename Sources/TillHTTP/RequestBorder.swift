@@ -11,6 +11,9 @@ public enum BadRequest: String, Error, Sendable, Hashable, CaseIterable {
     case badTransferEncoding = "bad_transfer_encoding"
     case badHeaderName = "bad_header_name"
     case badHeaderValue = "bad_header_value"
+    /// A line that readers read differently: ended by a bare LF, folded, with a NUL in it, or with more than one space
+    /// between the parts of the request line.
+    case ambiguousLines = "ambiguous_lines"
     /// The target does not begin with `/`, or holds a space, a control character or a fragment.
     case badTarget = "bad_target"
     /// A `%` without two hexadecimal digits.
@@ -64,7 +67,6 @@ struct RequestTarget {
 struct HeaderBorder {
     private(set) var headers = HTTPHeaders()
     private(set) var fault: BadRequest?
-    private(set) var bytes = 0
     private(set) var contentLength: Int?
     private(set) var isChunked = false
     private(set) var expectsContinue = false
@@ -76,8 +78,10 @@ struct HeaderBorder {
     /// Whether body bytes follow the header.
     var announcesBody: Bool { isChunked || encodings > 0 || (contentLength ?? 0) > 0 }
 
-    mutating func add(name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>) {
-        bytes += name.count + value.count + 4
+    mutating func add(name: UnsafeBufferPointer<UInt8>, value untrimmed: UnsafeBufferPointer<UInt8>) {
+        // libmicrohttpd drops the blanks before a value; those behind it are no part of it either (RFC 9110 §5.5).
+        let last = untrimmed.lastIndex { $0 != 0x20 && $0 != 0x09 }
+        let value = UnsafeBufferPointer(rebasing: untrimmed[..<(last.map { $0 + 1 } ?? 0)])
         if name.isEmpty || !name.allSatisfy(Self.isTokenByte) { fault = fault ?? .badHeaderName }
         if value.contains(where: { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }) { fault = fault ?? .badHeaderValue }
         // Bytes above ASCII have no agreed meaning in a header; they become U+FFFD rather than a refused purchase.
@@ -95,14 +99,17 @@ struct HeaderBorder {
         }
     }
 
+    /// A field was there whose name could not be read.
+    mutating func addNameless() { fault = fault ?? .badHeaderName }
+
     /// What is wrong with the whole list, if anything.
-    func verdict(isHTTP11: Bool) -> BadRequest? {
+    func verdict(isHTTP10: Bool) -> BadRequest? {
         if let fault { return fault }
         if hosts > 1 { return .repeatedHost }
-        if hosts == 0, isHTTP11 { return .missingHost }
+        if hosts == 0, !isHTTP10 { return .missingHost }
         if encodings > 0 {
             if contentLength != nil { return .contentLengthBesideTransferEncoding }
-            if encodings > 1 || !isChunked || !isHTTP11 { return .badTransferEncoding }
+            if encodings > 1 || !isChunked || isHTTP10 { return .badTransferEncoding }
         }
         return nil
     }
