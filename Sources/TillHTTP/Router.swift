@@ -33,11 +33,14 @@ public struct Router: Sendable {
         _ method: HTTPMethod, _ pattern: String, bodyLimit: Int = 1 << 20, _ handler: @escaping Handler
     ) {
         let segments: [Segment] = pattern.split(separator: "/").map { part in
-            part.hasPrefix("{") && part.hasSuffix("}") ? .parameter(String(part.dropFirst().dropLast())) : .literal(String(part))
+            part.hasPrefix("{") && part.hasSuffix("}")
+                ? .parameter(String(part.dropFirst().dropLast())) : .literal(String(part))
         }
         precondition(
-            !routes.contains { $0.method == method && $0.pattern == pattern }, "\(method.rawValue) \(pattern) is served twice")
-        routes.append(Route(method: method, pattern: pattern, bodyLimit: bodyLimit, segments: segments, handler: handler))
+            !routes.contains { $0.method == method && $0.pattern == pattern },
+            "\(method.rawValue) \(pattern) is served twice")
+        routes.append(
+            Route(method: method, pattern: pattern, bodyLimit: bodyLimit, segments: segments, handler: handler))
     }
 
     /// How long a body may be for this request; 0 where nothing is served, so that nothing is read for nobody.
