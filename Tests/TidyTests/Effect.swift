@@ -37,12 +37,10 @@ enum Effect: String, CaseIterable, Sendable {
         case .system:
             [
                 "ProcessInfo", "FileManager", "FileHandle", "Process()", "getenv", "setenv", "environ", "fopen", "fork",
-                "exit", "signal", "sigaction", "UserDefaults", "contentsOfFile",
+                "exit", "sigaction", "UserDefaults", "contentsOfFile",
             ].map(Needle.init)
         case .network:
-            ["URLSession", "socket", "connect", "getaddrinfo", "NWConnection"].map { Needle("\($0)(") } + [
-                Needle("URLSession"), Needle("CFStream"),
-            ]
+            ["URLSession", "socket(", "getaddrinfo", "NWConnection", "CFStream"].map(Needle.init)
         }
     }
 

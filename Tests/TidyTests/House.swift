@@ -38,7 +38,8 @@ enum House {
         "TillSQLite": Room(["TillStorage", "CTillSQLite"]),
         "TillPostgres": Room(["TillStorage", "CTillPostgres"]),
         "TillServer": Room(["TillBilling", "TillCrypto", "TillAppStore", "TillAPI", "TillStorage", "TillHTTP"]),
-        "TillEmulator": Room(["TillBilling", "TillAppStore", "TillCrypto", "TillHTTP", "TillSQLite"]),
+        // Its own schema, in the words of TillStorage's protocol, which is all that TillSQLite speaks.
+        "TillEmulator": Room(["TillBilling", "TillAppStore", "TillCrypto", "TillHTTP", "TillStorage", "TillSQLite"]),
         // Apple's API over the emulator: NSObject subclasses need Foundation.
         "StoreKit": Room(["TillEmulator"], mayImportFoundation: true),
         "TillClient": Room(

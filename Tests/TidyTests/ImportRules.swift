@@ -146,7 +146,7 @@ struct ImportTests {
         ])
     func findsForbidden(_ target: String, _ text: String) {
         let source = SwiftSource(path: "Sources/\(target)/Sample.swift", text: text)
-        #expect(ImportRules.findings(in: source).count == 1)
+        #expect(!ImportRules.findings(in: source).isEmpty)
     }
 
     @Test(
