@@ -1,0 +1,5 @@
+extension Command {
+    /// Every command of `till`, in the order the help lists them.
+    static let all: [Command] = [
+    ]
+}
