@@ -65,7 +65,8 @@ struct CommandLineTests {
         for arguments in [["--help"], ["-h"], ["help"]] {
             let result = await run(arguments)
             #expect(result.code == .done && result.error.isEmpty)
-            #expect(result.out.contains("Commands:") && result.out.contains("echo") && result.out.contains("--lang en|zh"))
+            #expect(
+                result.out.contains("Commands:") && result.out.contains("echo") && result.out.contains("--lang en|zh"))
         }
         for arguments in [["echo", "--help"], ["echo", "f", "-h"], ["help", "echo"]] {
             let result = await run(arguments)
@@ -104,7 +105,10 @@ struct CommandLineTests {
             (["echo", "f", "--port", "65536"], "--port wants a whole number from 0 to 65535, not \"65536\""),
             (["echo", "f", "--port", "-1"], "not \"-1\""),
             (["echo", "f", "--port", "12x"], "not \"12x\""),
-            (["echo", "f", "--mode", "sandbx"], "--mode wants production or sandbox, not \"sandbx\". Did you mean sandbox?"),
+            (
+                ["echo", "f", "--mode", "sandbx"],
+                "--mode wants production or sandbox, not \"sandbx\". Did you mean sandbox?"
+            ),
             (["--lang", "de", "echo", "f"], "--lang wants en or zh, not \"de\""),
             (["help", "ecko"], "Did you mean till echo?"),
         ])

@@ -1,5 +1,7 @@
 import Foundation
 import Synchronization
+import TillBilling
+import TillCrypto
 
 @testable import till
 
@@ -18,6 +20,8 @@ final class Recorder: Sendable {
     }
 
     func process(environment: [String: String] = [:], input: [UInt8] = []) -> ProcessEffects {
-        ProcessEffects(console: console(input: input), environment: environment, untilStopped: {})
+        ProcessEffects(
+            console: console(input: input), environment: environment, clock: { Instant(seconds: 1_790_000_000) },
+            entropy: RandomBytes.make, hearStop: { {} })
     }
 }

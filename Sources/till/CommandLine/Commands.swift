@@ -1,5 +1,6 @@
 extension Command {
     /// Every command of `till`, in the order the help lists them.
     static let all: [Command] = [
+        .initialize
     ]
 }

@@ -1,3 +1,5 @@
+import TillBilling
+
 /// One call of one command: its arguments, already checked against what the command declares, and the process
 /// around it.
 struct Invocation: Sendable {
@@ -42,16 +44,15 @@ struct Invocation: Sendable {
     func warn(_ text: Text) { console.complain("till: " + text(language)) }
 }
 
-/// What a command may touch of the process it runs in. Tests pass their own.
+/// What a command may touch of the process it runs in: streams, variables, and the effects of DESIGN §5. Tests pass
+/// their own.
 struct ProcessEffects: Sendable {
     let console: Console
     let environment: [String: String]
-    /// Returns when the process was asked to stop (SIGINT, SIGTERM), or the task was cancelled.
-    let untilStopped: @Sendable () async -> Void
-
-    init(console: Console, environment: [String: String], untilStopped: @escaping @Sendable () async -> Void) {
-        self.console = console
-        self.environment = environment
-        self.untilStopped = untilStopped
-    }
+    let clock: @Sendable () -> Instant
+    /// That many random bytes, fit for keys.
+    let entropy: @Sendable (Int) -> [UInt8]
+    /// From this call on the process no longer dies of the first SIGINT or SIGTERM. The function returned waits for
+    /// that signal (or for its task to be cancelled); then it is time to stop in good order.
+    let hearStop: @Sendable () -> @Sendable () async -> Void
 }

@@ -9,7 +9,9 @@ func nearestName(to typed: String, among names: [String]) -> String? {
     for name in names {
         let candidate = comparable(name)
         let distance = editDistance(wanted, candidate)
-        guard distance <= max(wanted.count, candidate.count) / 3 || distance <= 1 && candidate.count > 1 else { continue }
+        guard distance <= max(wanted.count, candidate.count) / 3 || distance <= 1 && candidate.count > 1 else {
+            continue
+        }
         if best == nil || distance < best!.distance { best = (name, distance) }
     }
     if let best { return best.name }

@@ -1,36 +1,46 @@
-import Synchronization
+import TillCrypto
 
 #if canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Darwin)
-import Darwin
+    import Darwin
 #endif
 
 /// SIGINT and SIGTERM as something async code can wait for.
 ///
-/// Both are blocked in every thread and taken by one thread of our own with `sigwait`, so no code runs inside a
-/// signal handler. The first signal is a request that whoever waits in `untilStopped()` answers by an orderly stop; a
-/// second one, or one that nobody waits for, ends the process at once as it would have without us.
+/// The handler only writes the signal's number into a pipe; one thread of our own reads it there, so nothing else ever
+/// runs inside a handler. Once somebody has called `hear()`, the first signal is a request to stop in good order; a
+/// second one, or one that nobody hears, ends the process at once as it would have without us.
 ///
-/// The mask is inherited by child processes: who starts one gives it an empty mask (`POSIX_SPAWN_SETSIGMASK`).
+/// Blocking the signals for `sigwait` is no way: under an async `main`, libdispatch parks the main thread in
+/// `sigsuspend` with an empty mask, where a blocked signal still finds its default action. A signal source of
+/// libdispatch loses what comes before it is registered.
 final class Signals: Sendable {
     private struct State {
+        var isHeard = false
         var isStopping = false
         var nextWaiter = 0
         var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
+
+    /// Written once, before the thread that reads it is there.
+    nonisolated(unsafe) private var pipeOut: Int32 = -1
 
     private init() {}
 
-    /// Takes the signals over, and ignores SIGPIPE (a closed connection is an error of `write`, not a death). Must be
-    /// called before the process has a second thread: threads inherit the mask of their maker.
+    /// Takes the signals over, and ignores SIGPIPE (a closed connection is an error of `write`, not a death). To be
+    /// called once, before anything waits.
     static func take() -> Signals {
         signal(SIGPIPE, SIG_IGN)
-        var taken = takenSignals()
-        pthread_sigmask(SIG_BLOCK, &taken, nil)
         let signals = Signals()
+        var ends: [Int32] = [-1, -1]
+        // Without a pipe or a thread the signals end the process as they always did.
+        guard pipe(&ends) == 0 else { return signals }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        signals.pipeOut = ends[0]
+        pipeIn = ends[1]
         // The thread lives as long as the process and owns this reference.
         let context = Unmanaged.passRetained(signals).toOpaque()
         var thread = pthread_t()
@@ -40,17 +50,20 @@ final class Signals: Sendable {
                 guard let context else { return nil }
                 Unmanaged<Signals>.fromOpaque(context).takeUnretainedValue().deliver()
             }, context)
-        if failure == 0 {
-            pthread_detach(thread)
-        } else {
-            // No thread to take them: let the signals end the process as they always did.
-            pthread_sigmask(SIG_UNBLOCK, &taken, nil)
-        }
+        guard failure == 0 else { return signals }
+        pthread_detach(thread)
+        for number in [SIGINT, SIGTERM] { install(number) { note($0) } }
         return signals
     }
 
-    /// Returns at the first SIGINT or SIGTERM, at once if it came already, or when the task is cancelled.
-    func untilStopped() async {
+    /// From now on a signal is a request. The function returned waits for it: it returns at once if it came already,
+    /// and when its task is cancelled.
+    func hear() -> @Sendable () async -> Void {
+        state.withLock { $0.isHeard = true }
+        return { await self.untilStopped() }
+    }
+
+    private func untilStopped() async {
         let waiter = state.withLock { state in
             state.nextWaiter += 1
             return state.nextWaiter
@@ -70,35 +83,44 @@ final class Signals: Sendable {
     }
 
     private func deliver() -> Never {
-        var taken = takenSignals()
         while true {
-            var number: Int32 = 0
-            guard sigwait(&taken, &number) == 0 else { continue }
-            let waiters = state.withLock { state in
-                let waiters = state.isStopping ? [] : Array(state.waiters.values)
-                state.isStopping = state.isStopping || !waiters.isEmpty
-                state.waiters = [:]
-                return waiters
+            var number: UInt8 = 0
+            guard read(pipeOut, &number, 1) == 1 else { continue }
+            let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>]? in
+                guard state.isHeard, !state.isStopping else { return nil }
+                state.isStopping = true
+                defer { state.waiters = [:] }
+                return Array(state.waiters.values)
             }
-            if waiters.isEmpty { end(by: number) }
+            guard let waiters else {
+                signal(Int32(number), SIG_DFL)
+                kill(getpid(), Int32(number))
+                continue
+            }
             for waiter in waiters { waiter.resume() }
         }
     }
-
-    private func end(by number: Int32) {
-        signal(number, SIG_DFL)
-        var one = sigset_t()
-        sigemptyset(&one)
-        sigaddset(&one, number)
-        pthread_sigmask(SIG_UNBLOCK, &one, nil)
-        raise(number)
-    }
 }
 
-private func takenSignals() -> sigset_t {
-    var set = sigset_t()
-    sigemptyset(&set)
-    sigaddset(&set, SIGINT)
-    sigaddset(&set, SIGTERM)
-    return set
+/// The pipe's end for the handler, which can't be given anything. Written once, before the handler is installed.
+nonisolated(unsafe) private var pipeIn: Int32 = -1
+
+/// The handler: only what is safe in one.
+private func note(_ number: Int32) {
+    let saved = errno
+    var byte = UInt8(truncatingIfNeeded: number)
+    _ = write(pipeIn, &byte, 1)
+    errno = saved
+}
+
+private func install(_ number: Int32, _ handler: @escaping @convention(c) (Int32) -> Void) {
+    var action = sigaction()
+    #if canImport(Glibc)
+    action.__sigaction_handler.sa_handler = handler
+    #else
+    action.__sigaction_u.__sa_handler = handler
+    #endif
+    sigemptyset(&action.sa_mask)
+    action.sa_flags = SA_RESTART
+    sigaction(number, &action, nil)
 }
