@@ -107,31 +107,42 @@ struct InspectionReport: Sendable {
         let rows: [(name: Text, fails: [Verdict], isAsked: Bool)] = [
             (Text(en: "format", zh: "格式"), [.malformed, .missingX5C, .chainLength], true),
             (Text(en: "certificates can be read", zh: "证书可读"), [.badCertificate, .badRoot], isTrustAsked),
-            (
-                Text(en: "certificates lead to a trusted root, at the proof's date", zh: "证书链通到受信任的根，且当时有效"),
-                [.chainUntrusted, .chainExpired], isTrustAsked
-            ),
+            (chainCheck, [.chainUntrusted, .chainExpired], isTrustAsked),
             (
                 Text(en: "certificates carry Apple's markers", zh: "证书带有 Apple 的标记"), [.missingOID],
                 isTrustAsked && inspection.kind != .oldStyleReceipt
             ),
             (Text(en: "signature", zh: "签名"), [.badSignature], isTrustAsked),
             (Text(en: "app", zh: "应用"), [.wrongApp], isAppAsked),
-            (Text(en: "environment", zh: "环境"), [.wrongEnvironment], policy.environment != nil),
-            (
-                Text(en: "device", zh: "设备"), [.wrongDevice],
-                policy.device != nil && inspection.kind == .receipt
-            ),
+            (environmentCheck, [.wrongEnvironment], policy.environment != nil),
+            (Text(en: "device", zh: "设备"), [.wrongDevice], policy.device != nil && inspection.kind == .receipt),
         ]
         let verdict = Verdict(rawValue: inspection.verdict)
-        let failing = rows.firstIndex { row in verdict.map { row.fails.contains($0) } ?? false }
+        let failing = rows.firstIndex { row in verdict.map { row.fails.contains($0) } ?? false } ?? rows.count
         return rows.enumerated().map { index, row in
-            let state: CheckState =
-                if index == failing { .failed } else if let failing, index > failing { .notReached } else if row.isAsked {
-                    .passed
-                } else { .skipped }
-            return (row.name, state)
+            if index == failing { return (row.name, .failed) }
+            if index > failing { return (row.name, .notReached) }
+            return (row.name, row.isAsked ? .passed : .skipped)
         }
+    }
+
+    /// An old-style receipt's certificate is not held to its dates: Apple's own had gaps.
+    private var chainCheck: Text {
+        if inspection.kind == .oldStyleReceipt {
+            return Text(en: "certificate is issued by the iTunes Store's key", zh: "证书由 iTunes Store 的密钥签发")
+        }
+        if policy.at != nil {
+            return Text(
+                en: "certificates lead to a trusted root and were valid at the time given", zh: "证书链通到受信任的根，在指定时间有效")
+        }
+        return Text(
+            en: "certificates lead to a trusted root and were valid at the proof's date", zh: "证书链通到受信任的根，在凭证的日期有效")
+    }
+
+    /// The environment of an old-style receipt stands outside what Apple signed (SCENARIOS, T8).
+    private var environmentCheck: Text {
+        inspection.kind == .oldStyleReceipt
+            ? Text(en: "environment (which nobody signed)", zh: "环境（没有签名保护）") : Text(en: "environment", zh: "环境")
     }
 
     /// Not for what is only decoded.

@@ -9,9 +9,10 @@ extension Command {
             zh: "识别并检查 Apple 的任何凭证：签名交易、通知、收据"),
         discussion: Text(
             en: """
-                Takes a JWS (transaction, renewal info, app transaction, notification with the tokens in it), an app receipt
-                (PKCS#7 as DER, PEM or base64) or an old-style transactionReceipt. A check whose flag is absent is skipped.
-                Exit code 0 means that every check passed; ok-unverified (--environment xcode) is decoded, not trusted: 1.
+                Takes a JWS (transaction, renewal info, app transaction, notification with the tokens in it), an app
+                receipt (PKCS#7 as DER, PEM or base64) or an old-style transactionReceipt. A check whose flag is absent
+                is skipped. Exit code 0 means that every check passed; ok-unverified (--environment xcode) is decoded,
+                not trusted: 1.
                 """,
             zh: """
                 可以是 JWS（交易、续订信息、应用交易，或通知及其中的各个 JWS）、应用收据（PKCS#7，DER、PEM 或 base64），

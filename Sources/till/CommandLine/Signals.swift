@@ -116,9 +116,9 @@ private func note(_ number: Int32) {
 private func install(_ number: Int32, _ handler: @escaping @convention(c) (Int32) -> Void) {
     var action = sigaction()
     #if canImport(Glibc)
-    action.__sigaction_handler.sa_handler = handler
+        action.__sigaction_handler.sa_handler = handler
     #else
-    action.__sigaction_u.__sa_handler = handler
+        action.__sigaction_u.__sa_handler = handler
     #endif
     sigemptyset(&action.sa_mask)
     action.sa_flags = SA_RESTART
