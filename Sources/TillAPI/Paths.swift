@@ -17,6 +17,17 @@ public enum Paths {
     public static let readiness = "/readyz"
     public static let openAPI = "/openapi.json"
 
+    public static let dashboard = "/dashboard"
+    public static let dashboardLive = "/dashboard/live"
+    public static let dashboardOrder = "/dashboard/orders/{id}"
+    public static let dashboardTransaction = "/dashboard/transactions/{sequence}"
+    public static let dashboardQuarantine = "/dashboard/quarantine"
+    public static let dashboardRefusals = "/dashboard/refusals"
+    public static let dashboardLogin = "/dashboard/login"
+    public static let dashboardLogout = "/dashboard/logout"
+    public static let dashboardStylesheet = "/dashboard/style.css"
+    public static let dashboardScript = "/dashboard/live.js"
+
     public static func order(_ id: OrderID) -> String { "\(orders)/\(id)" }
     public static func cancel(_ id: OrderID) -> String { "\(orders)/\(id)/cancel" }
     public static func fail(_ id: OrderID) -> String { "\(orders)/\(id)/fail" }

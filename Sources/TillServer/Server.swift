@@ -19,6 +19,7 @@ public struct Server: Sendable {
     let settle: Settle
     let authentication: Authentication
     let idempotency: Idempotency
+    let dashboard: Dashboard
 
     /// - Throws: `bad_root` if a configured root certificate can't be read.
     public init(
@@ -32,6 +33,7 @@ public struct Server: Sendable {
         settle = Settle(database: database, catalog: configuration.catalog, clock: clock, entropy: entropy)
         authentication = Authentication(configuration: configuration, clock: clock)
         idempotency = Idempotency(database: database, clock: clock)
+        dashboard = Dashboard(configuration: configuration, clock: clock, entropy: entropy)
     }
 
     /// Answers one request. Never throws: what goes wrong becomes a problem the caller can program against.

@@ -9,19 +9,24 @@ public struct ServerConfiguration: Sendable {
     public var apple: AppleTrust
     public var secretKeys: [SecretKey]
     public var userTokens: [UserTokenKey]
+    /// Who may see the dashboard, each by an operator token.
     public var operators: [SecretKey]
+    /// Names under which the dashboard may be asked for beside this machine's own (`127.0.0.1`, `localhost`, `[::1]`),
+    /// each for any port: `till.example.com`.
+    public var dashboardHosts: [String]
     /// App Review's users: they see their sandbox purchases without asking for them.
     public var reviewUsers: Set<UserID>
 
     public init(
         catalog: Catalog, apple: AppleTrust, secretKeys: [SecretKey], userTokens: [UserTokenKey] = [],
-        operators: [SecretKey] = [], reviewUsers: Set<UserID> = []
+        operators: [SecretKey] = [], dashboardHosts: [String] = [], reviewUsers: Set<UserID> = []
     ) {
         self.catalog = catalog
         self.apple = apple
         self.secretKeys = secretKeys
         self.userTokens = userTokens
         self.operators = operators
+        self.dashboardHosts = dashboardHosts
         self.reviewUsers = reviewUsers
     }
 

@@ -67,13 +67,13 @@ public struct LedgerTable {
             [.text(user.text), environment.column, .integer(before), .integer(Int64(limit))], Self.read)
     }
 
-    /// All postings of one grant, oldest first.
+    /// All postings of one grant, oldest first. They are looked for among its user's, which an index holds together.
     public func postings(grant sequence: Int64) throws -> [Stored] {
         try session.query(
             """
             SELECT p.sequence, p.environment, p.user, p.contra, p.currency, p.amount, p.kind, p.reference, g.id, p.at \
             FROM postings p LEFT JOIN grants g ON g.sequence = p.grant_sequence \
-            WHERE p.grant_sequence = ? ORDER BY p.sequence
+            WHERE p.user = (SELECT user FROM grants WHERE sequence = ?1) AND p.grant_sequence = ?1 ORDER BY p.sequence
             """, [.integer(sequence)], Self.read)
     }
 

@@ -99,22 +99,46 @@ public struct OrderTable {
             ], Self.read)
     }
 
-    /// All orders, newest first; of one status, if asked.
-    public func list(status: OrderStatus?, before: Int64, limit: Int) throws -> [Stored] {
-        if let status {
-            return try session.query(
+    /// All orders of all environments, newest first, from before a sequence; of one user or one status, if asked.
+    public func list(user: UserID? = nil, status: OrderStatus?, before: Int64, limit: Int) throws -> [Stored] {
+        switch (user, status) {
+        case (let user?, let status):
+            try session.query(
                 """
                 SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
                 device, metadata, created_at, updated_at FROM orders \
-                WHERE sequence < ? AND status = ? ORDER BY sequence DESC LIMIT ?
-                """, [.integer(before), .integer(Int64(status.rawValue)), .integer(Int64(limit))], Self.read)
+                WHERE user = ?1 AND sequence < ?2 AND (?3 IS NULL OR status = ?3) ORDER BY sequence DESC LIMIT ?4
+                """,
+                [
+                    .text(user.text), .integer(before), .optional(status.map { Int64($0.rawValue) }),
+                    .integer(Int64(limit)),
+                ], Self.read)
+        case (nil, .completed):
+            // Most orders are completed, so no index holds their status. Each has its transaction, though.
+            try session.query(
+                """
+                SELECT o.sequence, o.id, o.user, o.product, o.quantity, o.status, o.price, o.currency, o.environment, \
+                o.transaction_id, o.device, o.metadata, o.created_at, o.updated_at \
+                FROM transactions t CROSS JOIN orders o ON o.sequence = t.order_sequence \
+                WHERE t.order_sequence IS NOT NULL AND t.order_sequence < ? AND o.status = 1 \
+                GROUP BY t.order_sequence ORDER BY t.order_sequence DESC LIMIT ?
+                """, [.integer(before), .integer(Int64(limit))], Self.read)
+        case (nil, let status?):
+            // The second look at the status is what lets SQLite take the partial index.
+            try session.query(
+                """
+                SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
+                device, metadata, created_at, updated_at FROM orders \
+                WHERE status = ? AND status <> 1 AND sequence < ? ORDER BY sequence DESC LIMIT ?
+                """, [.integer(Int64(status.rawValue)), .integer(before), .integer(Int64(limit))], Self.read)
+        case (nil, nil):
+            try session.query(
+                """
+                SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
+                device, metadata, created_at, updated_at FROM orders \
+                WHERE sequence < ? ORDER BY sequence DESC LIMIT ?
+                """, [.integer(before), .integer(Int64(limit))], Self.read)
         }
-        return try session.query(
-            """
-            SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-            device, metadata, created_at, updated_at FROM orders \
-            WHERE sequence < ? ORDER BY sequence DESC LIMIT ?
-            """, [.integer(before), .integer(Int64(limit))], Self.read)
     }
 
     private func insertMove(_ sequence: Int64, _ move: OrderMove) throws {

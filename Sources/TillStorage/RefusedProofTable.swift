@@ -65,6 +65,16 @@ public struct RefusedProofTable {
             """, [.integer(Int64(limit))], Self.read)
     }
 
+    /// The newest first, from before a sequence.
+    public func list(before sequence: Int64, limit: Int) throws -> [(sequence: Int64, entry: Entry)] {
+        try session.query(
+            """
+            SELECT at, door, caller, claimed_order, code, detail, digest, sequence FROM refused_proofs \
+            WHERE sequence < ? ORDER BY sequence DESC LIMIT ?
+            """, [.integer(sequence), .integer(Int64(limit))]
+        ) { row in (row.integer(7), try Self.read(row)) }
+    }
+
     private static func read(_ row: any Row) throws -> Entry {
         Entry(
             at: row.instant(0), door: row.text(1), caller: row.text(2),

@@ -74,6 +74,14 @@ public struct TransactionTable {
             """, [environment.column, .text(id.text)], Self.read)
     }
 
+    public func find(sequence: Int64) throws -> Stored? {
+        try session.first(
+            """
+            SELECT sequence, environment, id, original_id, product, quantity, purchased_at, signed_at, revoked_at, \
+            price, currency, state, quarantine, order_sequence, received_at FROM transactions WHERE sequence = ?
+            """, [.integer(sequence)], Self.read)
+    }
+
     public func list(orderSequence: Int64) throws -> [Stored] {
         try session.query(
             """
@@ -89,8 +97,18 @@ public struct TransactionTable {
             """
             SELECT sequence, environment, id, original_id, product, quantity, purchased_at, signed_at, revoked_at, \
             price, currency, state, quarantine, order_sequence, received_at FROM transactions \
-            WHERE state = 2 ORDER BY sequence LIMIT ?
+            WHERE state = 2 AND state <> 1 ORDER BY sequence LIMIT ?
             """, [.integer(Int64(limit))], Self.read)
+    }
+
+    /// Paid, but nobody's yet; newest first, from before a sequence.
+    public func quarantined(before sequence: Int64, limit: Int) throws -> [Stored] {
+        try session.query(
+            """
+            SELECT sequence, environment, id, original_id, product, quantity, purchased_at, signed_at, revoked_at, \
+            price, currency, state, quarantine, order_sequence, received_at FROM transactions \
+            WHERE state = 2 AND state <> 1 AND sequence < ? ORDER BY sequence DESC LIMIT ?
+            """, [.integer(sequence), .integer(Int64(limit))], Self.read)
     }
 
     private static func read(_ row: any Row) throws -> Stored {

@@ -1,0 +1,153 @@
+import TillBilling
+import TillCrypto
+import TillHTTP
+
+/// The door of the pages for operators: which host they are asked for under, who asks, and in what language.
+///
+/// Three things guard it. The `Host` header must name this server, or a web page could have its own name point here
+/// and read along (DNS rebinding). Who comes must be logged in, or show an operator token. And every form carries a
+/// token that only a page of ours can know, and must come from a page of ours.
+struct Dashboard: Sendable {
+    static let sessionCookie = "till_session"
+    static let loginCookie = "till_login"
+    static let languageCookie = "till_language"
+    /// A form's fields are a token or two.
+    static let formLimit = 16 << 10
+
+    let sessions = DashboardSessions()
+    private let attempts = LoginAttempts()
+    private let operators: [SecretKey]
+    private let hosts: Set<String>
+    private let clock: Server.Clock
+    private let entropy: Server.Entropy
+    /// Binds the login form to the browser it was given to. Lives as long as the process.
+    private let formKey: [UInt8]
+
+    init(configuration: ServerConfiguration, clock: @escaping Server.Clock, entropy: @escaping Server.Entropy) {
+        operators = configuration.operators
+        hosts = Set(["127.0.0.1", "localhost", "[::1]"] + configuration.dashboardHosts.map { $0.lowercased() })
+        self.clock = clock
+        self.entropy = entropy
+        formKey = entropy(32)
+    }
+
+    var hasOperators: Bool { !operators.isEmpty }
+
+    // MARK: Who and in what language
+
+    /// Whether the request was made under a name of this server, with any port.
+    func isAddressedHere(_ request: HTTPRequest) -> Bool {
+        guard let host = request.headers["Host"]?.lowercased(), host.utf8.count <= 255 else { return false }
+        return hosts.contains(host) || hosts.contains(Self.withoutPort(host))
+    }
+
+    private static func withoutPort(_ host: String) -> String {
+        guard let colon = host.lastIndex(of: ":") else { return host }
+        let port = host[host.index(after: colon)...]
+        // In `[::1]` without a port the last colon is inside the brackets.
+        return port.utf8.allSatisfy { (48...57).contains($0) } ? String(host[..<colon]) : host
+    }
+
+    /// The language that was chosen with the switch, or else the browser's.
+    func language(of request: HTTPRequest) -> Language {
+        request.cookie(Self.languageCookie).flatMap(Language.init(rawValue:))
+            ?? Language(preference: request.headers["Accept-Language"] ?? "")
+    }
+
+    /// - Throws: `unauthorized` for a wrong token, `too_many_requests` after ten of them.
+    /// - Returns: nil for somebody who isn't logged in and shows nothing.
+    func visitor(_ request: HTTPRequest) throws -> Visitor? {
+        if let header = request.headers["Authorization"] {
+            let parts = header.utf8.count <= 1_024 ? header.split(separator: " ") : []
+            guard parts.count == 2, parts[0].lowercased() == "bearer" else { throw Refused(.unauthorized) }
+            return .script(operatorID: try operatorID(token: String(parts[1]), from: request.peer))
+        }
+        guard let cookie = request.cookie(Self.sessionCookie), let session = sessions.find(cookie, now: clock()) else {
+            return nil
+        }
+        return .browser(cookie: cookie, session)
+    }
+
+    enum Visitor: Sendable {
+        case script(operatorID: String)
+        case browser(cookie: String, DashboardSessions.Session)
+
+        var operatorID: String {
+            switch self {
+            case .script(let operatorID): operatorID
+            case .browser(_, let session): session.operatorID
+            }
+        }
+
+        /// What the forms of this visitor's pages carry. A script sends no forms that a browser could be tricked into.
+        var formToken: String? {
+            switch self {
+            case .script: nil
+            case .browser(_, let session): session.formToken
+            }
+        }
+    }
+
+    // MARK: Logging in
+
+    func operatorID(token: String, from peer: String) throws -> String {
+        let now = clock()
+        guard attempts.mayTry(peer, now: now) else { throw Refused(.tooManyRequests) }
+        let digest = Digest.sha256.hash(token.utf8)
+        guard let found = operators.first(where: { constantTimeEqual($0.sha256, digest) }) else {
+            attempts.countFailure(peer, now: now)
+            throw Refused(.unauthorized)
+        }
+        return found.id
+    }
+
+    /// - Returns: the value of the session's cookie.
+    func begin(operatorID: String) -> String { sessions.begin(operatorID: operatorID, now: clock(), entropy: entropy) }
+
+    /// Binds a login form to a browser, so that another site can't log somebody in as somebody else: the cookie, which
+    /// a page already open keeps, and what the form says beside it.
+    func loginForm(for request: HTTPRequest) -> (cookie: String, token: String) {
+        let known = request.cookie(Self.loginCookie).flatMap { Base64.decode($0, .url)?.count == 32 ? $0 : nil }
+        let cookie = known ?? Base64.encode(entropy(32), .url)
+        return (cookie, Base64.encode(HMACSHA256.code(for: cookie.utf8, key: formKey), .url))
+    }
+
+    func isLoginForm(_ request: HTTPRequest, token: String) -> Bool {
+        guard let cookie = request.cookie(Self.loginCookie), let code = Base64.decode(token, .url) else { return false }
+        return HMACSHA256.isValid(code, for: cookie.utf8, key: formKey)
+    }
+
+    /// Whether a form comes from a page of this very server. Browsers say so; a request without either header comes
+    /// from none, and still needs the form's token.
+    func isFromOwnPage(_ request: HTTPRequest) -> Bool {
+        if let site = request.headers["Sec-Fetch-Site"], site != "same-origin", site != "none" { return false }
+        guard let origin = request.headers["Origin"] else { return true }
+        guard let host = request.headers["Host"]?.lowercased() else { return false }
+        // Behind a TLS proxy the browser says https and we hear http.
+        return ["http://\(host)", "https://\(host)"].contains(origin.lowercased())
+    }
+}
+
+extension HTTPRequest {
+    /// The first cookie of that name (RFC 6265 §5.4).
+    func cookie(_ name: String) -> String? {
+        for field in headers.fields where field.name.lowercased() == "cookie" {
+            for pair in field.value.split(separator: ";").prefix(50) {
+                let trimmed = pair.drop { $0 == " " }
+                guard let equals = trimmed.firstIndex(of: "=") else { continue }
+                if trimmed[..<equals] == name { return String(trimmed[trimmed.index(after: equals)...]) }
+            }
+        }
+        return nil
+    }
+
+    /// The fields of a form, the first of each name.
+    func form() throws -> [String: String] {
+        guard let items = try? PercentEncoding.items(body) else { throw Refused(.invalidField, "form") }
+        return Dictionary(items.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// Cookies are kept to encrypted connections where the browser's own is one: a proxy in front says so. Plain HTTP
+    /// is what a server on this very machine speaks, and there the cookie must come through too.
+    var isEncrypted: Bool { headers["X-Forwarded-Proto"]?.lowercased() == "https" }
+}

@@ -1,0 +1,93 @@
+import TillBilling
+import TillCrypto
+
+/// Who is logged in. In memory only: a restart logs everybody out, and there is nothing to steal from the disk.
+final class DashboardSessions: Sendable {
+    static let lifetimeSeconds: Int64 = 12 * 3_600
+    static let capacity = 1_000
+
+    struct Session: Sendable {
+        /// As the configuration names this operator.
+        let operatorID: String
+        /// Stands in every form: another site can make a browser send the cookie, but can't know this.
+        let formToken: String
+        let expires: Instant
+
+        func isFormToken(_ text: String?) -> Bool { text.map { constantTimeEqual($0.utf8, formToken.utf8) } ?? false }
+    }
+
+    /// By the hash of the cookie's value: finding one tells nothing by the time it takes.
+    private let sessions = Locked<[[UInt8]: Session]>([:])
+
+    /// - Returns: what the cookie holds.
+    func begin(operatorID: String, now: Instant, entropy: Server.Entropy) -> String {
+        let cookie = Base64.encode(entropy(32), .url)
+        let session = Session(
+            operatorID: operatorID, formToken: Base64.encode(entropy(32), .url),
+            expires: now.adding(seconds: Self.lifetimeSeconds))
+        sessions.withLock { sessions in
+            sessions = sessions.filter { $0.value.expires > now }
+            if sessions.count >= Self.capacity, let oldest = sessions.min(by: { $0.value.expires < $1.value.expires }) {
+                sessions[oldest.key] = nil
+            }
+            sessions[Digest.sha256.hash(cookie.utf8)] = session
+        }
+        return cookie
+    }
+
+    func find(_ cookie: String, now: Instant) -> Session? {
+        let key = Digest.sha256.hash(cookie.utf8)
+        return sessions.withLock { sessions in
+            guard let session = sessions[key] else { return nil }
+            guard session.expires > now else {
+                sessions[key] = nil
+                return nil
+            }
+            return session
+        }
+    }
+
+    func end(_ cookie: String) {
+        let key = Digest.sha256.hash(cookie.utf8)
+        sessions.withLock { $0[key] = nil }
+    }
+}
+
+/// Wrong tokens, counted by where they came from: ten a minute, then nobody is listened to from there until the minute
+/// is over.
+final class LoginAttempts: Sendable {
+    static let limit = 10
+    static let windowSeconds: Int64 = 60
+    /// Addresses that are counted. If so many are wrong within one minute, nobody new is listened to.
+    static let capacity = 4_096
+
+    private struct Window {
+        let start: Instant
+        var failures: Int
+    }
+
+    private let windows = Locked<[String: Window]>([:])
+
+    func mayTry(_ peer: String, now: Instant) -> Bool {
+        windows.withLock { windows in
+            guard let window = windows[peer], window.start.adding(seconds: Self.windowSeconds) > now else {
+                windows[peer] = nil
+                return windows.count < Self.capacity || Self.forget(&windows, now)
+            }
+            return window.failures < Self.limit
+        }
+    }
+
+    func countFailure(_ peer: String, now: Instant) {
+        windows.withLock { windows in
+            guard windows[peer] != nil || windows.count < Self.capacity || Self.forget(&windows, now) else { return }
+            windows[peer, default: Window(start: now, failures: 0)].failures += 1
+        }
+    }
+
+    /// Lets go of minutes that are over; whether that made room.
+    private static func forget(_ windows: inout [String: Window], _ now: Instant) -> Bool {
+        windows = windows.filter { $0.value.start.adding(seconds: windowSeconds) > now }
+        return windows.count < capacity
+    }
+}

@@ -1,0 +1,55 @@
+import TillBilling
+import TillCrypto
+import TillStorage
+
+/// Everything the ledger knows about one order, read in one snapshot.
+struct OrderDossier: Sendable {
+    /// Transactions shown with all there is; a subscription may have hundreds, and each has a proof to be read.
+    static let transactionLimit = 12
+
+    let order: Order
+    let moves: [OrderMove]
+    let transactions: [TransactionDossier]
+    /// Those beyond the limit.
+    let furtherTransactions: [TransactionTable.Stored]
+    let refused: [RefusedProofTable.Entry]
+
+    /// Nil if there is no such order.
+    init?(_ id: OrderID, _ session: any Session) throws {
+        let orders = OrderTable(session)
+        guard let stored = try orders.find(id) else { return nil }
+        order = stored.order
+        moves = try orders.moves(of: stored.sequence)
+        let all = try TransactionTable(session).list(orderSequence: stored.sequence)
+        transactions = try all.prefix(Self.transactionLimit).map { try TransactionDossier($0, order: id, session) }
+        furtherTransactions = Array(all.dropFirst(Self.transactionLimit))
+        refused = try RefusedProofTable(session).list(claiming: id, limit: 50)
+    }
+}
+
+/// Everything the ledger knows about one transaction.
+struct TransactionDossier: Sendable {
+    let transaction: TransactionTable.Stored
+    let order: OrderID?
+    let evidence: [EvidenceTable.Entry]
+    let grant: Grant?
+    let postings: [Posting]
+    let proof: ProofFacts?
+
+    init(_ transaction: TransactionTable.Stored, order: OrderID?, _ session: any Session) throws {
+        self.transaction = transaction
+        self.order = order
+        evidence = try EvidenceTable(session).list(transaction: transaction.sequence)
+        let stored = try GrantTable(session).find(transaction.id, in: transaction.environment)
+        grant = stored?.grant
+        postings = try stored.map { try LedgerTable(session).postings(grant: $0.sequence).map(\.posting) } ?? []
+        proof = try ProofTable(session).find(transaction: transaction.sequence).map(ProofFacts.init)
+    }
+
+    /// Nil if there is no such transaction.
+    init?(sequence: Int64, _ session: any Session) throws {
+        guard let transaction = try TransactionTable(session).find(sequence: sequence) else { return nil }
+        let order = try transaction.orderSequence.flatMap { try OrderTable(session).find(sequence: $0)?.order.id }
+        try self.init(transaction, order: order, session)
+    }
+}

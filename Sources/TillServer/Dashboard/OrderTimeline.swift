@@ -1,0 +1,151 @@
+import TillBilling
+import TillStorage
+
+/// What happened to one order, in one line of time: its own moves, the decisions about its transactions with their
+/// grounds, and the proofs that were refused beside it (U9).
+struct OrderTimeline {
+    enum Step {
+        case moved(OrderMove)
+        case decided(EvidenceTable.Entry, TransactionID)
+        case refused(RefusedProofTable.Entry)
+
+        var at: Instant {
+            switch self {
+            case .moved(let move): move.at
+            case .decided(let entry, _): entry.at
+            case .refused(let entry): entry.at
+            }
+        }
+    }
+
+    let steps: [Step]
+
+    init(_ dossier: OrderDossier) {
+        // A decision and the move it causes share one moment: the decision comes first, and the opening before all.
+        let opening = dossier.moves.prefix(1).map { (rank: 0, step: Step.moved($0)) }
+        let refused = dossier.refused.reversed().map { (rank: 1, step: Step.refused($0)) }
+        let decided = dossier.transactions.flatMap { transaction in
+            transaction.evidence.map { (rank: 2, step: Step.decided($0, transaction.transaction.id)) }
+        }
+        let moved = dossier.moves.dropFirst().map { (rank: 3, step: Step.moved($0)) }
+        let all = (opening + refused + decided + moved).enumerated()
+        steps = all.sorted { left, right in
+            (left.element.step.at.milliseconds, left.element.rank, left.offset)
+                < (right.element.step.at.milliseconds, right.element.rank, right.offset)
+        }.map(\.element.step)
+    }
+
+    func html(_ say: Reader) -> HTML {
+        element("ol", .class("timeline")) {
+            for step in steps {
+                element("li", .class(mark(step))) {
+                    HTML.exactTime(step.at)
+                    element("div") { content(step, say) }
+                }
+            }
+        }
+    }
+
+    private func mark(_ step: Step) -> StaticString {
+        switch step {
+        case .moved(let move): move.status.styleClass
+        case .decided(let entry, _): Evidence.styleClass(entry.decision)
+        case .refused: "bad"
+        }
+    }
+
+    @HTMLBuilder
+    private func content(_ step: Step, _ say: Reader) -> HTML {
+        switch step {
+        case .moved(let move):
+            HTML.status(move.status, say)
+            if let sentence = Evidence.sentence(of: move) { element("p") { say(sentence) } }
+            if !move.reason.isEmpty { element("p", .class("hint")) { HTML.code(move.reason) } }
+        case .decided(let entry, let transaction):
+            element("strong") { Evidence.title(entry.decision, say) }
+            " "
+            HTML.code(transaction.text)
+            element("p") { Evidence.ground(entry.ground, say) }
+            element("p", .class("hint")) { Evidence.origin(door: entry.door, caller: entry.caller, say) }
+        case .refused(let entry):
+            element("strong") { say("Proof refused", "凭证被拒") }
+            " "
+            HTML.code(entry.code)
+            element("p") { Evidence.refusal(entry.code, say) }
+            element("p", .class("hint")) { Evidence.origin(door: entry.door, caller: entry.caller, say) }
+        }
+    }
+}
+
+/// Evidence in words. Codes that this version doesn't know are shown as they are.
+enum Evidence {
+    static func title(_ decision: String, _ say: Reader) -> HTML {
+        switch decision {
+        case "granted": HTML(say("Granted", "已发放"))
+        case "quarantined": HTML(say("Quarantined", "待认领"))
+        case "revoked": HTML(say("Taken back", "已收回"))
+        case "reinstated": HTML(say("Given again", "重新发放"))
+        default: HTML.outside(decision)
+        }
+    }
+
+    static func styleClass(_ decision: String) -> StaticString {
+        switch decision {
+        case "granted", "reinstated": "good"
+        case "quarantined": "waiting"
+        case "revoked": "back"
+        default: "idle"
+        }
+    }
+
+    /// Why it was decided so: a rung of the matching ladder, a reason of the quarantine, or Apple's own word.
+    static func ground(_ ground: String, _ say: Reader) -> HTML {
+        guard let sentence = sentence(ground: ground) else { return HTML.code(ground) }
+        return HTML(say(sentence)) + HTML(" ") + HTML.code(ground)
+    }
+
+    private static func sentence(ground: String) -> Text? {
+        if let rung = MatchingRung(rawValue: ground) { return rung.sentence }
+        if let reason = QuarantineReason(rawValue: ground) { return reason.sentence }
+        switch ground {
+        case "revocation_date":
+            return Text(
+                en: "Apple's signed copy carries a revocation date.", zh: "Apple 签名的新副本带有撤销日期。")
+        case "refund_reversed":
+            return Text(en: "Apple reversed the refund.", zh: "Apple 撤回了退款。")
+        case "before_any_grant":
+            return Text(
+                en: "Apple had taken the money back before anything was granted.", zh: "发放之前 Apple 已经退款。")
+        default: return nil
+        }
+    }
+
+    /// What a move's stable word means. The reason of a cancelled or failed order is the device's own text.
+    static func sentence(of move: OrderMove) -> Text? {
+        switch (move.status, move.reason) {
+        case (.cancelled, _), (.failed, _): nil
+        case (.prepared, "opened"): Text(en: "The order was opened.", zh: "订单已创建。")
+        case (.prepared, "opened_for_payment"):
+            Text(en: "Opened on the spot for a payment that had no order.", zh: "为一笔没有订单的付款即时创建。")
+        case (.refunded, "revoked_by_apple"): Text(en: "Apple took the money back.", zh: "Apple 已退款。")
+        case (_, "refund_reversed"): sentence(ground: move.reason)
+        default: MatchingRung(rawValue: move.reason)?.sentence
+        }
+    }
+
+    static func refusal(_ code: String, _ say: Reader) -> HTML {
+        Refusal(rawValue: code).map { HTML(say($0.sentence)) } ?? HTML.code(code)
+    }
+
+    /// Through which door, and who brought it.
+    static func origin(door: String, caller: String, _ say: Reader) -> HTML {
+        let name: HTML =
+            switch door {
+            case "app": HTML(say("Sent to the server", "提交到服务器"))
+            case "notification": HTML(say("Apple's notification", "Apple 通知"))
+            case "reconciliation": HTML(say("Reconciliation with Apple", "与 Apple 对账"))
+            default: HTML.code(door)
+            }
+        return name + HTML(say(", by ", "，来自 ")) + HTML.code(caller, limit: 160)
+    }
+}

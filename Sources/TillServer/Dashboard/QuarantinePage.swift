@@ -1,0 +1,73 @@
+import TillBilling
+import TillHTTP
+import TillStorage
+
+extension Server {
+    /// `GET /dashboard/quarantine?cursor=`: paid, but nobody's yet.
+    func listQuarantine(_ visit: DashboardVisit) async throws -> HTTPResponse {
+        let size = Self.dashboardPageSize
+        let cursor = visit.cursor
+        let found = try await database.read {
+            try TransactionTable($0).quarantined(before: cursor ?? .max, limit: size + 1)
+        }
+        let page = QuarantinePage(
+            visit: visit, catalog: configuration.catalog, transactions: Array(found.prefix(size)),
+            older: found.count > size ? found[size - 1].sequence : nil)
+        return .page(200, page.html, in: visit.say.language)
+    }
+}
+
+struct QuarantinePage {
+    let visit: DashboardVisit
+    let catalog: Catalog
+    let transactions: [TransactionTable.Stored]
+    let older: Int64?
+
+    private var say: Reader { visit.say }
+
+    var html: HTML {
+        PageFrame.page(title: PageFrame.Room.quarantine.title(say), visit, in: .quarantine) {
+            element("h1") { PageFrame.Room.quarantine.title(say) }
+            element("p", .class("hint")) {
+                say(
+                    "Paid and genuine, but nobody could be named the owner. Each is kept with its proof.",
+                    "已付款且凭证真实，但无法确定归属。每一笔都连同凭证妥善保存。")
+            }
+            if transactions.isEmpty {
+                HTML.nothing(say("Nothing is in quarantine.", "没有待认领的交易。"))
+            } else {
+                table
+            }
+            HTML.pager(
+                newest: visit.cursor == nil ? nil : .quarantine, older: older.map { .quarantine(before: $0) }, say)
+        }
+    }
+
+    private var table: HTML {
+        HTML.table(
+            "quarantine", label: PageFrame.Room.quarantine.title(say),
+            columns: [
+                say("Transaction", "交易号"), say("Product", "商品"), say("Paid", "实付"), say("Reason", "原因"),
+                say("Environment", "环境"), say("Arrived (UTC)", "到达时间（UTC）"),
+            ]
+        ) {
+            for transaction in transactions {
+                HTML.row {
+                    HTML.cell("transaction") {
+                        element("a", .href(.transaction(transaction.sequence))) {
+                            HTML.code(transaction.id.text, limit: 40)
+                        }
+                    }
+                    HTML.cell("product") {
+                        HTML.outside(catalog.name(of: transaction.productID, say), limit: 80)
+                        if transaction.quantity > 1 { " × \(transaction.quantity)" }
+                    }
+                    HTML.cell("amount") { transaction.price?.description ?? "–" }
+                    HTML.cell("ground") { Evidence.ground(transaction.quarantine?.rawValue ?? "–", say) }
+                    HTML.cell("environment") { HTML.environment(transaction.environment, say) }
+                    HTML.cell("time") { HTML.time(transaction.receivedAt) }
+                }
+            }
+        }
+    }
+}
