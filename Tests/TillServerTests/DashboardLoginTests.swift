@@ -1,0 +1,238 @@
+import Testing
+import TillBilling
+import TillCrypto
+import TillHTTP
+
+@testable import TillServer
+
+@Suite("The dashboard's door") struct DashboardLoginTests {
+    private static let pages = [
+        "/dashboard", "/dashboard/quarantine", "/dashboard/refusals", "/dashboard/transactions/1",
+        "/dashboard/orders/3f2c91ab-0000-4000-8000-000000000001",
+    ]
+
+    @Test("Who isn't logged in is shown to the login, and after it to where they wanted to go", arguments: pages)
+    func shownTheWay(_ page: String) async throws {
+        try await Office.open { office in
+            let visitor = Visitor(office)
+            let turnedAway = try await visitor.get(page)
+            #expect(turnedAway.status == 303)
+            let location = try #require(turnedAway.headers["Location"])
+            #expect(location.hasPrefix("/dashboard/login"))
+            #expect(turnedAway.text.isEmpty)
+            let form = try await visitor.get(location)
+            #expect(form.status == 200)
+            let answer = try await visitor.logIn(to: page)
+            #expect(answer.status == 303)
+            #expect(answer.headers["Location"] == page)
+        }
+    }
+
+    @Test("The session's cookie is out of reach of scripts and other sites, and Secure behind an https proxy")
+    func cookie() async throws {
+        try await Office.open { office in
+            let visitor = Visitor(office)
+            let session = try #require(try await visitor.logIn().cookies.first { $0.name == "till_session" })
+            #expect(session.value.utf8.count == 43)
+            #expect(session.attributes.contains("HttpOnly"))
+            #expect(session.attributes.contains("SameSite=Strict"))
+            #expect(session.attributes.contains("Path=/dashboard"))
+            #expect(session.attributes.contains("Max-Age=43200"))
+            #expect(!session.attributes.contains("Secure"))
+            let encrypted = Visitor(office)
+            encrypted.headers["X-Forwarded-Proto"] = "https"
+            #expect(try await encrypted.logIn().cookies.allSatisfy { $0.attributes.contains("Secure") })
+        }
+    }
+
+    @Test("A wrong token opens nothing, and the right one a session that is new each time")
+    func tokens() async throws {
+        try await Office.open { office in
+            let visitor = Visitor(office)
+            let wrong = try await visitor.logIn("op_wrong")
+            #expect(wrong.status == 401)
+            #expect(wrong.text.contains("role=\"alert\""))
+            #expect(visitor.cookies["till_session"] == nil)
+            #expect(try await visitor.get("/dashboard").status == 303)
+            _ = try await visitor.logIn()
+            let first = try #require(visitor.cookies["till_session"])
+            #expect(try await visitor.get("/dashboard").status == 200)
+            _ = try await visitor.logIn()
+            let second = try #require(visitor.cookies["till_session"])
+            #expect(first != second)
+            visitor.cookies["till_session"] = first
+            #expect(try await visitor.get("/dashboard").status == 303, "logging in again ends the session before")
+            visitor.cookies["till_session"] = String(second.reversed())
+            #expect(try await visitor.get("/dashboard").status == 303)
+        }
+    }
+
+    @Test("A login form of no browser of ours, or of another one, is refused even with the right token")
+    func loginForgery() async throws {
+        try await Office.open { office in
+            let visitor = Visitor(office)
+            let form = try await visitor.get("/dashboard/login").formToken
+            let token = Office.operatorToken
+            #expect(try await visitor.post("/dashboard/login", ["token": token]).status == 403)
+            #expect(try await visitor.post("/dashboard/login", ["token": token, "form": "x"]).status == 403)
+            #expect(try await Visitor(office).post("/dashboard/login", ["token": token, "form": form]).status == 403)
+            let foreign = ["Origin": "https://evil.example"]
+            let good = ["token": token, "form": form]
+            #expect(try await visitor.post("/dashboard/login", good, foreign).status == 403)
+            #expect(try await visitor.post("/dashboard/login", good, ["Origin": "null"]).status == 403)
+            #expect(try await visitor.post("/dashboard/login", good, ["Sec-Fetch-Site": "cross-site"]).status == 403)
+            #expect(try await visitor.post("/dashboard/login", good, ["Sec-Fetch-Site": "same-site"]).status == 403)
+            #expect(try await visitor.post("/dashboard/login", good).status == 303)
+        }
+    }
+
+    @Test("Logging out needs the page's own form, and ends the session for good")
+    func logout() async throws {
+        try await Office.open { office in
+            let visitor = try await Visitor.loggedIn(office)
+            let form = try await visitor.get("/dashboard").formToken
+            let session = visitor.cookies["till_session"]
+            #expect(try await visitor.post("/dashboard/logout", [:]).status == 403)
+            #expect(try await visitor.post("/dashboard/logout", ["form": "x"]).status == 403)
+            let other = try await Visitor.loggedIn(office)
+            let foreign = try await other.get("/dashboard").formToken
+            #expect(try await visitor.post("/dashboard/logout", ["form": foreign]).status == 403)
+            #expect(try await visitor.get("/dashboard").status == 200)
+            #expect(try await visitor.post("/dashboard/logout", ["form": form]).status == 303)
+            visitor.cookies["till_session"] = session
+            #expect(try await visitor.get("/dashboard").status == 303)
+            #expect(try await other.get("/dashboard").status == 200)
+        }
+    }
+
+    @Test("A session ends after twelve hours")
+    func lifetime() async throws {
+        try await Office.open { office in
+            let visitor = try await Visitor.loggedIn(office)
+            office.time.advance(seconds: 12 * 3_600 - 1)
+            #expect(try await visitor.get("/dashboard").status == 200)
+            office.time.advance(seconds: 2)
+            #expect(try await visitor.get("/dashboard").status == 303)
+        }
+    }
+
+    @Test("After ten wrong tokens a minute nobody is listened to from there, elsewhere they are")
+    func bruteForce() async throws {
+        try await Office.open { office in
+            let visitor = Visitor(office)
+            for _ in 0..<10 { #expect(try await visitor.logIn("op_guess").status == 401) }
+            let blocked = try await visitor.logIn()
+            #expect(blocked.status == 429)
+            #expect(blocked.headers["Retry-After"] == "60")
+            let bearer = ["Authorization": "Bearer \(Office.operatorToken)"]
+            #expect(try await visitor.get("/dashboard", bearer).status == 429)
+            let neighbour = Visitor(office)
+            neighbour.peer = "127.0.0.2"
+            #expect(try await neighbour.logIn().status == 303)
+            office.time.advance(seconds: 61)
+            #expect(try await visitor.logIn().status == 303)
+        }
+    }
+
+    @Test("A script shows an operator token instead, and a wrong one is no reason for a form")
+    func bearer() async throws {
+        try await Office.open { office in
+            let script = Visitor(office)
+            let page = try await script.get("/dashboard", ["Authorization": "Bearer \(Office.operatorToken)"])
+            #expect(page.status == 200)
+            #expect(page.cookies.isEmpty)
+            for header in ["Bearer wrong", "Bearer \(Office.secretKey)", "Basic abc", "Bearer"] {
+                let refused = try await script.get("/dashboard", ["Authorization": header])
+                #expect(refused.status == 401)
+                #expect(refused.headers["WWW-Authenticate"] == "Bearer")
+            }
+            // In an address a token would end up in logs: there it means nothing.
+            #expect(try await script.get("/dashboard?token=\(Office.operatorToken)").status == 303)
+        }
+    }
+
+    @Test(
+        "Under a name that isn't this server's there are no pages: another site can't point its name here",
+        arguments: [
+            ("127.0.0.1", 200), ("localhost:9", 200), ("[::1]:8787", 200), ("[::1]", 200), ("LOCALHOST", 200),
+            ("till.example.com", 200), ("till.example.com:443", 200), ("evil.example", 421), ("evil.example:8787", 421),
+            ("127.0.0.1.evil.example", 421), ("localhost:x", 421), ("", 421), ("127.0.0.1@evil.example", 421),
+        ])
+    func hosts(_ name: (host: String, status: Int)) async throws {
+        try await Office.open(hosts: ["Till.example.com"]) { office async throws in
+            let visitor = Visitor(office)
+            visitor.headers["Host"] = name.host
+            #expect(try await visitor.get("/dashboard/login").status == name.status)
+            #expect(try await visitor.get("/dashboard/style.css").status == name.status)
+            let bearer = ["Authorization": "Bearer \(Office.operatorToken)"]
+            #expect(try await visitor.get("/dashboard", bearer).status == name.status)
+            visitor.headers["Host"] = nil
+            #expect(try await visitor.get("/dashboard/login").status == 421)
+        }
+    }
+
+    @Test(
+        "After the login nobody is sent to another site",
+        arguments: [
+            "https://evil.example/", "//evil.example", "/dashboardevil", "/dashboard//evil.example", "/v1/orders",
+            "/dashboard/../v1", "javascript:alert(1)", "/dashboard\r\nSet-Cookie: a=b", "/dashboard@evil.example",
+        ])
+    func openRedirect(_ target: String) async throws {
+        try await Office.open { office async throws in
+            #expect(try await Visitor(office).logIn(to: target).headers["Location"] == "/dashboard")
+        }
+    }
+
+    @Test("Without operators the login says what to do, and lets nobody in")
+    func noOperators() async throws {
+        try await Office.open(operators: []) { office async throws in
+            let visitor = Visitor(office)
+            #expect(try await visitor.get("/dashboard/login").text.contains("&quot;operators&quot;"))
+            #expect(try await visitor.logIn().status == 401)
+            #expect(try await visitor.logIn("").status == 401)
+        }
+    }
+
+    @Test("Every answer of the dashboard forbids foreign code, frames and sniffing, and pages are stored nowhere")
+    func protection() async throws {
+        try await Office.open { office in
+            let visitor = try await Visitor.loggedIn(office)
+            let targets = Self.pages + ["/dashboard/login", "/dashboard/live", "/dashboard/style.css", "/dashboard/live.js"]
+            for target in targets {
+                let answer = try await visitor.get(target)
+                let policy = try #require(answer.headers["Content-Security-Policy"])
+                for rule in ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "base-uri 'none'"] {
+                    #expect(policy.contains(rule))
+                }
+                #expect(!policy.contains("unsafe"))
+                #expect(answer.headers["X-Content-Type-Options"] == "nosniff")
+                #expect(answer.headers["X-Frame-Options"] == "DENY")
+                let isAsset = target.hasSuffix(".css") || target.hasSuffix(".js")
+                #expect(answer.headers["Cache-Control"] == (isAsset ? "no-cache" : "no-store"))
+            }
+            let style = try await visitor.get("/dashboard/style.css")
+            let tag = try #require(style.headers["ETag"])
+            #expect(try await visitor.get("/dashboard/style.css", ["If-None-Match": tag]).status == 304)
+        }
+    }
+
+    @Test("Sessions and counted addresses are bounded")
+    func bounds() {
+        let sessions = DashboardSessions()
+        let now = Instant(seconds: 1_790_000_000)
+        var cookies: [String] = []
+        for number in 0...DashboardSessions.capacity {
+            let began = now.adding(milliseconds: Int64(number))
+            cookies.append(sessions.begin(operatorID: "anna", now: began, entropy: RandomBytes.make))
+        }
+        let found = cookies.filter { sessions.find($0, now: now) != nil }
+        #expect(found.count == DashboardSessions.capacity)
+        #expect(found.last == cookies.last)
+
+        let attempts = LoginAttempts()
+        for number in 0..<LoginAttempts.capacity { attempts.countFailure("10.0.\(number >> 8).\(number & 255)", now: now) }
+        #expect(!attempts.mayTry("192.0.2.1", now: now))
+        #expect(attempts.mayTry("10.0.0.1", now: now))
+        #expect(attempts.mayTry("192.0.2.1", now: now.adding(seconds: 61)))
+    }
+}

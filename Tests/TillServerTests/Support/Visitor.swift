@@ -1,0 +1,106 @@
+import Foundation
+import Testing
+import TillHTTP
+
+@testable import TillServer
+
+/// Somebody with a browser, without the browser: keeps cookies, follows what pages say.
+final class Visitor {
+    let office: Office
+    var cookies: [String: String] = [:]
+    var headers: [String: String] = ["Host": Office.host]
+    var peer = "127.0.0.1"
+
+    init(_ office: Office) { self.office = office }
+
+    /// One who is logged in.
+    static func loggedIn(_ office: Office) async throws -> Visitor {
+        let visitor = Visitor(office)
+        let answer = try await visitor.logIn()
+        #expect(answer.status == 303)
+        return visitor
+    }
+
+    func get(_ target: String, _ extra: [String: String] = [:]) async throws -> Answer {
+        try await send(.get, target, [:], extra)
+    }
+
+    func post(_ target: String, _ form: [String: String], _ extra: [String: String] = [:]) async throws -> Answer {
+        try await send(.post, target, form, extra)
+    }
+
+    /// Opens the login page, and sends its form with a token.
+    func logIn(_ token: String = Office.operatorToken, to: String? = nil) async throws -> Answer {
+        let page = try await get("/dashboard/login")
+        var form = ["form": try page.formToken, "token": token]
+        if let to { form["to"] = to }
+        return try await post("/dashboard/login", form, ["Origin": "http://\(Office.host)"])
+    }
+
+    private func send(
+        _ method: HTTPMethod, _ target: String, _ form: [String: String], _ extra: [String: String]
+    ) async throws -> Answer {
+        let parts = target.split(separator: "?", maxSplits: 1).map(String.init)
+        let query = parts.count == 2 ? try PercentEncoding.items(parts[1].utf8) : []
+        var request = HTTPRequest(method: method, path: parts[0], query: query, peer: peer)
+        for (name, value) in headers.merging(extra, uniquingKeysWith: { $1 }) { request.headers.add(name, value) }
+        if !cookies.isEmpty {
+            request.headers.add("Cookie", cookies.map { "\($0.key)=\($0.value)" }.joined(separator: "; "))
+        }
+        let allowed = CharacterSet.alphanumerics
+        request.body = Array(
+            form.map { "\($0.key)=\($0.value.addingPercentEncoding(withAllowedCharacters: allowed) ?? "")" }
+                .joined(separator: "&").utf8)
+        let answer = Answer(await office.server.respond(to: request))
+        for cookie in answer.cookies {
+            cookies[cookie.name] = cookie.attributes.contains("Max-Age=0") ? nil : cookie.value
+        }
+        return answer
+    }
+}
+
+struct Answer {
+    let status: Int
+    let headers: HTTPHeaders
+    let text: String
+
+    init(_ response: HTTPResponse) {
+        status = response.status
+        headers = response.headers
+        text = String(decoding: response.body, as: UTF8.self)
+    }
+
+    var cookies: [(name: String, value: String, attributes: [String])] {
+        headers.fields.filter { $0.name == "Set-Cookie" }.map { field in
+            let parts = field.value.components(separatedBy: "; ")
+            let pair = parts[0].split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            return (pair[0], pair[1], Array(parts.dropFirst()))
+        }
+    }
+
+    /// The token of the page's own form.
+    var formToken: String {
+        get throws {
+            let marker = #"name="form" value=""#
+            let start = try #require(text.range(of: marker))
+            return String(text[start.upperBound...].prefix { $0 != "\"" })
+        }
+    }
+
+    /// The text of the page as somebody reads it, tags taken out.
+    var read: String {
+        var plain = ""
+        var isTag = false
+        for character in text {
+            if character == "<" { isTag = true }
+            if !isTag { plain.append(character) }
+            if character == ">" { isTag = false }
+        }
+        return plain.replacingOccurrences(of: "&lt;", with: "<").replacingOccurrences(of: "&gt;", with: ">")
+            .replacingOccurrences(of: "&quot;", with: "\"").replacingOccurrences(of: "&#39;", with: "'")
+            .replacingOccurrences(of: "&amp;", with: "&")
+    }
+
+    /// How often a text stands in the markup.
+    func count(_ needle: String) -> Int { text.components(separatedBy: needle).count - 1 }
+}
