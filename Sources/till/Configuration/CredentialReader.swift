@@ -1,4 +1,5 @@
 import TillAppStore
+import TillBilling
 import TillCrypto
 
 /// `secretKeys`, `operators` and `userTokens`. No message of this file repeats a secret.

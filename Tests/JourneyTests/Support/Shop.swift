@@ -130,7 +130,7 @@ final class Shop: Sendable {
                 relay: relay,
                 stops: [
                     { await serverListener.stop(grace: 5) }, { await storeListener.stop(grace: 5) },
-                    { await fetch.stop() }, closeFiles,
+                    { fetch.stop() }, closeFiles,
                 ])
         }
     }
