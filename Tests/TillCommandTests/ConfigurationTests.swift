@@ -120,7 +120,7 @@ struct ConfigurationTests {
                 "TILL_LISTEN": "0.0.0.0:80", "TILL_DATABASE": "sqlite:/x.db", "TILL_CATALOG": catalog,
                 "TILL_APPLE_BUNDLE_ID": "com.example", "TILL_APPLE_APP_APPLE_ID": "7",
                 "TILL_APPLE_ENVIRONMENTS": "Sandbox", "TILL_APPLE_ROOTS": "\(root),\(root)", "TILL_SECRET_KEYS": keys,
-                "TILL_OPERATORS": keys, "TILL_USER_TOKENS_FILE": tokens, "TILL_REVIEW_USERS": "r", "HOME": "/root",
+                "TILL_OPERATORS": keys, "TILL_USER_TOKENS_FILE": tokens, "TILL_REVIEW_USERS": "r", "HOME": "/",
                 // Set by an orchestrator for a service called till.
                 "TILL_PORT_8787_TCP_ADDR": "10.0.0.1", "TILL_SERVICE_HOST": "10.0.0.1", "TILL_PORT": "tcp://10.0.0.1",
             ])
