@@ -53,6 +53,19 @@ import TillBilling
         #expect(Instant(rfc3339: text) == nil)
     }
 
+    @Test(
+        "A date that was never meant to be read stops nothing (regression: signedDate of Int64.min ended the server)",
+        arguments: [Int64.min, .min + 998, -1_001, -1_000, -999, 0, .max - 1, .max])
+    func farAway(_ milliseconds: Int64) {
+        let instant = Instant(milliseconds: milliseconds)
+        #expect(instant.seconds == Int64((Double(milliseconds) / 1_000).rounded(.down)) || milliseconds.magnitude > 1 << 52)
+        #expect(!instant.rfc3339.isEmpty)
+        #expect(instant.adding(milliseconds: .max) >= instant)
+        #expect(instant.adding(milliseconds: .min) <= instant)
+        #expect(instant.adding(seconds: .max).milliseconds >= milliseconds)
+        #expect(Instant(seconds: milliseconds) <= Instant(seconds: .max))
+    }
+
     @Test("Days and dates agree over eight hundred years, day by day") func civilDates() {
         var expected = CivilDate(year: 1_600, month: 1, day: 1)
         for day in (expected?.daysSinceEpoch ?? 0)..<(CivilDate(year: 2_400, month: 1, day: 1)?.daysSinceEpoch ?? 0) {
