@@ -19,7 +19,8 @@ extension Flag {
             zh: "保存商店数据的目录，没有就新建（默认结束后不保留）"))
     fileprivate static let bundleID = Flag(
         "bundle-id", .text("ID"),
-        summary: Text(en: "the app on sale (default: com.example.learn)", zh: "在售 App 的 bundle id（默认 com.example.learn）"))
+        summary: Text(
+            en: "the app on sale (default: com.example.learn)", zh: "在售 App 的 bundle id（默认 com.example.learn）"))
     fileprivate static let environment = Flag(
         "environment", .choice(["sandbox", "production"]),
         summary: Text(en: "what it signs as (default: sandbox)", zh: "签名时所称的环境（默认 sandbox）"))

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
-import TillServer
 import TillAppStore
 import TillBilling
 import TillCrypto
+import TillServer
 
 @testable import till
 

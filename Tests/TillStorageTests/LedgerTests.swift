@@ -103,7 +103,10 @@ import TillSQLite
                     try await ledger.write { session in _ = try session.execute(statement, []) }
                 }
             }
-            #expect(try await ledger.read { try LedgerTable($0).wallet(of: user, in: .production) }.balances == ["points": 60])
+            #expect(
+                try await ledger.read { try LedgerTable($0).wallet(of: user, in: .production) }.balances == [
+                    "points": 60
+                ])
         }
     }
 
