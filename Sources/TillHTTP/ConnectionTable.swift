@@ -164,7 +164,8 @@ struct ConnectionTable {
     private mutating func address(of key: PeerAddress.Key) -> Int {
         if let index = addressIndex[key] { return index }
         let index = freeAddresses.popLast() ?? addresses.count
-        if index == addresses.count { addresses.append(Address(key: key)) } else { addresses[index] = Address(key: key) }
+        if index == addresses.count { addresses.append(Address(key: key)) }
+        addresses[index] = Address(key: key)
         addressIndex[key] = index
         return index
     }

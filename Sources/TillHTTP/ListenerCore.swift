@@ -220,8 +220,8 @@ final class ListenerCore: @unchecked Sendable {
         return .YES
     }
 
-    /// Refuses before the header is there. libmicrohttpd keeps a record of each query item, and once they do not fit its
-    /// buffer it neither answers nor closes.
+    /// Refuses before the header is there: libmicrohttpd keeps a record of each query item, and once they do not fit
+    /// its buffer it neither answers nor closes.
     private func hangUp(_ exchange: Exchange, _ refusal: ListenerRefusal) {
         let bytes = Framing.closingBytes(configuration.refusal(refusal, nil))
         table.with { table in
