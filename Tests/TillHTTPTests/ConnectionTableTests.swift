@@ -35,7 +35,7 @@ import Testing
         #expect(mapped.key == Self.peer(0x7F00_0001).key)
     }
 
-    @Test("Full for one address, it closes that address's longest waiting connection; others come in freely")
+    @Test("Full for one address, it closes that address's longest unfinished connection; others come in freely")
     func perAddress() {
         var table = ConnectionTable(limit: 100, limitPerAddress: 3)
         let (here, there) = (Self.peer(1), Self.peer(2))
@@ -45,16 +45,16 @@ import Testing
             #expect(welcome)
             _ = table.open(socket: socket, peer: here, deadline: 0)
         }
-        table.set(0, .body)
+        table.set(0, .handling)
         var welcome = table.admit(there.key) { shut.append($0) }
         #expect(welcome && shut.isEmpty)
         welcome = table.admit(here.key) { shut.append($0) }
         #expect(welcome)
         #expect(shut == [1])
-        table.set(2, .header)
+        table.set(2, .sending)
         _ = table.open(socket: 3, peer: here, deadline: 0)
         table.set(3, .handling)
-        // All three that are left are busy.
+        // All three that are left are being answered.
         welcome = table.admit(here.key) { shut.append($0) }
         #expect(!welcome)
         #expect(table.busy == 3)
@@ -78,6 +78,7 @@ import Testing
         }
         var table = ConnectionTable(limit: 12, limitPerAddress: 5)
         var model: [Int: Model] = [:]
+        let unfinished: [ConnectionTable.Phase] = [.waiting, .header, .body]
         var socket: Int32 = 0
         for step in 0..<1_000 {
             let places = model.keys.sorted()
@@ -89,7 +90,7 @@ import Testing
                 let own = model.filter { $0.value.host == host && $0.value.phase != .leaving }
                 let all = model.filter { $0.value.phase != .leaving }
                 let full = own.count >= 5 ? own : all.count >= 12 ? all : [:]
-                let oldest = full.filter { $0.value.phase == .waiting }.min { $0.value.since < $1.value.since }
+                let oldest = full.filter { unfinished.contains($0.value.phase) }.min { $0.value.since < $1.value.since }
                 #expect(shut == oldest?.value.socket)
                 #expect(isWelcome == (full.isEmpty || oldest != nil))
                 if let oldest { model[oldest.key]?.phase = .leaving }
@@ -112,7 +113,7 @@ import Testing
                 table.set(place, phase)
                 guard let old = model[place]?.phase, old != .leaving, old != phase else { continue }
                 model[place]?.phase = phase
-                model[place]?.since = step
+                if phase != .body || !unfinished.contains(old) { model[place]?.since = step }
             }
             #expect(table.count == model.count)
             let busy = model.values.filter { ![.waiting, .lingering, .leaving].contains($0.phase) }

@@ -205,7 +205,7 @@ import Testing
             let send = fetch.send
             let target = url(listener)
             let request = HTTPRequest(method: .get, path: "/")
-            let start = monotonicMilliseconds()
+            // Left alone, both would be answered after a while.
             let cancelled = Task { await expectFault(.stopped) { try await send(target, request) } }
             let stopped = Task { await expectFault(.stopped) { try await send(target, request) } }
             for _ in 0..<100 where listener.requestsUnderWay < 2 { usleep(5_000) }
@@ -214,7 +214,6 @@ import Testing
             fetch.stop()
             await stopped.value
             await expectFault(.stopped) { try await send(target, request) }
-            #expect(monotonicMilliseconds() - start < 1_300)
         }
     }
 

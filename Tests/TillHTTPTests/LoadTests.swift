@@ -132,6 +132,27 @@ import Testing
         }
     }
 
+    @Test("Slow requests that fill the listener do not keep a newcomer out")
+    func slowCrowd() async throws {
+        var configuration = ListenerConfiguration()
+        configuration.connectionLimit = 50
+        try await withListener(configuration) { listener in
+            var crowd: [RawConnection] = []
+            for index in 0..<200 {
+                let connection = try #require(RawConnection(port: listener.port))
+                connection.send("POST / HTTP/1.1\r\nHost: t\r\n")
+                if index % 2 == 0 { connection.send("Content-Length: 10\r\n\r\n12345") }
+                crowd.append(connection)
+            }
+            for _ in 0..<20 {
+                let connection = try #require(RawConnection(port: listener.port))
+                connection.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n")
+                #expect(try #require(connection.receive()).status == 200)
+            }
+            withExtendedLifetime(crowd) {}
+        }
+    }
+
     @Test("Where every connection is busy one more is closed at once")
     func allBusy() async throws {
         var configuration = ListenerConfiguration()
