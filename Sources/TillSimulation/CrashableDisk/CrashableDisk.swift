@@ -238,7 +238,13 @@ public final class CrashableDisk: @unchecked Sendable {
     func systemError() -> Int32 { lock.held { lastErrno } }
 
     func fillRandomly(_ buffer: UnsafeMutableRawBufferPointer) {
-        lock.held { for index in buffer.indices { buffer[index] = UInt8(truncatingIfNeeded: random.next()) } }
+        lock.held {
+            var rest = buffer
+            while !rest.isEmpty {
+                withUnsafeBytes(of: random.next()) { rest.copyBytes(from: $0.prefix(rest.count)) }
+                rest = UnsafeMutableRawBufferPointer(rebasing: rest.dropFirst(8))
+            }
+        }
     }
 
     // MARK: Deciding

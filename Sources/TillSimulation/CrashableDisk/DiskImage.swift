@@ -1,3 +1,5 @@
+import Glibc
+
 /// The files of a disk: what programs see, and what would be left after a power cut.
 struct DiskImage {
     var files: [String: DiskFile] = [:]
@@ -65,7 +67,7 @@ final class DiskFile {
         if count > 0 {
             content.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[offset..<offset + count])) }
         }
-        for position in count..<max(count, buffer.count) { buffer[position] = 0 }
+        if count < buffer.count, let start = buffer.baseAddress { memset(start + count, 0, buffer.count - count) }
         return count == buffer.count
     }
 
@@ -135,7 +137,7 @@ final class DiskFile {
         if content.count > size {
             content.removeLast(content.count - size)
         } else if content.count < size {
-            content.append(contentsOf: repeatElement(filler ?? 0, count: size - content.count))
+            content.append(contentsOf: [UInt8](repeating: filler ?? 0, count: size - content.count))
         }
     }
 }
