@@ -16,6 +16,7 @@ final class ShopUnderPowerCuts {
     /// Answered with a fault that says it is not there, or with the body's own refusal.
     private var denied: Set<Int64> = []
     private var violations: [String] = []
+    private(set) var faults: [DatabaseFault.Kind: Int] = [:]
     private(set) var cuts: Set<CrashableDisk.Cut> = []
 
     static let migrations: [StaticString] =
@@ -38,13 +39,18 @@ final class ShopUnderPowerCuts {
     }
 
     /// One life: open, serve until the power fails, start again, check. Answers everything found wrong so far.
-    func live(operations: Int) async -> [String] {
+    /// - Parameter conditions: how the disk behaves in this life, checking excepted.
+    func live(
+        operations: Int, _ conditions: (inout CrashableDisk.Conditions) -> Void = { _ in }
+    ) async -> [String] {
+        conditions(&disk.conditions)
         disk.cutPower(afterOperations: random.below(operations))
         if let database = try? open() {
             while disk.hasPower { serveOneBatch(database) }
             await database.close()
         }
         if let cut = disk.lastCut { cuts.insert(cut) }
+        disk.conditions = CrashableDisk.Conditions()
         disk.restart()
         await check()
         return violations
@@ -72,6 +78,7 @@ final class ShopUnderPowerCuts {
             switch result {
             case .success: acknowledged.insert(id)
             case .failure(let fault as DatabaseFault):
+                faults[fault.kind, default: 0] += 1
                 if !fault.mayHaveCommitted { denied.insert(id) }
             case .failure: denied.insert(id)
             }
@@ -184,6 +191,28 @@ struct PowerCutTests {
         }
     }
 
+    @Test("80 seeds on a disk that also fails now and then, half of them without powersafe overwrite")
+    func powerCutsAndFaults() async {
+        var faults: [DatabaseFault.Kind: Int] = [:]
+        var acknowledged = 0
+        for seed in UInt64(1_000)..<1_080 {
+            let shop = ShopUnderPowerCuts(seed: seed)
+            for _ in 0..<4 {
+                let violations = await shop.live(operations: 500) {
+                    $0.hasPowersafeOverwrite = seed % 2 == 0
+                    $0.failureRates = [.read: 0.005, .write: 0.01, .sync: 0.05, .truncate: 0.05, .delete: 0.05]
+                    $0.capacity = seed % 4 < 2 ? 400_000 : nil
+                }
+                #expect(violations.isEmpty, "seed \(seed): \(violations)")
+            }
+            faults.merge(shop.faults, uniquingKeysWith: +)
+            acknowledged += shop.acknowledged.count
+        }
+        #expect(acknowledged > 3_000)
+        #expect(faults[.inputOutput, default: 0] > 100)
+        #expect(faults[.full, default: 0] > 100)
+    }
+
     @Test("The same test finds the losses of a planted synchronous=OFF")
     func plantedSynchronousOff() async {
         #expect(await violations { $0.synchronous = "OFF" } conditions: { _ in } > 0)
@@ -201,8 +230,7 @@ struct PowerCutTests {
         var found = 0
         for seed in UInt64(0)..<20 {
             let shop = ShopUnderPowerCuts(seed: seed, change)
-            conditions(&shop.disk.conditions)
-            if !(await shop.live(operations: 500)).isEmpty { found += 1 }
+            if !(await shop.live(operations: 500, conditions)).isEmpty { found += 1 }
         }
         return found
     }

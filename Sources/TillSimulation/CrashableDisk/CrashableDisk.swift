@@ -91,6 +91,9 @@ public final class CrashableDisk: @unchecked Sendable {
         lock.held { failures.append(Failure(operation: operation, fault: fault, skip: skip)) }
     }
 
+    /// Takes back what `failNext` asked for and has not happened yet.
+    public func forgetFailures() { lock.held { failures = [] } }
+
     /// How many creations, writes, syncs, truncations and deletions there were: the points at which power can fail.
     public var operations: Int { lock.held { operationCount } }
 
