@@ -203,11 +203,11 @@ struct ControlEndpoint: Sendable {
     func makeReceipt(account: String, bundleID: String, device: [UInt8]?) async throws -> [UInt8] {
         let transactions = try await store.receiptTransactions(account: account, bundleID: bundleID)
         let now = store.now
-        let payload = ReceiptPayload(
+        let content = ReceiptContent(
             app: configuration.app(bundleID), environment: configuration.environment, transactions: transactions,
             created: now, downloaded: transactions.first?.firstPurchased ?? now, device: device ?? entropy(16),
             noise: entropy(200))
-        return try issuer.receipt(payload: payload.encoded())
+        return try issuer.receipt(payload: content.encoded())
     }
 
     /// One transaction in the control API's own words; signed if it was paid.

@@ -3,7 +3,7 @@ import TillCrypto
 
 /// The content of an app receipt: a SET of attributes, each with a type, a version and a value
 /// (facts/pkcs7-receipt §3).
-struct ReceiptPayload {
+struct ReceiptContent {
     var app: EmulatedApp
     var environment: Environment
     var transactions: [StoreTransaction]
