@@ -49,6 +49,13 @@ public final class Emulator: Sendable {
         var router = Router { request, status, allowed in Self.refusal(of: request, status, allowed) }
         control.add(to: &router)
         ServerAPIEndpoint(store: store, issuer: issuer, apiKey: apiKey).add(to: &router)
+        var trust = TrustPolicy(bundleID: nil, environments: nil, now: clock)
+        trust.roots = [issuer.rootCertificate]
+        let control = control
+        VerifyReceiptEndpoint(
+            store: store, configuration: configuration, verifier: try SignedDataVerifier(policy: trust),
+            makeReceipt: { try await control.makeReceipt(account: $0, bundleID: $1, device: nil) }
+        ).add(to: &router)
         self.router = router
     }
 

@@ -201,11 +201,11 @@ struct ControlEndpoint: Sendable {
     // MARK: What answers are made of
 
     func makeReceipt(account: String, bundleID: String, device: [UInt8]?) async throws -> [UInt8] {
-        let transactions = try await store.receiptTransactions(account: account, bundleID: bundleID)
+        let (transactions, downloaded) = try await store.receiptContent(account: account, bundleID: bundleID)
         let now = store.now
         let content = ReceiptContent(
             app: configuration.app(bundleID), environment: configuration.environment, transactions: transactions,
-            created: now, downloaded: transactions.first?.firstPurchased ?? now, device: device ?? entropy(16),
+            created: now, downloaded: downloaded ?? now, device: device ?? entropy(16),
             noise: entropy(200))
         return try issuer.receipt(payload: content.encoded())
     }
