@@ -3,6 +3,7 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillCrypto
+import TillHTTP
 
 @testable import TillEmulator
 
@@ -43,6 +44,63 @@ struct AppleLibraryTests {
         except VerificationException as refused:
             print("forged", refused.status.name)
         """
+
+    private static let clientScript = """
+        import json, sys
+        from appstoreserverlibrary.api_client import APIError, APIException, AppStoreServerAPIClient
+        from appstoreserverlibrary.models.Environment import Environment
+        from appstoreserverlibrary.signed_data_verifier import SignedDataVerifier
+
+        base, transaction = sys.argv[1:3]
+        key = json.load(open("key.json"))
+        client = AppStoreServerAPIClient(
+            key["privateKey"].encode(), key["keyId"], key["issuerId"], key["bundleId"], Environment.SANDBOX)
+        client._base_url = base
+        verifier = SignedDataVerifier([open("root.cer", "rb").read()], False, Environment.SANDBOX, key["bundleId"])
+        info = client.get_transaction_info(transaction)
+        print(verifier.verify_and_decode_signed_transaction(info.signedTransactionInfo).transactionId)
+        try:
+            client.get_transaction_info("1")
+        except APIException as refused:
+            print(refused.http_status_code, refused.api_error.name)
+        try:
+            client.request_test_notification()
+        except APIException as refused:
+            print(refused.http_status_code, refused.api_error.name)
+        client.finish_transaction(transaction)
+        """
+
+    @Test(
+        "Its API client is authorised and understood over a socket",
+        .enabled(if: python != nil, "TILL_APPLE_LIBRARY_PYTHON names no Python with Apple's library"))
+    func client() async throws {
+        let now = Instant(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000))
+        let world = try await EmulatedWorld(start: now)
+        let router = world.emulator.router
+        let listener = try Listener(
+            configuration: ListenerConfiguration(), bodyLimit: router.bodyLimit(method:path:),
+            handler: router.respond(to:))
+        let id = try #require(try await world.buy()["transactionId"]?.string)
+        let key = await world.ask(.get, "/emulator/api-key").response.body
+        let files: [(String, [UInt8])] = [
+            ("root.cer", world.emulator.issuer.rootCertificate), ("key.json", key),
+            ("client.py", Array(Self.clientScript.utf8)),
+        ]
+        for (name, bytes) in files { try Data(bytes).write(to: world.directory.appendingPathComponent(name)) }
+        let ran = try run(
+            [Self.python ?? "", "client.py", "http://127.0.0.1:\(listener.port)", id], in: world.directory)
+        #expect(ran.status == 0, "\(ran.output)")
+        #expect(
+            ran.output == """
+                \(id)
+                404 TRANSACTION_ID_NOT_FOUND
+                404 SERVER_NOTIFICATION_URL_NOT_FOUND
+
+                """, "\(ran.output)")
+        #expect(await world.ask(.get, "/emulator/transactions/\(id)").json["finished"] == true)
+        await listener.stop(grace: 1)
+        await world.remove()
+    }
 
     @Test(
         "It verifies our transactions and notifications with our root, reads our receipts, and refuses a forgery",

@@ -58,6 +58,8 @@ struct ServerAPIEndpointTests {
             try await bearer(world, claims: ["exp": .int(now + 3_601)]),
             try await bearer(world, claims: ["exp": .int(now)]),
             try await bearer(world, claims: ["iat": .int(now + 3_000), "exp": .int(now + 3_300)]),
+            try await bearer(world, claims: ["iat": "today"]),
+            try await bearer(world, claims: ["exp": .int(.max)]),
             try await bearer(world, claims: ["aud": "appstoreconnect-v2"]),
             try await bearer(world, claims: ["iss": "69a6de70-03db-47e3-e053-5b8c7c11a4d1"]),
             try await bearer(world, claims: ["bid": .null]),
