@@ -94,7 +94,9 @@ public final class Emulator: Sendable {
     /// The app receipt of an account, DER, as it is now.
     ///
     /// - Parameter device: the 16 bytes of the device's identifierForVendor, which the receipt's hash then binds it to.
-    public func receipt(account: String = defaultAccount, bundleID: String, device: [UInt8]? = nil) async throws -> [UInt8] {
+    public func receipt(
+        account: String = defaultAccount, bundleID: String, device: [UInt8]? = nil
+    ) async throws -> [UInt8] {
         try await control.makeReceipt(account: account, bundleID: bundleID, device: device)
     }
 

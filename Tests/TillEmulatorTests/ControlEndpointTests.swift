@@ -24,7 +24,8 @@ struct ControlEndpointTests {
         #expect(answer.json["title"]?.string?.contains("did you mean \"appAccountToken\"?") == true)
         #expect(answer.response.headers["Content-Type"] == "application/problem+json")
         let chinese = await world.ask(
-            .post, "/emulator/purchases", with(["apAccountToken": "x"]), headers: [("Accept-Language", "zh-CN,zh;q=0.9")])
+            .post, "/emulator/purchases", with(["apAccountToken": "x"]),
+            headers: [("Accept-Language", "zh-CN,zh;q=0.9")])
         #expect(chinese.json["title"]?.string?.contains("是否想写 “appAccountToken”") == true)
         #expect(chinese.json["code"] == "unknown_member")
         await world.remove()

@@ -11,7 +11,8 @@ struct IssuerTests {
     private let now = EmulatedWorld.start
 
     private func directory() throws -> URL {
-        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("till-issuer-\(UUID().uuidString)")
+        let directory = FileManager.default.temporaryDirectory
+            .appendingPathComponent("till-issuer-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         return directory
     }

@@ -114,7 +114,8 @@ struct NotificationTests {
             configuration, directory: world.directory, start: world.now.adding(seconds: 1))
         await later.emulator.sendDueNotifications()
         let ids = try later.notifications.map { received in
-            try payload(of: payload(of: received.signedPayload)["data"]?["signedTransactionInfo"]?.string)["transactionId"]
+            let data = try payload(of: received.signedPayload)["data"]
+            return try payload(of: data?["signedTransactionInfo"]?.string)["transactionId"]
         }
         #expect(ids == [first["transactionId"], second["transactionId"]])
         #expect(later.notifications.map(\.signedPayload) == world.notifications.map(\.signedPayload))
@@ -125,16 +126,18 @@ struct NotificationTests {
     func running() async throws {
         let world = try await EmulatedWorld()
         _ = await world.ask(.put, "/emulator/notifications", url)
-        let running = Task { await world.emulator.run() }
-        for count in 1...5 {
-            _ = try await world.buy("points60", ["receipt": false])
-            for _ in 0..<2_000 where world.notifications.count < count {
-                try await Task.sleep(nanoseconds: 2_000_000)
+        for round in 0..<2 {
+            let running = Task { await world.emulator.run() }
+            for count in 1...3 {
+                _ = try await world.buy("points60", ["receipt": false])
+                for _ in 0..<2_000 where world.notifications.count < round * 3 + count {
+                    try await Task.sleep(nanoseconds: 2_000_000)
+                }
+                #expect(world.notifications.count == round * 3 + count)
             }
-            #expect(world.notifications.count == count)
+            running.cancel()
+            await running.value
         }
-        running.cancel()
-        await running.value
         await world.remove()
     }
 

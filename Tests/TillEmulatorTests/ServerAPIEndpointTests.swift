@@ -24,7 +24,8 @@ struct ServerAPIEndpointTests {
         let body = JSONValue.object(claims.merging(more) { _, new in new }).encoded()
         let message = Base64.encode(Array(head.utf8), .url) + "." + Base64.encode(Array(body.utf8), .url)
         let signer = try other ?? PrivateKey(pem: try #require(key["privateKey"]?.string))
-        return [("Authorization", "Bearer \(message).\(Base64.encode(try signer.signES256(Array(message.utf8)), .url))")]
+        let signature = Base64.encode(try signer.signES256(Array(message.utf8)), .url)
+        return [("Authorization", "Bearer \(message).\(signature)")]
     }
 
     @Test("Get Transaction Info answers a good token, for transactions of its app only")

@@ -22,7 +22,8 @@ struct VerificationTests {
         let world = try await EmulatedWorld()
         let root = await world.ask(.get, "/emulator/root.cer").response.body
         let bought = try await world.buy(
-            "points680", ["quantity": 2, "appAccountToken": "3f2c1a00-1111-4222-8333-444455556666", "storefront": "USA"])
+            "points680",
+            ["quantity": 2, "appAccountToken": "3f2c1a00-1111-4222-8333-444455556666", "storefront": "USA"])
         let verified = try verifier(world, root: root).transaction(bought["signedTransaction"]?.string ?? "")
         #expect(verified.id.text == bought["transactionId"]?.string)
         #expect(verified.productID.text == "com.example.learnpoints.points680")

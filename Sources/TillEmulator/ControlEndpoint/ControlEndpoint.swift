@@ -103,7 +103,8 @@ struct ControlEndpoint: Sendable {
         if let storefront = try body.text("storefront") {
             guard Storefront.isWellFormed(storefront) else {
                 throw RequestBody.wrong(
-                    "storefront", "three capital letters of ISO 3166-1, such as CHN", "ISO 3166-1 的三个大写字母，例如 CHN")
+                    "storefront", "three capital letters of ISO 3166-1, such as CHN",
+                    "ISO 3166-1 的三个大写字母，例如 CHN")
             }
             wanted.storefront = storefront
         }
@@ -174,7 +175,8 @@ struct ControlEndpoint: Sendable {
         let body = try RequestBody(request.body, knowing: ["url"])
         let url = try body.text("url", upTo: 2_000)
         if let url, !(url.hasPrefix("http://") || url.hasPrefix("https://")) {
-            throw RequestBody.wrong("url", "an http or https address, or null to send nothing", "http 或 https 地址，null 表示不发送")
+            throw RequestBody.wrong(
+                "url", "an http or https address, or null to send nothing", "http 或 https 地址，null 表示不发送")
         }
         try await store.setNotificationURL(url)
         return .json(["url": url.map { .string($0) } ?? .null])

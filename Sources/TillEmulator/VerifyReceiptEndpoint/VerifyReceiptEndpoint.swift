@@ -63,7 +63,8 @@ struct VerifyReceiptEndpoint: Sendable {
         guard receipt.environment == face else {
             throw face == .production ? Status.sandboxReceipt : Status.productionReceipt
         }
-        let isSubscriber = receipt.payload.purchases.contains { $0.productType == ProductKind.autoRenewable.receiptNumber }
+        let subscription = ProductKind.autoRenewable.receiptNumber
+        let isSubscriber = receipt.payload.purchases.contains { $0.productType == subscription }
         if let secret = configuration.sharedSecret {
             let given = request["password"]?.string
             guard given == secret || (given == nil && !isSubscriber) else { throw Status.wrongSecret }
@@ -107,7 +108,8 @@ struct VerifyReceiptEndpoint: Sendable {
     ) async throws -> [String: JSONValue] {
         var known: StoreTransaction?
         for purchase in receipt.payload.purchases where known == nil {
-            if let number = purchase.transactionID.flatMap({ Int64($0) }) { known = try await store.transaction(number) }
+            guard let number = purchase.transactionID.flatMap({ Int64($0) }) else { continue }
+            known = try await store.transaction(number)
         }
         guard let known else { return [:] }
         let (all, _) = try await store.receiptContent(account: known.account, bundleID: known.bundleID)
