@@ -102,7 +102,9 @@ struct PurchaseTests {
         await world.remove()
     }
 
-    @Test("Ask to Buy and interrupted purchases are paid when approved, at that moment", arguments: ["deferred", "interrupted"])
+    @Test(
+        "Ask to Buy and interrupted purchases are paid when approved, at that moment",
+        arguments: ["deferred", "interrupted"])
     func waiting(_ outcome: String) async throws {
         let world = try await EmulatedWorld()
         let asked = try await world.buy("points60", ["outcome": .string(outcome)])

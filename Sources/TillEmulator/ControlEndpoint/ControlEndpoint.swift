@@ -103,7 +103,8 @@ struct ControlEndpoint: Sendable {
         if let storefront = try body.text("storefront") {
             guard Storefront.isWellFormed(storefront) else {
                 throw RequestBody.wrong(
-                    "storefront", "three capital letters of ISO 3166-1, such as CHN", "ISO 3166-1 的三个大写字母，例如 CHN")
+                    "storefront", "three capital letters of ISO 3166-1, such as CHN",
+                    "ISO 3166-1 的三个大写字母，例如 CHN")
             }
             wanted.storefront = storefront
         }
@@ -174,7 +175,8 @@ struct ControlEndpoint: Sendable {
         let body = try RequestBody(request.body, knowing: ["url"])
         let url = try body.text("url", upTo: 2_000)
         if let url, !(url.hasPrefix("http://") || url.hasPrefix("https://")) {
-            throw RequestBody.wrong("url", "an http or https address, or null to send nothing", "http 或 https 地址，null 表示不发送")
+            throw RequestBody.wrong(
+                "url", "an http or https address, or null to send nothing", "http 或 https 地址，null 表示不发送")
         }
         try await store.setNotificationURL(url)
         return .json(["url": url.map { .string($0) } ?? .null])
@@ -201,13 +203,13 @@ struct ControlEndpoint: Sendable {
     // MARK: What answers are made of
 
     func makeReceipt(account: String, bundleID: String, device: [UInt8]?) async throws -> [UInt8] {
-        let transactions = try await store.receiptTransactions(account: account, bundleID: bundleID)
+        let (transactions, downloaded) = try await store.receiptContent(account: account, bundleID: bundleID)
         let now = store.now
-        let payload = ReceiptPayload(
+        let content = ReceiptContent(
             app: configuration.app(bundleID), environment: configuration.environment, transactions: transactions,
-            created: now, downloaded: transactions.first?.firstPurchased ?? now, device: device ?? entropy(16),
+            created: now, downloaded: downloaded ?? now, device: device ?? entropy(16),
             noise: entropy(200))
-        return try issuer.receipt(payload: payload.encoded())
+        return try issuer.receipt(payload: content.encoded())
     }
 
     /// One transaction in the control API's own words; signed if it was paid.
