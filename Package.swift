@@ -62,6 +62,7 @@ let package = Package(
         .testTarget(
             name: "TillEmulatorTests", dependencies: ["TillEmulator", "TillAppStore", "TillCrypto", "TillHTTP"]),
         .testTarget(name: "TillClientTests", dependencies: ["TillClient", "TillAPI", "TillBilling"]),
+        .testTarget(name: "TillCommandTests", dependencies: ["till", "TillAppStore", "TillCrypto", "TillBilling"]),
         .testTarget(
             name: "JourneyTests",
             dependencies: [

@@ -1,2 +1,54 @@
 #pragma once
 #include <curl/curl.h>
+
+// Swift cannot call variadic functions: curl_easy_setopt and its relatives get one door for each kind of value.
+
+static inline CURLcode till_curl_set_long(CURL *easy, CURLoption option, long value)
+{
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode till_curl_set_large(CURL *easy, CURLoption option, curl_off_t value)
+{
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode till_curl_set_text(CURL *easy, CURLoption option, const char *value)
+{
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode till_curl_set_pointer(CURL *easy, CURLoption option, void *value)
+{
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode till_curl_set_list(CURL *easy, CURLoption option, struct curl_slist *value)
+{
+    return curl_easy_setopt(easy, option, value);
+}
+
+typedef size_t (*till_curl_sink)(char *bytes, size_t size, size_t count, void *context);
+
+static inline CURLcode till_curl_set_sink(CURL *easy, CURLoption option, till_curl_sink sink)
+{
+    return curl_easy_setopt(easy, option, sink);
+}
+
+static inline CURLcode till_curl_get_long(CURL *easy, CURLINFO info, long *value)
+{
+    return curl_easy_getinfo(easy, info, value);
+}
+
+static inline CURLcode till_curl_get_text(CURL *easy, CURLINFO info, char **value)
+{
+    return curl_easy_getinfo(easy, info, value);
+}
+
+static inline CURLMcode till_curl_multi_set_long(CURLM *multi, CURLMoption option, long value)
+{
+    return curl_multi_setopt(multi, option, value);
+}
+
+/// The result of a finished transfer: it sits in a union that Swift reads awkwardly.
+static inline CURLcode till_curl_result(const CURLMsg *message) { return message->data.result; }

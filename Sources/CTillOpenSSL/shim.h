@@ -1,6 +1,40 @@
 #pragma once
+#include <string.h>
+#include <openssl/crypto.h>
+#include <openssl/ec.h>
+#include <openssl/ecdsa.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+#include <openssl/rsa.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
+#include <openssl/x509_vfy.h>
 #include <openssl/cms.h>
 #include <openssl/err.h>
+
+// OpenSSL's typed stacks and some accessors are macros, which Swift cannot call.
+
+static inline STACK_OF(X509) *till_x509_stack_new(void) { return sk_X509_new_null(); }
+static inline int till_x509_stack_push(STACK_OF(X509) *stack, X509 *certificate) {
+    return sk_X509_push(stack, certificate);
+}
+static inline int till_x509_stack_count(const STACK_OF(X509) *stack) { return stack ? sk_X509_num(stack) : 0; }
+static inline X509 *till_x509_stack_item(const STACK_OF(X509) *stack, int index) { return sk_X509_value(stack, index); }
+/// Frees the stack but not what it holds.
+static inline void till_x509_stack_free(STACK_OF(X509) *stack) { sk_X509_free(stack); }
+/// Frees the stack and gives back one reference of each certificate.
+static inline void till_x509_stack_release(STACK_OF(X509) *stack) { sk_X509_pop_free(stack, X509_free); }
+
+static inline int till_signer_count(CMS_ContentInfo *message) {
+    STACK_OF(CMS_SignerInfo) *signers = CMS_get0_SignerInfos(message);
+    return signers ? sk_CMS_SignerInfo_num(signers) : 0;
+}
+static inline CMS_SignerInfo *till_signer_item(CMS_ContentInfo *message, int index) {
+    return sk_CMS_SignerInfo_value(CMS_get0_SignerInfos(message), index);
+}
+
+static inline int till_bytes_equal(const void *left, const void *right, size_t count) {
+    return memcmp(left, right, count) == 0;
+}

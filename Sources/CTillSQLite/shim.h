@@ -1,2 +1,29 @@
 #pragma once
 #include <sqlite3.h>
+
+// Swift imports neither variadic functions nor macros that cast; these stand for the few the driver needs.
+
+static const int till_sqlite_ioerr_read = SQLITE_IOERR_READ;
+static const int till_sqlite_ioerr_short_read = SQLITE_IOERR_SHORT_READ;
+static const int till_sqlite_ioerr_write = SQLITE_IOERR_WRITE;
+static const int till_sqlite_ioerr_fsync = SQLITE_IOERR_FSYNC;
+static const int till_sqlite_ioerr_truncate = SQLITE_IOERR_TRUNCATE;
+static const int till_sqlite_ioerr_delete = SQLITE_IOERR_DELETE;
+static const int till_sqlite_ioerr_nomem = SQLITE_IOERR_NOMEM;
+static const int till_sqlite_ioerr_shmsize = SQLITE_IOERR_SHMSIZE;
+static const int till_sqlite_readonly_directory = SQLITE_READONLY_DIRECTORY;
+
+/// Sets one on/off option of a connection (`SQLITE_DBCONFIG_…`).
+static inline int till_sqlite_configure(sqlite3 *connection, int option, int on) {
+    return sqlite3_db_config(connection, option, on, (int *)0);
+}
+
+/// Binds text that SQLite copies before the call returns.
+static inline int till_sqlite_bind_text_copy(sqlite3_stmt *statement, int index, const char *text, int count) {
+    return sqlite3_bind_text(statement, index, text, count, SQLITE_TRANSIENT);
+}
+
+/// Binds bytes that SQLite copies before the call returns.
+static inline int till_sqlite_bind_blob_copy(sqlite3_stmt *statement, int index, const void *bytes, int count) {
+    return sqlite3_bind_blob(statement, index, bytes, count, SQLITE_TRANSIENT);
+}

@@ -25,7 +25,8 @@ public struct Instant: Hashable, Comparable, Sendable {
             return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
         }
         let time = "\(padded(rest / 3_600_000, 2)):\(padded(rest / 60_000 % 60, 2)):\(padded(rest / 1_000 % 60, 2))"
-        return "\(padded(date.year, 4))-\(padded(date.month, 2))-\(padded(date.day, 2))T\(time).\(padded(rest % 1_000, 3))Z"
+        let calendarDay = "\(padded(date.year, 4))-\(padded(date.month, 2))-\(padded(date.day, 2))"
+        return "\(calendarDay)T\(time).\(padded(rest % 1_000, 3))Z"
     }
 
     /// Reads RFC 3339 with `Z` or a numeric offset (`+03:00` or `+0300`), with or without a fraction of a second.

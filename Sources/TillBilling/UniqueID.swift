@@ -55,7 +55,9 @@ public struct UniqueID: Hashable, Sendable {
     /// 16 bytes, most significant first.
     public var bytes: [UInt8] {
         (0..<16).map { index in
-            index < 8 ? UInt8(truncatingIfNeeded: high >> (56 - 8 * index)) : UInt8(truncatingIfNeeded: low >> (120 - 8 * index))
+            index < 8
+                ? UInt8(truncatingIfNeeded: high >> (56 - 8 * index))
+                : UInt8(truncatingIfNeeded: low >> (120 - 8 * index))
         }
     }
 

@@ -58,7 +58,8 @@ public struct HTTPRequest: Sendable {
     public var peer: String
 
     public init(
-        method: HTTPMethod, path: String, query: [(name: String, value: String)] = [], headers: HTTPHeaders = HTTPHeaders(),
+        method: HTTPMethod, path: String, query: [(name: String, value: String)] = [],
+        headers: HTTPHeaders = HTTPHeaders(),
         body: [UInt8] = [], peer: String = ""
     ) {
         self.method = method

@@ -1,6 +1,8 @@
 /// Which handler answers which method and path. Built once, then only read.
 ///
 /// A pattern is a path whose segments may be parameters: `/v1/orders/{id}`. A literal segment wins over a parameter.
+/// Paths come percent-decoded; that no decoded `/` splits a segment is the listener's doing, which refuses `%2F`.
+/// An empty segment (`//`) matches nothing; one slash at the end is overlooked.
 public struct Router: Sendable {
     public typealias Handler = @Sendable (HTTPRequest, PathParameters) async -> HTTPResponse
 
@@ -22,7 +24,7 @@ public struct Router: Sendable {
     public private(set) var routes: [Route] = []
 
     /// Makes the response for a path nobody serves (404), or a method nobody serves there (405, with the methods
-    /// that are served).
+    /// that are served; the router adds `Allow`).
     public typealias Refuse = @Sendable (HTTPRequest, _ status: Int, _ allowed: [HTTPMethod]) -> HTTPResponse
     private let refuse: Refuse
 
@@ -33,59 +35,78 @@ public struct Router: Sendable {
         _ method: HTTPMethod, _ pattern: String, bodyLimit: Int = 1 << 20, _ handler: @escaping Handler
     ) {
         let segments: [Segment] = pattern.split(separator: "/").map { part in
-            part.hasPrefix("{") && part.hasSuffix("}") ? .parameter(String(part.dropFirst().dropLast())) : .literal(String(part))
+            part.hasPrefix("{") && part.hasSuffix("}")
+                ? .parameter(String(part.dropFirst().dropLast())) : .literal(String(part))
         }
         precondition(
-            !routes.contains { $0.method == method && $0.pattern == pattern }, "\(method.rawValue) \(pattern) is served twice")
-        routes.append(Route(method: method, pattern: pattern, bodyLimit: bodyLimit, segments: segments, handler: handler))
+            !routes.contains { $0.method == method && $0.pattern == pattern },
+            "\(method.rawValue) \(pattern) is served twice")
+        routes.append(
+            Route(method: method, pattern: pattern, bodyLimit: bodyLimit, segments: segments, handler: handler))
     }
 
-    /// How long a body may be for this request; 0 where nothing is served, so that nothing is read for nobody.
+    /// How long a body may be for this request; 0 where nothing is served, so that nothing is kept for nobody.
     public func bodyLimit(method: HTTPMethod, path: String) -> Int {
-        match(method: method, path: path).found?.route.bodyLimit ?? 0
+        match(method: method, parts: Self.parts(path)).route?.bodyLimit ?? 0
     }
 
     public func respond(to request: HTTPRequest) async -> HTTPResponse {
-        let (found, allowed) = match(method: request.method, path: request.path)
-        guard let found else { return refuse(request, allowed.isEmpty ? 404 : 405, allowed) }
-        return await found.route.handler(request, found.parameters)
+        let parts = Self.parts(request.path)
+        let (route, allowed) = match(method: request.method, parts: parts)
+        if let route { return await route.handler(request, PathParameters(route.segments, parts)) }
+        guard !allowed.isEmpty else { return refuse(request, 404, []) }
+        var response = refuse(request, 405, allowed)
+        response.headers.set("Allow", allowed.map(\.rawValue).joined(separator: ", "))
+        return response
     }
 
-    private func match(
-        method: HTTPMethod, path: String
-    ) -> (found: (route: Route, parameters: PathParameters)?, allowed: [HTTPMethod]) {
-        let parts = path.split(separator: "/", omittingEmptySubsequences: true)
-        var best: (route: Route, parameters: PathParameters, literals: Int)?
+    /// The best route for the method, and every method that is served at that path.
+    private func match(method: HTTPMethod, parts: [Substring]) -> (route: Route?, allowed: [HTTPMethod]) {
+        var best: (route: Route, literals: Int)?
         var allowed: [HTTPMethod] = []
-        for route in routes where route.segments.count == parts.count {
-            var values: [(String, String)] = []
-            var literals = 0
-            var matches = true
-            for (segment, part) in zip(route.segments, parts) {
-                switch segment {
-                case .literal(let text):
-                    if text != part { matches = false }
-                    literals += 1
-                case .parameter(let name): values.append((name, String(part)))
-                }
-                if !matches { break }
+        for route in routes {
+            guard let literals = Self.literals(of: route, matching: parts) else { continue }
+            for served in route.method == .get ? [.get, .head] : [route.method] where !allowed.contains(served) {
+                allowed.append(served)
             }
-            guard matches else { continue }
             let serves = route.method == method || (method == .head && route.method == .get)
-            if !serves {
-                if !allowed.contains(route.method) { allowed.append(route.method) }
-            } else if best == nil || literals > best!.literals {
-                best = (route, PathParameters(values), literals)
+            if serves, literals > best?.literals ?? -1 { best = (route, literals) }
+        }
+        return (best?.route, allowed)
+    }
+
+    /// How many literal segments the route has, if it matches.
+    private static func literals(of route: Route, matching parts: [Substring]) -> Int? {
+        guard route.segments.count == parts.count else { return nil }
+        var literals = 0
+        for index in parts.indices {
+            switch route.segments[index] {
+            case .literal(let text):
+                if text != parts[index] { return nil }
+                literals += 1
+            case .parameter:
+                if parts[index].isEmpty { return nil }
             }
         }
-        return (best.map { ($0.route, $0.parameters) }, allowed)
+        return literals
+    }
+
+    private static func parts(_ path: String) -> [Substring] {
+        var rest = path.hasPrefix("/") ? path.dropFirst() : path[...]
+        if rest.hasSuffix("/") { rest = rest.dropLast() }
+        return rest.isEmpty ? [] : rest.split(separator: "/", omittingEmptySubsequences: false)
     }
 }
 
 /// The values of a pattern's `{names}`.
 public struct PathParameters: Sendable {
-    private let values: [(name: String, value: String)]
-    init(_ values: [(String, String)]) { self.values = values }
+    private var values: [(name: String, value: String)] = []
+
+    init(_ segments: [Router.Segment], _ parts: [Substring]) {
+        for (segment, part) in zip(segments, parts) {
+            if case .parameter(let name) = segment { values.append((name, String(part))) }
+        }
+    }
 
     public subscript(name: String) -> String {
         guard let found = values.first(where: { $0.name == name }) else {

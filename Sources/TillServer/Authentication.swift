@@ -60,7 +60,11 @@ struct Authentication: Sendable {
         let all: [String]
         init(from decoder: any Decoder) throws {
             let container = try decoder.singleValueContainer()
-            all = (try? [container.decode(String.self)]) ?? (try container.decode([String].self))
+            if let one = try? container.decode(String.self) {
+                all = [one]
+            } else {
+                all = try container.decode([String].self)
+            }
         }
     }
 

@@ -19,7 +19,6 @@ extension Server {
         }
         router.on(.get, Paths.health, open(readHealth))
         router.on(.get, Paths.readiness, open(readReadiness))
-        router.on(.get, Paths.openAPI, open(readOpenAPI))
         router.on(.get, Paths.products, open(listProducts))
         router.on(.post, Paths.appleNotifications, open(receiveNotification))
 

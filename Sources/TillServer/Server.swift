@@ -20,14 +20,15 @@ public struct Server: Sendable {
     let authentication: Authentication
     let idempotency: Idempotency
 
+    /// - Throws: `bad_root` if a configured root certificate can't be read.
     public init(
         configuration: ServerConfiguration, database: any Database, clock: @escaping Clock, entropy: @escaping Entropy
-    ) {
+    ) throws(VerificationFailure) {
         self.configuration = configuration
         self.database = database
         self.clock = clock
         self.entropy = entropy
-        verifier = ProofVerifier(trust: configuration.apple, clock: clock)
+        verifier = try ProofVerifier(trust: configuration.apple, clock: clock)
         settle = Settle(database: database, catalog: configuration.catalog, clock: clock, entropy: entropy)
         authentication = Authentication(configuration: configuration, clock: clock)
         idempotency = Idempotency(database: database, clock: clock)

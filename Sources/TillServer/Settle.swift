@@ -60,6 +60,15 @@ struct Settle: Sendable {
     }
 }
 
+extension VerifiedTransaction {
+    /// Made by Apple's server. Before API 1.8 Apple gave no reason; a receipt gives none either: then a subscription's
+    /// transaction that isn't its first (facts/jws §4).
+    var isRenewal: Bool {
+        if let transactionReason { return transactionReason == .renewal }
+        return type == .autoRenewable && id != originalID
+    }
+}
+
 extension PaidTransaction {
     /// What settling needs of what Apple signed.
     init(_ verified: VerifiedTransaction) {

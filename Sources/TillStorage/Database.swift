@@ -76,6 +76,8 @@ public struct DatabaseFault: Error, Sendable, Hashable {
         case corrupt
         /// The schema is of a newer version than this program.
         case newerSchema
+        /// More requests wait already than the driver lets wait.
+        case busy
         /// `close` was called.
         case closed
         /// Anything else: a mistake in a statement, memory.
@@ -97,7 +99,7 @@ public struct DatabaseFault: Error, Sendable, Hashable {
     /// Whether the same call may go through later without anyone changing the request.
     public var isRetryable: Bool {
         switch kind {
-        case .full, .readOnly, .inputOutput, .inUse, .closed: true
+        case .full, .readOnly, .inputOutput, .inUse, .busy, .closed: true
         case .constraint, .corrupt, .newerSchema, .other: false
         }
     }

@@ -163,6 +163,11 @@ public enum Schema {
         ) STRICT;
         CREATE INDEX refused_proofs_by_order ON refused_proofs (claimed_order) WHERE claimed_order IS NOT NULL;
 
+        CREATE TABLE heartbeat (
+            only INTEGER PRIMARY KEY CHECK (only = 1),
+            at INTEGER NOT NULL
+        ) STRICT;
+
         CREATE TABLE idempotency_keys (
             credential TEXT NOT NULL,
             route TEXT NOT NULL,

@@ -14,7 +14,8 @@ extension Server {
             let database: String
         }
         do {
-            try await database.write { _ in }
+            let now = clock()
+            try await database.write { try HeartbeatTable($0).beat(at: now) }
             _ = try await database.read { try OrderTable($0).find(sequence: 1) }
             return JSONText.response(200, Readiness(status: "ready", database: "ok"))
         } catch {

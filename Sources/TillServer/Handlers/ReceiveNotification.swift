@@ -21,8 +21,8 @@ extension Server {
             try await database.write { try RefusedProofTable($0).insert(entry) }
             throw Refused(error.refusal, error.detail)
         }
-        let uuid = try Bounds.string(notification.uuid, "notificationUUID", 64)
-        let (environment, type, subtype) = (notification.environment, notification.type, notification.subtype)
+        let uuid = try Bounds.string(notification.id, "notificationUUID", 64)
+        let (environment, type, subtype) = (notification.environment, notification.type?.rawValue ?? "", notification.subtype?.rawValue)
         let (signedAt, now) = (notification.signedDate, clock())
         let sequence = try await database.write { session in
             try NotificationTable(session).insert(
@@ -37,7 +37,7 @@ extension Server {
     /// Makes of a stored notification what there is to make of it.
     func settleNotification(_ sequence: Int64, _ notification: VerifiedNotification) async throws {
         var detail = "no transaction"
-        if let transaction = notification.transaction, let token = notification.signedTransaction {
+        if let transaction = notification.transaction, let token = notification.payload.data?.signedTransactionInfo {
             let origin = Settle.Origin(door: .notification, caller: .apple, claimedOrder: nil)
             let proof = Settle.Proof(kind: .signedTransaction, bytes: Array(token.utf8))
             switch try await settle(transaction, proof: proof, origin: origin) {

@@ -47,7 +47,7 @@ extension Server {
             guard let id = body.transactionId, body.productId != nil else {
                 throw ProofRefusal(.invalidField, "transactionId and productId: needed beside a receipt", proof: [])
             }
-            guard let bytes = Base64.decodeIgnoringWhitespace(text) else {
+            guard let bytes = Base64.decode(text.utf8.filter { !Self.isWhiteSpace($0) }) else {
                 throw ProofRefusal(.malformed, "receipt: not base64", proof: Array(text.utf8))
             }
             verified = try verifier.transaction(TransactionID(id), inReceipt: bytes)
@@ -60,6 +60,9 @@ extension Server {
         }
         return (verified, proof)
     }
+
+    /// Blanks and line feeds get into base64 on the way (facts/verify-receipt §2).
+    private static func isWhiteSpace(_ unit: UInt8) -> Bool { unit == 0x20 || (0x09...0x0D).contains(unit) }
 
     /// Why a proof was refused can be read later (P9, U9). A request that carried no proof is not logged.
     private func log(_ refused: ProofRefusal, origin: Settle.Origin) async throws {

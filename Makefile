@@ -1,0 +1,50 @@
+# Every habit is a target. `make` alone lists them.
+# 每个习惯一个目标；只敲 make 就列出来。
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help deps build lint test demo bench docs kill-test
+
+# `make demo ONCE=1` ends after the transcript; FLAGS go on: `make demo FLAGS='--port 9000'`.
+ONCE ?=
+FLAGS ?=
+# `make test FILTER=TillHTTPTests` runs a part.
+FILTER ?=
+
+help: ## this list · 本清单
+	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+deps: ## install the Debian packages that are missing · 安装缺少的 Debian 软件包
+	@scripts/install-packages build test
+
+build: ## build everything · 编译全部
+	@scripts/install-packages build
+	swift build
+
+lint: deps ## formatting, then the rules of the house · 检查格式与项目规矩
+	swift format lint --strict --recursive --parallel Package.swift Sources Tests
+	swift test --disable-xctest --filter TidyTests
+
+test: deps ## build and run every test · 编译并运行全部测试
+	swift build --build-tests
+	swift test --skip-build --disable-xctest $(if $(FILTER),--filter $(FILTER))
+
+demo: ## three purchases and a forged one, then the shop (ONCE=1: no shop) · 三笔购买加一笔伪造，然后开店
+	@scripts/install-packages build
+	swift build --product till
+	@exec "$$(swift build --show-bin-path)/till" demo $(if $(ONCE),--once) $(FLAGS)
+
+bench: ## measure verification and durable grants · 测量验证与落盘发放
+	@test -x scripts/bench || { echo "make bench: scripts/bench is missing" >&2; exit 1; }
+	@scripts/install-packages build test bench
+	scripts/bench
+
+kill-test: ## kill the server a hundred times under load · 负载下强杀服务器一百次
+	@test -x scripts/kill-test || { echo "make kill-test: scripts/kill-test is missing" >&2; exit 1; }
+	@scripts/install-packages build test
+	scripts/kill-test
+
+docs: ## the public libraries' documentation into .build/docs · 生成公开库的文档
+	@scripts/install-packages build
+	scripts/docs

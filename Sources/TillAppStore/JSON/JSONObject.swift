@@ -1,0 +1,145 @@
+import TillBilling
+
+/// The members of one JSON object, found in one pass and made into values only when a payload asks for them: the
+/// border between Apple's text and our types. A wrong type is an error, a missing member or `null` is nil.
+struct JSONObject {
+    private struct Member {
+        let key: JSONScanner.Value
+        let value: JSONScanner.Value
+    }
+
+    private let bytes: [UInt8]
+    private let members: [Member]
+
+    /// - Parameter bytes: one JSON object in UTF-8.
+    init(_ bytes: [UInt8]) throws(JSONError) {
+        var found: [Member] = []
+        found.reserveCapacity(32)
+        var hasEscapedKey = false
+        try bytes.withUnsafeBufferPointer { text throws(JSONError) in
+            guard JSONText.isUTF8(text) else { throw .invalidUTF8 }
+            var scanner = JSONScanner(text)
+            try scanner.object(depth: 0) { key, value in
+                hasEscapedKey = hasEscapedKey || key.kind == .escapedString
+                found.append(Member(key: key, value: value))
+            }
+            guard scanner.isAtEnd() else { throw .trailing }
+        }
+        if hasEscapedKey {
+            // Keys are compared as bytes; written plainly they can be. Apple never escapes one.
+            self = try JSONObject(Array(JSONValue(decoding: bytes).encoded().utf8), keysArePlain: true)
+        } else {
+            self.bytes = bytes
+            members = found
+        }
+    }
+
+    private init(_ bytes: [UInt8], keysArePlain: Bool) throws(JSONError) {
+        var found: [Member] = []
+        try bytes.withUnsafeBufferPointer { text throws(JSONError) in
+            var scanner = JSONScanner(text)
+            try scanner.object(depth: 0) { key, value in found.append(Member(key: key, value: value)) }
+        }
+        self.bytes = bytes
+        members = found
+    }
+
+    func has(_ key: StaticString) -> Bool { member(key) != nil }
+
+    func string(_ key: StaticString) throws(JSONError) -> String? {
+        try read(key) { value, text throws(JSONError) in
+            guard value.kind == .string || value.kind == .escapedString else { throw .wrongType }
+            return JSONText.string(value, in: text)
+        }
+    }
+
+    func int64(_ key: StaticString) throws(JSONError) -> Int64? {
+        try read(key) { value, text throws(JSONError) in
+            guard value.kind == .integer, let number = JSONText.int64(value, in: text) else { throw .wrongType }
+            return number
+        }
+    }
+
+    func int(_ key: StaticString) throws(JSONError) -> Int? { try int64(key).map { Int($0) } }
+
+    func bool(_ key: StaticString) throws(JSONError) -> Bool? {
+        try read(key) { value, _ throws(JSONError) in
+            guard value.kind == .yes || value.kind == .no else { throw .wrongType }
+            return value.kind == .yes
+        }
+    }
+
+    /// Milliseconds since 1970; Xcode writes fractions of them, which are cut off downwards (facts/jws §1).
+    func instant(_ key: StaticString) throws(JSONError) -> Instant? {
+        try read(key) { value, text throws(JSONError) in
+            switch value.kind {
+            case .integer:
+                guard let number = JSONText.int64(value, in: text) else { throw .wrongType }
+                return Instant(milliseconds: number)
+            case .fraction:
+                guard let number = JSONText.double(value, in: text), let whole = JSONText.floor(number) else {
+                    throw .wrongType
+                }
+                return Instant(milliseconds: whole)
+            default: throw .wrongType
+            }
+        }
+    }
+
+    func object(_ key: StaticString) throws(JSONError) -> JSONObject? {
+        guard let value = member(key), value.kind != .null else { return nil }
+        guard value.kind == .object else { throw .wrongType }
+        return try JSONObject(Array(bytes[value.start..<value.end]))
+    }
+
+    func objects(_ key: StaticString) throws(JSONError) -> [JSONObject]? {
+        try elements(key)?.map { element throws(JSONError) in
+            guard element.kind == .object else { throw .wrongType }
+            return try JSONObject(Array(bytes[element.start..<element.end]))
+        }
+    }
+
+    func strings(_ key: StaticString) throws(JSONError) -> [String]? {
+        try elements(key)?.map { element throws(JSONError) in
+            guard element.kind == .string || element.kind == .escapedString else { throw .wrongType }
+            return bytes.withUnsafeBufferPointer { JSONText.string(element, in: $0) }
+        }
+    }
+
+    private func elements(_ key: StaticString) throws(JSONError) -> [JSONScanner.Value]? {
+        guard let value = member(key), value.kind != .null else { return nil }
+        guard value.kind == .array else { throw .wrongType }
+        var found: [JSONScanner.Value] = []
+        let start = value.start
+        try bytes.withUnsafeBufferPointer { text throws(JSONError) in
+            var scanner = JSONScanner(UnsafeBufferPointer(rebasing: text[start..<value.end]))
+            try scanner.array(depth: 0) { element in
+                found.append(
+                    JSONScanner.Value(kind: element.kind, start: element.start + start, end: element.end + start))
+            }
+        }
+        return found
+    }
+
+    private func read<Result>(
+        _ key: StaticString,
+        _ make: (JSONScanner.Value, UnsafeBufferPointer<UInt8>) throws(JSONError) -> Result
+    ) throws(JSONError) -> Result? {
+        guard let value = member(key), value.kind != .null else { return nil }
+        return try bytes.withUnsafeBufferPointer { text throws(JSONError) in try make(value, text) }
+    }
+
+    /// The last member of that name.
+    private func member(_ key: StaticString) -> JSONScanner.Value? {
+        let count = key.utf8CodeUnitCount
+        let name = UnsafeBufferPointer(start: key.utf8Start, count: count)
+        return bytes.withUnsafeBufferPointer { text in
+            for member in members.reversed() where member.key.end - member.key.start == count {
+                if UnsafeBufferPointer(rebasing: text[member.key.start..<member.key.end]).elementsEqual(name) {
+                    return member.value
+                }
+            }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,195 @@
+/// Why a text is no JSON that we read.
+public enum JSONError: String, Error {
+    case invalidUTF8
+    case unexpected
+    case tooDeep
+    case trailing
+    case wrongType
+}
+
+/// One pass over JSON text (RFC 8259), strict in grammar and bounded in depth. It finds where values begin and end;
+/// what is made of them is for `JSONValue` (a tree) and `JSONObject` (the members of one object, for typed payloads).
+///
+/// Positions are always inside `text`; the scanner must not outlive it.
+struct JSONScanner {
+    enum Kind: UInt8 {
+        case null, yes, no, integer, fraction, string, escapedString, array, object
+    }
+
+    /// One value's place in the text. A string's place is without its quotes.
+    struct Value {
+        let kind: Kind
+        let start: Int
+        let end: Int
+    }
+
+    /// Apple's payloads are four levels deep.
+    static let depthLimit = 64
+
+    let text: UnsafeBufferPointer<UInt8>
+    private(set) var position = 0
+
+    init(_ text: UnsafeBufferPointer<UInt8>) { self.text = text }
+
+    /// Skips blanks; true if nothing follows them.
+    mutating func isAtEnd() -> Bool {
+        skipBlanks()
+        return position == text.count
+    }
+
+    /// The byte that the next value begins with.
+    mutating func peek() throws(JSONError) -> UInt8 {
+        skipBlanks()
+        guard position < text.count else { throw .unexpected }
+        return text[position]
+    }
+
+    /// Passes over one value and says where it was.
+    mutating func value(depth: Int = 0) throws(JSONError) -> Value {
+        switch try peek() {
+        case UInt8(ascii: "\""): return try string()
+        case UInt8(ascii: "{"):
+            let start = position
+            try object(depth: depth) { _, _ in }
+            return Value(kind: .object, start: start, end: position)
+        case UInt8(ascii: "["):
+            let start = position
+            try array(depth: depth) { _ in }
+            return Value(kind: .array, start: start, end: position)
+        case UInt8(ascii: "t"): return try word("true", .yes)
+        case UInt8(ascii: "f"): return try word("false", .no)
+        case UInt8(ascii: "n"): return try word("null", .null)
+        default: return try number()
+        }
+    }
+
+    /// Passes over an object, telling each member's key and value.
+    @inline(__always)
+    mutating func object(depth: Int, each: (_ key: Value, _ value: Value) -> Void) throws(JSONError) {
+        guard depth < Self.depthLimit else { throw .tooDeep }
+        try take(UInt8(ascii: "{"))
+        if try peek() == UInt8(ascii: "}") { return position += 1 }
+        while true {
+            guard try peek() == UInt8(ascii: "\"") else { throw .unexpected }
+            let key = try string()
+            try take(UInt8(ascii: ":"))
+            each(key, try value(depth: depth + 1))
+            if try closes(UInt8(ascii: "}")) { return }
+        }
+    }
+
+    /// Passes over an array, telling each element.
+    @inline(__always)
+    mutating func array(depth: Int, each: (_ element: Value) -> Void) throws(JSONError) {
+        guard depth < Self.depthLimit else { throw .tooDeep }
+        try take(UInt8(ascii: "["))
+        if try peek() == UInt8(ascii: "]") { return position += 1 }
+        while true {
+            each(try value(depth: depth + 1))
+            if try closes(UInt8(ascii: "]")) { return }
+        }
+    }
+
+    mutating func take(_ unit: UInt8) throws(JSONError) {
+        guard try peek() == unit else { throw .unexpected }
+        position += 1
+    }
+
+    /// After a member or element: passes the closing bracket and says true, or passes a comma and says false.
+    mutating func closes(_ bracket: UInt8) throws(JSONError) -> Bool {
+        let unit = try peek()
+        guard unit == bracket || unit == UInt8(ascii: ",") else { throw .unexpected }
+        position += 1
+        return unit == bracket
+    }
+
+    mutating func string() throws(JSONError) -> Value {
+        let start = position + 1
+        var cursor = start
+        var kind = Kind.string
+        while cursor < text.count {
+            let unit = text[cursor]
+            if unit == UInt8(ascii: "\"") {
+                position = cursor + 1
+                return Value(kind: kind, start: start, end: cursor)
+            }
+            guard unit >= 0x20 else { throw .unexpected }
+            cursor += 1
+            if unit == UInt8(ascii: "\\") {
+                kind = .escapedString
+                cursor = try escapeEnd(cursor)
+            }
+        }
+        throw .unexpected
+    }
+
+    private func escapeEnd(_ start: Int) throws(JSONError) -> Int {
+        guard start < text.count else { throw .unexpected }
+        switch text[start] {
+        case UInt8(ascii: "u"):
+            guard start + 4 < text.count else { throw .unexpected }
+            for index in 1...4 where Self.nibble(text[start + index]) == nil { throw .unexpected }
+            return start + 5
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "b"), UInt8(ascii: "f"),
+            UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
+            return start + 1
+        default: throw .unexpected
+        }
+    }
+
+    private mutating func number() throws(JSONError) -> Value {
+        let start = position
+        var kind = Kind.integer
+        if text[position] == UInt8(ascii: "-") { position += 1 }
+        let firstDigit = position
+        let whole = digits()
+        guard whole > 0, whole == 1 || text[firstDigit] != UInt8(ascii: "0") else { throw .unexpected }
+        if position < text.count, text[position] == UInt8(ascii: ".") {
+            kind = .fraction
+            position += 1
+            guard digits() > 0 else { throw .unexpected }
+        }
+        if position < text.count, text[position] | 0x20 == UInt8(ascii: "e") {
+            kind = .fraction
+            position += 1
+            if position < text.count, text[position] == UInt8(ascii: "+") || text[position] == UInt8(ascii: "-") {
+                position += 1
+            }
+            guard digits() > 0 else { throw .unexpected }
+        }
+        return Value(kind: kind, start: start, end: position)
+    }
+
+    private mutating func digits() -> Int {
+        let start = position
+        while position < text.count, text[position] &- UInt8(ascii: "0") < 10 { position += 1 }
+        return position - start
+    }
+
+    private mutating func word(_ word: StaticString, _ kind: Kind) throws(JSONError) -> Value {
+        let start = position
+        let count = word.utf8CodeUnitCount
+        guard count <= text.count - start else { throw .unexpected }
+        for index in 0..<count where text[start + index] != word.utf8Start[index] { throw .unexpected }
+        position += count
+        return Value(kind: kind, start: start, end: position)
+    }
+
+    private mutating func skipBlanks() {
+        while position < text.count {
+            switch text[position] {
+            case 0x20, 0x0A, 0x0D, 0x09: position += 1
+            default: return
+            }
+        }
+    }
+
+    static func nibble(_ unit: UInt8) -> UInt32? {
+        switch unit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(unit - UInt8(ascii: "0"))
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt32(unit - UInt8(ascii: "a") + 10)
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt32(unit - UInt8(ascii: "A") + 10)
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,117 @@
+/// What the scanner's places in a text mean.
+enum JSONText {
+    /// Whether all of the text is well-formed UTF-8 (RFC 3629: shortest forms, no surrogates, nothing above 10FFFF).
+    static func isUTF8(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+        var index = 0
+        let count = text.count
+        while index < count {
+            let first = text[index]
+            if first < 0x80 {
+                index += 1
+                continue
+            }
+            let (length, low, high): (Int, UInt8, UInt8)
+            switch first {
+            case 0xC2...0xDF: (length, low, high) = (2, 0x80, 0xBF)
+            case 0xE0: (length, low, high) = (3, 0xA0, 0xBF)
+            case 0xED: (length, low, high) = (3, 0x80, 0x9F)
+            case 0xE1...0xEF: (length, low, high) = (3, 0x80, 0xBF)
+            case 0xF0: (length, low, high) = (4, 0x90, 0xBF)
+            case 0xF1...0xF3: (length, low, high) = (4, 0x80, 0xBF)
+            case 0xF4: (length, low, high) = (4, 0x80, 0x8F)
+            default: return false
+            }
+            guard index + length <= count, low <= text[index + 1], text[index + 1] <= high else { return false }
+            for offset in 2..<max(2, length) where text[index + offset] & 0xC0 != 0x80 { return false }
+            index += length
+        }
+        return true
+    }
+
+    /// The string at a place the scanner called a string.
+    static func string(_ value: JSONScanner.Value, in text: UnsafeBufferPointer<UInt8>) -> String {
+        let raw = UnsafeBufferPointer(rebasing: text[value.start..<value.end])
+        return value.kind == .escapedString ? unescaped(raw) : String(decoding: raw, as: UTF8.self)
+    }
+
+    /// The number at a place the scanner called an integer; nil if it is beyond 64 bits.
+    static func int64(_ value: JSONScanner.Value, in text: UnsafeBufferPointer<UInt8>) -> Int64? {
+        var cursor = value.start
+        let isNegative = text[cursor] == UInt8(ascii: "-")
+        if isNegative { cursor += 1 }
+        var result: Int64 = 0
+        while cursor < value.end {
+            let digit = Int64(text[cursor] &- UInt8(ascii: "0"))
+            let (tens, overflows) = result.multipliedReportingOverflow(by: 10)
+            let (sum, carries) = isNegative
+                ? tens.subtractingReportingOverflow(digit) : tens.addingReportingOverflow(digit)
+            if overflows || carries { return nil }
+            result = sum
+            cursor += 1
+        }
+        return result
+    }
+
+    /// The number at a place the scanner called an integer or a fraction; nil if it is too large for a double.
+    static func double(_ value: JSONScanner.Value, in text: UnsafeBufferPointer<UInt8>) -> Double? {
+        let digits = String(decoding: UnsafeBufferPointer(rebasing: text[value.start..<value.end]), as: UTF8.self)
+        return Double(digits).flatMap { $0.isFinite ? $0 : nil }
+    }
+
+    /// The greatest whole number not above this one; nil beyond 64 bits.
+    static func floor(_ number: Double) -> Int64? {
+        guard number > -0x1p63, number < 0x1p63 else { return nil }
+        // Not `rounded(.down)`: that is the C library's, which this module does not link.
+        let whole = Int64(number)
+        return Double(whole) > number ? whole - 1 : whole
+    }
+
+    private static func unescaped(_ raw: UnsafeBufferPointer<UInt8>) -> String {
+        var units: [UInt8] = []
+        units.reserveCapacity(raw.count)
+        var index = 0
+        while index < raw.count {
+            let unit = raw[index]
+            index += 1
+            guard unit == UInt8(ascii: "\\") else {
+                units.append(unit)
+                continue
+            }
+            let escape = raw[index]
+            index += 1
+            switch escape {
+            case UInt8(ascii: "b"): units.append(0x08)
+            case UInt8(ascii: "f"): units.append(0x0C)
+            case UInt8(ascii: "n"): units.append(0x0A)
+            case UInt8(ascii: "r"): units.append(0x0D)
+            case UInt8(ascii: "t"): units.append(0x09)
+            case UInt8(ascii: "u"): units.append(contentsOf: scalar(raw, &index).utf8)
+            default: units.append(escape)
+            }
+        }
+        return String(decoding: units, as: UTF8.self)
+    }
+
+    /// The character of `\uXXXX`, or of two of them where they are a surrogate pair; half a pair reads as U+FFFD.
+    private static func scalar(_ raw: UnsafeBufferPointer<UInt8>, _ index: inout Int) -> Character {
+        let first = codeUnit(raw, index)
+        index += 4
+        if (0xD800..<0xDC00).contains(first), index + 6 <= raw.count, raw[index] == UInt8(ascii: "\\"),
+            raw[index + 1] == UInt8(ascii: "u")
+        {
+            let second = codeUnit(raw, index + 2)
+            if (0xDC00..<0xE000).contains(second) {
+                index += 6
+                let value = 0x10000 + (first - 0xD800) << 10 + (second - 0xDC00)
+                return Character(Unicode.Scalar(value) ?? "\u{FFFD}")
+            }
+        }
+        return Character(Unicode.Scalar(first) ?? "\u{FFFD}")
+    }
+
+    private static func codeUnit(_ raw: UnsafeBufferPointer<UInt8>, _ start: Int) -> UInt32 {
+        var value: UInt32 = 0
+        for unit in raw[start..<start + 4] { value = value << 4 | (JSONScanner.nibble(unit) ?? 0) }
+        return value
+    }
+}

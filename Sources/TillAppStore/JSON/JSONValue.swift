@@ -1,0 +1,113 @@
+/// Any JSON, with integers and fractions kept apart as they were written.
+///
+/// Where an object names a key twice, the last one counts, as in Python and in Apple's own libraries.
+public enum JSONValue: Equatable, Sendable {
+    case null
+    case bool(Bool)
+    case int(Int64)
+    case double(Double)
+    case string(String)
+    case array([JSONValue])
+    case object([String: JSONValue])
+
+    /// Reads one JSON text in UTF-8, at most 64 levels deep. An integer beyond 64 bits becomes a double.
+    public init(decoding bytes: some Collection<UInt8>) throws(JSONError) {
+        let bytes = Array(bytes)
+        self = try bytes.withUnsafeBufferPointer { text throws(JSONError) in
+            guard JSONText.isUTF8(text) else { throw .invalidUTF8 }
+            var scanner = JSONScanner(text)
+            let value = try Self.read(&scanner, depth: 0)
+            guard scanner.isAtEnd() else { throw .trailing }
+            return value
+        }
+    }
+
+    public init(decoding text: some StringProtocol) throws(JSONError) { try self.init(decoding: text.utf8) }
+
+    private static func read(_ scanner: inout JSONScanner, depth: Int) throws(JSONError) -> JSONValue {
+        guard depth <= JSONScanner.depthLimit else { throw .tooDeep }
+        switch try scanner.peek() {
+        case UInt8(ascii: "{"):
+            try scanner.take(UInt8(ascii: "{"))
+            var members: [String: JSONValue] = [:]
+            if try scanner.peek() == UInt8(ascii: "}") {
+                try scanner.take(UInt8(ascii: "}"))
+                return .object(members)
+            }
+            repeat {
+                guard try scanner.peek() == UInt8(ascii: "\"") else { throw .unexpected }
+                let key = JSONText.string(try scanner.string(), in: scanner.text)
+                try scanner.take(UInt8(ascii: ":"))
+                members[key] = try read(&scanner, depth: depth + 1)
+            } while try !scanner.closes(UInt8(ascii: "}"))
+            return .object(members)
+        case UInt8(ascii: "["):
+            try scanner.take(UInt8(ascii: "["))
+            var elements: [JSONValue] = []
+            if try scanner.peek() == UInt8(ascii: "]") {
+                try scanner.take(UInt8(ascii: "]"))
+                return .array(elements)
+            }
+            repeat { elements.append(try read(&scanner, depth: depth + 1)) } while try !scanner.closes(
+                UInt8(ascii: "]"))
+            return .array(elements)
+        default:
+            return try leaf(try scanner.value(depth: depth), in: scanner.text)
+        }
+    }
+
+    private static func leaf(
+        _ value: JSONScanner.Value, in text: UnsafeBufferPointer<UInt8>
+    ) throws(JSONError) -> JSONValue {
+        switch value.kind {
+        case .null, .array, .object: return .null
+        case .yes: return .bool(true)
+        case .no: return .bool(false)
+        case .string, .escapedString: return .string(JSONText.string(value, in: text))
+        case .integer:
+            if let integer = JSONText.int64(value, in: text) { return .int(integer) }
+            fallthrough
+        case .fraction:
+            guard let double = JSONText.double(value, in: text) else { throw .unexpected }
+            return .double(double)
+        }
+    }
+}
+
+extension JSONValue {
+    /// The member of an object; nil for a missing one and for anything but an object.
+    public subscript(key: String) -> JSONValue? {
+        if case .object(let members) = self { members[key] } else { nil }
+    }
+
+    public var string: String? { if case .string(let text) = self { text } else { nil } }
+    public var int: Int64? { if case .int(let number) = self { number } else { nil } }
+    public var bool: Bool? { if case .bool(let truth) = self { truth } else { nil } }
+    public var array: [JSONValue]? { if case .array(let elements) = self { elements } else { nil } }
+    public var object: [String: JSONValue]? { if case .object(let members) = self { members } else { nil } }
+
+    /// A number in either form, as a double.
+    public var number: Double? {
+        switch self {
+        case .int(let number): Double(number)
+        case .double(let number): number
+        default: nil
+        }
+    }
+
+    public var isNull: Bool { self == .null }
+}
+
+extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
+    ExpressibleByFloatLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral, ExpressibleByNilLiteral
+{
+    public init(stringLiteral value: String) { self = .string(value) }
+    public init(integerLiteral value: Int64) { self = .int(value) }
+    public init(booleanLiteral value: Bool) { self = .bool(value) }
+    public init(floatLiteral value: Double) { self = .double(value) }
+    public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+    public init(nilLiteral: ()) { self = .null }
+    public init(dictionaryLiteral elements: (String, JSONValue)...) {
+        self = .object(Dictionary(elements, uniquingKeysWith: { _, last in last }))
+    }
+}

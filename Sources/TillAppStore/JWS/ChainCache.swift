@@ -1,0 +1,56 @@
+import TillBilling
+import TillCrypto
+
+/// Signers whose chain was verified a little while ago, found again by the bytes of the JWS header: building a chain
+/// costs about thirty times the signature check that it precedes.
+///
+/// An entry goes in only after a whole verification, its signature included, so an outsider cannot fill the list.
+/// It answers only for effective dates within the validity of every certificate of its chain; for others the chain is
+/// judged anew.
+final class ChainCache: Sendable {
+    /// Apple signs with a leaf or two at a time.
+    static let capacity = 8
+    /// As long as Apple's own libraries remember a chain (facts/jws §2).
+    static let lifetime: Int64 = 15 * 60 * 1_000
+
+    private struct Entry {
+        let headerPrefix: [UInt8]
+        let chain: SigningChain
+        let verifier: ES256Verifier
+        let verifiedAt: Instant
+
+        func isFresh(at now: Instant) -> Bool {
+            let (age, overflows) = now.milliseconds.subtractingReportingOverflow(verifiedAt.milliseconds)
+            return !overflows && 0 <= age && age < ChainCache.lifetime
+        }
+    }
+
+    /// Most recently used first.
+    private let entries = Locked<[Entry]>([])
+
+    /// What checks signatures under this token's header, if its chain is known and valid at `seconds` since 1970.
+    func verifier(for token: CompactToken, at seconds: Int64, now: Instant) -> ES256Verifier? {
+        entries.withLock { entries in
+            guard let index = entries.firstIndex(where: { token.hasHeaderPrefix($0.headerPrefix) }) else { return nil }
+            guard entries[index].isFresh(at: now) else {
+                entries.remove(at: index)
+                return nil
+            }
+            guard entries[index].chain.isValid(at: seconds) else { return nil }
+            if index > 0 { entries.insert(entries.remove(at: index), at: 0) }
+            return entries[0].verifier
+        }
+    }
+
+    func remember(_ chain: SigningChain, _ verifier: ES256Verifier, of token: CompactToken, now: Instant) {
+        let entry = Entry(
+            headerPrefix: Array(token.headerPrefix), chain: chain, verifier: verifier, verifiedAt: now)
+        entries.withLock { entries in
+            entries.removeAll { token.hasHeaderPrefix($0.headerPrefix) || !$0.isFresh(at: now) }
+            if entries.count >= Self.capacity { entries.removeLast() }
+            entries.insert(entry, at: 0)
+        }
+    }
+
+    var count: Int { entries.withLock { $0.count } }
+}

@@ -1,0 +1,124 @@
+import TillBilling
+
+/// JWSTransactionDecodedPayload (facts/jws §4): every field may be absent, unknown keys are ignored.
+///
+/// A payload by itself proves nothing; `VerifiedTransaction` is the one that was verified.
+public struct TransactionPayload: Sendable {
+    public var transactionID: String?
+    public var originalTransactionID: String?
+    public var webOrderLineItemID: String?
+    public var bundleID: String?
+    public var productID: String?
+    public var subscriptionGroupID: String?
+    public var purchaseDate: Instant?
+    public var originalPurchaseDate: Instant?
+    public var expiresDate: Instant?
+    public var quantity: Int?
+    public var type: ProductType?
+    /// As it was written; Apple promises a UUID.
+    public var appAccountToken: String?
+    public var ownership: Ownership?
+    public var signedDate: Instant?
+    public var revocationDate: Instant?
+    public var revocationReason: RevocationReason?
+    public var revocationType: RevocationType?
+    /// Thousandths of a percent: 100 % is 100000.
+    public var revocationPercentage: Int?
+    public var isUpgraded: Bool?
+    public var offer: Offer?
+    /// As it was written: `Sandbox`, `Production`, or a local test's.
+    public var environment: String?
+    /// ISO 3166-1 alpha-3.
+    public var storefront: String?
+    public var storefrontID: String?
+    public var transactionReason: TransactionReason?
+    /// Thousandths of the currency's unit, total for the quantity after discounts.
+    public var priceMilliunits: Int64?
+    /// ISO 4217.
+    public var currency: String?
+    public var appTransactionID: String?
+    public var advancedCommerce: AdvancedCommerceTransaction?
+    public var billingPlanType: BillingPlanType?
+    public var commitment: Commitment?
+    public var previousOriginalTransactionID: String?
+    /// Base64 of the device's hash; only in a JWS obtained on a device.
+    public var deviceVerification: String?
+    public var deviceVerificationNonce: String?
+
+    /// The offer a price came from. Apple writes its fields flat, beside the others.
+    public struct Offer: Equatable, Sendable {
+        public var type: OfferType?
+        /// Absent for introductory offers.
+        public var identifier: String?
+        public var discountType: OfferDiscountType?
+        /// ISO 8601 duration of the whole offer: `P1M`.
+        public var period: String?
+
+        init?(_ json: JSONObject) throws(JSONError) {
+            type = try json.int("offerType").map(OfferType.init(rawValue:))
+            identifier = try json.string("offerIdentifier")
+            discountType = try json.string("offerDiscountType").map(OfferDiscountType.init(rawValue:))
+            period = try json.string("offerPeriod")
+            if type == nil, identifier == nil, discountType == nil, period == nil { return nil }
+        }
+
+        init(promotionalIdentifier: String) {
+            type = .promotional
+            identifier = promotionalIdentifier
+        }
+    }
+
+    /// Where a monthly plan with a twelve-month commitment stands.
+    public struct Commitment: Equatable, Sendable {
+        public let billingPeriodNumber: Int?
+        public let expiresDate: Instant?
+        public let priceMilliunits: Int64?
+        public let totalBillingPeriods: Int?
+
+        init(_ json: JSONObject) throws(JSONError) {
+            billingPeriodNumber = try json.int("billingPeriodNumber")
+            expiresDate = try json.instant("commitmentExpiresDate")
+            priceMilliunits = try json.int64("commitmentPrice")
+            totalBillingPeriods = try json.int("totalBillingPeriods")
+        }
+    }
+
+    /// Nothing known yet; a receipt's record fills in what it has.
+    init() {}
+
+    init(_ json: JSONObject) throws(JSONError) {
+        transactionID = try json.string("transactionId")
+        originalTransactionID = try json.string("originalTransactionId")
+        webOrderLineItemID = try json.string("webOrderLineItemId")
+        bundleID = try json.string("bundleId")
+        productID = try json.string("productId")
+        subscriptionGroupID = try json.string("subscriptionGroupIdentifier")
+        purchaseDate = try json.instant("purchaseDate")
+        originalPurchaseDate = try json.instant("originalPurchaseDate")
+        expiresDate = try json.instant("expiresDate")
+        quantity = try json.int("quantity")
+        type = try json.string("type").map(ProductType.init(rawValue:))
+        appAccountToken = try json.string("appAccountToken")
+        ownership = try json.string("inAppOwnershipType").map(Ownership.init(rawValue:))
+        signedDate = try json.instant("signedDate")
+        revocationDate = try json.instant("revocationDate")
+        revocationReason = try json.int("revocationReason").map(RevocationReason.init(rawValue:))
+        revocationType = try json.string("revocationType").map(RevocationType.init(rawValue:))
+        revocationPercentage = try json.int("revocationPercentage")
+        isUpgraded = try json.bool("isUpgraded")
+        offer = try Offer(json)
+        environment = try json.string("environment")
+        storefront = try json.string("storefront")
+        storefrontID = try json.string("storefrontId")
+        transactionReason = try json.string("transactionReason").map(TransactionReason.init(rawValue:))
+        priceMilliunits = try json.int64("price")
+        currency = try json.string("currency")
+        appTransactionID = try json.string("appTransactionId")
+        advancedCommerce = try json.object("advancedCommerceInfo").map(AdvancedCommerceTransaction.init)
+        billingPlanType = try json.string("billingPlanType").map(BillingPlanType.init(rawValue:))
+        commitment = try json.object("commitmentInfo").map(Commitment.init)
+        previousOriginalTransactionID = try json.string("previousOriginalTransactionId")
+        deviceVerification = try json.string("deviceVerification")
+        deviceVerificationNonce = try json.string("deviceVerificationNonce")
+    }
+}

@@ -1,0 +1,129 @@
+/// Reads ASN.1 elements one after another from a bounded piece of bytes, as far as receipts use them: one-byte tags;
+/// definite lengths, and the indefinite ones that Xcode's receipts may have (facts/pkcs7-receipt §2). Whatever
+/// claims more bytes than there are is refused; nothing is allocated by a claimed length.
+struct ASN1Reader {
+    /// Everything wrong with ASN.1 is one thing to the caller: the receipt is malformed.
+    struct Malformation: Error {
+        let reason: String
+        init(_ reason: String) { self.reason = reason }
+    }
+
+    struct Element {
+        let tag: UInt8
+        /// Without tag, length and end marker.
+        let content: ArraySlice<UInt8>
+
+        var isConstructed: Bool { tag & 0x20 != 0 }
+    }
+
+    enum Tag {
+        static let integer: UInt8 = 0x02
+        static let octetString: UInt8 = 0x04
+        static let constructedOctetString: UInt8 = 0x24
+        static let sequence: UInt8 = 0x30
+        static let set: UInt8 = 0x31
+        static let utf8String: UInt8 = 0x0C
+        static let printableString: UInt8 = 0x13
+        static let ia5String: UInt8 = 0x16
+        static let visibleString: UInt8 = 0x1A
+    }
+
+    /// Levels of indefinite lengths or of pieces of strings; receipts have two.
+    private static let depthLimit = 8
+
+    private var rest: ArraySlice<UInt8>
+
+    init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
+    init(_ bytes: [UInt8]) { rest = bytes[...] }
+
+    var isAtEnd: Bool { rest.isEmpty }
+
+    /// The next element; the reader then stands behind it.
+    mutating func next() throws(Malformation) -> Element { try next(depth: 0) }
+
+    /// The next element, which must have this tag.
+    mutating func next(_ tag: UInt8) throws(Malformation) -> Element {
+        let element = try next()
+        guard element.tag == tag else { throw Malformation("tag \(element.tag) instead of \(tag)") }
+        return element
+    }
+
+    func end() throws(Malformation) {
+        guard isAtEnd else { throw Malformation("trailing bytes") }
+    }
+
+    private mutating func next(depth: Int) throws(Malformation) -> Element {
+        guard let tag = rest.popFirst(), let first = rest.popFirst() else { throw Malformation("truncated") }
+        guard tag & 0x1F != 0x1F else { throw Malformation("long tag") }
+        if first == 0x80 { return try indefinite(tag, depth: depth) }
+        var length = Int(first)
+        if first > 0x80 {
+            length = 0
+            // Four bytes are more than the largest receipt needs; leading zeros are BER's right.
+            for _ in 0..<Int(first & 0x7F) {
+                guard let byte = rest.popFirst(), length <= 0x7F_FFFF else { throw Malformation("length") }
+                length = length << 8 | Int(byte)
+            }
+        }
+        guard length <= rest.count else { throw Malformation("truncated") }
+        let content = rest.prefix(length)
+        rest = rest.dropFirst(length)
+        return Element(tag: tag, content: content)
+    }
+
+    /// An element that goes on until two zero bytes in an element's place.
+    private mutating func indefinite(_ tag: UInt8, depth: Int) throws(Malformation) -> Element {
+        guard tag & 0x20 != 0, depth < Self.depthLimit else { throw Malformation("indefinite length") }
+        let start = rest.startIndex
+        while true {
+            let position = rest.startIndex
+            if rest.prefix(2).elementsEqual([0, 0]) {
+                let content = rest[start..<position]
+                rest = rest.dropFirst(2)
+                return Element(tag: tag, content: content)
+            }
+            _ = try next(depth: depth + 1)
+        }
+    }
+
+    // MARK: - Values
+
+    /// The only element of `bytes`.
+    static func single(_ bytes: ArraySlice<UInt8>) throws(Malformation) -> Element {
+        var reader = ASN1Reader(bytes)
+        let element = try reader.next()
+        try reader.end()
+        return element
+    }
+
+    /// The octets of an OCTET STRING, put together where it comes in pieces.
+    static func octets(_ element: Element, depth: Int = 0) throws(Malformation) -> ArraySlice<UInt8> {
+        if element.tag == Tag.octetString { return element.content }
+        guard element.tag == Tag.constructedOctetString, depth < depthLimit else {
+            throw Malformation("no octet string")
+        }
+        var reader = ASN1Reader(element.content)
+        var octets: [UInt8] = []
+        while !reader.isAtEnd { octets += try Self.octets(reader.next(), depth: depth + 1) }
+        return octets[...]
+    }
+
+    /// An INTEGER of at most 64 bits, with sign.
+    static func integer(_ element: Element) throws(Malformation) -> Int64 {
+        guard element.tag == Tag.integer, (1...8).contains(element.content.count) else {
+            throw Malformation("no 64-bit integer")
+        }
+        let isNegative = (element.content.first ?? 0) & 0x80 != 0
+        return element.content.reduce(isNegative ? -1 : 0) { $0 << 8 | Int64($1) }
+    }
+
+    /// A text of any kind that receipts use.
+    static func text(_ element: Element) throws(Malformation) -> String {
+        switch element.tag {
+        case Tag.utf8String, Tag.ia5String, Tag.printableString, Tag.visibleString:
+            guard element.content.withUnsafeBufferPointer(JSONText.isUTF8) else { throw Malformation("text") }
+            return String(decoding: element.content, as: UTF8.self)
+        default: throw Malformation("no text")
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import TillBilling
+
+/// A purchase that Apple vouches for. Only a `SignedDataVerifier` makes one, so what was not verified cannot be
+/// granted, by type (DESIGN §3).
+public struct VerifiedTransaction: Sendable {
+    public enum Source: String, Sendable {
+        case signedTransaction
+        /// An app receipt's record: no account token, no price, and the receipt's date as the signing date.
+        case receipt
+    }
+
+    public let id: TransactionID
+    /// Equals `id` for a first purchase; the chain's id for renewals.
+    public let originalID: TransactionID
+    public let productID: ProductID
+    public let bundleID: String
+    /// At least 1.
+    public let quantity: Int
+    public let purchaseDate: Instant
+    /// When Apple said all this; a later copy of the same transaction has a later date.
+    public let signedDate: Instant
+    public let environment: Environment
+    public let source: Source
+    /// Everything that was signed, as it was written.
+    public let payload: TransactionPayload
+
+    /// Longest id of Apple's that is taken, in bytes. Those seen have 16 digits (facts/limits §1).
+    static let idLimit = 128
+    /// Longest product or bundle id that is taken, in bytes.
+    static let nameLimit = 255
+
+    /// What no settlement can do without, checked for presence and bounds.
+    struct Essentials {
+        let id: TransactionID
+        let originalID: TransactionID
+        let productID: ProductID
+        let bundleID: String
+        let quantity: Int
+        let purchaseDate: Instant
+        let signedDate: Instant
+
+        /// - Throws: `malformed`, naming the field.
+        init(_ payload: TransactionPayload) throws(VerificationFailure) {
+            func text(_ text: String?, _ name: String, limit: Int) throws(VerificationFailure) -> String {
+                guard let text, (1...limit).contains(text.utf8.count), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+                else { throw VerificationFailure(.malformed, name) }
+                return text
+            }
+            let id = try text(payload.transactionID, "transactionId", limit: idLimit)
+            self.id = TransactionID(id)
+            originalID = TransactionID(
+                try text(payload.originalTransactionID ?? id, "originalTransactionId", limit: idLimit))
+            productID = ProductID(try text(payload.productID, "productId", limit: nameLimit))
+            bundleID = try text(payload.bundleID, "bundleId", limit: nameLimit)
+            guard let purchaseDate = payload.purchaseDate else { throw VerificationFailure(.malformed, "purchaseDate") }
+            guard let signedDate = payload.signedDate else { throw VerificationFailure(.malformed, "signedDate") }
+            let quantity = payload.quantity ?? 1
+            guard (1...Int(Int32.max)).contains(quantity) else { throw VerificationFailure(.malformed, "quantity") }
+            self.purchaseDate = purchaseDate
+            self.signedDate = signedDate
+            self.quantity = quantity
+        }
+    }
+
+    init(_ essentials: Essentials, payload: TransactionPayload, environment: Environment, source: Source) {
+        id = essentials.id
+        originalID = essentials.originalID
+        productID = essentials.productID
+        bundleID = essentials.bundleID
+        quantity = essentials.quantity
+        purchaseDate = essentials.purchaseDate
+        signedDate = essentials.signedDate
+        self.environment = environment
+        self.source = source
+        self.payload = payload
+    }
+}
+
+extension VerifiedTransaction {
+    public var type: ProductType? { payload.type }
+    public var originalPurchaseDate: Instant? { payload.originalPurchaseDate }
+    /// Subscriptions only; take it, never compute it from the purchase date.
+    public var expiresDate: Instant? { payload.expiresDate }
+
+    /// The order's id, if the token is a UUID. A token that is there but is none: nil here, with text below.
+    public var appAccountToken: UniqueID? { payload.appAccountToken.flatMap { UniqueID($0) } }
+    /// The token as it was written; nil if the app gave none.
+    public var appAccountTokenText: String? { payload.appAccountToken }
+
+    /// When Apple took the purchase back; nil while it stands.
+    public var revocationDate: Instant? { payload.revocationDate }
+    public var revocationReason: RevocationReason? { payload.revocationReason }
+    public var revocationType: RevocationType? { payload.revocationType }
+    /// Thousandths of a percent.
+    public var revocationPercentage: Int? { payload.revocationPercentage }
+    public var isRevoked: Bool { payload.revocationDate != nil }
+
+    /// What the customer paid for the whole quantity; nil unless Apple says amount and currency.
+    public var price: Money? {
+        guard let milliunits = payload.priceMilliunits, let text = payload.currency else { return nil }
+        let currency = Currency(text)
+        return currency.isWellFormed ? Money(milliunits: milliunits, currency: currency) : nil
+    }
+
+    public var storefront: String? { payload.storefront }
+    public var ownership: Ownership? { payload.ownership }
+    public var isUpgraded: Bool { payload.isUpgraded ?? false }
+    public var transactionReason: TransactionReason? { payload.transactionReason }
+    public var offer: TransactionPayload.Offer? { payload.offer }
+    public var appTransactionID: String? { payload.appTransactionID }
+    public var webOrderLineItemID: String? { payload.webOrderLineItemID }
+    public var subscriptionGroupID: String? { payload.subscriptionGroupID }
+}

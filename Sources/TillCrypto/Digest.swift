@@ -1,0 +1,53 @@
+import CTillOpenSSL
+
+/// The hashes Apple's proofs and our own tokens use.
+public enum Digest: String, Sendable {
+    /// Only where Apple's old receipts and the device hash demand it (facts/pkcs7-receipt §4.2, §5).
+    case sha1
+    case sha256
+
+    /// The hash of `bytes`: 20 or 32 bytes.
+    public func hash(_ bytes: some Collection<UInt8>) -> [UInt8] {
+        let input = Array(bytes)
+        return clearingErrors {
+            var output = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+            var length: UInt32 = 0
+            let done = EVP_Digest(input, input.count, &output, &length, algorithm, nil)
+            precondition(done == 1, "libcrypto cannot hash")
+            output.removeLast(output.count - Int(length))
+            return output
+        }
+    }
+
+    var algorithm: OpaquePointer? { self == .sha1 ? EVP_sha1() : EVP_sha256() }
+}
+
+/// HMAC with SHA-256 (RFC 2104): HS256 tokens, webhook signatures.
+public enum HMACSHA256 {
+    /// The 32 bytes that authenticate `message` under `key`.
+    public static func code(for message: some Collection<UInt8>, key: some Collection<UInt8>) -> [UInt8] {
+        let message = Array(message)
+        let key = Array(key)
+        return clearingErrors {
+            var output = [UInt8](repeating: 0, count: 32)
+            var length: UInt32 = 0
+            let done = HMAC(EVP_sha256(), key, Int32(key.count), message, message.count, &output, &length)
+            precondition(done != nil && length == 32, "libcrypto cannot authenticate")
+            return output
+        }
+    }
+
+    /// Whether `code` authenticates `message`, compared in constant time.
+    public static func isValid(
+        _ code: some Collection<UInt8>, for message: some Collection<UInt8>, key: some Collection<UInt8>
+    ) -> Bool {
+        constantTimeEqual(code, self.code(for: message, key: key))
+    }
+}
+
+/// Compares secrets without telling by the time taken where they differ. Only the lengths are not hidden.
+public func constantTimeEqual(_ left: some Collection<UInt8>, _ right: some Collection<UInt8>) -> Bool {
+    let left = Array(left)
+    let right = Array(right)
+    return left.count == right.count && CRYPTO_memcmp(left, right, left.count) == 0
+}

@@ -1,0 +1,161 @@
+import CTillOpenSSL
+
+/// A private key that signs: EC P-256 and P-384 or RSA 2048, the three kinds Apple's chains are made of
+/// (facts/jws §3, facts/pkcs7-receipt §5).
+///
+/// Generated keys come from OpenSSL's own randomness; a run that must repeat reads its keys from PEM instead
+/// (DESIGN §5).
+public final class PrivateKey: @unchecked Sendable {
+    // Unchecked: the EVP_PKEY is only read after `init`, which OpenSSL allows from any number of threads.
+
+    public enum Kind: String, Sendable, Hashable, CaseIterable {
+        case p256
+        case p384
+        case rsa2048
+    }
+
+    public let kind: Kind
+    let pointer: OpaquePointer
+
+    private init(owning pointer: OpaquePointer, kind: Kind) {
+        self.pointer = pointer
+        self.kind = kind
+    }
+
+    deinit { EVP_PKEY_free(pointer) }
+
+    /// A new key. RSA takes up to some hundred milliseconds.
+    public static func generate(_ kind: Kind) throws(IssuingFault) -> PrivateKey {
+        let algorithm = kind == .rsa2048 ? EVP_PKEY_RSA : EVP_PKEY_EC
+        guard let context = EVP_PKEY_CTX_new_id(algorithm, nil) else { throw .openSSL("EVP_PKEY_CTX_new_id") }
+        defer { EVP_PKEY_CTX_free(context) }
+        guard EVP_PKEY_keygen_init(context) == 1 else { throw .openSSL("EVP_PKEY_keygen_init") }
+        let chosen =
+            switch kind {
+            case .p256: EVP_PKEY_CTX_set_ec_paramgen_curve_nid(context, NID_X9_62_prime256v1)
+            case .p384: EVP_PKEY_CTX_set_ec_paramgen_curve_nid(context, NID_secp384r1)
+            case .rsa2048: EVP_PKEY_CTX_set_rsa_keygen_bits(context, 2_048)
+            }
+        var made: OpaquePointer?
+        guard chosen == 1, EVP_PKEY_keygen(context, &made) == 1, let made else { throw .openSSL("EVP_PKEY_keygen") }
+        return PrivateKey(owning: made, kind: kind)
+    }
+
+    /// Reads an unencrypted PKCS#8 key (`-----BEGIN PRIVATE KEY-----`), as Apple hands out its `.p8` files.
+    public convenience init(pem: String) throws(IssuingFault) {
+        let text = Array(pem.utf8)
+        guard text.count <= 16_384, let bio = BIO_new_mem_buf(text, CInt(text.count)) else {
+            throw IssuingFault("a PEM of \(text.count) bytes is no private key")
+        }
+        defer { BIO_free(bio) }
+        // Without a callback OpenSSL would ask a person at the terminal for the password of an encrypted key.
+        guard let key = PEM_read_bio_PrivateKey(bio, nil, { _, _, _, _ in -1 }, nil) else {
+            throw .openSSL("PEM private key")
+        }
+        guard let kind = Self.kind(of: key) else {
+            EVP_PKEY_free(key)
+            throw IssuingFault("the key is neither EC P-256, EC P-384 nor RSA 2048")
+        }
+        self.init(owning: key, kind: kind)
+    }
+
+    /// PKCS#8 PEM, unencrypted. Keep it in a file of mode 0600.
+    public func pem() throws(IssuingFault) -> String {
+        guard let bio = BIO_new(BIO_s_mem()) else { throw .openSSL("BIO_new") }
+        defer { BIO_free(bio) }
+        guard PEM_write_bio_PKCS8PrivateKey(bio, pointer, nil, nil, 0, nil, nil) == 1 else {
+            throw .openSSL("PEM_write_bio_PKCS8PrivateKey")
+        }
+        var bytes = [UInt8](repeating: 0, count: Int(BIO_ctrl_pending(bio)))
+        let count = BIO_read(bio, &bytes, CInt(bytes.count))
+        return String(decoding: bytes.prefix(max(0, Int(count))), as: UTF8.self)
+    }
+
+    /// The public half as DER SubjectPublicKeyInfo.
+    public func publicKeyInfo() throws(IssuingFault) -> [UInt8] {
+        try encoded("i2d_PUBKEY") { i2d_PUBKEY(pointer, $0) }
+    }
+
+    /// SHA-256 signature in the key's own form: DER for EC, PKCS#1 v1.5 for RSA.
+    public func signSHA256(_ message: [UInt8]) throws(IssuingFault) -> [UInt8] {
+        guard let context = EVP_MD_CTX_new() else { throw .openSSL("EVP_MD_CTX_new") }
+        defer { EVP_MD_CTX_free(context) }
+        guard EVP_DigestSignInit(context, nil, EVP_sha256(), nil, pointer) == 1 else {
+            throw .openSSL("EVP_DigestSignInit")
+        }
+        var length = Int(EVP_PKEY_get_size(pointer))
+        var signature = [UInt8](repeating: 0, count: length)
+        guard EVP_DigestSign(context, &signature, &length, message, message.count) == 1 else {
+            throw .openSSL("EVP_DigestSign")
+        }
+        return Array(signature.prefix(length))
+    }
+
+    /// ES256 as JWS wants it: r and s, 32 bytes each (RFC 7518 §3.4). The key is P-256.
+    public func signES256(_ message: [UInt8]) throws(IssuingFault) -> [UInt8] {
+        guard kind == .p256 else { throw IssuingFault("ES256 needs a P-256 key, this one is \(kind.rawValue)") }
+        let der = try signSHA256(message)
+        let pair = der.withUnsafeBufferPointer { buffer in
+            var position = buffer.baseAddress
+            return d2i_ECDSA_SIG(nil, &position, buffer.count)
+        }
+        guard let pair else { throw .openSSL("d2i_ECDSA_SIG") }
+        defer { ECDSA_SIG_free(pair) }
+        var raw = [UInt8](repeating: 0, count: 64)
+        let filled = raw.withUnsafeMutableBufferPointer { buffer in
+            BN_bn2binpad(ECDSA_SIG_get0_r(pair), buffer.baseAddress, 32) == 32
+                && BN_bn2binpad(ECDSA_SIG_get0_s(pair), buffer.baseAddress.map { $0 + 32 }, 32) == 32
+        }
+        guard filled else { throw .openSSL("BN_bn2binpad") }
+        return raw
+    }
+
+    private static func kind(of key: OpaquePointer) -> Kind? {
+        let bits = EVP_PKEY_get_bits(key)
+        switch EVP_PKEY_get_base_id(key) {
+        case EVP_PKEY_RSA: return bits == 2_048 ? .rsa2048 : nil
+        case EVP_PKEY_EC:
+            var name = [CChar](repeating: 0, count: 64)
+            var length = 0
+            guard EVP_PKEY_get_group_name(key, &name, name.count, &length) == 1 else { return nil }
+            let group = String(decoding: name.prefix(length).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            return group == "prime256v1" ? .p256 : group == "secp384r1" ? .p384 : nil
+        default: return nil
+        }
+    }
+}
+
+/// Why a key, a certificate or a signature could not be made. Never the fault of a proof from outside.
+public struct IssuingFault: Error, Sendable, Hashable, CustomStringConvertible {
+    /// For operators, in English.
+    public let detail: String
+    /// The same call with the same input fails again.
+    public var isRetryable: Bool { false }
+    public var description: String { detail }
+
+    public init(_ detail: String) { self.detail = detail }
+
+    /// What OpenSSL says about its last failure; its queue of errors is emptied.
+    static func openSSL(_ call: String) -> IssuingFault {
+        var text = [CChar](repeating: 0, count: 256)
+        ERR_error_string_n(ERR_peek_last_error(), &text, text.count)
+        ERR_clear_error()
+        let detail = text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+        return IssuingFault("\(call): \(String(decoding: detail, as: UTF8.self))")
+    }
+}
+
+/// Runs one of OpenSSL's `i2d_` functions twice: once for the length, once for the bytes.
+func encoded(
+    _ call: String, _ write: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> CInt
+) throws(IssuingFault) -> [UInt8] {
+    let length = write(nil)
+    guard length > 0 else { throw .openSSL(call) }
+    var bytes = [UInt8](repeating: 0, count: Int(length))
+    let written = bytes.withUnsafeMutableBufferPointer { buffer in
+        var position = buffer.baseAddress
+        return write(&position)
+    }
+    guard written == length else { throw .openSSL(call) }
+    return bytes
+}

@@ -1,0 +1,152 @@
+import CTillOpenSSL
+
+/// A CMS (PKCS#7) SignedData with its content inside, as Apple's app receipts are: BER or DER, one signer.
+///
+/// Reading it trusts nothing. `isSignatureValid` speaks of the signer's key alone; whether that key may be
+/// believed is for a `TrustStore`.
+public final class SignedMessage: @unchecked Sendable {
+    /// What a message can be refused for before any signature is looked at.
+    public enum Malformation: String, Error {
+        case notSignedData
+        case trailingBytes
+        case noContent
+        case notOneSigner
+        case tooManyCertificates
+        case unknownDigest
+    }
+
+    // Immutable after `init`, except inside CMS_verify, which takes the lock.
+    private let message: Locked<OpaquePointer>
+
+    /// The octets that are signed.
+    public let content: [UInt8]
+    /// As they come in the message.
+    public let certificates: [Certificate]
+    /// The certificate that the signer information names; nil if the message does not carry it.
+    public let signer: Certificate?
+    /// Nil for anything but SHA-1 and SHA-256, the two generations of receipts (facts/pkcs7-receipt §5).
+    public let digest: Digest?
+    /// Whether the signature covers attributes, and the content only through their messageDigest. Apple's own
+    /// receipts have none, but do not promise so (facts/pkcs7-receipt §2).
+    public let hasSignedAttributes: Bool
+    /// Whether the signed attributes, where there are any, name this content: its digest and its type.
+    public let attributesMatchContent: Bool
+
+    /// Apple's receipts carry three; a hostile one shall not make us parse thousands.
+    public static let certificateLimit = 32
+
+    public init(_ bytes: [UInt8]) throws(Malformation) {
+        let handle = try Self.parse(bytes)
+        message = Locked(handle)
+        do {
+            let signerInfo = till_signer_item(handle, 0)
+            content = try Self.content(of: handle)
+            certificates = try Self.certificates(of: handle)
+            signer = certificates.first { CMS_SignerInfo_cert_cmp(signerInfo, $0.handle) == 0 }
+            digest = Self.digest(of: signerInfo)
+            hasSignedAttributes = CMS_signed_get_attr_count(signerInfo) >= 0
+            attributesMatchContent =
+                hasSignedAttributes
+                ? Self.attributesMatch(content: content, digest: digest, of: signerInfo, in: handle) : true
+        } catch {
+            CMS_ContentInfo_free(handle)
+            throw error
+        }
+    }
+
+    deinit { message.withLock { CMS_ContentInfo_free($0) } }
+
+    /// Whether the signer's RSA key made the signature over the content (or over the attributes that name it).
+    public func isSignatureValid() -> Bool {
+        guard let signer, digest != nil, attributesMatchContent, signer.publicKey?.isRSA == true else { return false }
+        return message.withLock { handle in
+            clearingErrors {
+                guard let stack = till_x509_stack_new() else { return false }
+                defer { till_x509_stack_free(stack) }
+                till_x509_stack_push(stack, signer.handle)
+                // The chain has its own rules and its own time; here only the mathematics is asked.
+                let flags = UInt32(CMS_NO_SIGNER_CERT_VERIFY | CMS_BINARY)
+                return CMS_verify(handle, stack, nil, nil, nil, flags) == 1
+            }
+        }
+    }
+
+    private static func parse(_ bytes: [UInt8]) throws(Malformation) -> OpaquePointer {
+        try clearingErrors { () throws(Malformation) in
+            var consumed = 0
+            let handle: OpaquePointer? = bytes.withUnsafeBufferPointer { buffer in
+                var cursor = buffer.baseAddress
+                let parsed = d2i_CMS_ContentInfo(nil, &cursor, buffer.count)
+                if let cursor, let start = buffer.baseAddress { consumed = cursor - start }
+                return parsed
+            }
+            guard let handle else { throw .notSignedData }
+            let malformation: Malformation? =
+                if OBJ_obj2nid(CMS_get0_type(handle)) != NID_pkcs7_signed {
+                    .notSignedData
+                } else if consumed != bytes.count {
+                    .trailingBytes
+                } else if till_signer_count(handle) != 1 {
+                    .notOneSigner
+                } else {
+                    nil
+                }
+            if let malformation {
+                CMS_ContentInfo_free(handle)
+                throw malformation
+            }
+            return handle
+        }
+    }
+
+    private static func content(of handle: OpaquePointer) throws(Malformation) -> [UInt8] {
+        guard let octets = CMS_get0_content(handle)?.pointee, let start = ASN1_STRING_get0_data(octets) else {
+            throw .noContent
+        }
+        return Array(UnsafeBufferPointer(start: start, count: Int(ASN1_STRING_length(octets))))
+    }
+
+    private static func certificates(of handle: OpaquePointer) throws(Malformation) -> [Certificate] {
+        guard let stack = clearingErrors({ CMS_get1_certs(handle) }) else { return [] }
+        defer { till_x509_stack_release(stack) }
+        let count = till_x509_stack_count(stack)
+        guard count <= certificateLimit else { throw .tooManyCertificates }
+        return (0..<count).compactMap { index in
+            guard let item = till_x509_stack_item(stack, index), X509_up_ref(item) == 1 else { return nil }
+            return Certificate(owning: item)
+        }
+    }
+
+    private static func digest(of signer: OpaquePointer?) -> Digest? {
+        var algorithm: UnsafeMutablePointer<X509_ALGOR>?
+        CMS_SignerInfo_get0_algs(signer, nil, nil, &algorithm, nil)
+        guard let algorithm else { return nil }
+        var object: OpaquePointer?
+        X509_ALGOR_get0(&object, nil, nil, algorithm)
+        switch OBJ_obj2nid(object) {
+        case NID_sha1: return .sha1
+        case NID_sha256: return .sha256
+        default: return nil
+        }
+    }
+
+    /// RFC 5652 §5.4 and §11: both attributes must be there once, and agree with the content.
+    private static func attributesMatch(
+        content: [UInt8], digest: Digest?, of signer: OpaquePointer?, in handle: OpaquePointer
+    ) -> Bool {
+        clearingErrors {
+            // -3: exactly one attribute with exactly one value.
+            guard let digest,
+                let stated = CMS_signed_get0_data_by_OBJ(
+                    signer, OBJ_nid2obj(NID_pkcs9_messageDigest), -3, V_ASN1_OCTET_STRING),
+                let type = CMS_signed_get0_data_by_OBJ(
+                    signer, OBJ_nid2obj(NID_pkcs9_contentType), -3, V_ASN1_OBJECT)
+            else { return false }
+            let octets = stated.assumingMemoryBound(to: ASN1_STRING.self)
+            let value = UnsafeBufferPointer(
+                start: ASN1_STRING_get0_data(octets), count: Int(ASN1_STRING_length(octets)))
+            return Array(value) == digest.hash(content)
+                && OBJ_cmp(OpaquePointer(type), CMS_get0_eContentType(handle)) == 0
+        }
+    }
+}

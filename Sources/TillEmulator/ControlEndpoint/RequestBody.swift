@@ -1,0 +1,91 @@
+import TillAppStore
+import TillBilling
+import TillHTTP
+
+/// A JSON object of the control API. Every member has a name that is known there, and the type it should have.
+struct RequestBody {
+    private let members: [String: JSONValue]
+
+    /// An empty body is an object without members.
+    init(_ bytes: [UInt8], knowing names: [String]) throws(Problem) {
+        guard let value = bytes.isEmpty ? .object([:]) : try? JSONValue(decoding: bytes) else {
+            throw .badRequest("not_json", "The body is no JSON: send one JSON object.", "请求体不是 JSON：请发送一个 JSON 对象。")
+        }
+        try self.init(value, knowing: names)
+    }
+
+    init(_ value: JSONValue, knowing names: [String]) throws(Problem) {
+        guard case .object(let members) = value else {
+            throw .badRequest("not_an_object", "Expected a JSON object.", "这里需要一个 JSON 对象。")
+        }
+        for name in members.keys.sorted() where !names.contains(name) {
+            let shown = String(name.prefix(60))
+            let nearest = nearestName(to: name, in: names)
+            let known = names.joined(separator: ", ")
+            throw .badRequest(
+                "unknown_member",
+                "There is no member \"\(shown)\" here"
+                    + (nearest.map { "; did you mean \"\($0)\"?" } ?? ". Known are: \(known)."),
+                "没有名为 “\(shown)” 的成员" + (nearest.map { "，是否想写 “\($0)”？" } ?? "。可用的有：\(known)。"))
+        }
+        self.members = members
+    }
+
+    var isEmpty: Bool { members.isEmpty }
+
+    /// `null` is as good as absent.
+    func value(_ name: String) -> JSONValue? { members[name].flatMap { $0.isNull ? nil : $0 } }
+
+    func text(_ name: String, upTo limit: Int = 200) throws(Problem) -> String? {
+        guard let value = value(name) else { return nil }
+        guard case .string(let text) = value, !text.isEmpty, text.utf8.count <= limit else {
+            throw Self.wrong(name, "a text of 1 to \(limit) bytes", "1 到 \(limit) 字节的文本")
+        }
+        return text
+    }
+
+    func requiredText(_ name: String, upTo limit: Int = 200) throws(Problem) -> String {
+        guard let text = try text(name, upTo: limit) else {
+            throw .badRequest("missing_member", "The member \"\(name)\" is missing.", "缺少成员 “\(name)”。")
+        }
+        return text
+    }
+
+    func integer(_ name: String, in range: ClosedRange<Int64>) throws(Problem) -> Int64? {
+        guard let value = value(name) else { return nil }
+        guard case .int(let number) = value, range.contains(number) else {
+            throw Self.wrong(
+                name, "a whole number from \(range.lowerBound) to \(range.upperBound)",
+                "\(range.lowerBound) 到 \(range.upperBound) 的整数")
+        }
+        return number
+    }
+
+    func bool(_ name: String) throws(Problem) -> Bool? {
+        guard let value = value(name) else { return nil }
+        guard case .bool(let truth) = value else { throw Self.wrong(name, "true or false", "true 或 false") }
+        return truth
+    }
+
+    func uniqueID(_ name: String) throws(Problem) -> UniqueID? {
+        guard let value = value(name) else { return nil }
+        guard case .string(let text) = value, let id = UniqueID(text) else {
+            throw Self.wrong(name, "a UUID such as 3f2c1a00-0000-4000-8000-000000000000", "UUID")
+        }
+        return id
+    }
+
+    /// One of an enum's raw values.
+    func choice<Choice: RawRepresentable & CaseIterable>(
+        _ name: String, of type: Choice.Type
+    ) throws(Problem) -> Choice? where Choice.RawValue == String {
+        guard let value = value(name) else { return nil }
+        if case .string(let text) = value, let choice = Choice(rawValue: text) { return choice }
+        let all = Choice.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")
+        throw Self.wrong(name, "one of \(all)", "以下之一：\(all)")
+    }
+
+    static func wrong(_ name: String, _ english: String, _ chinese: String) -> Problem {
+        .badRequest("wrong_value", "\"\(name)\" must be \(english).", "“\(name)” 必须是\(chinese)。")
+    }
+}

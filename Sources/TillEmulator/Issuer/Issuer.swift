@@ -1,0 +1,114 @@
+import TillBilling
+import TillCrypto
+
+/// Signs what Apple would sign, under a root of its own that says so in its name.
+///
+/// One root, P-384 like Apple Root CA – G3, stands above both chains, so that `GET /emulator/root.cer` is all a
+/// configuration has to trust. It is an EC root because signed transactions are Apple's living format and their chain
+/// then has exactly Apple's key types and signature algorithms; the receipt's RSA intermediate under it differs from
+/// Apple's only in who signed it, and a verifier that takes any X.509 chain does not mind.
+public struct Issuer: Sendable {
+    /// The names of the identities, as the store keeps them.
+    enum Name: String, CaseIterable {
+        case root
+        case intermediate
+        case signer
+        case receiptIntermediate
+        case receiptSigner
+    }
+
+    /// Apple's marker for its intermediates (facts/jws §2, step 6).
+    static let intermediateMarker = "1.2.840.113635.100.6.2.1"
+    /// Apple's marker for the certificates that sign receipts and transactions.
+    static let signerMarker = "1.2.840.113635.100.6.11.1"
+
+    let identities: [Name: SigningIdentity]
+    private let signer: SigningIdentity
+    private let receiptSigner: SigningIdentity
+    /// The same for every signed payload, so it is written once: base64url and the dot after it.
+    private let header: [UInt8]
+
+    init(identities: [Name: SigningIdentity]) throws(IssuingFault) {
+        guard let signer = identities[.signer], let receiptSigner = identities[.receiptSigner] else {
+            throw IssuingFault("an issuer needs a signer and a receipt signer")
+        }
+        self.identities = identities
+        self.signer = signer
+        self.receiptSigner = receiptSigner
+        let certificates = signer.chain.map { "\"\(Base64.encode($0))\"" }.joined(separator: ",")
+        let text = "{\"alg\":\"ES256\",\"x5c\":[\(certificates)]}"
+        header = Array(Base64.encode(Array(text.utf8), .url).utf8) + [UInt8(ascii: ".")]
+    }
+
+    /// A new authority whose certificates were good from a year before `now` on.
+    ///
+    /// - Parameter keys: PEM private keys by name, for runs that must repeat; missing ones are generated.
+    /// - Parameter serials: 16 random bytes each time it is called.
+    public static func found(
+        at now: Instant, keys: [String: String] = [:], commonName: String = "Till Emulator Root CA",
+        serials: () -> [UInt8]
+    ) throws(IssuingFault) -> Issuer {
+        func key(_ name: Name, _ kind: PrivateKey.Kind) throws(IssuingFault) -> PrivateKey {
+            guard let pem = keys[name.rawValue] else { return try .generate(kind) }
+            let key = try PrivateKey(pem: pem)
+            guard key.kind == kind else { throw IssuingFault("the key for \(name.rawValue) must be \(kind.rawValue)") }
+            return key
+        }
+        func template(
+            _ commonName: String, _ unit: String, years: ClosedRange<Int64>, _ role: CertificateTemplate.Role,
+            _ markers: [String]
+        ) -> CertificateTemplate {
+            let year: Int64 = 365 * 86_400
+            var serial = serials()
+            // A positive number of sixteen bytes, whatever the random bytes are.
+            serial[0] = serial[0] & 0x3F | 0x40
+            return CertificateTemplate(
+                subject: [("CN", commonName), ("OU", unit), ("O", "Till"), ("C", "CN")], serial: serial,
+                validity: now.seconds + years.lowerBound * year...now.seconds + years.upperBound * year, role: role,
+                markers: markers)
+        }
+        let root = try SigningIdentity.root(
+            template(commonName, "Not Apple: for tests only", years: -1...20, .authority(pathLength: nil), []),
+            key: try key(.root, .p384))
+        let relations = "Till Emulator Developer Relations CA"
+        let intermediate = try root.issue(
+            template(relations, "E1", years: -1...10, .authority(pathLength: 0), [intermediateMarker]),
+            key: try key(.intermediate, .p384))
+        let signer = try intermediate.issue(
+            template("Till Emulator ECC Receipt Signing", relations, years: -1...2, .signer, [signerMarker]),
+            key: try key(.signer, .p256))
+        let receiptIntermediate = try root.issue(
+            template(relations, "R1", years: -1...10, .authority(pathLength: 0), [intermediateMarker]),
+            key: try key(.receiptIntermediate, .rsa2048))
+        let receiptSigner = try receiptIntermediate.issue(
+            template("Till Emulator Receipt Signing", relations, years: -1...2, .signer, [signerMarker]),
+            key: try key(.receiptSigner, .rsa2048))
+        return try Issuer(identities: [
+            .root: root, .intermediate: intermediate, .signer: signer, .receiptIntermediate: receiptIntermediate,
+            .receiptSigner: receiptSigner,
+        ])
+    }
+
+    /// DER of the root certificate: all that a configuration needs to trust this issuer.
+    public var rootCertificate: [UInt8] { signer.chain.last ?? [] }
+
+    /// JWS compact serialization of a JSON payload, as Apple's: ES256 and an `x5c` of three (facts/jws §1).
+    public func sign(payload: [UInt8]) throws(IssuingFault) -> String {
+        let message = header + Array(Base64.encode(payload, .url).utf8)
+        let signature = try signer.key.signES256(message)
+        return String(decoding: message, as: UTF8.self) + "." + Base64.encode(signature, .url)
+    }
+
+    /// An app receipt around `payload`: DER of CMS SignedData (facts/pkcs7-receipt §2).
+    public func receipt(payload: [UInt8]) throws(IssuingFault) -> [UInt8] {
+        try SignedMessageWriter.sign(payload, by: receiptSigner)
+    }
+
+    /// What a forger makes of a genuine signed payload: the same content, signed by an authority of another root with
+    /// the same names and markers. Nil if `token` is no compact serialization.
+    public static func forged(_ token: String, at now: Instant, serials: () -> [UInt8]) throws(IssuingFault) -> String? {
+        let parts = token.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3, let payload = Base64.decode(parts[1], .url) else { return nil }
+        return try found(at: now, serials: serials).sign(payload: payload)
+    }
+}

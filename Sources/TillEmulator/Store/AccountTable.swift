@@ -1,0 +1,77 @@
+import TillBilling
+import TillStorage
+
+/// Apple Accounts, and which app each has downloaded: every pair has its own `appTransactionId` (facts/limits §1).
+enum AccountTable {
+    /// The account's storefront. An account that was never heard of opens in `storefront`.
+    static func storefront(
+        of account: String, openingIn storefront: String, _ session: any Session
+    ) throws -> String {
+        try session.execute(
+            "INSERT INTO accounts (name, storefront) VALUES (?, ?) ON CONFLICT DO NOTHING",
+            [.text(account), .text(storefront)])
+        let found = try session.first("SELECT storefront FROM accounts WHERE name = ?", [.text(account)]) { $0.text(0) }
+        return found ?? storefront
+    }
+
+    /// The `appTransactionId` of this account for this app; the first question is the download.
+    static func appTransaction(
+        account: String, bundleID: String, at now: Instant, _ session: any Session
+    ) throws -> Int64 {
+        let known = try session.first(
+            "SELECT app_transaction FROM downloads WHERE account = ? AND bundle_id = ?",
+            [.text(account), .text(bundleID)]
+        ) { $0.integer(0) }
+        if let known { return known }
+        let number = try Counter.appTransaction.take(session)
+        try session.execute(
+            "INSERT INTO downloads (account, bundle_id, app_transaction, downloaded_at) VALUES (?, ?, ?, ?)",
+            [.text(account), .text(bundleID), .integer(number), .integer(now.milliseconds)])
+        return number
+    }
+}
+
+/// Numbers that go up by one and are never given twice, in the sandbox's form (facts/limits §1).
+enum Counter: String, CaseIterable {
+    case transaction
+    case lineItem
+    case appTransaction
+    /// Not a number to give out: how many notifications wait to be sent, kept so that nobody has to count them.
+    case pendingNotifications
+
+    /// Every store begins somewhere else, so that a store without a data directory does not give out yesterday's
+    /// transaction ids again to a server that remembers them.
+    static func begin(environment: Environment, entropy: (Int) -> [UInt8], _ session: any Session) throws {
+        for counter in allCases {
+            let random = entropy(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+            let offset = Int64(random % 900_000_000)
+            let first: Int64 =
+                switch (counter, environment) {
+                case (.pendingNotifications, _): 0
+                case (.appTransaction, _): 704_000_000_000_000_000 + offset * 1_000_000
+                case (_, .sandbox): 2_000_000_000_000_000 + offset
+                case (_, .production): 340_000_000_000_000 + offset
+                }
+            try session.execute(
+                "INSERT INTO counters (name, next) VALUES (?, ?) ON CONFLICT DO NOTHING",
+                [.text(counter.rawValue), .integer(first)])
+        }
+    }
+
+    func take(_ session: any Session) throws -> Int64 { try add(1, session) - 1 }
+
+    /// The value after the addition.
+    @discardableResult
+    func add(_ difference: Int64, _ session: any Session) throws -> Int64 {
+        let changed = try session.first(
+            "UPDATE counters SET next = next + ? WHERE name = ? RETURNING next",
+            [.integer(difference), .text(rawValue)]
+        ) { $0.integer(0) }
+        guard let changed else { throw DatabaseFault(.corrupt, "the emulator's database has no counter \(rawValue)") }
+        return changed
+    }
+
+    func value(_ session: any Session) throws -> Int64 {
+        try session.first("SELECT next FROM counters WHERE name = ?", [.text(rawValue)]) { $0.integer(0) } ?? 0
+    }
+}

@@ -1,0 +1,99 @@
+import TillBilling
+import TillStorage
+
+/// One notification to the developer's server.
+struct StoredNotification: Sendable {
+    var number: Int64
+    var uuid: UniqueID
+    var type: String
+    var subtype: String?
+    var bundleID: String
+    var created: Instant
+    /// JSON: the members of the payload, its signed parts still unsigned.
+    var content: String
+    /// What was sent at the first attempt; a retry sends the same text (facts/notifications §6).
+    var signedPayload: String?
+    var attempts: Int64
+}
+
+/// Notifications sent and to be sent, in order.
+enum NotificationTable {
+    static func insert(
+        _ notification: StoredNotification, transaction: Int64?, due: Instant?, _ session: any Session
+    ) throws {
+        try session.execute(
+            """
+            INSERT INTO notifications (uuid, type, subtype, bundle_id, transaction_number, created_at, content, due_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                .text(notification.uuid.description), .text(notification.type), .optional(notification.subtype),
+                .text(notification.bundleID), .optional(transaction),
+                .integer(notification.created.milliseconds), .text(notification.content),
+                .optional(due?.milliseconds),
+            ])
+        if due != nil { try Counter.pendingNotifications.add(1, session) }
+    }
+
+    /// What may be sent now, first things first.
+    static func due(at now: Instant, limit: Int, _ session: any Session) throws -> [StoredNotification] {
+        try session.query(
+            """
+            SELECT number, uuid, type, subtype, bundle_id, created_at, content, signed_payload, attempts
+            FROM notifications WHERE due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, number LIMIT ?
+            """, [.integer(now.milliseconds), .integer(Int64(limit))], read
+        ).compactMap { $0 }
+    }
+
+    static func find(_ uuid: UniqueID, _ session: any Session) throws -> StoredNotification? {
+        try session.first(
+            """
+            SELECT number, uuid, type, subtype, bundle_id, created_at, content, signed_payload, attempts
+            FROM notifications WHERE uuid = ?
+            """, [.text(uuid.description)], read) ?? nil
+    }
+
+    /// Writes down how an attempt ended. `next` nil: there will be no other.
+    static func record(
+        _ notification: StoredNotification, result: String, at now: Instant, next: Instant?, keeping payload: String?,
+        _ session: any Session
+    ) throws {
+        try session.execute(
+            "INSERT INTO send_attempts (notification, attempt, attempted_at, result) VALUES (?, ?, ?, ?)",
+            [
+                .integer(notification.number), .integer(notification.attempts + 1), .integer(now.milliseconds),
+                .text(result),
+            ])
+        try session.execute(
+            "UPDATE notifications SET attempts = attempts + 1, due_at = ?, signed_payload = ? WHERE number = ?",
+            [.optional(next?.milliseconds), .optional(payload), .integer(notification.number)])
+        if next == nil { try Counter.pendingNotifications.add(-1, session) }
+    }
+
+    static func attempts(of number: Int64, _ session: any Session) throws -> [(at: Instant, result: String)] {
+        try session.query(
+            "SELECT attempted_at, result FROM send_attempts WHERE notification = ? ORDER BY attempt",
+            [.integer(number)]
+        ) { (Instant(milliseconds: $0.integer(0)), $0.text(1)) }
+    }
+
+    /// When the first of those that wait is due.
+    static func nextDue(_ session: any Session) throws -> Instant? {
+        let found = try session.first("SELECT min(due_at) FROM notifications WHERE due_at IS NOT NULL", []) { row in
+            row.optionalInteger(0).map(Instant.init(milliseconds:))
+        }
+        return found ?? nil
+    }
+
+    static func count(_ session: any Session) throws -> Int64 {
+        try session.first("SELECT count(*) FROM notifications", []) { $0.integer(0) } ?? 0
+    }
+
+    private static func read(_ row: any Row) -> StoredNotification? {
+        guard let uuid = UniqueID(row.text(1)) else { return nil }
+        return StoredNotification(
+            number: row.integer(0), uuid: uuid, type: row.text(2), subtype: row.optionalText(3),
+            bundleID: row.text(4), created: Instant(milliseconds: row.integer(5)), content: row.text(6),
+            signedPayload: row.optionalText(7), attempts: row.integer(8))
+    }
+}

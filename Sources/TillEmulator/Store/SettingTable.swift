@@ -1,0 +1,28 @@
+import TillStorage
+
+/// What the emulator was told once and keeps: texts by name.
+enum SettingTable {
+    enum Name: String {
+        case notificationURL
+        case apiIssuerID
+        case apiKeyID
+        case environment
+    }
+
+    static func value(_ name: Name, _ session: any Session) throws -> String? {
+        try session.first("SELECT value FROM settings WHERE name = ?", [.text(name.rawValue)]) { $0.text(0) }
+    }
+
+    /// Nil forgets it.
+    static func set(_ name: Name, to value: String?, _ session: any Session) throws {
+        guard let value else {
+            try session.execute("DELETE FROM settings WHERE name = ?", [.text(name.rawValue)])
+            return
+        }
+        try session.execute(
+            """
+            INSERT INTO settings (name, value) VALUES (?, ?)
+            ON CONFLICT (name) DO UPDATE SET value = excluded.value
+            """, [.text(name.rawValue), .text(value)])
+    }
+}

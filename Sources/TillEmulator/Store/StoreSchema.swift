@@ -1,0 +1,112 @@
+/// The emulated store's own tables. The database's version is how many of these scripts it has been through; one that
+/// has been released is never edited, a change is a new one at the end.
+public enum StoreSchema {
+    public static let migrations: [StaticString] = [
+        """
+        CREATE TABLE settings (
+            name TEXT NOT NULL PRIMARY KEY,
+            value TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE counters (
+            name TEXT NOT NULL PRIMARY KEY,
+            next INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE identities (
+            name TEXT NOT NULL PRIMARY KEY,
+            private_key TEXT NOT NULL,
+            certificate BLOB
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE products (
+            product_id TEXT NOT NULL PRIMARY KEY,
+            position INTEGER NOT NULL,
+            kind TEXT NOT NULL,
+            name TEXT NOT NULL,
+            group_id TEXT,
+            period TEXT
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE prices (
+            product_id TEXT NOT NULL REFERENCES products (product_id) ON DELETE CASCADE,
+            storefront TEXT NOT NULL,
+            amount INTEGER NOT NULL,
+            currency TEXT NOT NULL,
+            PRIMARY KEY (product_id, storefront)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE accounts (
+            name TEXT NOT NULL PRIMARY KEY,
+            storefront TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE downloads (
+            account TEXT NOT NULL REFERENCES accounts (name),
+            bundle_id TEXT NOT NULL,
+            app_transaction INTEGER NOT NULL UNIQUE,
+            downloaded_at INTEGER NOT NULL,
+            PRIMARY KEY (account, bundle_id)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE transactions (
+            number INTEGER PRIMARY KEY,
+            original INTEGER NOT NULL,
+            state TEXT NOT NULL,
+            finished INTEGER NOT NULL,
+            environment TEXT NOT NULL,
+            account TEXT NOT NULL,
+            bundle_id TEXT NOT NULL,
+            product_id TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            quantity INTEGER NOT NULL,
+            price INTEGER NOT NULL,
+            currency TEXT NOT NULL,
+            storefront TEXT NOT NULL,
+            app_account_token TEXT,
+            app_transaction INTEGER NOT NULL,
+            reason TEXT NOT NULL,
+            purchased_at INTEGER NOT NULL,
+            first_purchased_at INTEGER NOT NULL,
+            expires_at INTEGER,
+            group_id TEXT,
+            line_item INTEGER,
+            revoked_at INTEGER,
+            revocation_reason INTEGER,
+            revocation_type TEXT,
+            revocation_percentage INTEGER,
+            FOREIGN KEY (account, bundle_id) REFERENCES downloads (account, bundle_id)
+        ) STRICT;
+        CREATE INDEX transactions_of_account ON transactions (account, number);
+        CREATE INDEX transactions_unfinished ON transactions (account, number)
+            WHERE finished = 0 AND state = 'purchased';
+        CREATE INDEX transactions_in_receipt ON transactions (account, bundle_id, number)
+            WHERE state = 'purchased' AND (finished = 0 OR kind <> 'Consumable');
+        CREATE INDEX transactions_of_product ON transactions (account, bundle_id, product_id, number)
+            WHERE state = 'purchased' AND kind <> 'Consumable';
+
+        CREATE TABLE notifications (
+            number INTEGER PRIMARY KEY,
+            uuid TEXT NOT NULL UNIQUE,
+            type TEXT NOT NULL,
+            subtype TEXT,
+            bundle_id TEXT NOT NULL,
+            transaction_number INTEGER,
+            created_at INTEGER NOT NULL,
+            content TEXT NOT NULL,
+            signed_payload TEXT,
+            due_at INTEGER,
+            attempts INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+        CREATE INDEX notifications_due ON notifications (due_at, number) WHERE due_at IS NOT NULL;
+
+        CREATE TABLE send_attempts (
+            notification INTEGER NOT NULL REFERENCES notifications (number),
+            attempt INTEGER NOT NULL,
+            attempted_at INTEGER NOT NULL,
+            result TEXT NOT NULL,
+            PRIMARY KEY (notification, attempt)
+        ) STRICT, WITHOUT ROWID;
+        """
+    ]
+}

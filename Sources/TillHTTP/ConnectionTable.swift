@@ -1,0 +1,208 @@
+/// Every open connection of a listener: what it is doing, until when, and who waits longest.
+///
+/// libmicrohttpd counts connections but refuses the newcomer, so ten thousand idle ones would keep everybody else out;
+/// and its time-out starts again with each byte. So both are kept here. A connection is named by its place in the
+/// table; the two chains (all waiting ones; those of one address) run through the places by index.
+struct ConnectionTable {
+    enum Phase {
+        /// Nothing of a request has been understood yet: free to be closed for a newcomer.
+        case waiting
+        case header, body, handling, sending
+        /// Refused; what still comes is thrown away until the other end closes.
+        case lingering
+        /// Shut down by us; libmicrohttpd has not noticed yet.
+        case leaving
+    }
+
+    struct Place {
+        var socket: Int32 = -1
+        var phase = Phase.leaving
+        /// On ``monotonicMilliseconds()``.
+        var deadline = Int.max
+        var address = 0
+        var peer = ""
+        var exchange: Exchange?
+        var inAll = Link()
+        var inAddress = Link()
+    }
+
+    struct Link {
+        var previous = -1
+        var next = -1
+    }
+
+    private struct Chain {
+        var first = -1
+        var last = -1
+    }
+
+    private struct Address {
+        var key: PeerAddress.Key
+        var count = 0
+        /// Of `count`, those in ``Phase/leaving``.
+        var leaving = 0
+        var waiting = Chain()
+    }
+
+    private(set) var places: [Place] = []
+    private var freePlaces: [Int] = []
+    private var addresses: [Address] = []
+    private var freeAddresses: [Int] = []
+    private var addressIndex: [PeerAddress.Key: Int] = [:]
+    private var waiting = Chain()
+    private(set) var count = 0
+    private var leaving = 0
+    /// Connections with a request that has begun and is not answered yet.
+    private(set) var busy = 0
+
+    let limit: Int
+    let limitPerAddress: Int
+
+    init(limit: Int, limitPerAddress: Int) {
+        self.limit = limit
+        self.limitPerAddress = limitPerAddress
+    }
+
+    /// How many more than `limit` may be open for a moment, while those that were shut down leave.
+    static let slack = 512
+
+    /// Whether one more connection from there is welcome. Shuts down the longest waiting one where that makes room.
+    mutating func admit(_ key: PeerAddress.Key, shut: (Int32) -> Void) -> Bool {
+        if count >= limit + Self.slack { return false }
+        if let index = addressIndex[key], addresses[index].count - addresses[index].leaving >= limitPerAddress {
+            guard addresses[index].waiting.first >= 0 else { return false }
+            leave(addresses[index].waiting.first, shut: shut)
+        }
+        if count - leaving >= limit {
+            guard waiting.first >= 0 else { return false }
+            leave(waiting.first, shut: shut)
+        }
+        return true
+    }
+
+    /// A connection was made; it waits for its first request.
+    mutating func open(socket: Int32, peer: PeerAddress, deadline: Int) -> Int {
+        let place = freePlaces.popLast() ?? places.count
+        if place == places.count { places.append(Place()) }
+        let address = self.address(of: peer.key)
+        places[place] = Place(socket: socket, phase: .leaving, deadline: deadline, address: address, peer: peer.text)
+        addresses[address].count += 1
+        count += 1
+        enterWaiting(place)
+        return place
+    }
+
+    /// The socket is about to be closed; its number may soon belong to somebody else.
+    mutating func close(_ place: Int) -> Exchange? {
+        set(place, .leaving)
+        let exchange = places[place].exchange
+        let address = places[place].address
+        addresses[address].count -= 1
+        addresses[address].leaving -= 1
+        count -= 1
+        leaving -= 1
+        if addresses[address].count == 0 {
+            addressIndex[addresses[address].key] = nil
+            freeAddresses.append(address)
+        }
+        places[place] = Place()
+        freePlaces.append(place)
+        return exchange
+    }
+
+    /// A request line has come. Returns the exchange that held the place before, for the caller to let go of.
+    mutating func begin(_ place: Int, _ exchange: Exchange, deadline: Int) -> Exchange? {
+        let previous = places[place].exchange
+        places[place].exchange = exchange
+        set(place, .header, deadline: deadline)
+        return previous
+    }
+
+    /// The request is over; the connection waits for its next one.
+    mutating func end(_ place: Int, deadline: Int) -> Exchange? {
+        let exchange = places[place].exchange
+        places[place].exchange = nil
+        set(place, .waiting, deadline: deadline)
+        return exchange
+    }
+
+    mutating func set(_ place: Int, _ phase: Phase, deadline: Int = .max) {
+        let old = places[place].phase
+        // Once shut down, a connection only waits to be closed.
+        guard old != .leaving else { return }
+        places[place].deadline = deadline
+        guard old != phase else { return }
+        if old == .waiting { leaveWaiting(place) }
+        if Self.isBusy(old) { busy -= 1 }
+        places[place].phase = phase
+        switch phase {
+        case .waiting: chainUp(place)
+        case .leaving:
+            leaving += 1
+            addresses[places[place].address].leaving += 1
+        case .header, .body, .handling, .sending: busy += 1
+        case .lingering: break
+        }
+    }
+
+    mutating func postpone(_ place: Int) { places[place].deadline = .max }
+
+    /// Marks a connection as leaving and has its socket shut down.
+    mutating func leave(_ place: Int, shut: (Int32) -> Void) {
+        guard places[place].phase != .leaving else { return }
+        set(place, .leaving)
+        shut(places[place].socket)
+    }
+
+    private static func isBusy(_ phase: Phase) -> Bool {
+        switch phase {
+        case .header, .body, .handling, .sending: true
+        case .waiting, .lingering, .leaving: false
+        }
+    }
+
+    private mutating func address(of key: PeerAddress.Key) -> Int {
+        if let index = addressIndex[key] { return index }
+        let index = freeAddresses.popLast() ?? addresses.count
+        if index == addresses.count { addresses.append(Address(key: key)) } else { addresses[index] = Address(key: key) }
+        addressIndex[key] = index
+        return index
+    }
+}
+
+// The chains: in at the end, out anywhere.
+extension ConnectionTable {
+    private mutating func enterWaiting(_ place: Int) {
+        places[place].phase = .waiting
+        chainUp(place)
+    }
+
+    private mutating func chainUp(_ place: Int) {
+        let address = places[place].address
+        places[place].inAll = Link(previous: waiting.last, next: -1)
+        if waiting.last >= 0 { places[waiting.last].inAll.next = place } else { waiting.first = place }
+        waiting.last = place
+        let last = addresses[address].waiting.last
+        places[place].inAddress = Link(previous: last, next: -1)
+        if last >= 0 { places[last].inAddress.next = place } else { addresses[address].waiting.first = place }
+        addresses[address].waiting.last = place
+    }
+
+    private mutating func leaveWaiting(_ place: Int) {
+        let address = places[place].address
+        let all = places[place].inAll
+        if all.previous >= 0 { places[all.previous].inAll.next = all.next } else { waiting.first = all.next }
+        if all.next >= 0 { places[all.next].inAll.previous = all.previous } else { waiting.last = all.previous }
+        let own = places[place].inAddress
+        if own.previous >= 0 {
+            places[own.previous].inAddress.next = own.next
+        } else {
+            addresses[address].waiting.first = own.next
+        }
+        if own.next >= 0 {
+            places[own.next].inAddress.previous = own.previous
+        } else {
+            addresses[address].waiting.last = own.previous
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import CTillMicroHTTPD
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// Keeps a running daemon's deadlines, and takes it down without losing an answer. Used by one thread.
+struct DaemonKeeper: @unchecked Sendable {
+    let daemon: OpaquePointer
+    let socket: Int32
+    let core: ListenerCore
+
+    /// A client that has just been answered may have its next request on the way: for so long it still gets an answer.
+    private static let settleMilliseconds = 200
+    /// What is answered at the end of the grace gets so long to leave.
+    private static let farewellMilliseconds = 2_000
+
+    /// Closes what is past its deadline. libmicrohttpd's own time-out begins again with each byte, so one byte a second
+    /// would hold a connection for ever.
+    func enforceDeadlines() {
+        let now = monotonicMilliseconds()
+        var slow: [(place: Int, exchange: Exchange)] = []
+        core.table.with { table in
+            for place in table.places.indices where table.places[place].deadline <= now {
+                switch table.places[place].phase {
+                case .header, .body:
+                    if let exchange = table.places[place].exchange { slow.append((place, exchange)) }
+                case .handling:
+                    // Its answer is still awaited: a commit may be under way, and an answer that is sent is never late.
+                    table.places[place].exchange?.task?.cancel()
+                    table.postpone(place)
+                case .waiting, .sending, .lingering, .leaving: table.leave(place, shut: ListenerCore.shut)
+                }
+            }
+        }
+        guard !slow.isEmpty else { return }
+        let farewell = Framing.closingBytes(core.configuration.refusal(.tooSlow, nil))
+        core.table.with { table in
+            for (place, exchange) in slow
+            where table.places[place].exchange === exchange && table.places[place].deadline <= now {
+                ListenerCore.send(farewell, to: table.places[place].socket)
+                table.leave(place, shut: ListenerCore.shut)
+            }
+        }
+    }
+
+    /// Lets nobody new in and waits until everybody who is in has been served, or the grace is over.
+    func drain(until graceEnd: () -> Int) {
+        core.isStopping.store(true, ordering: .sequentiallyConsistent)
+        MHD_quiesce_daemon(daemon)
+        shutdown(socket, shutBoth)
+        let settled = monotonicMilliseconds() + Self.settleMilliseconds
+        while monotonicMilliseconds() < max(settled, graceEnd()) {
+            if monotonicMilliseconds() >= settled, core.table.with({ $0.busy }) == 0 { return }
+            enforceDeadlines()
+            usleep(5_000)
+        }
+        cutOff()
+    }
+
+    /// The grace is over: handlers that still run are cancelled and their clients told.
+    private func cutOff() {
+        let running = core.table.with { table in
+            table.places.compactMap { $0.phase == .handling ? $0.exchange : nil }
+        }
+        for exchange in running {
+            let task = core.table.with { _ in exchange.task }
+            task?.cancel()
+            let refusal = ListenerRefusal.cutOff(retryAfter: ListenerCore.retryAfterSeconds)
+            core.finish(exchange, core.configuration.refusal(refusal, nil))
+        }
+        let end = monotonicMilliseconds() + Self.farewellMilliseconds
+        while monotonicMilliseconds() < end, core.table.with({ $0.busy }) > 0 { usleep(5_000) }
+    }
+
+    func takeDown() {
+        MHD_stop_daemon(daemon)
+        close(socket)
+    }
+}

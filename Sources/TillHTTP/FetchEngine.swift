@@ -1,0 +1,143 @@
+import CTillCurl
+
+/// libcurl's multi handle and the one thread that may touch it. Others leave their wishes in the inbox and wake it.
+final class FetchEngine: @unchecked Sendable {
+    private struct Inbox {
+        var arriving: [Transfer] = []
+        var cancelled: [Transfer] = []
+        var isStopped = false
+        /// The multi handle is gone: nobody may wake it any more.
+        var isOver = false
+    }
+
+    private let configuration: FetchConfiguration
+    private let multi: UnsafeMutableRawPointer
+    private let inbox = Guarded(Inbox())
+
+    // The thread's own.
+    private var active: [UnsafeMutableRawPointer: Transfer] = [:]
+    private var spare: [UnsafeMutableRawPointer] = []
+    private static let spareLimit = 32
+
+    /// libcurl wants to be set up once in a process, before its first use.
+    private static let isReady = curl_global_init(Int(CURL_GLOBAL_SSL)) == CURLE_OK
+
+    init(configuration: FetchConfiguration) throws(HTTPFault) {
+        guard Self.isReady, let multi = curl_multi_init() else { throw HTTPFault(CURLE_FAILED_INIT) }
+        self.configuration = configuration
+        self.multi = multi
+        let connections = max(1, configuration.connectionLimit)
+        _ = till_curl_multi_set_long(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, connections)
+        _ = till_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, connections)
+        guard startThread({ [self] in run() }) else {
+            curl_multi_cleanup(multi)
+            throw HTTPFault(CURLE_FAILED_INIT)
+        }
+    }
+
+    func submit(_ transfer: Transfer, _ continuation: Transfer.Continuation) {
+        transfer.wait(continuation)
+        let isTaken = inbox.with { inbox in
+            if inbox.isStopped || transfer.isCancelled { return false }
+            inbox.arriving.append(transfer)
+            curl_multi_wakeup(multi)
+            return true
+        }
+        if !isTaken { transfer.resume(.failure(Self.stopped)) }
+    }
+
+    func cancel(_ transfer: Transfer) {
+        inbox.with { inbox in
+            transfer.isCancelled = true
+            guard !inbox.isOver else { return }
+            inbox.cancelled.append(transfer)
+            curl_multi_wakeup(multi)
+        }
+    }
+
+    func stop() {
+        inbox.with { inbox in
+            inbox.isStopped = true
+            if !inbox.isOver { curl_multi_wakeup(multi) }
+        }
+    }
+
+    private static let stopped = HTTPFault(.stopped, "the transfer was cancelled, or the client stopped")
+
+    // MARK: The thread
+
+    private func run() {
+        while true {
+            let wishes = inbox.with { inbox in
+                defer { (inbox.arriving, inbox.cancelled) = ([], []) }
+                return inbox
+            }
+            for transfer in wishes.arriving { start(transfer) }
+            for transfer in wishes.cancelled { abort(transfer) }
+            if wishes.isStopped { break }
+            var running: Int32 = 0
+            curl_multi_perform(multi, &running)
+            collect()
+            // Woken by wishes and sockets; the second is for nothing but safety.
+            curl_multi_poll(multi, nil, 0, 1_000, nil)
+        }
+        for transfer in Array(active.values) { abort(transfer) }
+        // Nothing arrives after `isStopped`, and nobody wakes the handle after `isOver`.
+        inbox.with { $0.isOver = true }
+        for easy in spare { curl_easy_cleanup(easy) }
+        curl_multi_cleanup(multi)
+    }
+
+    private func start(_ transfer: Transfer) {
+        guard let easy = spare.popLast() ?? curl_easy_init() else {
+            transfer.resume(.failure(HTTPFault(CURLE_OUT_OF_MEMORY)))
+            return
+        }
+        do throws(HTTPFault) {
+            try transfer.prepare(easy, configuration)
+        } catch {
+            release(easy, transfer)
+            transfer.resume(.failure(error))
+            return
+        }
+        active[easy] = transfer
+        if curl_multi_add_handle(multi, easy) != CURLM_OK {
+            active[easy] = nil
+            release(easy, transfer)
+            transfer.resume(.failure(HTTPFault(CURLE_FAILED_INIT)))
+        }
+    }
+
+    private func abort(_ transfer: Transfer) {
+        guard let easy = transfer.easy, active[easy] === transfer else { return }
+        active[easy] = nil
+        curl_multi_remove_handle(multi, easy)
+        release(easy, transfer)
+        transfer.resume(.failure(Self.stopped))
+    }
+
+    /// Answers for the transfers that are through.
+    private func collect() {
+        var left: Int32 = 0
+        while let message = curl_multi_info_read(multi, &left) {
+            guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle else { continue }
+            // The message dies with the handle's removal.
+            let code = till_curl_result(message)
+            curl_multi_remove_handle(multi, easy)
+            guard let transfer = active.removeValue(forKey: easy) else { continue }
+            let outcome = transfer.outcome(code)
+            release(easy, transfer)
+            transfer.resume(outcome)
+        }
+    }
+
+    private func release(_ easy: UnsafeMutableRawPointer, _ transfer: Transfer) {
+        transfer.letGo()
+        if spare.count < Self.spareLimit {
+            curl_easy_reset(easy)
+            spare.append(easy)
+        } else {
+            curl_easy_cleanup(easy)
+        }
+    }
+}

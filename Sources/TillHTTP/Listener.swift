@@ -1,0 +1,190 @@
+import CTillMicroHTTPD
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// An HTTP/1.1 server over libmicrohttpd, strict at its border and bounded in everything (CONTRACT §2, decisions).
+///
+/// It answers by itself, through ``ListenerConfiguration/refusal``, what no handler should see: requests that break the
+/// rules of HTTP, bodies over their limit, requests that trickle in too slowly. Everything else is handed to the
+/// handler whole.
+public final class Listener: Sendable {
+    private let engine: ListenerEngine
+
+    /// Binds and begins to serve.
+    /// - Parameters:
+    ///   - bodyLimit: how many bytes of body a method and (decoded) path may have; more is answered 413. With 0 a body
+    ///     is dropped, and the handler called without it.
+    ///   - handler: called once for each whole request; what it returns is sent. `HEAD` is answered without the body.
+    public init(
+        configuration: ListenerConfiguration = ListenerConfiguration(),
+        bodyLimit: @escaping @Sendable (HTTPMethod, String) -> Int,
+        handler: @escaping @Sendable (HTTPRequest) async -> HTTPResponse
+    ) throws(ListenerFault) {
+        engine = try ListenerEngine(configuration: configuration, bodyLimit: bodyLimit, handler: handler)
+    }
+
+    /// Stops without waiting for anybody; ``stop(grace:)`` is the polite way.
+    deinit { engine.requestStop(graceMilliseconds: 0, done: nil) }
+
+    /// Where it listens.
+    public var port: UInt16 { engine.port }
+
+    /// Requests that have begun and are not done, and their memory with them.
+    public var requestsUnderWay: Int { engine.core.live.value.load(ordering: .relaxed) }
+
+    /// Open connections.
+    public var connections: Int { engine.core.table.with { $0.count } }
+
+    /// Stops for good: nobody new is let in, requests that have begun are answered, later ones on connections that are
+    /// already there get 503, then everything is closed. Returns when all of that is over.
+    /// - Parameter seconds: how long requests may take to end; what has not ended then is answered 503, and its
+    ///   handler's task cancelled.
+    public func stop(grace seconds: Int) async {
+        await withCheckedContinuation { continuation in
+            engine.requestStop(graceMilliseconds: max(0, seconds) * 1000) { continuation.resume() }
+        }
+    }
+}
+
+/// The daemon, and the thread that keeps its deadlines and takes it down.
+final class ListenerEngine: Sendable {
+    let core: ListenerCore
+    let port: UInt16
+    private let stopRequest = Guarded(StopRequest())
+
+    private struct StopRequest {
+        /// On ``monotonicMilliseconds()``.
+        var graceEnd: Int?
+        var isDone = false
+        var waiters: [@Sendable () -> Void] = []
+    }
+
+    /// How often deadlines are looked at.
+    static let tickMicroseconds: UInt32 = 100_000
+
+    init(
+        configuration: ListenerConfiguration, bodyLimit: @escaping ListenerCore.BodyLimit,
+        handler: @escaping ListenerCore.Handler
+    ) throws(ListenerFault) {
+        // Files, databases and connections to elsewhere need descriptors too.
+        let affordable = max(64, raiseOpenFileLimit() - 512 - ConnectionTable.slack)
+        core = ListenerCore(
+            configuration: configuration, connectionLimit: min(configuration.connectionLimit, affordable),
+            bodyLimit: bodyLimit, handler: handler)
+        let socket = try ListeningSocket(address: configuration.address, port: configuration.port)
+        port = socket.port
+        guard let daemon = Self.start(core, socket, threads: max(1, configuration.threads)) else {
+            close(socket.descriptor)
+            throw .system(step: "MHD_start_daemon", code: errno)
+        }
+        let keeper = DaemonKeeper(daemon: daemon, socket: socket.descriptor, core: core)
+        guard startThread({ [self] in keep(keeper) }) else {
+            keeper.takeDown()
+            throw .system(step: "pthread_create", code: errno)
+        }
+    }
+
+    func requestStop(graceMilliseconds: Int, done: (@Sendable () -> Void)?) {
+        let graceEnd = monotonicMilliseconds() + graceMilliseconds
+        let isDone = stopRequest.with { request in
+            request.graceEnd = min(request.graceEnd ?? .max, graceEnd)
+            if !request.isDone, let done { request.waiters.append(done) }
+            return request.isDone
+        }
+        if isDone { done?() }
+    }
+
+    /// The keeper's thread: deadlines until somebody wants the end, then the end.
+    private func keep(_ keeper: DaemonKeeper) {
+        while stopRequest.with({ $0.graceEnd }) == nil {
+            keeper.enforceDeadlines()
+            usleep(Self.tickMicroseconds)
+        }
+        keeper.drain { self.stopRequest.with { $0.graceEnd ?? 0 } }
+        keeper.takeDown()
+        let waiters = stopRequest.with { request in
+            request.isDone = true
+            defer { request.waiters = [] }
+            return request.waiters
+        }
+        for waiter in waiters { waiter() }
+    }
+
+    private static func start(_ core: ListenerCore, _ socket: ListeningSocket, threads: Int) -> OpaquePointer? {
+        let context = Unmanaged.passUnretained(core).toOpaque()
+        // libmicrohttpd splits its limit evenly among its threads; connections do not spread evenly.
+        let limit = (core.table.with { $0.limit } + ConnectionTable.slack) * threads
+        // Beside the header it holds a record of each field and query item, and the head of the answer.
+        let memory = max(1 << 10, core.configuration.headerSizeLimit) + (16 << 10)
+        var options = [
+            MHD_OptionItem(option: .LISTEN_SOCKET, value: Int(socket.descriptor), ptr_value: nil),
+            MHD_OptionItem(option: .CONNECTION_LIMIT, value: limit, ptr_value: nil),
+            MHD_OptionItem(option: .CONNECTION_MEMORY_LIMIT, value: memory, ptr_value: nil),
+            till_mhd_keep_escapes(),
+            till_mhd_uri_callback(Callbacks.named, context),
+            till_mhd_notify_connection(Callbacks.connection, context),
+            till_mhd_notify_completed(Callbacks.completed, context),
+        ]
+        if threads > 1 {
+            options.append(
+                MHD_OptionItem(option: .THREAD_POOL_SIZE, value: threads, ptr_value: nil))
+        }
+        options.append(MHD_OptionItem(option: .END, value: 0, ptr_value: nil))
+        var flags = MHD_USE_EPOLL_INTERNAL_THREAD.rawValue | MHD_ALLOW_SUSPEND_RESUME.rawValue
+        if socket.isIPv6 { flags |= MHD_USE_IPv6.rawValue }
+        return options.withUnsafeMutableBufferPointer {
+            till_mhd_start(flags, Callbacks.accept, context, Callbacks.access, context, $0.baseAddress)
+        }
+    }
+}
+
+/// libmicrohttpd's callbacks; their context is the core, which outlives the daemon.
+private enum Callbacks {
+    private static func core(_ context: UnsafeMutableRawPointer) -> ListenerCore {
+        Unmanaged<ListenerCore>.fromOpaque(context).takeUnretainedValue()
+    }
+
+    static let accept: MHD_AcceptPolicyCallback = { context, address, _ in
+        guard let context else { return .NO }
+        return core(context).admits(address) ? .YES : .NO
+    }
+
+    /// The place of a connection travels in its socket context, one higher so that it is never NULL.
+    static let connection: MHD_NotifyConnectionCallback = { context, connection, socketContext, code in
+        guard let context, let connection, let socketContext else { return }
+        if code == .CONNECTION_NOTIFY_STARTED {
+            socketContext.pointee = UnsafeMutableRawPointer(bitPattern: core(context).opened(connection) + 1)
+        } else if let place = socketContext.pointee {
+            core(context).closed(place: Int(bitPattern: place) - 1)
+            socketContext.pointee = nil
+        }
+    }
+
+    /// The exchange belongs to the connection table; libmicrohttpd only carries it.
+    static let named:
+        @convention(c) (UnsafeMutableRawPointer?, UnsafePointer<CChar>?, OpaquePointer?) -> UnsafeMutableRawPointer? = {
+            context, target, connection in
+            guard let context, let connection, let place = till_mhd_socket_context(connection) else { return nil }
+            let exchange = core(context).named(connection, place: Int(bitPattern: place) - 1, raw: target)
+            return Unmanaged.passUnretained(exchange).toOpaque()
+        }
+
+    static let access: MHD_AccessHandlerCallback = {
+        context, _, _, method, version, bytes, count, exchange in
+        guard let context, let method, let version, let count, let exchange = exchange?.pointee else { return .NO }
+        return core(context).access(
+            Unmanaged<Exchange>.fromOpaque(exchange).takeUnretainedValue(), method: method, version: version,
+            bytes: bytes, count: count)
+    }
+
+    static let completed: MHD_RequestCompletedCallback = { context, _, exchange, _ in
+        guard let context, let pointer = exchange?.pointee else { return }
+        exchange?.pointee = nil
+        core(context).ended(Unmanaged<Exchange>.fromOpaque(pointer).takeUnretainedValue())
+    }
+}

@@ -1,0 +1,149 @@
+/// How a ``Listener`` listens and what it puts up with. Times are milliseconds, sizes bytes.
+public struct ListenerConfiguration: Sendable {
+    /// A numeric address or a name that resolves to one. Everything else is reached through a TLS proxy in front.
+    public var address = "127.0.0.1"
+    /// 0 takes any free port; ``Listener/port`` tells which.
+    public var port: UInt16 = 0
+    /// Event-loop threads; about one a core.
+    public var threads = 2
+
+    /// Connections in all. One more closes the one that has waited longest without a request, or is closed itself
+    /// where all of them are busy. Never more than the process may open files.
+    public var connectionLimit = 12_000
+    /// The same for one address (IPv6: one /64). A proxy in front is one address.
+    public var connectionLimitPerAddress = 4_096
+
+    /// From a new connection, or a request line on a kept-alive one, to the end of the header.
+    public var headerDeadline = 10_000
+    /// From the end of the header to the end of the body.
+    public var bodyDeadline = 30_000
+    /// After this a handler's task is cancelled. Its answer is still awaited and sent: none is lost.
+    public var handlerDeadline = 60_000
+    /// From the answer's first byte to its last.
+    public var sendDeadline = 60_000
+    /// How long a kept-alive connection may wait for its next request line.
+    public var idleDeadline = 60_000
+
+    /// Header fields in one request; more are answered 431.
+    public var headerCountLimit = 100
+    /// Bytes from the request line to the empty line; more are answered 431. libmicrohttpd clears a buffer of this size
+    /// and 16 KiB after each request and keeps it for each connection, so generosity has a price.
+    public var headerSizeLimit = 8 << 10
+
+    /// Where handlers run. Without one a handler starts on the connection's own event-loop thread (which saves a hop)
+    /// and goes on wherever its first suspension ends.
+    public var executor: (any TaskExecutor)?
+    /// Makes the answers that the listener gives by itself, so that a server can localise them and count them.
+    public var refusal: @Sendable (_ refusal: ListenerRefusal, _ acceptLanguage: String?) -> HTTPResponse =
+        { $0.response(acceptLanguage: $1) }
+
+    public init() {}
+}
+
+/// Why a listener could not start.
+public enum ListenerFault: Error, Sendable, Hashable {
+    /// Another process listens there.
+    case addressInUse(address: String, port: UInt16)
+    /// The address belongs to no interface of this machine, or is no address at all.
+    case badAddress(String)
+    /// The port needs a privilege that the process has not got.
+    case notPermitted(port: UInt16)
+    /// The system gave no socket, thread or memory; `code` is its errno.
+    case system(step: String, code: Int32)
+
+    public var isRetryable: Bool {
+        switch self {
+        case .addressInUse, .system: true
+        case .badAddress, .notPermitted: false
+        }
+    }
+}
+
+/// What a listener answers by itself, before or instead of a handler.
+public enum ListenerRefusal: Sendable, Hashable {
+    case badRequest(BadRequest)
+    /// 413; the route takes so many bytes.
+    case bodyTooLarge(limit: Int)
+    /// 431.
+    case headerTooLarge
+    /// 408: the request did not arrive in time.
+    case tooSlow
+    /// 501.
+    case methodNotImplemented
+    /// 503: the server is going down; seconds after which another one may be up.
+    case stopping(retryAfter: Int)
+    /// 503: the server went down before the handler had answered; what was asked may have happened.
+    case cutOff(retryAfter: Int)
+
+    public var status: Int {
+        switch self {
+        case .badRequest: 400
+        case .tooSlow: 408
+        case .bodyTooLarge: 413
+        case .headerTooLarge: 431
+        case .methodNotImplemented: 501
+        case .stopping, .cutOff: 503
+        }
+    }
+
+    /// Stable, for programs.
+    public var code: String {
+        switch self {
+        case .badRequest(let reason): reason.rawValue
+        case .tooSlow: "request_too_slow"
+        case .bodyTooLarge: "body_too_large"
+        case .headerTooLarge: "header_too_large"
+        case .methodNotImplemented: "method_not_implemented"
+        case .stopping: "server_stopping"
+        case .cutOff: "server_stopped"
+        }
+    }
+
+    /// Whether the same request may go through later.
+    public var isRetryable: Bool {
+        switch self {
+        case .tooSlow, .stopping, .cutOff: true
+        case .badRequest, .bodyTooLarge, .headerTooLarge, .methodNotImplemented: false
+        }
+    }
+
+    /// Seconds for `Retry-After`.
+    public var retryAfter: Int? {
+        switch self {
+        case .stopping(let seconds), .cutOff(let seconds): seconds
+        case .badRequest, .tooSlow, .bodyTooLarge, .headerTooLarge, .methodNotImplemented: nil
+        }
+    }
+
+    /// One sentence for people.
+    public func title(chinese: Bool) -> String {
+        switch self {
+        case .badRequest: chinese ? "请求不符合 HTTP 规范。" : "The request breaks the rules of HTTP."
+        case .tooSlow: chinese ? "请求没有在规定时间内到达。" : "The request did not arrive in time."
+        case .bodyTooLarge(let limit):
+            chinese ? "请求内容太大，最多 \(limit) 字节。" : "The body is too large; at most \(limit) bytes are taken."
+        case .headerTooLarge: chinese ? "请求头太大。" : "The header is too large."
+        case .methodNotImplemented: chinese ? "不支持这个请求方法。" : "This method is not implemented."
+        case .stopping: chinese ? "服务器正在停止，请稍后重试。" : "The server is stopping; try again shortly."
+        case .cutOff:
+            chinese ? "服务器在答复之前停止了，请稍后重试。" : "The server stopped before it could answer; try again shortly."
+        }
+    }
+
+    /// The built-in answer: RFC 9457 with CONTRACT §2's fields, Chinese for who prefers it and English for the rest.
+    public func response(acceptLanguage: String?) -> HTTPResponse {
+        let chinese = acceptLanguage?.lowercased().hasPrefix("zh") ?? false
+        var generator = SystemRandomNumberGenerator()
+        let requestID = String(generator.next(), radix: 16)
+        // No text in here holds a quote or a backslash.
+        let body = """
+            {"type":"about:blank","title":"\(title(chinese: chinese))","status":\(status),"code":"\(code)",\
+            "retryable":\(isRetryable),"requestId":"\(requestID)"}
+            """
+        var response = HTTPResponse(status: status, body: Array(body.utf8))
+        response.headers.add("Content-Type", "application/problem+json")
+        response.headers.add("Content-Language", chinese ? "zh" : "en")
+        if let retryAfter { response.headers.add("Retry-After", String(retryAfter)) }
+        return response
+    }
+}

@@ -1,0 +1,244 @@
+import CTillMicroHTTPD
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// What a ``Listener`` does on libmicrohttpd's threads: border, body, handler, answer.
+final class ListenerCore: @unchecked Sendable {
+    typealias BodyLimit = @Sendable (HTTPMethod, String) -> Int
+    typealias Handler = @Sendable (HTTPRequest) async -> HTTPResponse
+
+    let configuration: ListenerConfiguration
+    let bodyLimit: BodyLimit
+    let handler: Handler
+    let table: Guarded<ConnectionTable>
+    let live = LiveCount()
+    let isStopping = Atomic<Bool>(false)
+
+    /// A body nobody asked for is read (and dropped) so far, so that the answer, a 404 as a rule, reaches its sender.
+    static let unwantedBodyBound = 1 << 20
+    /// After a refusal so much more is read and dropped before the connection is closed: closing a socket with unread
+    /// bytes resets it, and the other end may lose the answer that it had not read yet (RFC 9112 §9.6).
+    static let lingerBytes = 8 << 20
+    static let lingerMilliseconds = 2_000
+    static let retryAfterSeconds = 5
+
+    init(
+        configuration: ListenerConfiguration, connectionLimit: Int, bodyLimit: @escaping BodyLimit,
+        handler: @escaping Handler
+    ) {
+        self.configuration = configuration
+        self.bodyLimit = bodyLimit
+        self.handler = handler
+        table = Guarded(
+            ConnectionTable(limit: connectionLimit, limitPerAddress: configuration.connectionLimitPerAddress))
+    }
+
+    // MARK: Connections
+
+    func admits(_ address: UnsafePointer<sockaddr>?) -> Bool {
+        let key = PeerAddress(address, keyOnly: true).key
+        return table.with { $0.admit(key, shut: Self.shut) }
+    }
+
+    func opened(_ connection: OpaquePointer) -> Int {
+        let peer = PeerAddress(till_mhd_client_address(connection))
+        let deadline = monotonicMilliseconds() + configuration.headerDeadline
+        return table.with { $0.open(socket: till_mhd_socket(connection), peer: peer, deadline: deadline) }
+    }
+
+    func closed(place: Int) {
+        _ = table.with { $0.close(place) }
+    }
+
+    static func shut(_ socket: Int32) { shutdown(socket, shutBoth) }
+
+    // MARK: Requests
+
+    /// The request line has come; `raw` is its target as it was sent.
+    func named(_ connection: OpaquePointer, place: Int, raw: UnsafePointer<CChar>?) -> Exchange {
+        let count = raw.map { strlen($0) } ?? 0
+        let bytes = UnsafeRawBufferPointer(start: raw, count: count).bindMemory(to: UInt8.self)
+        let late = isStopping.load(ordering: .relaxed)
+        let deadline = monotonicMilliseconds() + configuration.headerDeadline
+        let peer = table.with { $0.places[place].peer }
+        let exchange = Exchange(
+            connection: connection, place: place, peer: peer, isLate: late, raw: bytes, live: live)
+        _ = table.with { $0.begin(place, exchange, deadline: deadline) }
+        if case .failure(.tooManyQueryItems) = exchange.target { hangUp(exchange, .badRequest(.tooManyQueryItems)) }
+        return exchange
+    }
+
+    /// libmicrohttpd's one callback: once when the header is complete, then for each piece of body, once at its end,
+    /// and once more whenever the connection is woken.
+    func access(
+        _ exchange: Exchange, method: UnsafePointer<CChar>, version: UnsafePointer<CChar>,
+        bytes: UnsafePointer<CChar>?, count: UnsafeMutablePointer<Int>
+    ) -> MHD_Result {
+        switch exchange.stage {
+        case .named: return open(exchange, method: method, version: version)
+        case .receiving where count.pointee > 0:
+            let piece = UnsafeRawBufferPointer(start: bytes, count: count.pointee)
+            count.pointee = 0
+            return receive(piece, exchange)
+        case .receiving: return run(exchange)
+        case .running: return answer(exchange)
+        case .lingering where count.pointee > 0:
+            exchange.received += count.pointee
+            count.pointee = 0
+            return exchange.received > Self.lingerBytes ? .NO : .YES
+        case .lingering, .answered: return .NO
+        }
+    }
+
+    func ended(_ exchange: Exchange) {
+        let deadline = monotonicMilliseconds() + configuration.idleDeadline
+        _ = table.with { $0.end(exchange.place, deadline: deadline) }
+    }
+
+    private func open(
+        _ exchange: Exchange, method: UnsafePointer<CChar>, version: UnsafePointer<CChar>
+    ) -> MHD_Result {
+        exchange.stage = .receiving
+        let isSeamless = WireLayout.read(
+            exchange, method: method, version: version, countLimit: configuration.headerCountLimit)
+        guard let refusal = refusal(exchange, isSeamless, method: method, version: version) else {
+            if exchange.border.announcesBody {
+                // The announced length is a promise of a stranger: memory follows it only so far.
+                exchange.body.reserveCapacity(min(exchange.border.contentLength ?? 0, exchange.bodyLimit, 64 << 10))
+                let deadline = monotonicMilliseconds() + configuration.bodyDeadline
+                table.with { $0.set(exchange.place, .body, deadline: deadline) }
+            }
+            return .YES
+        }
+        return refuse(exchange, refusal)
+    }
+
+    /// What there is to refuse once the header is there, in the order a reader of logs would want to know it.
+    private func refusal(
+        _ exchange: Exchange, _ isSeamless: Bool, method: UnsafePointer<CChar>, version: UnsafePointer<CChar>
+    ) -> ListenerRefusal? {
+        let border = exchange.border
+        if border.count > configuration.headerCountLimit
+            || till_mhd_header_size(exchange.connection) > configuration.headerSizeLimit
+        {
+            return .headerTooLarge
+        }
+        if let bad = border.verdict(isHTTP10: strcmp(version, "HTTP/1.0") == 0) { return .badRequest(bad) }
+        if !isSeamless { return .badRequest(.ambiguousLines) }
+        guard let method = HTTPMethod(rawValue: String(cString: method)) else { return .methodNotImplemented }
+        exchange.method = method
+        let path: String
+        switch exchange.target {
+        case .success(let target): path = target.path
+        case .failure(let bad): return .badRequest(bad)
+        }
+        if exchange.isLate { return .stopping(retryAfter: Self.retryAfterSeconds) }
+        guard border.announcesBody else { return nil }
+        exchange.bodyLimit = max(0, bodyLimit(method, path))
+        if let length = border.contentLength, length > exchange.takenBytes {
+            return .bodyTooLarge(limit: exchange.bodyLimit)
+        }
+        return nil
+    }
+
+    private func receive(_ piece: UnsafeRawBufferPointer, _ exchange: Exchange) -> MHD_Result {
+        exchange.received += piece.count
+        guard exchange.received <= exchange.takenBytes else {
+            exchange.body = []
+            return refuse(exchange, .bodyTooLarge(limit: exchange.bodyLimit))
+        }
+        if exchange.bodyLimit > 0 { exchange.body.append(contentsOf: piece) }
+        return .YES
+    }
+
+    /// The request is whole: hands it to the handler, and sleeps unless the answer is there at once.
+    private func run(_ exchange: Exchange) -> MHD_Result {
+        guard case .success(let target) = exchange.target else { return .NO }
+        exchange.stage = .running
+        let request = HTTPRequest(
+            method: exchange.method, path: target.path, query: target.query, headers: exchange.border.headers,
+            body: exchange.body, peer: exchange.peer)
+        exchange.border = HeaderBorder()
+        exchange.body = []
+        // The one place where a task is started: libmicrohttpd's threads know nothing of tasks, and the handler is
+        // async. The exchange keeps it, so that it is cancelled at its deadline and never forgotten.
+        let task: Task<Void, Never>
+        if let executor = configuration.executor {
+            task = Task(executorPreference: executor) { [self] in await handle(request, exchange) }
+        } else {
+            task = Task.immediate { [self] in await handle(request, exchange) }
+        }
+        let deadline = monotonicMilliseconds() + configuration.handlerDeadline
+        table.with { table in
+            exchange.task = task
+            table.set(exchange.place, .handling, deadline: deadline)
+        }
+        return exchange.park() ? .YES : answer(exchange)
+    }
+
+    private func handle(_ request: HTTPRequest, _ exchange: Exchange) async {
+        finish(exchange, await handler(request))
+    }
+
+    /// The first answer to a request is its answer.
+    func finish(_ exchange: Exchange, _ response: HTTPResponse) {
+        guard exchange.claim() else { return }
+        exchange.put(MadeResponse(response, closing: isStopping.load(ordering: .relaxed)))
+    }
+
+    private func answer(_ exchange: Exchange) -> MHD_Result {
+        exchange.stage = .answered
+        guard let answer = exchange.takeAnswer() else { return .NO }
+        let deadline = monotonicMilliseconds() + configuration.sendDeadline
+        table.with { $0.set(exchange.place, .sending, deadline: deadline) }
+        return answer.queue(on: exchange.connection)
+    }
+
+    // MARK: Refusals
+
+    private func refuse(_ exchange: Exchange, _ refusal: ListenerRefusal) -> MHD_Result {
+        let response = configuration.refusal(refusal, exchange.border.acceptLanguage)
+        // Whoever waits for "100 Continue" has sent no body, and libmicrohttpd takes the answer before one began.
+        if exchange.received == 0, !exchange.border.announcesBody || exchange.border.expectsContinue {
+            exchange.stage = .answered
+            let deadline = monotonicMilliseconds() + configuration.sendDeadline
+            table.with { $0.set(exchange.place, .sending, deadline: deadline) }
+            return MadeResponse(response, closing: true)?.queue(on: exchange.connection) ?? .NO
+        }
+        exchange.stage = .lingering
+        let deadline = monotonicMilliseconds() + Self.lingerMilliseconds
+        exchange.received = 0
+        table.with { table in
+            Self.send(Framing.closingBytes(response), to: table.places[exchange.place].socket)
+            table.set(exchange.place, .lingering, deadline: deadline)
+        }
+        return .YES
+    }
+
+    /// Refuses before the header is there. libmicrohttpd keeps a record of each query item, and once they do not fit its
+    /// buffer it neither answers nor closes.
+    private func hangUp(_ exchange: Exchange, _ refusal: ListenerRefusal) {
+        let bytes = Framing.closingBytes(configuration.refusal(refusal, nil))
+        table.with { table in
+            Self.send(bytes, to: table.places[exchange.place].socket)
+            table.leave(exchange.place, shut: Self.shut)
+        }
+    }
+
+    /// Writes an answer past libmicrohttpd, which writes nothing itself while a request is still coming in, and says
+    /// that nothing follows. Best effort: an other end that does not read gets a closed connection.
+    static func send(_ bytes: [UInt8], to socket: Int32) {
+        _ = bytes.withUnsafeBytes { Glibc.send(socket, $0.baseAddress, $0.count, noSignal | dontWait) }
+        shutdown(socket, shutWriting)
+    }
+}
+
+extension Exchange {
+    /// How many bytes of body are read without complaint.
+    fileprivate var takenBytes: Int { bodyLimit > 0 ? bodyLimit : ListenerCore.unwantedBodyBound }
+}

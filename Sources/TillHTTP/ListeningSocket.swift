@@ -1,0 +1,147 @@
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// A bound, listening, non-blocking socket.
+///
+/// Made here and not by libmicrohttpd, so that a taken port is a fault with a name and SO_REUSEPORT is never set: with
+/// it a forgotten server would silently take half of the connections.
+struct ListeningSocket {
+    let descriptor: Int32
+    let port: UInt16
+    let isIPv6: Bool
+
+    init(address: String, port: UInt16) throws(ListenerFault) {
+        var hints = addrinfo()
+        hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV
+        hints.ai_socktype = streamSocket
+        var found: UnsafeMutablePointer<addrinfo>?
+        guard getaddrinfo(address, String(port), &hints, &found) == 0, let found else { throw .badAddress(address) }
+        defer { freeaddrinfo(found) }
+        let info = found.pointee
+        let descriptor = socket(info.ai_family, info.ai_socktype, info.ai_protocol)
+        guard descriptor >= 0 else { throw .system(step: "socket", code: errno) }
+        do throws(ListenerFault) {
+            try Self.listen(descriptor, info, address: address, port: port)
+            self.port = try Self.boundPort(of: descriptor)
+        } catch {
+            close(descriptor)
+            throw error
+        }
+        self.descriptor = descriptor
+        isIPv6 = info.ai_family == AF_INET6
+    }
+
+    private static func listen(
+        _ descriptor: Int32, _ info: addrinfo, address: String, port: UInt16
+    ) throws(ListenerFault) {
+        // A server that restarts must not wait for the last one's connections to leave TIME_WAIT.
+        var yes: Int32 = 1
+        setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+        if bind(descriptor, info.ai_addr, info.ai_addrlen) != 0 {
+            switch errno {
+            case EADDRINUSE: throw .addressInUse(address: address, port: port)
+            case EACCES, EPERM: throw .notPermitted(port: port)
+            case EADDRNOTAVAIL: throw .badAddress(address)
+            default: throw .system(step: "bind", code: errno)
+            }
+        }
+        if systemListen(descriptor, 1024) != 0 {
+            if errno == EADDRINUSE { throw .addressInUse(address: address, port: port) }
+            throw .system(step: "listen", code: errno)
+        }
+    }
+
+    private static func boundPort(of descriptor: Int32) throws(ListenerFault) -> UInt16 {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let result = withUnsafeMutablePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
+        }
+        guard result == 0 else { throw .system(step: "getsockname", code: errno) }
+        return withUnsafeBytes(of: storage) { bytes in
+            // The port sits behind the family in both families, in network order.
+            UInt16(bigEndian: bytes.loadUnaligned(fromByteOffset: 2, as: UInt16.self))
+        }
+    }
+}
+
+#if canImport(Glibc)
+    private let streamSocket = Int32(SOCK_STREAM.rawValue)
+    let noSignal = Int32(MSG_NOSIGNAL)
+    let dontWait = Int32(MSG_DONTWAIT)
+    let shutBoth = Int32(SHUT_RDWR)
+    let shutWriting = Int32(SHUT_WR)
+#else
+    private let streamSocket = SOCK_STREAM
+    let noSignal: Int32 = 0
+    let dontWait = MSG_DONTWAIT
+    let shutBoth = SHUT_RDWR
+    let shutWriting = SHUT_WR
+#endif
+
+private func systemListen(_ descriptor: Int32, _ backlog: Int32) -> Int32 { listen(descriptor, backlog) }
+
+/// Lets the process open as many files as it may, and tells how many that is.
+func raiseOpenFileLimit() -> Int {
+    var limit = rlimit()
+    #if canImport(Glibc)
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+    #else
+        let resource = RLIMIT_NOFILE
+    #endif
+    guard getrlimit(resource, &limit) == 0 else { return 1024 }
+    if limit.rlim_cur < limit.rlim_max {
+        var raised = limit
+        raised.rlim_cur = limit.rlim_max
+        if setrlimit(resource, &raised) == 0 { limit = raised }
+    }
+    return Int(clamping: limit.rlim_cur)
+}
+
+/// The other end of a connection: as text for people, and as what connections are counted by.
+struct PeerAddress: Sendable {
+    let text: String
+    let key: Key
+
+    struct Key: Hashable, Sendable {
+        let network: UInt64
+        let host: UInt64
+    }
+
+    /// - Parameter keyOnly: leaves `text` empty, for who only counts.
+    init(_ address: UnsafePointer<sockaddr>?, keyOnly: Bool = false) {
+        guard let address else {
+            (text, key) = ("", Key(network: 0, host: 0))
+            return
+        }
+        let raw = UnsafeRawPointer(address)
+        switch Int32(address.pointee.sa_family) {
+        case AF_INET:
+            let bits = raw.loadUnaligned(fromByteOffset: 4, as: UInt32.self)
+            key = Key(network: 4, host: UInt64(bits))
+            text = keyOnly ? "" : Self.text(AF_INET, raw + 4)
+        case AF_INET6:
+            let high = raw.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
+            let mapped = high == 0 && raw.loadUnaligned(fromByteOffset: 16, as: UInt32.self) == UInt32(bigEndian: 0xFFFF)
+            let low = raw.loadUnaligned(fromByteOffset: 20, as: UInt32.self)
+            // Whoever has one IPv6 address has its whole /64.
+            key = mapped ? Key(network: 4, host: UInt64(low)) : Key(network: 6, host: high)
+            text = keyOnly ? "" : mapped ? Self.text(AF_INET, raw + 20) : Self.text(AF_INET6, raw + 8)
+        default: (text, key) = ("", Key(network: 0, host: 0))
+        }
+    }
+
+    private static func text(_ family: Int32, _ bytes: UnsafeRawPointer) -> String {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { buffer in
+            guard let start = buffer.baseAddress,
+                inet_ntop(family, bytes, start, socklen_t(buffer.count)) != nil
+            else { return "" }
+            return String(cString: start)
+        }
+    }
+}

@@ -1,0 +1,180 @@
+import CTillCurl
+
+/// One request on its way through libcurl. Belongs to the fetch thread once it is submitted.
+final class Transfer: @unchecked Sendable {
+    typealias Continuation = CheckedContinuation<Result<HTTPResponse, HTTPFault>, Never>
+
+    private let url: String
+    private let request: HTTPRequest
+    private var continuation: Continuation?
+    private(set) var easy: UnsafeMutableRawPointer?
+    private var sentHeaders: UnsafeMutablePointer<curl_slist>?
+
+    private var headers = HTTPHeaders()
+    private var headerBytes = 0
+    private var body: [UInt8] = []
+    private var isTooLarge = false
+    private var headerLimit = 0
+    private var bodyLimit = 0
+
+    /// Under the lock of the engine's inbox: the caller was cancelled.
+    var isCancelled = false
+
+    init(url: String, request: HTTPRequest) {
+        self.url = url
+        self.request = request
+    }
+
+    deinit { curl_slist_free_all(sentHeaders) }
+
+    func wait(_ continuation: Continuation) { self.continuation = continuation }
+
+    /// Answers the caller; later answers are nobody's.
+    func resume(_ result: Result<HTTPResponse, HTTPFault>) {
+        continuation?.resume(returning: result)
+        continuation = nil
+    }
+
+    // MARK: Before
+
+    /// Sets up a handle that is new or was reset.
+    func prepare(_ easy: UnsafeMutableRawPointer, _ configuration: FetchConfiguration) throws(HTTPFault) {
+        self.easy = easy
+        headerLimit = configuration.answerHeaderLimit
+        bodyLimit = configuration.answerLimit
+        // Left to itself libcurl guesses a scheme that is not there.
+        guard ["http://", "https://"].contains(where: { url.lowercased().hasPrefix($0) }) else {
+            throw HTTPFault(.badURL, "the URL does not begin with http:// or https://")
+        }
+        try set(till_curl_set_text(easy, CURLOPT_PROTOCOLS_STR, "http,https"))
+        try set(till_curl_set_text(easy, CURLOPT_URL, url))
+        try set(till_curl_set_long(easy, CURLOPT_FOLLOWLOCATION, 0))
+        try set(till_curl_set_long(easy, CURLOPT_NOSIGNAL, 1))
+        try set(till_curl_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)))
+        try set(till_curl_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)))
+        // An empty proxy is libcurl's word for none, whatever the environment says.
+        try set(till_curl_set_text(easy, CURLOPT_PROXY, configuration.proxy ?? ""))
+        try set(till_curl_set_long(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1))
+        if let roots = configuration.rootsFile { try set(till_curl_set_text(easy, CURLOPT_CAINFO, roots)) }
+        try set(till_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, configuration.connectTimeout))
+        try set(till_curl_set_long(easy, CURLOPT_TIMEOUT_MS, configuration.totalTimeout))
+        try set(till_curl_set_large(easy, CURLOPT_MAXFILESIZE_LARGE, Int(configuration.answerLimit)))
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        try set(till_curl_set_sink(easy, CURLOPT_HEADERFUNCTION, Self.takeHeader))
+        try set(till_curl_set_pointer(easy, CURLOPT_HEADERDATA, context))
+        try set(till_curl_set_sink(easy, CURLOPT_WRITEFUNCTION, Self.takeBody))
+        try set(till_curl_set_pointer(easy, CURLOPT_WRITEDATA, context))
+        try setMethod(easy)
+        try setHeaders(easy)
+    }
+
+    private func setMethod(_ easy: UnsafeMutableRawPointer) throws(HTTPFault) {
+        switch request.method {
+        case .head: try set(till_curl_set_long(easy, CURLOPT_NOBODY, 1))
+        case .get where request.body.isEmpty: try set(till_curl_set_long(easy, CURLOPT_HTTPGET, 1))
+        case .get, .post, .put, .delete:
+            if request.method != .delete || !request.body.isEmpty {
+                try set(till_curl_set_long(easy, CURLOPT_POST, 1))
+                try set(till_curl_set_large(easy, CURLOPT_POSTFIELDSIZE_LARGE, request.body.count))
+                // libcurl copies: an array lends its bytes for one call only.
+                let code = request.body.withUnsafeBytes { bytes in
+                    till_curl_set_pointer(
+                        easy, CURLOPT_COPYPOSTFIELDS, UnsafeMutableRawPointer(mutating: bytes.baseAddress))
+                }
+                try set(code)
+            }
+            if request.method != .post {
+                try set(till_curl_set_text(easy, CURLOPT_CUSTOMREQUEST, request.method.rawValue))
+            }
+        }
+    }
+
+    private func setHeaders(_ easy: UnsafeMutableRawPointer) throws(HTTPFault) {
+        // No waiting for "100 Continue", and no media type that nobody gave.
+        var lines = ["Expect:"]
+        if request.headers["Content-Type"] == nil { lines.append("Content-Type:") }
+        for field in request.headers.fields where !Framing.isOurs(field.name) {
+            let isToken = !field.name.isEmpty && field.name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x3A }
+            guard isToken, !field.value.utf8.contains(where: { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }) else {
+                throw HTTPFault(.badURL, "the header field \(field.name.debugDescription) cannot be sent")
+            }
+            // Without a value libcurl would take "Name:" for "leave that field out".
+            lines.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
+        }
+        for line in lines {
+            guard let longer = curl_slist_append(sentHeaders, line) else {
+                throw HTTPFault(CURLE_OUT_OF_MEMORY)
+            }
+            sentHeaders = longer
+        }
+        try set(till_curl_set_list(easy, CURLOPT_HTTPHEADER, sentHeaders))
+    }
+
+    private func set(_ code: CURLcode) throws(HTTPFault) {
+        if code != CURLE_OK { throw HTTPFault(code) }
+    }
+
+    // MARK: Meanwhile
+
+    private static let takeHeader: till_curl_sink = { bytes, size, count, context in
+        guard let bytes, let context else { return 0 }
+        let transfer = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+        let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
+        return transfer.take(header: line) ? size * count : 0
+    }
+
+    private static let takeBody: till_curl_sink = { bytes, size, count, context in
+        guard let bytes, let context else { return 0 }
+        let transfer = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+        let piece = UnsafeRawBufferPointer(start: bytes, count: size * count)
+        return transfer.take(body: piece) ? size * count : 0
+    }
+
+    private func take(header line: UnsafeRawBufferPointer) -> Bool {
+        headerBytes += line.count
+        guard headerBytes <= headerLimit else {
+            isTooLarge = true
+            return false
+        }
+        // What comes after the body began is a trailer, and nothing of ours is allowed to hang on one.
+        guard body.isEmpty else { return true }
+        if line.starts(with: "HTTP/".utf8) {
+            // A 100, or a proxy's word, came before: only the last header counts.
+            headers = HTTPHeaders()
+            return true
+        }
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return true }
+        var value = line[(colon + 1)...]
+        while let first = value.first, Self.isBlank(first) { value = value.dropFirst() }
+        while let last = value.last, Self.isBlank(last) { value = value.dropLast() }
+        headers.add(String(decoding: line[..<colon], as: UTF8.self), String(decoding: value, as: UTF8.self))
+        return true
+    }
+
+    private func take(body piece: UnsafeRawBufferPointer) -> Bool {
+        guard body.count + piece.count <= bodyLimit else {
+            isTooLarge = true
+            body = []
+            return false
+        }
+        body.append(contentsOf: piece)
+        return true
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
+
+    // MARK: After
+
+    /// What came of it, once libcurl is through.
+    func outcome(_ code: CURLcode) -> Result<HTTPResponse, HTTPFault> {
+        if isTooLarge { return .failure(HTTPFault(.answerTooLarge, "more than \(bodyLimit) bytes")) }
+        guard code == CURLE_OK, let easy else { return .failure(HTTPFault(code)) }
+        var status = 0
+        guard till_curl_get_long(easy, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK, status >= 200 else {
+            return .failure(HTTPFault(CURLE_WEIRD_SERVER_REPLY))
+        }
+        return .success(HTTPResponse(status: status, headers: headers, body: body))
+    }
+
+    func letGo() { easy = nil }
+}

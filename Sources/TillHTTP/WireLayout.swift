@@ -1,0 +1,62 @@
+import CTillMicroHTTPD
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// Reads a request's header list and watches how its pieces lay on the wire.
+///
+/// libmicrohttpd 0.9.75 takes a bare LF for a line end, joins folded lines, loses what follows a NUL and ends the header
+/// at a line without a name, and says nothing of it. But it parses in place: the strings it lends lie where their bytes
+/// came in, one behind the other. So between two of them there is exactly a CRLF, or something that was hidden from us.
+struct WireLayout {
+    private let border: UnsafeMutablePointer<HeaderBorder>
+    private let countLimit: Int
+    /// Where the next string has to begin.
+    private var expected: UInt
+    private var isSeamless: Bool
+
+    /// Later versions keep their strings elsewhere, and can be told to refuse all of that by themselves.
+    private static let isKnown = MHD_get_version().map { String(cString: $0) } == "0.9.75"
+
+    /// - Returns: false where the request line or header was not what RFC 9112 §2 to §5 writes down.
+    static func read(
+        _ exchange: Exchange, method: UnsafePointer<CChar>, version: UnsafePointer<CChar>,
+        countLimit: Int
+    ) -> Bool {
+        withUnsafeMutablePointer(to: &exchange.border) { border in
+            let targetStart = address(method) + UInt(strlen(method)) + 1
+            let versionStart = exchange.targetStart + UInt(exchange.targetCount) + 1
+            var layout = WireLayout(
+                border: border, countLimit: countLimit,
+                expected: address(version) + UInt(strlen(version)) + 2,
+                isSeamless: targetStart == exchange.targetStart && versionStart == address(version))
+            withUnsafeMutablePointer(to: &layout) { layout in
+                _ = MHD_get_connection_values_n(exchange.connection, .HEADER_KIND, take, layout)
+            }
+            let end = address(method) + UInt(till_mhd_header_size(exchange.connection))
+            return !isKnown || (layout.isSeamless && layout.expected + 2 == end)
+        }
+    }
+
+    private static let take: MHD_KeyValueIteratorN = { context, _, name, nameCount, value, valueCount in
+        guard let layout = context?.assumingMemoryBound(to: WireLayout.self) else { return .NO }
+        let border = layout.pointee.border
+        guard let name, let value else {
+            border.pointee.addNameless()
+            return .YES
+        }
+        if address(name) != layout.pointee.expected || value < name { layout.pointee.isSeamless = false }
+        layout.pointee.expected = address(value) + UInt(valueCount) + 2
+        border.pointee.add(name: bytes(name, nameCount), value: bytes(value, valueCount))
+        return border.pointee.count <= layout.pointee.countLimit ? .YES : .NO
+    }
+
+    private static func address(_ pointer: UnsafePointer<CChar>) -> UInt { UInt(bitPattern: pointer) }
+
+    private static func bytes(_ start: UnsafePointer<CChar>, _ count: Int) -> UnsafeBufferPointer<UInt8> {
+        UnsafeRawBufferPointer(start: start, count: count).bindMemory(to: UInt8.self)
+    }
+}

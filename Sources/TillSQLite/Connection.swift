@@ -1,0 +1,164 @@
+import CTillSQLite
+import TillStorage
+
+/// One SQLite connection with its prepared statements. Used by one thread at a time.
+final class Connection {
+    let handle: OpaquePointer
+    private var statements: [StatementKey: Statement] = [:]
+
+    /// How many pages the write-ahead log held after this connection's last commit.
+    private(set) var logPages = 0
+
+    init(path: String, flags: Int32, vfs: String?, busyMilliseconds: Int32) throws(DatabaseFault) {
+        var handle: OpaquePointer?
+        // NOMUTEX: this program gives a connection to one thread at a time. EXRESCODE: the kinds need the long codes.
+        let code = sqlite3_open_v2(path, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs)
+        guard code == SQLITE_OK, let handle else {
+            let fault = DatabaseFault(code: code, connection: handle, doing: "opening \(path)")
+            sqlite3_close(handle)
+            throw fault
+        }
+        self.handle = handle
+        sqlite3_busy_timeout(handle, busyMilliseconds)
+        // "x" is a column and 'x' a text; SQLite would take a misspelt "x" for a text.
+        _ = till_sqlite_configure(handle, SQLITE_DBCONFIG_DQS_DML, 0)
+        _ = till_sqlite_configure(handle, SQLITE_DBCONFIG_DQS_DDL, 0)
+        _ = till_sqlite_configure(handle, SQLITE_DBCONFIG_DEFENSIVE, 1)
+        // The hook also replaces SQLite's own checkpoints after 1000 pages: see Checkpointer.
+        sqlite3_wal_hook(
+            handle,
+            { context, _, _, pages in
+                guard let context else { return SQLITE_OK }
+                Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue().logPages = Int(pages)
+                return SQLITE_OK
+            }, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    deinit { close() }
+
+    private var isClosed = false
+
+    func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        for statement in statements.values { sqlite3_finalize(statement.pointer) }
+        statements = [:]
+        sqlite3_wal_hook(handle, nil, nil)
+        sqlite3_close_v2(handle)
+    }
+
+    var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
+
+    /// Whether a foreign key that is checked only at the commit is unsatisfied at this point of the transaction.
+    var hasOpenForeignKeys: Bool {
+        var current: Int32 = 0
+        var highest: Int32 = 0
+        sqlite3_db_status(handle, SQLITE_DBSTATUS_DEFERRED_FKS, &current, &highest, 0)
+        return current != 0
+    }
+
+    /// The extended code of the last fault.
+    private(set) var lastCode = SQLITE_OK
+
+    func fault(_ code: Int32, _ doing: String) -> DatabaseFault {
+        lastCode = code
+        return DatabaseFault(code: code, connection: handle, doing: doing)
+    }
+
+    // MARK: Statements
+
+    /// The prepared form of `sql`, not running. Give it back with `finish`.
+    func statement(_ sql: StaticString) throws(DatabaseFault) -> Statement {
+        guard sql.hasPointerRepresentation else { throw DatabaseFault(.other, "not an SQL statement") }
+        let key = StatementKey(start: sql.utf8Start, count: sql.utf8CodeUnitCount)
+        if let known = statements[key], !known.isRunning {
+            known.isRunning = true
+            return known
+        }
+        let prepared = try prepare(key)
+        prepared.isRunning = true
+        if statements[key] == nil { statements[key] = prepared }
+        return prepared
+    }
+
+    func finish(_ statement: Statement, _ sql: StaticString) {
+        sqlite3_reset(statement.pointer)
+        statement.isRunning = false
+        let key = StatementKey(start: sql.utf8Start, count: sql.utf8CodeUnitCount)
+        if statements[key] !== statement { sqlite3_finalize(statement.pointer) }
+    }
+
+    private func prepare(_ key: StatementKey) throws(DatabaseFault) -> Statement {
+        var pointer: OpaquePointer?
+        var tail: UnsafePointer<CChar>?
+        let code = key.start.withMemoryRebound(to: CChar.self, capacity: key.count) { text in
+            sqlite3_prepare_v3(
+                handle, text, Int32(clamping: key.count), UInt32(SQLITE_PREPARE_PERSISTENT), &pointer, &tail)
+        }
+        guard code == SQLITE_OK, let pointer else {
+            throw fault(code == SQLITE_OK ? SQLITE_MISUSE : code, "preparing \(key.text)")
+        }
+        let end = UnsafeRawPointer(key.start) + key.count
+        if let tail, UnsafeRawPointer(tail) < end {
+            let rest = UnsafeRawBufferPointer(start: tail, count: end - UnsafeRawPointer(tail))
+            guard rest.allSatisfy({ $0 == 0x20 || $0 == 0x0A || $0 == 0x0D || $0 == 0x09 || $0 == 0x3B }) else {
+                sqlite3_finalize(pointer)
+                throw DatabaseFault(.other, "more than one statement in \(key.text)")
+            }
+        }
+        return Statement(pointer)
+    }
+
+    /// A statement's text by where it lies in the program: two equal pointers and lengths are one text.
+    private struct StatementKey: Hashable {
+        let start: UnsafePointer<UInt8>
+        let count: Int
+
+        var text: String { String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self) }
+    }
+
+    // MARK: The driver's own statements
+
+    /// Runs a statement of the driver's own, without values; rows are ignored.
+    func run(_ sql: StaticString) throws(DatabaseFault) {
+        let statement = try statement(sql)
+        defer { finish(statement, sql) }
+        var code = sqlite3_step(statement.pointer)
+        while code == SQLITE_ROW { code = sqlite3_step(statement.pointer) }
+        guard code == SQLITE_DONE else { throw fault(code, "\(sql)") }
+    }
+
+    /// Runs a script of any number of statements.
+    func run(script: String) throws(DatabaseFault) {
+        let code = sqlite3_exec(handle, script, nil, nil, nil)
+        guard code == SQLITE_OK else { throw fault(code, "running \(script.prefix(60))") }
+    }
+
+    /// The first column of the first row, as text; nil without a row.
+    func text(_ sql: StaticString) throws(DatabaseFault) -> String? {
+        let statement = try statement(sql)
+        defer { finish(statement, sql) }
+        let code = sqlite3_step(statement.pointer)
+        guard code == SQLITE_ROW else {
+            if code == SQLITE_DONE { return nil }
+            throw fault(code, "\(sql)")
+        }
+        return sqlite3_column_text(statement.pointer, 0).map { String(cString: $0) } ?? ""
+    }
+
+    func integer(_ sql: StaticString) throws(DatabaseFault) -> Int64 {
+        guard let text = try text(sql) else { return 0 }
+        return Int64(text) ?? 0
+    }
+
+    /// Moves pages from the write-ahead log into the database file.
+    /// - Returns: how many pages the log holds, and how many of them are in the database file now.
+    @discardableResult
+    func checkpoint(_ mode: Int32) throws(DatabaseFault) -> (log: Int, moved: Int) {
+        var log: Int32 = 0
+        var moved: Int32 = 0
+        let code = sqlite3_wal_checkpoint_v2(handle, nil, mode, &log, &moved)
+        guard code == SQLITE_OK else { throw fault(code, "checkpoint") }
+        return (Int(log), Int(moved))
+    }
+}

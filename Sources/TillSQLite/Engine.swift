@@ -1,0 +1,86 @@
+import CTillSQLite
+import TillStorage
+
+/// The connections and threads behind one `SQLiteDatabase`. It outlives the database object until its threads are done.
+final class Engine: @unchecked Sendable {
+    private let lock: ServerLock?
+    private let writer: Writer?
+    private let readers: Readers
+    private let threads: SQLiteDatabase.Threads
+
+    /// Guards what follows.
+    private let state = Monitor()
+    private var phase = Phase.open
+    private var waitingForClose: [@Sendable () -> Void] = []
+
+    private enum Phase { case open, closing, closed }
+
+    init(path: String, role: SQLiteDatabase.Role, options: SQLiteDatabase.Options) throws(DatabaseFault) {
+        let opening = try Opening(path: path, role: role, options: options)
+        lock = opening.lock
+        threads = options.threads
+        switch role {
+        case .server: writer = try Writer(opening)
+        case .operator: writer = nil
+        }
+        readers = try Readers(opening)
+        guard threads == .own else { return }
+        guard writer?.start() ?? true, readers.start() else {
+            writer?.close()
+            readers.close()
+            throw DatabaseFault(.busy, "the system has no threads left; raise its limit")
+        }
+    }
+
+    func write(_ job: Job) {
+        guard let writer else {
+            return job.answer(DatabaseFault(.readOnly, "the database was opened for reading only"))
+        }
+        if threads == .inline { return writeInline([job]) }
+        if let fault = writer.queue.add(job) { job.answer(fault) }
+    }
+
+    func read(_ job: Job) {
+        if threads == .inline {
+            state.locked { phase == .open ? readers.runInline(job) : job.answer(.afterClose) }
+        } else if let fault = readers.queue.add(job) {
+            job.answer(fault)
+        }
+    }
+
+    func writeInline(_ jobs: [Job]) {
+        state.locked {
+            guard phase == .open, let writer else {
+                for job in jobs { job.answer(.afterClose) }
+                return
+            }
+            writer.commitInline(jobs)
+        }
+    }
+
+    /// Calls `done` once everything is answered and the files are let go of, however often it is called.
+    func close(_ done: @escaping @Sendable () -> Void) {
+        let (isFirst, isClosed) = state.locked {
+            let first = phase == .open
+            if first { phase = .closing }
+            if phase != .closed { waitingForClose.append(done) }
+            return (first, phase == .closed)
+        }
+        if isClosed { return done() }
+        guard isFirst else { return }
+        // Waits for the disk and for the other threads, so it gets a thread of its own.
+        if threads == .own, let thread = DiskThread({ self.closeNow() }) { thread.detach() } else { closeNow() }
+    }
+
+    private func closeNow() {
+        readers.close()
+        writer?.close()
+        lock?.release()
+        let waiting = state.locked {
+            phase = .closed
+            defer { waitingForClose = [] }
+            return waitingForClose
+        }
+        for done in waiting { done() }
+    }
+}

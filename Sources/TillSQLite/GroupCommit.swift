@@ -1,0 +1,164 @@
+import CTillSQLite
+import TillStorage
+
+/// The one writer: runs several bodies and commits them together, because a sync costs as much as ten grants.
+///
+/// Every job is answered after its commit returned and never before, a refusal included: what a body saw of its
+/// neighbours in the batch is true only once they are on the disk.
+final class GroupCommit {
+    private let open: () throws(DatabaseFault) -> Connection
+    private var connection: Connection?
+    private let writesAreAtomic: Bool
+
+    /// How many faults in a row end the second try of a batch: then it is the disk and not one of the bodies.
+    private static let faultsInARow = 3
+
+    /// - Parameter open: makes the writing connection; called again after a commit whose outcome nobody knows.
+    init(open: @escaping () throws(DatabaseFault) -> Connection) throws(DatabaseFault) {
+        self.open = open
+        let connection = try open()
+        self.connection = connection
+        writesAreAtomic = Self.hasPowersafeOverwrite(connection)
+    }
+
+    /// How many pages the write-ahead log held after the last commit.
+    var logPages: Int { connection?.logPages ?? 0 }
+
+    func close() {
+        connection?.close()
+        connection = nil
+    }
+
+    /// Runs, commits and answers `jobs`.
+    func commit(_ jobs: [Job]) {
+        switch attempt(jobs) {
+        case .committed: for job in jobs { job.answer(nil) }
+        case .failed(let fault): for job in jobs { job.answer(fault) }
+        case .undone(let fault):
+            // Nothing of it reached the disk, so the bodies may run again, each alone: one that is too large for
+            // the space left, or that meets a damaged page, must not take its neighbours down.
+            if jobs.count == 1 { jobs[0].answer(fault) } else { commitSingly(jobs) }
+        }
+    }
+
+    private func commitSingly(_ jobs: [Job]) {
+        var inARow = 0
+        var last: DatabaseFault?
+        for job in jobs {
+            if let last, inARow == Self.faultsInARow {
+                job.answer(last)
+                continue
+            }
+            switch attempt([job]) {
+            case .committed:
+                inARow = 0
+                job.answer(nil)
+            case .undone(let fault), .failed(let fault):
+                inARow += 1
+                last = DatabaseFault(fault.kind, fault.detail)
+                job.answer(fault)
+            }
+        }
+    }
+
+    private enum Attempt {
+        case committed
+        /// Rolled back for certain after bodies had run; the same bodies may run again.
+        case undone(DatabaseFault)
+        /// Trying again now is pointless, or nobody knows whether it was committed.
+        case failed(DatabaseFault)
+    }
+
+    private func attempt(_ jobs: [Job]) -> Attempt {
+        let connection: Connection
+        do throws(DatabaseFault) {
+            connection = try usableConnection()
+            try connection.run("BEGIN IMMEDIATE")
+        } catch {
+            return .failed(error)
+        }
+        do throws(DatabaseFault) {
+            var hasChanged = false
+            for job in jobs { try run(job, connection, &hasChanged) }
+        } catch {
+            rollBack(connection)
+            return .undone(error)
+        }
+        do throws(DatabaseFault) {
+            try connection.run("COMMIT")
+            return .committed
+        } catch {
+            rollBack(connection)
+            guard mayHaveCommitted(error, connection) else { return .undone(error) }
+            // The next commit overwrites what this one may have left in the log; until then a power cut decides.
+            reopenNextTime()
+            return .failed(error.inDoubt())
+        }
+    }
+
+    /// - Throws: a fault that ends the whole batch.
+    private func run(_ job: Job, _ connection: Connection, _ hasChanged: inout Bool) throws(DatabaseFault) {
+        let session = SQLiteSession(connection, .writing(savepoint: hasChanged))
+        var succeeded = job.run(session)
+        session.end()
+        if let fault = session.brokenBy { throw fault }
+        guard connection.isInTransaction else {
+            throw DatabaseFault(.other, "a body ended the transaction it was run in")
+        }
+        guard session.hasChanged else { return }
+        if succeeded, connection.hasOpenForeignKeys {
+            // Would fail the commit of the whole batch.
+            job.refuse(DatabaseFault(.constraint, "FOREIGN KEY constraint failed when the body had returned"))
+            succeeded = false
+        }
+        switch (succeeded, hasChanged) {
+        case (true, true):
+            try connection.run("RELEASE body")
+        case (true, false):
+            hasChanged = true
+        case (false, true):
+            try connection.run("ROLLBACK TO body")
+            try connection.run("RELEASE body")
+        case (false, false):
+            // Nothing else is in this transaction yet: undoing it whole is cheaper than a savepoint for every body.
+            try connection.run("ROLLBACK")
+            try connection.run("BEGIN IMMEDIATE")
+        }
+    }
+
+    // MARK: After a fault
+
+    private func usableConnection() throws(DatabaseFault) -> Connection {
+        if let connection { return connection }
+        let fresh = try open()
+        connection = fresh
+        return fresh
+    }
+
+    private func reopenNextTime() {
+        connection?.close()
+        connection = nil
+    }
+
+    private func rollBack(_ connection: Connection) {
+        // After some faults SQLite has rolled back by itself.
+        guard connection.isInTransaction else { return }
+        do throws(DatabaseFault) { try connection.run("ROLLBACK") } catch {}
+        if connection.isInTransaction { reopenNextTime() }
+    }
+
+    /// A failed COMMIT is certainly undone only if the last page of it, which carries the commit mark, was not
+    /// written whole: that is when a write found no space. A failed sync says nothing, and neither does a failed
+    /// growth of the shared index, which comes after the sync (https://sqlite.org/walformat.html).
+    private func mayHaveCommitted(_ fault: DatabaseFault, _ connection: Connection) -> Bool {
+        guard fault.kind == .full, writesAreAtomic else { return fault.kind != .constraint && fault.kind != .inUse }
+        return connection.lastCode != SQLITE_FULL && connection.lastCode != till_sqlite_ioerr_write
+    }
+
+    /// Without this promise of the file system SQLite writes the commit's page twice, and the first may stand.
+    private static func hasPowersafeOverwrite(_ connection: Connection) -> Bool {
+        var answer: Int32 = -1
+        let code = sqlite3_file_control(connection.handle, "main", SQLITE_FCNTL_POWERSAFE_OVERWRITE, &answer)
+        return code == SQLITE_OK && answer == 1
+    }
+}

@@ -1,0 +1,48 @@
+import TillStorage
+
+/// A body that waits for its turn, and where its answer goes. Handed from thread to thread, used by one at a time.
+class Job: @unchecked Sendable {
+    /// Runs the body.
+    /// - Returns: whether it returned a value; what it threw is kept until `answer`.
+    func run(_ session: SQLiteSession) -> Bool { false }
+
+    /// Replaces the body's value by a fault found after it returned.
+    func refuse(_ fault: DatabaseFault) {}
+
+    /// Tells whoever waits: the body's own outcome, or `fault` if there is one. Called once.
+    func answer(_ fault: DatabaseFault?) {}
+}
+
+final class Body<Value: Sendable>: Job, @unchecked Sendable {
+    private let body: @Sendable (any Session) throws -> Value
+    private let reply: @Sendable (Result<Value, any Error>) -> Void
+    private var outcome: Result<Value, any Error>?
+
+    init(
+        _ body: @escaping @Sendable (any Session) throws -> Value,
+        _ reply: @escaping @Sendable (Result<Value, any Error>) -> Void
+    ) {
+        self.body = body
+        self.reply = reply
+    }
+
+    override func run(_ session: SQLiteSession) -> Bool {
+        do {
+            outcome = .success(try body(session))
+            return true
+        } catch {
+            outcome = .failure(error)
+            return false
+        }
+    }
+
+    override func refuse(_ fault: DatabaseFault) { outcome = .failure(fault) }
+
+    override func answer(_ fault: DatabaseFault?) {
+        if let fault {
+            reply(.failure(fault))
+        } else {
+            reply(outcome ?? .failure(DatabaseFault(.other, "the body was never run")))
+        }
+    }
+}

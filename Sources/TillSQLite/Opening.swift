@@ -1,0 +1,100 @@
+import CTillSQLite
+import TillStorage
+
+/// How connections to one database are made.
+final class Opening: @unchecked Sendable {
+    let lock: ServerLock?
+    let options: SQLiteDatabase.Options
+    private let path: String
+
+    /// How long a connection waits for another program, such as a backup or `sqlite3`, that holds the file.
+    private static let busyMilliseconds: Int32 = 5_000
+    /// How long a restart of the log holds the writer back for queries that still read it.
+    private static let restartMilliseconds: Int32 = 200
+
+    /// Locks, creates, checks and migrates the file of a server; checks that of an operator.
+    init(path: String, role: SQLiteDatabase.Role, options: SQLiteDatabase.Options) throws(DatabaseFault) {
+        self.options = options
+        if options.vfs == nil {
+            let file = try DatabaseFile(path)
+            self.path = file.path
+            switch role {
+            case .server:
+                lock = try ServerLock(for: file.path)
+                try file.createIfMissing()
+            case .operator:
+                lock = nil
+                guard file.exists else { throw DatabaseFault(.other, "there is no database at \(file.path)") }
+            }
+        } else {
+            self.path = path
+            lock = nil
+        }
+        switch role {
+        case .server: try prepareServer()
+        case .operator: try checkOperator()
+        }
+    }
+
+    private func prepareServer() throws(DatabaseFault) {
+        let connection = try connect(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
+        defer { connection.close() }
+        try DatabaseIdentity(of: connection).check(path, options)
+        let mode = try connection.text("PRAGMA journal_mode = WAL")
+        guard mode == "wal" else {
+            throw DatabaseFault(.other, "\(path) is on a file system without shared memory; use a local disk")
+        }
+        try configure(connection)
+        try connection.migrate(options)
+    }
+
+    private func checkOperator() throws(DatabaseFault) {
+        let connection = try reader()
+        defer { connection.close() }
+        let identity = try DatabaseIdentity(of: connection)
+        try identity.check(path, options)
+        guard identity.version == options.migrations.count else {
+            throw DatabaseFault(
+                .other, "\(path) has schema version \(identity.version), this program needs "
+                    + "\(options.migrations.count); start the server once, it brings the file up to date")
+        }
+    }
+
+    func writer() throws(DatabaseFault) -> Connection {
+        let connection = try connect(SQLITE_OPEN_READWRITE)
+        try configure(connection)
+        return connection
+    }
+
+    func checkpointer() throws(DatabaseFault) -> Connection {
+        let connection = try connect(SQLITE_OPEN_READWRITE)
+        try configure(connection)
+        sqlite3_busy_timeout(connection.handle, options.threads == .own ? Self.restartMilliseconds : 0)
+        return connection
+    }
+
+    func reader() throws(DatabaseFault) -> Connection {
+        let connection = try connect(SQLITE_OPEN_READONLY)
+        try connection.run(script: "PRAGMA query_only = ON; PRAGMA temp_store = MEMORY")
+        return connection
+    }
+
+    private func connect(_ flags: Int32) throws(DatabaseFault) -> Connection {
+        // Inline, nobody else could let go of the file while we wait.
+        let busy = options.threads == .own ? Self.busyMilliseconds : 0
+        return try Connection(path: path, flags: flags, vfs: options.vfs, busyMilliseconds: busy)
+    }
+
+    private func configure(_ connection: Connection) throws(DatabaseFault) {
+        // temp_store: a savepoint's copies of pages would else go to a temporary file from 64 KiB on.
+        // journal_size_limit: a log that a long query made grow is cut back when it starts again.
+        try connection.run(
+            script: """
+                PRAGMA synchronous = \(options.synchronous);
+                PRAGMA foreign_keys = ON;
+                PRAGMA temp_store = MEMORY;
+                PRAGMA cache_size = -16384;
+                PRAGMA journal_size_limit = \(options.logLimitBytes);
+                """)
+    }
+}

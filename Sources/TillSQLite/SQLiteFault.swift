@@ -1,0 +1,65 @@
+import CTillSQLite
+import Glibc
+import TillStorage
+
+extension DatabaseFault {
+    /// What an SQLite result code (extended, https://sqlite.org/rescode.html) means to us.
+    ///
+    /// - Parameters:
+    ///   - connection: where the code came from; its message and the system's errno refine the answer.
+    ///   - doing: for the operator, what was being done.
+    init(code: Int32, connection: OpaquePointer?, doing: String) {
+        let message = connection.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
+        let errno = connection.map { sqlite3_system_errno($0) } ?? 0
+        let kind = Kind(code: code, errno: errno)
+        var detail = "\(doing): \(message) (SQLite \(code)"
+        if errno != 0, kind != .constraint, kind != .other { detail += ", \(String(cString: strerror(errno)))" }
+        detail += ")"
+        if let advice = kind.advice { detail += "; \(advice)" }
+        self.init(kind, detail)
+    }
+
+    /// From a system call outside SQLite.
+    init(errno: Int32, doing: String) {
+        let kind = Kind(code: SQLITE_CANTOPEN, errno: errno)
+        let advice = kind.advice.map { "; \($0)" } ?? ""
+        self.init(kind, "\(doing): \(String(cString: strerror(errno)))\(advice)")
+    }
+
+    /// The same fault, when it struck while a commit was on its way to the disk.
+    func inDoubt() -> DatabaseFault { DatabaseFault(kind, detail, mayHaveCommitted: true) }
+}
+
+extension DatabaseFault.Kind {
+    init(code: Int32, errno: Int32) {
+        switch code & 0xFF {
+        case SQLITE_FULL: self = .full
+        case SQLITE_IOERR where code == till_sqlite_ioerr_nomem: self = .other
+        case SQLITE_IOERR, SQLITE_CANTOPEN: self = Self.ofSystem(errno) ?? .inputOutput
+        case SQLITE_READONLY, SQLITE_PERM: self = .readOnly
+        case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL: self = .inUse
+        case SQLITE_CONSTRAINT: self = .constraint
+        case SQLITE_CORRUPT, SQLITE_NOTADB: self = .corrupt
+        default: self = .other
+        }
+    }
+
+    /// SQLite calls only ENOSPC full; a quota and a file size limit are the same thing to us.
+    private static func ofSystem(_ errno: Int32) -> DatabaseFault.Kind? {
+        switch errno {
+        case ENOSPC, EDQUOT, EFBIG: .full
+        case EROFS, EACCES, EPERM: .readOnly
+        default: nil
+        }
+    }
+
+    fileprivate var advice: String? {
+        switch self {
+        case .full: "make room on the disk, the server goes on by itself"
+        case .readOnly: "give the server's user the right to write the file and its directory"
+        case .inputOutput: "look at the disk's health in the system log"
+        case .corrupt: "run `till doctor` and restore a backup if it agrees"
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,129 @@
+import CTillSQLite
+import TillStorage
+
+/// One body's use of a connection. It ends with the body; whoever kept it gets faults.
+final class SQLiteSession: Session {
+    private var connection: Connection?
+    private let access: Access
+
+    /// Set when a statement failed in a way that leaves the whole transaction in doubt. A body that ignores this
+    /// fault is not committed all the same.
+    private(set) var brokenBy: DatabaseFault?
+
+    /// Whether a statement of this body may have changed something.
+    private(set) var hasChanged = false
+
+    enum Access {
+        case reading
+        /// The body's first change sets a savepoint, so that the body can be undone alone.
+        case writing(savepoint: Bool)
+    }
+
+    init(_ connection: Connection, _ access: Access) {
+        self.connection = connection
+        self.access = access
+    }
+
+    func end() { connection = nil }
+
+    func execute(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseFault) -> Int {
+        let connection = try usable()
+        let statement = try ready(sql, values, connection)
+        defer { connection.finish(statement, sql) }
+        let before = sqlite3_total_changes64(connection.handle)
+        let code = statement.bound(to: values) {
+            var code = sqlite3_step(statement.pointer)
+            while code == SQLITE_ROW { code = sqlite3_step(statement.pointer) }
+            return code
+        }
+        guard code == SQLITE_DONE else { throw failed(code, sql, connection) }
+        // `changes` keeps the count of an earlier statement when this one is no insert, update or delete.
+        return sqlite3_total_changes64(connection.handle) == before ? 0 : Int(sqlite3_changes64(connection.handle))
+    }
+
+    func query<Value>(
+        _ sql: StaticString, _ values: [SQLValue], _ read: (any Row) throws -> Value
+    ) throws -> [Value] {
+        let connection = try usable()
+        let statement = try ready(sql, values, connection)
+        let row = CurrentRow(of: statement)
+        defer {
+            row.end()
+            connection.finish(statement, sql)
+        }
+        var answer: [Value] = []
+        var refusal: (any Error)?
+        let code = statement.bound(to: values) {
+            while true {
+                let code = sqlite3_step(statement.pointer)
+                guard code == SQLITE_ROW else { return code }
+                do {
+                    answer.append(try read(row))
+                } catch {
+                    refusal = error
+                    return SQLITE_DONE
+                }
+            }
+        }
+        if let refusal { throw refusal }
+        guard code == SQLITE_DONE else { throw failed(code, sql, connection) }
+        return answer
+    }
+
+    private func usable() throws(DatabaseFault) -> Connection {
+        guard let connection else { throw DatabaseFault(.other, "the session was used after its body had returned") }
+        if let brokenBy { throw brokenBy }
+        return connection
+    }
+
+    private func ready(
+        _ sql: StaticString, _ values: [SQLValue], _ connection: Connection
+    ) throws(DatabaseFault) -> Statement {
+        let statement: Statement
+        do {
+            statement = try connection.statement(sql)
+        } catch {
+            // Preparing reads the schema from the disk.
+            if error.kind != .other { brokenBy = error }
+            throw error
+        }
+        do throws(DatabaseFault) {
+            guard statement.parameterCount == values.count else {
+                throw DatabaseFault(.other, "\(values.count) values for \(statement.parameterCount) marks in \(sql)")
+            }
+            if !statement.isReadOnly { try beforeChange(sql, connection) }
+        } catch {
+            connection.finish(statement, sql)
+            throw error
+        }
+        return statement
+    }
+
+    private func beforeChange(_ sql: StaticString, _ connection: Connection) throws(DatabaseFault) {
+        guard case .writing(let savepoint) = access else {
+            throw DatabaseFault(.other, "a read cannot change anything: \(sql)")
+        }
+        guard !hasChanged else { return }
+        if savepoint {
+            do {
+                try connection.run("SAVEPOINT body")
+            } catch {
+                brokenBy = error
+                throw error
+            }
+        }
+        hasChanged = true
+    }
+
+    private func failed(_ code: Int32, _ sql: StaticString, _ connection: Connection) -> DatabaseFault {
+        let fault = connection.fault(code, "running \(sql)")
+        switch code & 0xFF {
+        case SQLITE_CONSTRAINT, SQLITE_ERROR, SQLITE_MISMATCH, SQLITE_RANGE, SQLITE_TOOBIG, SQLITE_MISUSE:
+            // SQLite undid this one statement; the transaction goes on (https://sqlite.org/lang_transaction.html).
+            if case .writing = access, !connection.isInTransaction { brokenBy = fault }
+        default:
+            brokenBy = fault
+        }
+        return fault
+    }
+}

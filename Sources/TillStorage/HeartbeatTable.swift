@@ -1,0 +1,13 @@
+import TillBilling
+
+/// `heartbeat`: one row that is written to find out whether anything can be written.
+public struct HeartbeatTable {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    public func beat(at: Instant) throws {
+        try session.execute(
+            "INSERT INTO heartbeat (only, at) VALUES (1, ?) ON CONFLICT (only) DO UPDATE SET at = excluded.at",
+            [.integer(at.milliseconds)])
+    }
+}

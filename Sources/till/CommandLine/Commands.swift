@@ -1,0 +1,7 @@
+extension Command {
+    /// Every command of `till`, in the order the help lists them.
+    static let all: [Command] = [
+        .initialize,
+        .verify,
+    ]
+}

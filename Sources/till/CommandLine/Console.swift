@@ -1,0 +1,81 @@
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// The standard streams of the process.
+struct Console: Sendable {
+    /// Whether stderr is a terminal: only then progress bars are drawn.
+    let drawsProgress: Bool
+    private let out: @Sendable (String) -> Void
+    private let error: @Sendable (String) -> Void
+    private let input: @Sendable (_ limit: Int) -> [UInt8]?
+
+    /// - Parameter input: all of stdin; nil when it can't be read. It may stop after `limit` + 1 bytes.
+    init(
+        drawsProgress: Bool = false, out: @escaping @Sendable (String) -> Void,
+        error: @escaping @Sendable (String) -> Void, input: @escaping @Sendable (_ limit: Int) -> [UInt8]?
+    ) {
+        self.drawsProgress = drawsProgress
+        self.out = out
+        self.error = error
+        self.input = input
+    }
+
+    /// One line on stdout.
+    func print(_ line: String) { out(line + "\n") }
+    /// One line on stderr.
+    func complain(_ line: String) { error(line + "\n") }
+    /// All of stdin, or its first `limit` + 1 bytes if there is more; nil when it can't be read.
+    func readInput(limit: Int) -> [UInt8]? { input(limit) }
+}
+
+extension Console {
+    /// The process's own streams, unbuffered: a line is out before the next thing happens, also when the process
+    /// is killed.
+    static func ofProcess() -> Console {
+        Console(
+            drawsProgress: isatty(STDERR_FILENO) == 1,
+            out: { writeAll($0, to: STDOUT_FILENO) },
+            error: { writeAll($0, to: STDERR_FILENO) },
+            input: { readAll(from: STDIN_FILENO, limit: $0) }
+        )
+    }
+}
+
+/// A reader that went away (`till … | head`) is no reason to fail: the rest is dropped.
+private func writeAll(_ text: String, to descriptor: Int32) {
+    var text = text
+    text.withUTF8 { bytes in
+        var rest = UnsafeRawBufferPointer(bytes)
+        while !rest.isEmpty {
+            let count = write(descriptor, rest.baseAddress, rest.count)
+            if count > 0 {
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            } else if errno != EINTR && errno != EAGAIN {
+                return
+            }
+        }
+    }
+}
+
+/// Up to `limit` + 1 bytes, so that the caller can tell "exactly the limit" from "more"; nil on a read error.
+func readAll(from descriptor: Int32, limit: Int) -> [UInt8]? {
+    var content: [UInt8] = []
+    let chunkSize = 1 << 16
+    while content.count <= limit {
+        let wanted = min(chunkSize, limit + 1 - content.count)
+        var failure: Int32 = 0
+        let chunk = [UInt8](unsafeUninitializedCapacity: wanted) { buffer, count in
+            let got = read(descriptor, buffer.baseAddress, wanted)
+            count = max(got, 0)
+            failure = got < 0 ? errno : 0
+        }
+        if failure == EINTR { continue }
+        if failure != 0 { return nil }
+        if chunk.isEmpty { break }
+        content += chunk
+    }
+    return content
+}

@@ -1,0 +1,83 @@
+import TillBilling
+
+/// One `--name` of a command.
+struct Flag: Sendable {
+    /// What follows the name.
+    enum Value: Sendable {
+        /// Nothing: the flag is there or not.
+        case none
+        /// Any text; `placeholder` stands for it in the help.
+        case text(_ placeholder: String)
+        /// A decimal whole number within bounds.
+        case integer(_ placeholder: String, ClosedRange<Int64>)
+        /// One of a few words.
+        case choice([String])
+    }
+
+    /// Without the two dashes.
+    let name: String
+    let value: Value
+    let isRepeatable: Bool
+    let summary: Text
+
+    init(_ name: String, _ value: Value = .none, repeatable: Bool = false, summary: Text) {
+        self.name = name
+        self.value = value
+        self.isRepeatable = repeatable
+        self.summary = summary
+    }
+
+    /// `--root CERT`, as the help shows it.
+    var usage: String {
+        switch value {
+        case .none: "--\(name)"
+        case .text(let placeholder), .integer(let placeholder, _): "--\(name) \(placeholder)"
+        case .choice(let words): "--\(name) \(words.joined(separator: "|"))"
+        }
+    }
+}
+
+extension Flag {
+    static let help = Flag("help", summary: Text(en: "show this help", zh: "显示这份说明"))
+    static let version = Flag("version", summary: Text(en: "show the version", zh: "显示版本"))
+    static let json = Flag(
+        "json",
+        summary: Text(
+            en: "print machine-readable JSON, and nothing else, on stdout", zh: "标准输出只打印供程序读取的 JSON"))
+    static let lang = Flag(
+        "lang", .choice(Language.allCases.map(\.rawValue)),
+        summary: Text(
+            en: "language of messages (default: from LC_ALL, LC_MESSAGES, LANG)",
+            zh: "提示语言（默认取自 LC_ALL、LC_MESSAGES、LANG）"))
+
+    /// What every command takes.
+    static let common: [Flag] = [.json, .lang, .help]
+}
+
+/// One argument of a command that has no flag in front.
+struct Positional: Sendable {
+    enum Count: Sendable {
+        case one
+        case optional
+        case any
+    }
+
+    /// In capitals, as the help shows it.
+    let name: String
+    let count: Count
+    let summary: Text
+
+    init(_ name: String, _ count: Count = .one, summary: Text) {
+        self.name = name
+        self.count = count
+        self.summary = summary
+    }
+
+    var usage: String {
+        switch count {
+        case .one: name
+        case .optional: "[\(name)]"
+        case .any: "[\(name) …]"
+        }
+    }
+}

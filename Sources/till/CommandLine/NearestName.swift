@@ -1,0 +1,42 @@
+/// The known name somebody most likely meant, or nil when none is near.
+///
+/// Near is: equal but for case, `-` and `_`; or the only one that begins with what was typed (three letters at
+/// least); or at most a third of its letters wrong, missing, extra or swapped.
+func nearestName(to typed: String, among names: [String]) -> String? {
+    let wanted = comparable(typed)
+    guard !wanted.isEmpty, wanted.count <= 64 else { return nil }
+    var nearest: String?
+    var least = Int.max
+    for name in names {
+        let candidate = comparable(name)
+        let distance = editDistance(wanted, candidate)
+        let isNear = distance <= max(wanted.count, candidate.count) / 3 || distance <= 1 && candidate.count > 1
+        if isNear, distance < least { (nearest, least) = (name, distance) }
+    }
+    if let nearest { return nearest }
+    let beginnings = names.filter { comparable($0).starts(with: wanted) }
+    return wanted.count >= 3 && beginnings.count == 1 ? beginnings.first : nil
+}
+
+private func comparable(_ name: String) -> [Unicode.Scalar] {
+    name.lowercased().unicodeScalars.filter { $0 != "-" && $0 != "_" }
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours that lead from one to the other (optimal string
+/// alignment distance).
+private func editDistance(_ left: [Unicode.Scalar], _ right: [Unicode.Scalar]) -> Int {
+    var beforeLast: [Int] = []
+    var last = Array(0...right.count)
+    for (i, a) in left.enumerated() {
+        var row = [i + 1]
+        row.reserveCapacity(right.count + 1)
+        for (j, b) in right.enumerated() {
+            var cost = min(last[j + 1] + 1, row[j] + 1, last[j] + (a == b ? 0 : 1))
+            if i > 0, j > 0, a == right[j - 1], left[i - 1] == b { cost = min(cost, beforeLast[j - 1] + 1) }
+            row.append(cost)
+        }
+        beforeLast = last
+        last = row
+    }
+    return last[right.count]
+}

@@ -1,0 +1,126 @@
+import TillCrypto
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// SIGINT and SIGTERM as something async code can wait for.
+///
+/// The handler only writes the signal's number into a pipe; one thread of our own reads it there, so nothing else ever
+/// runs inside a handler. Once somebody has called `hear()`, the first signal is a request to stop in good order; a
+/// second one, or one that nobody hears, ends the process at once as it would have without us.
+///
+/// Blocking the signals for `sigwait` is no way: under an async `main`, libdispatch parks the main thread in
+/// `sigsuspend` with an empty mask, where a blocked signal still finds its default action. A signal source of
+/// libdispatch loses what comes before it is registered.
+final class Signals: Sendable {
+    private struct State {
+        var isHeard = false
+        var isStopping = false
+        var nextWaiter = 0
+        var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
+    }
+
+    private let state = Locked(State())
+
+    /// Written once, before the thread that reads it is there.
+    nonisolated(unsafe) private var pipeOut: Int32 = -1
+
+    private init() {}
+
+    /// Takes the signals over, and ignores SIGPIPE (a closed connection is an error of `write`, not a death). To be
+    /// called once, before anything waits.
+    static func take() -> Signals {
+        signal(SIGPIPE, SIG_IGN)
+        let signals = Signals()
+        var ends: [Int32] = [-1, -1]
+        // Without a pipe or a thread the signals end the process as they always did.
+        guard pipe(&ends) == 0 else { return signals }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        signals.pipeOut = ends[0]
+        pipeIn = ends[1]
+        // The thread lives as long as the process and owns this reference.
+        let context = Unmanaged.passRetained(signals).toOpaque()
+        var thread = pthread_t()
+        let failure = pthread_create(
+            &thread, nil,
+            { context in
+                guard let context else { return nil }
+                Unmanaged<Signals>.fromOpaque(context).takeUnretainedValue().deliver()
+            }, context)
+        guard failure == 0 else { return signals }
+        pthread_detach(thread)
+        for number in [SIGINT, SIGTERM] { install(number) { note($0) } }
+        return signals
+    }
+
+    /// From now on a signal is a request. The function returned waits for it: it returns at once if it came already,
+    /// and when its task is cancelled.
+    func hear() -> @Sendable () async -> Void {
+        state.withLock { $0.isHeard = true }
+        return { await self.untilStopped() }
+    }
+
+    private func untilStopped() async {
+        let waiter = state.withLock { state in
+            state.nextWaiter += 1
+            return state.nextWaiter
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOver = state.withLock { state in
+                    if state.isStopping || Task.isCancelled { return true }
+                    state.waiters[waiter] = continuation
+                    return false
+                }
+                if isOver { continuation.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.waiters.removeValue(forKey: waiter) }?.resume()
+        }
+    }
+
+    private func deliver() -> Never {
+        while true {
+            var number: UInt8 = 0
+            guard read(pipeOut, &number, 1) == 1 else { continue }
+            let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>]? in
+                guard state.isHeard, !state.isStopping else { return nil }
+                state.isStopping = true
+                defer { state.waiters = [:] }
+                return Array(state.waiters.values)
+            }
+            guard let waiters else {
+                signal(Int32(number), SIG_DFL)
+                kill(getpid(), Int32(number))
+                continue
+            }
+            for waiter in waiters { waiter.resume() }
+        }
+    }
+}
+
+/// The pipe's end for the handler, which can't be given anything. Written once, before the handler is installed.
+nonisolated(unsafe) private var pipeIn: Int32 = -1
+
+/// The handler: only what is safe in one.
+private func note(_ number: Int32) {
+    let saved = errno
+    var byte = UInt8(truncatingIfNeeded: number)
+    _ = write(pipeIn, &byte, 1)
+    errno = saved
+}
+
+private func install(_ number: Int32, _ handler: @escaping @convention(c) (Int32) -> Void) {
+    var action = sigaction()
+    #if canImport(Glibc)
+        action.__sigaction_handler.sa_handler = handler
+    #else
+        action.__sigaction_u.__sa_handler = handler
+    #endif
+    sigemptyset(&action.sa_mask)
+    action.sa_flags = SA_RESTART
+    sigaction(number, &action, nil)
+}

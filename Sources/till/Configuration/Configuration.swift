@@ -1,0 +1,104 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+
+/// What `till serve` is told: read from one JSON file, the environment and flags by `Configuration.load`.
+struct Configuration: Sendable {
+    let listen: ListenAddress
+    let database: DatabaseLocation
+    /// The catalogue as it was written, and where, for messages about it.
+    let catalog: JSONValue
+    let catalogPlace: Place
+    let apple: AppleSettings
+    /// Keys of backends, which may speak for any user.
+    let secretKeys: [HashedKey]
+    /// Keys that tokens of users are signed with.
+    let userTokens: [UserTokenKey]
+    /// Keys of people who may see the dashboard.
+    let operators: [HashedKey]
+    /// Users who see the sandbox beside production (App Review buys there; DESIGN §4, invariant 7).
+    let reviewUsers: Set<UserID>
+}
+
+/// Where the server listens.
+struct ListenAddress: Sendable, Hashable, CustomStringConvertible {
+    /// A name, an IPv4 address, or an IPv6 address without its brackets.
+    let host: String
+    /// 0 lets the system choose.
+    let port: UInt16
+
+    static let standard = ListenAddress(host: "127.0.0.1", port: 8_787)
+
+    init(host: String, port: UInt16) {
+        self.host = host
+        self.port = port
+    }
+
+    /// From `host:port` or `[ipv6]:port`; nil for anything else.
+    init?(_ text: String) {
+        guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
+            return nil
+        }
+        var host = text[..<colon]
+        guard (1...255).contains(host.utf8.count) else { return nil }
+        if host.hasPrefix("["), host.hasSuffix("]") {
+            host = host.dropFirst().dropLast()
+            guard host.contains(":"), host.utf8.allSatisfy({ isHexDigit($0) || $0 == 0x3A || $0 == 0x2E }) else {
+                return nil
+            }
+        } else {
+            guard !host.isEmpty, host.utf8.allSatisfy(isHostCharacter) else { return nil }
+        }
+        self.init(host: String(host), port: port)
+    }
+
+    var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+}
+
+/// Where the ledger lies.
+enum DatabaseLocation: Sendable, Hashable {
+    /// A file; its path is resolved already.
+    case sqlite(path: String)
+}
+
+/// What we believe of Apple's signatures.
+struct AppleSettings: Sendable, Hashable {
+    let bundleID: String
+    /// The app's number in the App Store; there whenever production is accepted.
+    let appAppleID: Int64?
+    let environments: Set<Environment>
+    /// Trusted root certificates in DER; nil means Apple's own. Never anything else beside production.
+    let roots: [[UInt8]]?
+}
+
+/// A key of which we hold only the hash.
+struct HashedKey: Sendable, Hashable {
+    let id: String
+    /// 32 bytes: SHA-256 of the key's text in UTF-8.
+    let sha256: [UInt8]
+}
+
+/// A key that user tokens (JWT) are signed with. One key has one algorithm, so a token can't choose (CONTRACT §2).
+struct UserTokenKey: Sendable {
+    enum Verification: Sendable {
+        /// HMAC-SHA256 with a shared secret of 32 bytes or more.
+        case hs256(secret: [UInt8])
+        /// ECDSA P-256.
+        case es256(PublicKey)
+    }
+
+    let id: String
+    let verification: Verification
+    /// What `iss` must be, if anything.
+    let issuer: String?
+    /// What `aud` must contain, if anything.
+    let audience: String?
+}
+
+private func isHexDigit(_ unit: UInt8) -> Bool {
+    (0x30...0x39).contains(unit) || (0x41...0x46).contains(unit & 0xDF)
+}
+
+private func isHostCharacter(_ unit: UInt8) -> Bool {
+    (0x30...0x39).contains(unit) || (0x41...0x5A).contains(unit & 0xDF) || unit == 0x2D || unit == 0x2E
+}

@@ -1,0 +1,80 @@
+/// Every setting that can be given in the file, in the environment or, two of them, as a flag. The published JSON
+/// Schema (docs/till.schema.json) has the same keys; a test holds the two together.
+enum ConfigurationKey: String, CaseIterable, Sendable {
+    case listen
+    case database
+    case catalog
+    case bundleID = "apple.bundleId"
+    case appAppleID = "apple.appAppleId"
+    case environments = "apple.environments"
+    case roots = "apple.roots"
+    case secretKeys
+    case userTokens
+    case operators
+    case reviewUsers
+
+    /// How the text of an environment variable is read.
+    enum VariableForm: Sendable {
+        case text
+        case number
+        /// Parts between commas.
+        case list
+        case json
+    }
+
+    var form: VariableForm {
+        switch self {
+        case .listen, .database, .catalog, .bundleID: .text
+        case .appAppleID: .number
+        case .environments, .roots, .reviewUsers: .list
+        case .secretKeys, .userTokens, .operators: .json
+        }
+    }
+
+    /// Whether the variable may also be given as `…_FILE`, the path of a file that holds its text: what a secret
+    /// store mounts.
+    var isSecret: Bool {
+        switch self {
+        case .secretKeys, .userTokens, .operators: true
+        case .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .reviewUsers: false
+        }
+    }
+
+    /// `apple.bundleId` is `TILL_APPLE_BUNDLE_ID`.
+    var variable: String {
+        var name = "TILL_"
+        for character in rawValue {
+            if character == "." {
+                name += "_"
+            } else {
+                if character.isUppercase { name += "_" }
+                name += character.uppercased()
+            }
+        }
+        return name
+    }
+
+    /// The flag of `till serve` that overrides it.
+    var flagName: String? {
+        switch self {
+        case .listen: "listen"
+        case .database: "database"
+        default: nil
+        }
+    }
+
+    /// The last part of the path: the key as it stands in its object.
+    var name: String { String(rawValue.split(separator: ".").last ?? "") }
+
+    /// Keys of the file's outermost object, `$schema` (for editors) included.
+    static let topLevelNames: [String] =
+        ["$schema", "apple"] + allCases.map(\.rawValue).filter { !$0.contains(".") }
+    /// Keys of `apple`.
+    static let appleNames: [String] = allCases.filter { $0.rawValue.hasPrefix("apple.") }.map(\.name)
+    /// Keys of one of `secretKeys` or `operators`.
+    static let hashedKeyNames = ["id", "sha256"]
+    /// Keys of one of `userTokens`.
+    static let userTokenNames = [
+        "id", "algorithm", "secret", "secretFile", "publicKey", "publicKeyFile", "issuer", "audience",
+    ]
+}

@@ -1,0 +1,131 @@
+import TillAppStore
+import TillBilling
+
+/// The configuration cannot be used; all there is to say about it, at once.
+struct ConfigurationRefusal: Error, Hashable {
+    let problems: [ConfigurationProblem]
+
+    var failure: CommandFailure { CommandFailure(reasons: problems.map(\.sentence)) }
+}
+
+extension Configuration {
+    /// Reads and checks all of it.
+    ///
+    /// - Parameters:
+    ///   - file: the JSON file, or nil if everything comes from the environment.
+    ///   - environment: the process's; what isn't called `TILL_…` is not looked at.
+    ///   - flags: texts of `--listen` and `--database`.
+    static func load(
+        file: String?, environment: [String: String] = [:], flags: [ConfigurationKey: String] = [:]
+    ) throws(ConfigurationRefusal) -> Configuration {
+        var reader = ConfigurationReader(ConfigurationSources(file: file, environment: environment, flags: flags))
+        let configuration = reader.read()
+        guard let configuration, reader.problems.isEmpty else {
+            throw ConfigurationRefusal(problems: reader.problems)
+        }
+        return configuration
+    }
+}
+
+/// Turns settings into a `Configuration`, one kind of setting after the other; none stops at the first problem.
+struct ConfigurationReader {
+    private let sources: ConfigurationSources
+    var reader: SettingReader
+
+    static let mostCatalogBytes = 8 << 20
+
+    init(_ sources: ConfigurationSources) {
+        self.sources = sources
+        reader = sources.reader
+    }
+
+    var problems: [ConfigurationProblem] { reader.problems }
+
+    /// Nil only beside at least one problem.
+    mutating func read() -> Configuration? {
+        let listen = readListen()
+        let database = readDatabase()
+        let catalog = readCatalog()
+        let apple = readApple()
+        let secretKeys = readHashedKeys(.secretKeys)
+        let operators = readHashedKeys(.operators)
+        let userTokens = readUserTokens()
+        let reviewUsers = readReviewUsers()
+        guard let listen, let database, let catalog, let apple else { return nil }
+        return Configuration(
+            listen: listen, database: database, catalog: catalog.value, catalogPlace: catalog.place, apple: apple,
+            secretKeys: secretKeys, userTokens: userTokens, operators: operators, reviewUsers: reviewUsers)
+    }
+
+    func setting(_ key: ConfigurationKey) -> Setting? { sources.settings[key] }
+
+    mutating func requiredSetting(_ key: ConfigurationKey) -> Setting? {
+        if let setting = setting(key) { return setting }
+        // A file that can't be read at all has its problem; that all its keys are missing is no news.
+        if sources.fileIsReadable {
+            reader.complain(sources.place(ofMissing: key), Text(en: "is missing", zh: "缺少这一项"))
+        }
+        return nil
+    }
+
+    private mutating func readListen() -> ListenAddress? {
+        guard let setting = setting(.listen) else { return .standard }
+        guard let text = reader.text(setting) else { return nil }
+        if let address = ListenAddress(text) { return address }
+        reader.complain(
+            setting.place,
+            Text(
+                en: "wants ADDRESS:PORT such as 127.0.0.1:8787 or [::1]:8787, found \"\(shown(text))\"",
+                zh: "要“地址:端口”，如 127.0.0.1:8787 或 [::1]:8787，却是“\(shown(text))”"))
+        return nil
+    }
+
+    private mutating func readDatabase() -> DatabaseLocation? {
+        guard let setting = requiredSetting(.database), let text = reader.text(setting, most: 4_096) else { return nil }
+        // The text isn't repeated in messages: a database URL may hold a password.
+        if text.hasPrefix("postgres://") || text.hasPrefix("postgresql://") {
+            reader.complain(
+                setting.place,
+                Text(
+                    en: "PostgreSQL is not supported yet; use sqlite:PATH",
+                    zh: "还不支持 PostgreSQL；请用 sqlite:路径"))
+            return nil
+        }
+        let path = text.dropFirst("sqlite:".count)
+        guard text.hasPrefix("sqlite:"), !path.isEmpty, !path.contains("\0") else {
+            reader.complain(setting.place, Text(en: "wants sqlite:PATH", zh: "要 sqlite:路径"))
+            return nil
+        }
+        // SQLite takes this name for a database that is gone when the process is.
+        guard path != ":memory:" else {
+            reader.complain(
+                setting.place, Text(en: "a ledger must be a file, not memory", zh: "账本必须是文件，不能放在内存里"))
+            return nil
+        }
+        return .sqlite(path: resolve(String(path), from: setting.base))
+    }
+
+    private mutating func readCatalog() -> (value: JSONValue, place: Place)? {
+        guard let setting = requiredSetting(.catalog) else { return nil }
+        switch setting.value {
+        case .object: return (setting.value, setting.place)
+        case .string:
+            guard let path = reader.text(setting, most: 4_096) else { return nil }
+            let file = resolve(path, from: setting.base)
+            let place = Place(origin: file)
+            guard let value = reader.jsonFile(file, place: setting.place, most: Self.mostCatalogBytes) else {
+                return nil
+            }
+            guard case .object = value else {
+                return reader.wrongType(Setting(value: value, place: place, base: setting.base), .object)
+            }
+            return (value, place)
+        default: return reader.wrongType(setting, .textOrObject)
+        }
+    }
+
+    private mutating func readReviewUsers() -> Set<UserID> {
+        guard let setting = setting(.reviewUsers), let list = reader.list(setting) else { return [] }
+        return Set(list.compactMap { reader.text($0, most: UserID.maximumLength) }.map { UserID($0) })
+    }
+}

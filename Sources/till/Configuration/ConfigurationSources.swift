@@ -1,0 +1,105 @@
+import TillAppStore
+import TillBilling
+
+/// Collects every setting from where it may be written. Flags win over the environment, and that over the file.
+struct ConfigurationSources {
+    var reader = SettingReader()
+    private(set) var settings: [ConfigurationKey: Setting] = [:]
+    /// Whether the file is a JSON object, or there is none.
+    private(set) var fileIsReadable = true
+    private let file: String?
+
+    static let mostFileBytes = 1 << 20
+
+    init(file: String?, environment: [String: String], flags: [ConfigurationKey: String]) {
+        self.file = file
+        if let file { takeFile(file) }
+        takeEnvironment(environment)
+        for (key, text) in flags {
+            settings[key] = Setting(
+                value: .string(text), place: Place(origin: "--" + (key.flagName ?? key.name)), base: ".")
+        }
+    }
+
+    /// How a missing setting is named: by its path in the file, or by its variable where there is no file.
+    func place(ofMissing key: ConfigurationKey) -> Place {
+        file.map { Place(origin: $0, path: key.rawValue) } ?? Place(origin: key.variable)
+    }
+
+    private mutating func takeFile(_ file: String) {
+        let place = Place(origin: file)
+        fileIsReadable = false
+        guard let value = reader.jsonFile(file, place: place, most: Self.mostFileBytes) else { return }
+        let root = Setting(value: value, place: place, base: directory(of: file))
+        guard let members = reader.object(root, names: ConfigurationKey.topLevelNames) else { return }
+        fileIsReadable = true
+        let apple = members["apple"].flatMap { reader.object($0, names: ConfigurationKey.appleNames) } ?? [:]
+        for key in ConfigurationKey.allCases {
+            settings[key] = key.rawValue.contains(".") ? apple[key.name] : members[key.name]
+        }
+    }
+
+    private mutating func takeEnvironment(_ environment: [String: String]) {
+        var known: [String] = []
+        for key in ConfigurationKey.allCases {
+            known.append(key.variable)
+            let place = Place(origin: key.variable)
+            var text = environment[key.variable]
+            if key.isSecret {
+                let name = key.variable + "_FILE"
+                known.append(name)
+                if let file = environment[name] {
+                    if text != nil {
+                        reader.complain(
+                            place,
+                            Text(en: "is set beside \(name); only one may be", zh: "和 \(name) 同时设了；只能有一个"))
+                    }
+                    text = reader.file(file, place: Place(origin: name), most: Self.mostFileBytes)
+                        .map { String(decoding: $0, as: UTF8.self) }
+                    if text == nil { continue }
+                }
+            }
+            guard let text else { continue }
+            guard let value = value(of: text, key.form, place) else { continue }
+            settings[key] = Setting(value: value, place: place, base: ".")
+        }
+        refuseSlips(in: environment, known: known)
+    }
+
+    private mutating func value(of text: String, _ form: ConfigurationKey.VariableForm, _ place: Place) -> JSONValue? {
+        switch form {
+        case .text: return .string(text)
+        case .number:
+            if let number = Int64(text) { return .int(number) }
+            reader.complain(
+                place,
+                Text(en: "wants a whole number, found \"\(shown(text))\"", zh: "要一个整数，却是“\(shown(text))”"))
+            return nil
+        case .list:
+            let parts = text.split(separator: ",", omittingEmptySubsequences: false).map(trimmed)
+            return .array(parts.map { .string($0) })
+        case .json: return reader.json(Array(text.utf8), place: place)
+        }
+    }
+
+    /// A variable that is nearly one of ours is taken for a slip. Others are left alone: an orchestrator that runs a
+    /// service called "till" sets `TILL_PORT_8787_TCP` and the like by itself.
+    private mutating func refuseSlips(in environment: [String: String], known: [String]) {
+        let names = known.map { String($0.dropFirst(5)) }
+        for name in environment.keys.sorted() where name.hasPrefix("TILL_") && !known.contains(name) {
+            guard let near = nearestName(to: String(name.dropFirst(5)), among: names) else { continue }
+            reader.complain(
+                Place(origin: name),
+                Text(
+                    en: "there is no such variable. Did you mean TILL_\(near)?",
+                    zh: "没有这个变量。是不是想写 TILL_\(near)？"))
+        }
+    }
+}
+
+private func trimmed(_ part: Substring) -> String {
+    var part = part
+    while part.first == " " { part.removeFirst() }
+    while part.last == " " { part.removeLast() }
+    return String(part)
+}

@@ -1,0 +1,157 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+
+/// `secretKeys`, `operators` and `userTokens`. No message of this file repeats a secret.
+extension ConfigurationReader {
+    /// RFC 7518 §3.2: a key for HS256 is as long as the hash.
+    static let leastSecretBytes = 32
+    private static let mostSecretBytes = 4_096
+    private static let mostKeys = 100
+
+    mutating func readHashedKeys(_ key: ConfigurationKey) -> [HashedKey] {
+        guard let setting = setting(key), let list = reader.list(setting, most: Self.mostKeys) else { return [] }
+        var keys: [HashedKey] = []
+        for entry in list {
+            guard let members = reader.object(entry, names: ConfigurationKey.hashedKeyNames) else { continue }
+            let id = readID(members, entry, taken: keys.map(\.id))
+            guard let hash = reader.required("sha256", of: members, in: entry.place), let text = reader.text(hash)
+            else {
+                continue
+            }
+            guard let sha256 = bytes(hexadecimal: text), sha256.count == 32 else {
+                reader.complain(
+                    hash.place,
+                    Text(
+                        en: "wants 64 hexadecimal digits: the SHA-256 of the key, not the key itself",
+                        zh: "要 64 位十六进制数字：密钥的 SHA-256，而不是密钥本身"))
+                continue
+            }
+            if let id { keys.append(HashedKey(id: id, sha256: sha256)) }
+        }
+        return keys
+    }
+
+    mutating func readUserTokens() -> [UserTokenKey] {
+        guard let setting = setting(.userTokens), let list = reader.list(setting, most: Self.mostKeys) else {
+            return []
+        }
+        var keys: [UserTokenKey] = []
+        for entry in list {
+            guard let members = reader.object(entry, names: ConfigurationKey.userTokenNames) else { continue }
+            let id = readID(members, entry, taken: keys.map(\.id))
+            let issuer = members["issuer"].flatMap { reader.text($0) }
+            let audience = members["audience"].flatMap { reader.text($0) }
+            let verification = readVerification(members, entry)
+            if let id, let verification {
+                keys.append(UserTokenKey(id: id, verification: verification, issuer: issuer, audience: audience))
+            }
+        }
+        return keys
+    }
+
+    /// The name of a key, as it appears in logs and in the history of orders.
+    private mutating func readID(_ members: [String: Setting], _ entry: Setting, taken: [String]) -> String? {
+        guard let setting = reader.required("id", of: members, in: entry.place),
+            let id = reader.text(setting, most: 64)
+        else { return nil }
+        guard id.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            reader.complain(
+                setting.place,
+                Text(en: "wants printable ASCII without spaces", zh: "只能是不带空格的可见 ASCII 字符"))
+            return nil
+        }
+        guard !taken.contains(id) else {
+            reader.complain(
+                setting.place,
+                Text(en: "\"\(shown(id))\" is the id of an earlier entry", zh: "“\(shown(id))”和前面一项的 id 相同"))
+            return nil
+        }
+        return id
+    }
+
+    private mutating func readVerification(
+        _ members: [String: Setting], _ entry: Setting
+    ) -> UserTokenKey.Verification? {
+        guard let setting = reader.required("algorithm", of: members, in: entry.place),
+            let algorithm = reader.text(setting)
+        else { return nil }
+        switch algorithm {
+        case "HS256":
+            refuse(["publicKey", "publicKeyFile"], of: members, besides: algorithm)
+            return readSecret(members, entry)
+        case "ES256":
+            refuse(["secret", "secretFile"], of: members, besides: algorithm)
+            return readPublicKey(members, entry)
+        default:
+            let near = nearestName(to: algorithm, among: ["HS256", "ES256"])
+            reader.complain(
+                setting.place,
+                Text(
+                    en: "wants HS256 or ES256, found \"\(shown(algorithm))\""
+                        + (near.map { ". Did you mean \($0)?" } ?? ""),
+                    zh: "要 HS256 或 ES256，却是“\(shown(algorithm))”" + (near.map { "。是不是想写 \($0)？" } ?? "")))
+            return nil
+        }
+    }
+
+    private mutating func refuse(_ names: [String], of members: [String: Setting], besides algorithm: String) {
+        for name in names {
+            guard let setting = members[name] else { continue }
+            reader.complain(
+                setting.place, Text(en: "does not go with \(algorithm)", zh: "和 \(algorithm) 不能一起用"))
+        }
+    }
+
+    private mutating func readSecret(_ members: [String: Setting], _ entry: Setting) -> UserTokenKey.Verification? {
+        guard let (secret, place) = contents("secret", "secretFile", of: members, entry) else { return nil }
+        guard secret.count >= Self.leastSecretBytes else {
+            reader.complain(
+                place,
+                Text(
+                    en: "must be at least \(Self.leastSecretBytes) bytes, is \(secret.count)",
+                    zh: "至少要 \(Self.leastSecretBytes) 字节，现在是 \(secret.count)"))
+            return nil
+        }
+        return .hs256(secret: secret)
+    }
+
+    private mutating func readPublicKey(_ members: [String: Setting], _ entry: Setting) -> UserTokenKey.Verification? {
+        guard let (text, place) = contents("publicKey", "publicKeyFile", of: members, entry) else { return nil }
+        guard let key = PublicKey(pem: String(decoding: text, as: UTF8.self)), key.isP256 else {
+            reader.complain(
+                place,
+                Text(
+                    en: "is no P-256 public key in PEM (-----BEGIN PUBLIC KEY-----)",
+                    zh: "不是 PEM 格式的 P-256 公钥（-----BEGIN PUBLIC KEY-----）"))
+            return nil
+        }
+        return .es256(key)
+    }
+
+    /// What `name` says itself, or what the file says that `fileName` names, without the line end that editors put
+    /// after it.
+    private mutating func contents(
+        _ name: String, _ fileName: String, of members: [String: Setting], _ entry: Setting
+    ) -> (bytes: [UInt8], place: Place)? {
+        switch (members[name], members[fileName]) {
+        case (nil, nil):
+            reader.complain(
+                entry.place, Text(en: "wants \(name) or \(fileName)", zh: "要有 \(name) 或 \(fileName)"))
+            return nil
+        case (_?, let file?):
+            reader.complain(
+                file.place, Text(en: "is there beside \(name); only one may be", zh: "和 \(name) 同时出现；只能有一个"))
+            return nil
+        case (let setting?, nil):
+            return reader.text(setting, most: Self.mostSecretBytes).map { (Array($0.utf8), setting.place) }
+        case (nil, let setting?):
+            guard let path = reader.text(setting, most: 4_096),
+                var content = reader.file(
+                    resolve(path, from: setting.base), place: setting.place, most: Self.mostSecretBytes)
+            else { return nil }
+            while content.last == 0x0A || content.last == 0x0D { content.removeLast() }
+            return (content, setting.place)
+        }
+    }
+}

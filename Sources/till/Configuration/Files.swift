@@ -1,0 +1,91 @@
+import TillBilling
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// Why a file could not be read or made.
+struct FileFault: Error, Hashable {
+    let path: String
+    let reason: Text
+
+    var sentence: Text { Text(en: "\(shown(path)): \(reason.en)", zh: "\(shown(path))：\(reason.zh)") }
+}
+
+/// A whole file of at most `limit` bytes.
+func readFile(_ path: String, limit: Int) throws(FileFault) -> [UInt8] {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+    guard descriptor >= 0 else { throw FileFault(path, errno) }
+    defer { close(descriptor) }
+    guard let content = readAll(from: descriptor, limit: limit) else { throw FileFault(path, errno) }
+    guard content.count <= limit else {
+        throw FileFault(
+            path: path, reason: Text(en: "is longer than \(limit) bytes", zh: "超过 \(limit) 字节"))
+    }
+    return content
+}
+
+/// Makes a file that must not be there yet. It is readable by others only as `mode` says, from the first moment.
+func createFile(_ path: String, mode: mode_t, _ content: [UInt8]) throws(FileFault) {
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
+    guard descriptor >= 0 else { throw FileFault(path, errno) }
+    var failure: Int32 = 0
+    content.withUnsafeBytes { bytes in
+        var rest = bytes
+        while !rest.isEmpty, failure == 0 {
+            let count = write(descriptor, rest.baseAddress, rest.count)
+            if count >= 0 {
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            } else if errno != EINTR {
+                failure = errno
+            }
+        }
+    }
+    if failure == 0, fsync(descriptor) != 0 { failure = errno }
+    if close(descriptor) != 0, failure == 0 { failure = errno }
+    if failure != 0 { throw FileFault(path, failure) }
+}
+
+/// Makes a directory and those above it, where they are missing.
+func createDirectory(_ path: String) throws(FileFault) {
+    if fileExists(path) { return }
+    let parent = directory(of: path)
+    if parent != path, parent != "." { try createDirectory(parent) }
+    if mkdir(path, 0o755) != 0, errno != EEXIST { throw FileFault(path, errno) }
+}
+
+/// Whether anything has that name, a dangling symbolic link included.
+func fileExists(_ path: String) -> Bool {
+    var facts = stat()
+    return lstat(path, &facts) == 0
+}
+
+/// The directory a file lies in: `.` for a bare name.
+func directory(of path: String) -> String {
+    guard let slash = path.lastIndex(of: "/") else { return "." }
+    return slash == path.startIndex ? "/" : String(path[..<slash])
+}
+
+/// `path` as seen from `base`, unless it is absolute.
+func resolve(_ path: String, from base: String) -> String {
+    path.hasPrefix("/") || base == "." ? path : base.hasSuffix("/") ? base + path : base + "/" + path
+}
+
+extension FileFault {
+    init(_ path: String, _ number: Int32) {
+        self.path = path
+        switch number {
+        case ENOENT: reason = Text(en: "there is no such file", zh: "没有这个文件")
+        case EACCES, EPERM: reason = Text(en: "permission denied", zh: "没有权限")
+        case EISDIR: reason = Text(en: "is a directory", zh: "是一个目录")
+        case ENOTDIR: reason = Text(en: "part of the path is no directory", zh: "路径中有一段不是目录")
+        case EEXIST: reason = Text(en: "is there already", zh: "已经存在")
+        case ENOSPC: reason = Text(en: "no space left on the device", zh: "磁盘已满")
+        case EROFS: reason = Text(en: "the file system is read-only", zh: "文件系统只读")
+        default:
+            reason = Text(strerror(number).map { String(cString: $0) } ?? "errno \(number)")
+        }
+    }
+}

@@ -1,0 +1,185 @@
+import TillAppStore
+import TillBilling
+
+/// Where a setting was written: a file, variable or flag, and the path inside it.
+struct Place: Sendable, Hashable, CustomStringConvertible {
+    /// `till.json`, `TILL_SECRET_KEYS`, `--listen`.
+    let origin: String
+    /// `apple.roots[1]`; empty for the whole.
+    let path: String
+
+    init(origin: String, path: String = "") {
+        self.origin = origin
+        self.path = path
+    }
+
+    func key(_ name: String) -> Place {
+        Place(origin: origin, path: path.isEmpty ? shown(name) : path + "." + shown(name))
+    }
+
+    func index(_ index: Int) -> Place { Place(origin: origin, path: path + "[\(index)]") }
+
+    var description: String { path.isEmpty ? shown(origin) : "\(shown(origin)): \(path)" }
+}
+
+/// One value of the configuration, and where it was written.
+struct Setting: Sendable {
+    let value: JSONValue
+    let place: Place
+    /// The directory its relative paths start from: the file's own, or the working directory.
+    let base: String
+}
+
+/// Something that is wrong with the configuration.
+struct ConfigurationProblem: Sendable, Hashable {
+    let place: Place
+    let text: Text
+
+    var sentence: Text { Text(en: "\(place): \(text.en)", zh: "\(place)：\(text.zh)") }
+}
+
+/// Reads typed values out of settings and collects what is wrong with them, so that everything is told at once.
+struct SettingReader {
+    private(set) var problems: [ConfigurationProblem] = []
+
+    /// More than this many lines help nobody.
+    private static let mostProblems = 50
+
+    mutating func complain(_ place: Place, _ text: Text) {
+        if problems.count < Self.mostProblems { problems.append(ConfigurationProblem(place: place, text: text)) }
+    }
+
+    /// The members of an object; those that are not in `names` are problems.
+    mutating func object(_ setting: Setting, names: [String]) -> [String: Setting]? {
+        guard case .object(let members) = setting.value else { return wrongType(setting, .object) }
+        var found: [String: Setting] = [:]
+        for (name, value) in members.sorted(by: { $0.key < $1.key }) {
+            let place = setting.place.key(name)
+            guard names.contains(name) else {
+                complain(place, Self.unknownKey(name, names))
+                continue
+            }
+            found[name] = Setting(value: value, place: place, base: setting.base)
+        }
+        return found
+    }
+
+    mutating func list(_ setting: Setting, most: Int = 1_000) -> [Setting]? {
+        guard case .array(let values) = setting.value else { return wrongType(setting, .array) }
+        guard values.count <= most else {
+            complain(setting.place, Text(en: "has more than \(most) entries", zh: "超过 \(most) 项"))
+            return nil
+        }
+        return values.enumerated().map { index, value in
+            Setting(value: value, place: setting.place.index(index), base: setting.base)
+        }
+    }
+
+    /// Text of 1 to `most` bytes.
+    mutating func text(_ setting: Setting, most: Int = 1_000) -> String? {
+        guard case .string(let text) = setting.value else { return wrongType(setting, .text) }
+        guard (1...most).contains(text.utf8.count) else {
+            complain(
+                setting.place,
+                Text(
+                    en: "must be 1 to \(most) bytes long, is \(text.utf8.count)",
+                    zh: "长度要在 1 到 \(most) 字节之间，现在是 \(text.utf8.count)"))
+            return nil
+        }
+        return text
+    }
+
+    /// A whole number above zero.
+    mutating func positiveInteger(_ setting: Setting) -> Int64? {
+        guard let number = setting.value.int else { return wrongType(setting, .number) }
+        guard number > 0 else {
+            complain(setting.place, Text(en: "must be above zero, is \(number)", zh: "要大于零，现在是 \(number)"))
+            return nil
+        }
+        return number
+    }
+
+    /// A member that must be there.
+    mutating func required(_ name: String, of members: [String: Setting], in place: Place) -> Setting? {
+        if let setting = members[name] { return setting }
+        complain(place.key(name), Text(en: "is missing", zh: "缺少这一项"))
+        return nil
+    }
+
+    static func unknownKey(_ name: String, _ names: [String]) -> Text {
+        let listed = names.filter { $0 != "$schema" }.joined(separator: ", ")
+        if let near = nearestName(to: name, among: names) {
+            return Text(en: "there is no such key. Did you mean \(near)?", zh: "没有这个键。是不是想写 \(near)？")
+        }
+        return Text(en: "there is no such key; known: \(listed)", zh: "没有这个键；可用的有：\(listed)")
+    }
+
+    // MARK: Wrong types
+
+    enum Wanted {
+        case object, array, text, number, textOrObject
+
+        var text: Text {
+            switch self {
+            case .object: Text(en: "an object", zh: "一个对象")
+            case .array: Text(en: "a list", zh: "一个列表")
+            case .text: Text(en: "text", zh: "文字")
+            case .number: Text(en: "a whole number", zh: "一个整数")
+            case .textOrObject: Text(en: "a path or an object", zh: "一个路径或对象")
+            }
+        }
+    }
+
+    mutating func wrongType<Value>(_ setting: Setting, _ wanted: Wanted) -> Value? {
+        let found = Self.describe(setting.value)
+        complain(
+            setting.place,
+            Text(en: "wants \(wanted.text.en), found \(found.en)", zh: "要\(wanted.text.zh)，却是\(found.zh)"))
+        return nil
+    }
+
+    /// The kind of a value, and the value itself where it is short and can't be a secret.
+    private static func describe(_ value: JSONValue) -> Text {
+        switch value {
+        case .null: Text(en: "null", zh: " null")
+        case .bool(let flag): Text(en: "\(flag)", zh: " \(flag)")
+        case .int: Text(en: "a number", zh: "一个数")
+        case .double: Text(en: "a number with a fraction", zh: "一个小数")
+        case .string: Text(en: "text", zh: "文字")
+        case .array: Text(en: "a list", zh: "一个列表")
+        case .object: Text(en: "an object", zh: "一个对象")
+        }
+    }
+}
+
+// MARK: Files and JSON
+
+extension SettingReader {
+    mutating func file(_ path: String, place: Place, most: Int) -> [UInt8]? {
+        do {
+            return try readFile(path, limit: most)
+        } catch {
+            complain(place, place.origin == path ? error.reason : error.sentence)
+            return nil
+        }
+    }
+
+    mutating func jsonFile(_ path: String, place: Place, most: Int) -> JSONValue? {
+        file(path, place: place, most: most).flatMap { json($0, place: place) }
+    }
+
+    mutating func json(_ content: [UInt8], place: Place) -> JSONValue? {
+        do {
+            return try JSONValue(decoding: content)
+        } catch {
+            switch error {
+            case .invalidUTF8: complain(place, Text(en: "is not UTF-8 text", zh: "不是 UTF-8 文本"))
+            case .tooDeep: complain(place, Text(en: "is nested too deeply", zh: "嵌套得太深"))
+            case .trailing:
+                complain(place, Text(en: "has something after its JSON value", zh: "JSON 值后面还有别的内容"))
+            case .unexpected, .wrongType: complain(place, Text(en: "is not valid JSON", zh: "不是合法的 JSON"))
+            }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,193 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+extension Command {
+    /// `till init`: a configuration that works as it is, a sample catalogue and fresh keys.
+    static let initialize = Command(
+        "init",
+        summary: Text(
+            en: "write a working configuration, a sample catalogue and keys (shown once)",
+            zh: "写出可用的配置、示例商品目录和密钥（密钥只显示一次）"),
+        discussion: Text(
+            en: """
+                Writes till.json, catalog.json and user-token.secret. Nothing that exists is overwritten. The secret key
+                and the operator token are kept as hashes only: this is the one time they are shown.
+                """,
+            zh: """
+                写出 till.json、catalog.json 和 user-token.secret，不会覆盖已有的文件。
+                后端密钥和后台令牌只保存哈希值：它们只在这一次显示。
+                """),
+        positionals: [
+            Positional(
+                "DIR", .optional,
+                summary: Text(en: "where to write; made if missing (default: here)", zh: "写到哪个目录；没有就新建（默认当前目录）"))
+        ]
+    ) { call in
+        let starter = Starter(directory: call.positionals.first ?? ".", entropy: call.process.entropy)
+        do throws(Starter.Refusal) {
+            try starter.write()
+        } catch {
+            throw error.failure
+        }
+        if call.wantsJSON {
+            call.console.print(starter.json)
+        } else {
+            call.console.print(starter.announcement(call.language))
+        }
+        return .done
+    }
+}
+
+/// The files and keys that `till init` makes.
+struct Starter: Sendable {
+    let directory: String
+    /// For a backend: `Authorization: Bearer sk_…`.
+    let secretKey: String
+    /// For the dashboard.
+    let operatorToken: String
+    /// Signs user tokens with HS256; its UTF-8 bytes are the key.
+    let userTokenSecret: String
+
+    /// Why nothing was written.
+    enum Refusal: Error {
+        case exists([String])
+        case fault(FileFault)
+
+        var failure: CommandFailure {
+            switch self {
+            case .exists(let files):
+                CommandFailure(
+                    reasons: files.map {
+                        Text(
+                            en: "\(shown($0)) is there already and is not overwritten",
+                            zh: "\(shown($0)) 已经存在，不会覆盖")
+                    })
+            case .fault(let fault): CommandFailure(fault.sentence)
+            }
+        }
+    }
+
+    init(directory: String, entropy: (Int) -> [UInt8]) {
+        self.directory = directory
+        secretKey = "sk_" + Base64.encode(entropy(32), .url)
+        operatorToken = "op_" + Base64.encode(entropy(32), .url)
+        userTokenSecret = Base64.encode(entropy(32), .url)
+    }
+
+    var configurationFile: String { resolve("till.json", from: directory) }
+    var catalogFile: String { resolve("catalog.json", from: directory) }
+    var secretFile: String { resolve("user-token.secret", from: directory) }
+
+    /// All files or none.
+    func write() throws(Refusal) {
+        let files: [(path: String, mode: mode_t, content: String)] = [
+            (secretFile, 0o600, userTokenSecret + "\n"),
+            (catalogFile, 0o644, Self.catalog),
+            (configurationFile, 0o644, configuration),
+        ]
+        let existing = files.map(\.path).filter(fileExists)
+        guard existing.isEmpty else { throw .exists(existing.sorted()) }
+        var written: [String] = []
+        do throws(FileFault) {
+            try createDirectory(directory)
+            for file in files {
+                try createFile(file.path, mode: file.mode, Array(file.content.utf8))
+                written.append(file.path)
+            }
+        } catch {
+            for path in written { unlink(path) }
+            throw .fault(error)
+        }
+    }
+
+    private func hash(_ key: String) -> String { hexadecimal(Digest.sha256.hash(Array(key.utf8))) }
+
+    private var configuration: String {
+        """
+        {
+          "listen": "\(ListenAddress.standard)",
+          "database": "sqlite:till.db",
+          "catalog": "catalog.json",
+          "apple": {
+            "bundleId": "com.example.learn",
+            "environments": ["Sandbox"]
+          },
+          "secretKeys": [
+            { "id": "backend", "sha256": "\(hash(secretKey))" }
+          ],
+          "userTokens": [
+            { "id": "app", "algorithm": "HS256", "secretFile": "user-token.secret" }
+          ],
+          "operators": [
+            { "id": "operator", "sha256": "\(hash(operatorToken))" }
+          ],
+          "reviewUsers": []
+        }
+
+        """
+    }
+
+    /// LearnPoints: four packs of points at ¥6, ¥30, ¥68 and ¥128.
+    static let catalog: String = {
+        let packs: [(points: Int, yuan: Int)] = [(60, 6), (300, 30), (680, 68), (1_280, 128)]
+        let products = packs.map { pack in
+            """
+                {
+                  "id": "com.example.learn.points\(pack.points)",
+                  "type": "Consumable",
+                  "names": { "en": "\(pack.points) points", "zh": "\(pack.points) 学点" },
+                  "price": { "amount": \(pack.yuan * 100), "currency": "CNY" },
+                  "points": { "points": \(pack.points) }
+                }
+            """
+        }
+        return "{\n  \"products\": [\n" + products.joined(separator: ",\n") + "\n  ]\n}\n"
+    }()
+
+    /// The keys and files for a program.
+    var json: String {
+        let value: JSONValue = [
+            "files": .array([configurationFile, catalogFile, secretFile].map { .string($0) }),
+            "secretKey": .string(secretKey), "operatorToken": .string(operatorToken),
+            "userTokenSecret": .string(userTokenSecret),
+        ]
+        return value.encoded(pretty: true)
+    }
+
+    func announcement(_ language: Language) -> String {
+        let files = [configurationFile, catalogFile, secretFile].map { "  " + shown($0) }
+        let text = Text(
+            en: """
+                Written:
+                \(files.joined(separator: "\n"))
+
+                Keys, shown this once (the first two are kept as hashes only):
+                  secret key of your backend  \(secretKey)
+                  operator token (dashboard)  \(operatorToken)
+                  user token secret (HS256)   \(userTokenSecret)
+
+                Put your app's bundle id into \(shown(configurationFile)), then start the server:
+                  till serve --config \(shown(configurationFile))
+                """,
+            zh: """
+                已写出：
+                \(files.joined(separator: "\n"))
+
+                密钥，只显示这一次（前两个只保存哈希值）：
+                  后端密钥             \(secretKey)
+                  后台令牌             \(operatorToken)
+                  用户令牌密钥 (HS256)  \(userTokenSecret)
+
+                把应用的 bundle id 写进 \(shown(configurationFile))，然后启动服务器：
+                  till serve --config \(shown(configurationFile))
+                """)
+        return text(language)
+    }
+}

@@ -1,0 +1,138 @@
+import Testing
+import TillAppStore
+import TillBilling
+import TillHTTP
+import TillServer
+import TillStorage
+
+@Suite("Apple's notification, the second door") struct NotificationJourneys {
+    @Test("The phone never comes back: the notification alone completes the order (U2)", arguments: Reach.allCases)
+    func phoneNeverComesBack(_ reach: Reach) async throws {
+        try await Shop.open(reach) { shop in
+            _ = try await shop.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
+            let order = try await shop.openOrder(as: "u1")
+            let payment = try await shop.pay(token: order)
+            await shop.emulator.sendDueNotifications()
+            #expect(try await shop.status(of: order) == "completed")
+            #expect(try await shop.points(of: "u1") == 60)
+            #expect(try await shop.submit(payment.signed, as: .user("u1"))["outcome"].text == "alreadyGranted")
+            #expect(try await shop.grantCount() == 1)
+        }
+    }
+
+    @Test("A refund takes the points back with the reverse posting, whoever tells of it, and once (invariant 4, U5)")
+    func refund() async throws {
+        try await Shop.open { shop in
+            _ = try await shop.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
+            let order = try await shop.openOrder(as: "u1")
+            let payment = try await shop.pay(token: order)
+            await shop.emulator.sendDueNotifications()
+            let debit: JSONValue = ["currency": "points", "amount": 50, "reference": "lesson-1"]
+            #expect(try await shop.send(.post, "/v1/users/u1/wallet/debits", debit).status == 201)
+            shop.time.advance(seconds: 60)
+            _ = try await shop.ask(.post, "/emulator/transactions/\(payment.id)/refund")
+            await shop.emulator.sendDueNotifications()
+            #expect(try await shop.points(of: "u1") == -50)
+            #expect(try await shop.status(of: order) == "refunded")
+
+            let refunded = try await shop.ask(.get, "/emulator/transactions/\(payment.id)")["signedTransaction"].text
+            let told = try await shop.submit(refunded, as: .user("u1"))
+            #expect(told["outcome"].text == "revoked")
+            #expect(told["finish"] == true)
+            #expect(try await shop.submit(payment.signed, as: .user("u1"))["outcome"].text == "revoked")
+            #expect(try await shop.points(of: "u1") == -50)
+            let postings = try await shop.send(.get, "/v1/users/u1/wallet/postings")
+            #expect(postings["data"].list.map { $0.at("amount").int } == [-60, -50, 60])
+        }
+    }
+
+    @Test("A revocation seen first blocks older proofs (CONTRACT §2)")
+    func revokedFirst() async throws {
+        try await Shop.open { shop in
+            let order = try await shop.openOrder(as: "u1")
+            let payment = try await shop.pay(token: order)
+            shop.time.advance(seconds: 60)
+            let refunded = try await shop.ask(.post, "/emulator/transactions/\(payment.id)/refund")
+            let first = try await shop.submit(refunded["signedTransaction"].text, as: .user("u1"))
+            #expect(first["outcome"].text == "revoked")
+            #expect(try await shop.submit(payment.signed, as: .user("u1"))["outcome"].text == "revoked")
+            #expect(try await shop.grantCount() == 0)
+            #expect(try await shop.points(of: "u1") == 0)
+            #expect(try await shop.status(of: order) == "refunded")
+        }
+    }
+
+    @Test("A notification delivered again is answered 200 and changes nothing (U4)")
+    func repeated() async throws {
+        try await Shop.open { shop in
+            let caught = Caught()
+            let payload = try await Self.notification(shop, caught)
+            for _ in 0..<3 {
+                let reply = try await shop.send(
+                    .post, "/v1/notifications/apple", ["signedPayload": .string(payload)], as: .nobody)
+                #expect(reply.status == 200)
+            }
+            #expect(try await shop.grantCount() == 1)
+            let stored = try await shop.ledger.read { session in
+                try session.first("SELECT count(*), min(payload) FROM notifications", []) { ($0.integer(0), $0.text(1)) }
+            }
+            #expect(stored?.0 == 1)
+            #expect(stored?.1 == payload)
+        }
+    }
+
+    @Test("What is not Apple's is refused; nothing of it is settled (P9)")
+    func forged() async throws {
+        try await Shop.open { shop in
+            for body: JSONValue in [
+                ["signedPayload": "x.y.z"], ["signedPayload": ""], [:], ["signedPayload": 5], [1, 2],
+            ] {
+                let reply = try await shop.send(.post, "/v1/notifications/apple", body, as: .nobody)
+                #expect((400..<500).contains(reply.status))
+            }
+            try await Shop.open { other in
+                let payload = try await Self.notification(other, Caught())
+                let reply = try await shop.send(
+                    .post, "/v1/notifications/apple", ["signedPayload": .string(payload)], as: .nobody)
+                #expect(reply.status == 422)
+                #expect(reply.code == "chain_untrusted")
+            }
+            // A transaction alone is no notification, however genuine.
+            let payment = try await shop.pay(token: nil)
+            let reply = try await shop.send(
+                .post, "/v1/notifications/apple", ["signedPayload": .string(payment.signed)], as: .nobody)
+            #expect((400..<500).contains(reply.status))
+            #expect(try await shop.grantCount() == 0)
+        }
+    }
+
+    @Test("What was stored but not settled is taken up at the next start")
+    func takenUp() async throws {
+        try await Shop.open { shop in
+            let payload = try await Self.notification(shop, Caught())
+            try await shop.ledger.write { session in
+                _ = try NotificationTable(session).insert(
+                    uuid: "left-over", environment: .sandbox, type: "ONE_TIME_CHARGE", subtype: nil, signedAt: nil,
+                    at: shop.time.now, payload: payload)
+            }
+            #expect(try await shop.grantCount() == 0)
+            #expect(try await PendingNotifications(shop.server).settleAll() == 1)
+            #expect(try await shop.grantCount() == 1)
+            #expect(try await PendingNotifications(shop.server).settleAll() == 0)
+        }
+    }
+
+    /// A genuine ONE_TIME_CHARGE of a purchase for u1, as the emulator posts it.
+    private static func notification(_ shop: Shop, _ caught: Caught) async throws -> String {
+        let order = try await shop.openOrder(as: "u1")
+        _ = try await shop.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
+        shop.intercept { request in
+            caught.take(request)
+            return HTTPResponse(status: 503)
+        }
+        _ = try await shop.pay(token: order)
+        await shop.emulator.sendDueNotifications()
+        shop.intercept(nil)
+        return try #require(caught.payloads.first)
+    }
+}

@@ -1,0 +1,30 @@
+import TillBilling
+import TillEmulator
+
+extension Shop {
+    /// What our server sells.
+    static let catalog = Catalog(products: [
+        pack(points60, 60, 600), pack(points300, 300, 3_000),
+        Product(
+            id: ProductID("com.example.learn.pro"), type: .nonConsumable, names: Text(en: "Pro", zh: "专业版"),
+            price: Money(amount: 9_800, currency: Currency("CNY")), entitlement: "pro"),
+    ])
+
+    /// What the emulated App Store sells: one product more than our catalogue knows.
+    static let sampleProducts = [
+        sold(points60, .consumable, 600), sold(points300, .consumable, 3_000),
+        sold("com.example.learn.pro", .nonConsumable, 9_800), sold("com.example.learn.unlisted", .consumable, 600),
+    ]
+
+    private static func sold(_ id: String, _ kind: ProductKind, _ price: Int64) -> StoreProduct {
+        StoreProduct(
+            id: ProductID(id), kind: kind, name: id,
+            prices: ["CHN": Money(amount: price, currency: Currency("CNY"))])
+    }
+
+    private static func pack(_ id: String, _ points: Int64, _ price: Int64) -> Product {
+        Product(
+            id: ProductID(id), type: .consumable, names: Text(en: "\(points) points", zh: "\(points) 学点"),
+            price: Money(amount: price, currency: Currency("CNY")), points: ["points": points])
+    }
+}

@@ -1,0 +1,296 @@
+import Foundation
+import Testing
+import TillAPI
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillEmulator
+import TillHTTP
+import TillSQLite
+import TillServer
+import TillStorage
+
+/// How a journey reaches the server and the store: the same test body runs both ways.
+enum Reach: String, CaseIterable, Sendable {
+    case inProcess = "in process"
+    case socket = "over a socket"
+}
+
+/// One app's whole world: an emulated App Store, our server on its own SQLite file, and buyers.
+final class Shop: Sendable {
+    static let bundleID = "com.example.learn"
+    static let points60 = "com.example.learn.points60"
+    static let points300 = "com.example.learn.points300"
+    static let secretKey = "sk_journey_0123456789abcdef"
+    static let tokenSecret = Array("a user token secret of 32 bytes!".utf8)
+
+    let server: Server
+    let emulator: Emulator
+    let ledger: SQLiteDatabase
+    let time: TestClock
+    private let toServer: HTTPSend
+    private let toEmulator: HTTPSend
+    private let relay: Relay
+    private let stops: [@Sendable () async -> Void]
+
+    private init(
+        server: Server, emulator: Emulator, ledger: SQLiteDatabase, time: TestClock, toServer: @escaping HTTPSend,
+        toEmulator: @escaping HTTPSend, relay: Relay, stops: [@Sendable () async -> Void]
+    ) {
+        self.relay = relay
+        self.server = server
+        self.emulator = emulator
+        self.ledger = ledger
+        self.time = time
+        self.toServer = toServer
+        self.toEmulator = toEmulator
+        self.stops = stops
+    }
+
+    /// Opens a shop, runs a journey in it, and closes it whatever happens.
+    static func open(
+        _ reach: Reach = .inProcess, environments: Set<TillBilling.Environment> = [.sandbox],
+        _ journey: (Shop) async throws -> Void
+    ) async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let shop = try await found(reach, environments, folder)
+        do {
+            try await journey(shop)
+            try await shop.checkTheBooks()
+        } catch {
+            await shop.close()
+            throw error
+        }
+        await shop.close()
+    }
+
+    /// RSA keys take a second to make, so all shops share theirs; each has a root of its own all the same.
+    private static let receiptKeys: [String: String] = {
+        let keys = ["receiptIntermediate", "receiptSigner"].compactMap { name in
+            (try? PrivateKey.generate(.rsa2048).pem()).map { (name, $0) }
+        }
+        return Dictionary(uniqueKeysWithValues: keys)
+    }()
+
+    private static func found(
+        _ reach: Reach, _ environments: Set<TillBilling.Environment>, _ folder: URL
+    ) async throws -> Shop {
+        let time = TestClock()
+        let relay = Relay()
+        var store = EmulatorConfiguration()
+        store.app = EmulatedApp(bundleID: bundleID)
+        store.products = sampleProducts
+        store.keys = receiptKeys
+        let storeFile = try Emulator.openDatabase(path: folder.appendingPathComponent("store.db").path)
+        let emulator = try await Emulator(
+            configuration: store, database: storeFile, clock: { time.now }, entropy: RandomBytes.make,
+            send: { url, request async throws(HTTPFault) in try await relay.send(url, request) })
+        let ledger = try SQLiteDatabase.open(path: folder.appendingPathComponent("till.db").path, role: .server)
+        let configuration = ServerConfiguration(
+            catalog: catalog,
+            apple: AppleTrust(
+                roots: [emulator.issuer.rootCertificate], bundleID: bundleID, appAppleID: nil,
+                environments: environments),
+            secretKeys: [SecretKey(id: "backend", sha256: Digest.sha256.hash(secretKey.utf8))],
+            userTokens: [UserTokenKey(id: "app", algorithm: .hs256(secret: tokenSecret))])
+        let server = try Server(
+            configuration: configuration, database: ledger, clock: { time.now }, entropy: RandomBytes.make)
+        let closeFiles: @Sendable () async -> Void = {
+            await ledger.close()
+            await storeFile.close()
+        }
+        switch reach {
+        case .inProcess:
+            relay.target = { request in await server.respond(to: request) }
+            return Shop(
+                server: server, emulator: emulator, ledger: ledger, time: time,
+                toServer: { _, request in await server.respond(to: request) },
+                toEmulator: { _, request in await emulator.respond(to: request) }, relay: relay,
+                stops: [closeFiles])
+        case .socket:
+            let router = server.router
+            let serverListener = try Listener(
+                configuration: ListenerConfiguration(), bodyLimit: router.bodyLimit(method:path:),
+                handler: router.respond(to:))
+            let storeListener = try Listener(
+                configuration: ListenerConfiguration(), bodyLimit: emulator.router.bodyLimit(method:path:),
+                handler: emulator.respond(to:))
+            let fetch = try Fetch(configuration: FetchConfiguration())
+            let serverURL = "http://127.0.0.1:\(serverListener.port)"
+            let storeURL = "http://127.0.0.1:\(storeListener.port)"
+            relay.target = { request in
+                (try? await fetch.send(serverURL + request.path, request)) ?? HTTPResponse(status: 599)
+            }
+            return Shop(
+                server: server, emulator: emulator, ledger: ledger, time: time,
+                toServer: { url, request async throws(HTTPFault) in try await fetch.send(serverURL + url, request) },
+                toEmulator: { url, request async throws(HTTPFault) in try await fetch.send(storeURL + url, request) },
+                relay: relay,
+                stops: [
+                    { await serverListener.stop(grace: 5) }, { await storeListener.stop(grace: 5) },
+                    { fetch.stop() }, closeFiles,
+                ])
+        }
+    }
+
+    private func close() async {
+        for stop in stops { await stop() }
+    }
+
+    /// After every journey, whatever it was about: the books add up (DESIGN §4, invariant 4).
+    private func checkTheBooks() async throws {
+        let unbalanced = try await ledger.read { try LedgerTable($0).unbalanced() }
+        #expect(unbalanced.isEmpty)
+    }
+
+    // MARK: Requests
+
+    /// Sends a request to our server.
+    func send(
+        _ method: HTTPMethod, _ target: String, _ body: JSONValue? = nil, as party: Party = .backend,
+        headers extra: [(String, String)] = []
+    ) async throws -> Reply {
+        var headers = HTTPHeaders(extra.map { (name: $0.0, value: $0.1) })
+        if let authorization = party.authorization(now: time.now) { headers.add("Authorization", authorization) }
+        if body != nil { headers.add("Content-Type", "application/json") }
+        return try await Reply(toServer(target, Self.request(method, target, headers, body)))
+    }
+
+    /// Sends a request to the emulated App Store.
+    func ask(_ method: HTTPMethod, _ target: String, _ body: JSONValue? = nil) async throws -> Reply {
+        let headers = HTTPHeaders(body == nil ? [] : [(name: "Content-Type", value: "application/json")])
+        return try await Reply(toEmulator(target, Self.request(method, target, headers, body)))
+    }
+
+    private static func request(
+        _ method: HTTPMethod, _ target: String, _ headers: HTTPHeaders, _ body: JSONValue?
+    ) -> HTTPRequest {
+        let parts = target.split(separator: "?", maxSplits: 1).map(String.init)
+        let query = parts.count == 2 ? (try? PercentEncoding.items(parts[1].utf8)) ?? [] : []
+        return HTTPRequest(
+            method: method, path: parts[0], query: query, headers: headers, body: body.map { Array($0.encoded().utf8) } ?? [],
+            peer: "127.0.0.1")
+    }
+
+    /// Catches the emulator's notifications on their way; nil lets them through again.
+    func intercept(_ catcher: (@Sendable (HTTPRequest) async -> HTTPResponse)?) { relay.interceptor = catcher }
+
+    // MARK: What buyers do
+
+    /// Opens an order at our server; returns its id.
+    func openOrder(_ product: String = points60, as buyer: String, quantity: Int = 1) async throws -> OrderID {
+        let reply = try await send(
+            .post, "/v1/orders", ["productId": .string(product), "quantity": .int(Int64(quantity))], as: .user(buyer))
+        #expect(reply.status == 201)
+        return try #require(UniqueID(reply["id"].text))
+    }
+
+    /// Pays in the emulated App Store.
+    func pay(
+        _ product: String = points60, token: OrderID?, quantity: Int = 1, account: String = "default"
+    ) async throws -> Payment {
+        var body: [String: JSONValue] = [
+            "bundleId": .string(Self.bundleID), "productId": .string(product), "quantity": .int(Int64(quantity)),
+            "account": .string(account),
+        ]
+        if let token { body["appAccountToken"] = .string(token.description) }
+        let reply = try await ask(.post, "/emulator/purchases", .object(body))
+        #expect(reply.status == 200)
+        return Payment(
+            id: reply["transactionId"].text, signed: reply["signedTransaction"].text, receipt: reply["receipt"].text)
+    }
+
+    func submit(
+        _ signed: String, as party: Party, orderID: OrderID? = nil, userID: String? = nil
+    ) async throws -> Reply {
+        var body: [String: JSONValue] = ["signedTransaction": .string(signed)]
+        if let orderID { body["orderId"] = .string(orderID.description) }
+        if let userID { body["userId"] = .string(userID) }
+        return try await send(.post, "/v1/transactions", .object(body), as: party)
+    }
+
+    func points(of user: String, environment: String = "sandbox") async throws -> Int64 {
+        let reply = try await send(.get, "/v1/users/\(user)/wallet?environment=\(environment)")
+        #expect(reply.status == 200)
+        return reply["balances"].at("points").int ?? 0
+    }
+
+    func status(of order: OrderID) async throws -> String {
+        try await send(.get, "/v1/orders/\(order)")["status"].text
+    }
+
+    /// How many rows a table of the ledger has.
+    func grantCount() async throws -> Int64 {
+        try await ledger.read { session in try session.first("SELECT count(*) FROM grants", []) { $0.integer(0) } } ?? 0
+    }
+}
+
+struct Payment: Sendable {
+    let id: String
+    let signed: String
+    /// Base64.
+    let receipt: String
+}
+
+/// Who sends a request.
+enum Party: Sendable {
+    case backend
+    case user(String)
+    /// Whatever is written in the header.
+    case bearer(String)
+    case nobody
+
+    func authorization(now: Instant) -> String? {
+        switch self {
+        case .backend: "Bearer \(Shop.secretKey)"
+        case .user(let id): "Bearer \(UserToken.hs256(subject: id, expires: now.seconds + 600))"
+        case .bearer(let text): "Bearer \(text)"
+        case .nobody: nil
+        }
+    }
+}
+
+/// A clock that stands unless it is moved.
+final class TestClock: Sendable {
+    private let instant = Locked(Instant(seconds: 1_790_000_000))
+    var now: Instant { instant.withLock { $0 } }
+    func advance(seconds: Int64) { instant.withLock { $0 = $0.adding(seconds: seconds) } }
+}
+
+/// Where the emulator's notifications go; set when there is somewhere.
+private final class Relay: Sendable {
+    typealias Target = @Sendable (HTTPRequest) async -> HTTPResponse
+    private let targets = Locked<(target: Target?, interceptor: Target?)>((nil, nil))
+
+    var target: Target? {
+        get { targets.withLock { $0.target } }
+        set { targets.withLock { $0.target = newValue } }
+    }
+
+    var interceptor: Target? {
+        get { targets.withLock { $0.interceptor } }
+        set { targets.withLock { $0.interceptor = newValue } }
+    }
+
+    func send(_ url: String, _ request: HTTPRequest) async throws(HTTPFault) -> HTTPResponse {
+        guard let receiver = targets.withLock({ $0.interceptor ?? $0.target }) else {
+            throw HTTPFault(.cannotConnect, "nobody listens")
+        }
+        var request = request
+        request.path = "/v1/notifications/apple"
+        return await receiver(request)
+    }
+}
+
+/// Notifications that were caught on their way.
+final class Caught: Sendable {
+    private let found = Locked<[String]>([])
+    var payloads: [String] { found.withLock { $0 } }
+
+    func take(_ request: HTTPRequest) {
+        guard let body = try? JSONValue(decoding: request.body) else { return }
+        found.withLock { $0.append(body.at("signedPayload").text) }
+    }
+}

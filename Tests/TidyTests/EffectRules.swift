@@ -1,0 +1,137 @@
+import Testing
+
+enum EffectRules {
+    /// A file that is the effect, so to say: where the world comes in, or a room of threads the simulation leaves out.
+    struct Exception: Sendable {
+        let path: String
+        let effects: Set<Effect>
+        let reason: String
+    }
+
+    static let exceptions: [Exception] = [
+        Exception(
+            path: "Sources/TillCrypto/RandomBytes.swift", effects: [.entropy],
+            reason: "the entropy that composition roots pass in"),
+        Exception(
+            path: "Sources/TillHTTP/DaemonKeeper.swift", effects: [.clock],
+            reason: "deadlines of real sockets, on a thread of its own"),
+        Exception(
+            path: "Sources/TillHTTP/Guarded.swift", effects: [.clock, .thread],
+            reason: "the threads and the monotonic clock of real sockets"),
+        Exception(
+            path: "Sources/TillHTTP/Listener.swift", effects: [.clock],
+            reason: "waits a moment for real connections to drain"),
+        Exception(
+            path: "Sources/TillHTTP/ListenerConfiguration.swift", effects: [.entropy],
+            reason: "numbers the refusals of the border, before any handler is asked"),
+        Exception(
+            path: "Sources/TillHTTP/ListenerCore.swift", effects: [.task],
+            reason: "one task for each request: libmicrohttpd's threads know nothing of tasks"),
+        Exception(
+            path: "Sources/TillHTTP/ListeningSocket.swift", effects: [.network],
+            reason: "makes the socket that libmicrohttpd listens on"),
+        Exception(
+            path: "Sources/TillSQLite/DiskThread.swift", effects: [.thread],
+            reason: "waiting for a disk on Swift's few threads would stop every other request"),
+        Exception(
+            path: "Sources/TillSQLite/Monitor.swift", effects: [.clock],
+            reason: "a condition variable's deadline is a time of the system's clock"),
+    ]
+
+    static func findings(in source: SwiftSource, exceptions: [Exception] = exceptions) -> [Finding] {
+        guard source.isSource, let target = source.target, House.rooms[target]?.effectsArePassedIn ?? true else {
+            return []
+        }
+        let allowed = exceptions.first { $0.path == source.path }?.effects ?? []
+        let found = Effect.all(in: source)
+        var findings = found.filter { !allowed.contains($0.effect) }.map {
+            Finding(source.path, $0.line, "\($0.text) reaches the world (\($0.effect)): pass it in")
+        }
+        for effect in allowed.subtracting(found.map(\.effect)) {
+            findings.append(Finding(source.path, 0, "no longer needs its exception for \(effect)"))
+        }
+        return findings
+    }
+
+    /// Exceptions whose files are gone. While a room still has its placeholder, files are yet to come, and these wait.
+    static func gone(_ exceptions: [Exception], paths: [String]) -> [Finding] {
+        let isFounding = paths.contains { $0.hasPrefix("Sources/") && $0.hasSuffix("/Placeholder.swift") }
+        return exceptions.filter { !isFounding && !paths.contains($0.path) }.map {
+            Finding($0.path, 0, "is gone: its exception from the rule on effects goes with it")
+        }
+    }
+}
+
+@Suite("Effects")
+struct EffectTests {
+    @Test("No room that the simulation runs reaches the world by itself")
+    func effects() {
+        expectNone(Checkout.current.sources.flatMap { EffectRules.findings(in: $0) })
+    }
+
+    @Test("Every exception says why, and its file is there and needs it")
+    func exceptions() {
+        let paths = EffectRules.exceptions.map(\.path)
+        #expect(Set(paths).count == paths.count)
+        #expect(EffectRules.exceptions.allSatisfy { $0.reason.split(separator: " ").count >= 4 && !$0.effects.isEmpty })
+        expectNone(EffectRules.gone(EffectRules.exceptions, paths: Checkout.current.paths))
+    }
+
+    @Test(
+        "A reach into the world is found",
+        arguments: [
+            "let a = Date()", "let a = Date.now", "let a = Foundation.Date()", "let a = UUID()",
+            "let a = Int.random(in: 0..<3)",
+            "let a = b.randomElement()", "let a = b.shuffled()", "b.shuffle()",
+            "try await Task.sleep(for: .seconds(1))",
+            "Task { await a() }", "Task<Void, Never> { await a() }", "Task(priority: .low) { }", "Task.detached { }",
+            "let a = Task.init { }", "DispatchQueue.global().async { }", "Thread.sleep(forTimeInterval: 1)",
+            "var a = SystemRandomNumberGenerator()", "let a = ProcessInfo.processInfo", "FileManager.default.remove(a)",
+            "let a = \"\\(UUID())\"", "clock_gettime(CLOCK_REALTIME, &a)", "let a = URLSession(configuration: b)",
+            "@MainActor func a() {}", "ContinuousClock().now", "exit(1)",
+        ])
+    func findsSample(_ text: String) {
+        let source = SwiftSource(path: "Sources/TillServer/A.swift", text: text)
+        #expect(!EffectRules.findings(in: source, exceptions: []).isEmpty)
+    }
+
+    @Test(
+        "What only looks like one is left alone",
+        arguments: [
+            "let a = CivilDate()", "let a: Date", "let a = Date(timeIntervalSince1970: 0)",
+            "group.addTask { await a() }",
+            "let a = Int.random(in: 0..<3, using: &generator)", "b.shuffled(using: &generator)",
+            "var a: Task<Void, Never>?",
+            "// Date() is banned", "let a = \"Task { Date() }\"", "let a = UUID(uuidString: b)", "withTaskGroup { }",
+            "func a() -> Task<Void, Never> {", "let a = b.random(\n    in: 0..<f(3),\n    using: &generator)",
+            "let a = threadCount", "case exited",
+        ])
+    func leavesOthers(_ text: String) {
+        let source = SwiftSource(path: "Sources/TillServer/A.swift", text: text)
+        #expect(EffectRules.findings(in: source, exceptions: []).isEmpty)
+    }
+
+    @Test("An exception covers its file and its effects only, and is found when it is outlived")
+    func exceptionsAreNarrow() {
+        let path = "Sources/TillHTTP/Listener.swift"
+        let exceptions = [EffectRules.Exception(path: path, effects: [.task], reason: "one task per request")]
+        func findings(_ path: String, _ text: String) -> Int {
+            EffectRules.findings(in: SwiftSource(path: path, text: text), exceptions: exceptions).count
+        }
+        #expect(findings(path, "Task { }") == 0)
+        #expect(findings(path, "Task { Date() }") == 1)
+        #expect(findings("Sources/TillHTTP/Other.swift", "Task { }") == 1)
+        #expect(findings(path, "let a = 1") == 1)
+        #expect(EffectRules.gone(exceptions, paths: ["Sources/TillHTTP/Placeholder.swift"]).isEmpty)
+        #expect(EffectRules.gone(exceptions, paths: ["Sources/TillHTTP/Other.swift"]).count == 1)
+        #expect(EffectRules.gone(exceptions, paths: [path]).isEmpty)
+    }
+
+    @Test("The command line and the tests may reach the world")
+    func compositionRoots() {
+        let text = "let a = Date()"
+        #expect(EffectRules.findings(in: SwiftSource(path: "Sources/till/A.swift", text: text)).isEmpty)
+        #expect(EffectRules.findings(in: SwiftSource(path: "Tests/JourneyTests/A.swift", text: text)).isEmpty)
+        #expect(EffectRules.findings(in: SwiftSource(path: "Sources/TillNew/A.swift", text: text)).count == 1)
+    }
+}

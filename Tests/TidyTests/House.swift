@@ -1,0 +1,64 @@
+/// The house: every target, and what its files may import. The one place where the graph is written for the machine;
+/// docs/decisions/0002 says why it is this one.
+enum House {
+    struct Room: Sendable {
+        /// Modules of ours, the C libraries this room owns included.
+        let imports: Set<String>
+        /// Modules of the toolchain.
+        let system: Set<String>
+        /// Whether plain `import Foundation` may stand there. Elsewhere FoundationEssentials at most: Foundation makes
+        /// a static binary four times as large.
+        let mayImportFoundation: Bool
+        /// Whether the rules on effects hold there. Only the composition roots may reach the world by themselves.
+        let effectsArePassedIn: Bool
+
+        init(
+            _ imports: Set<String>, system: Set<String> = serverSystem, mayImportFoundation: Bool = false,
+            effectsArePassedIn: Bool = true
+        ) {
+            self.imports = imports
+            self.system = system
+            self.mayImportFoundation = mayImportFoundation
+            self.effectsArePassedIn = effectsArePassedIn
+        }
+    }
+
+    static let essentials: Set<String> = ["FoundationEssentials", "Foundation"]
+    static let serverSystem: Set<String> = essentials.union(["Glibc", "Musl", "Darwin", "Synchronization"])
+
+    static let rooms: [String: Room] = [
+        // Not even Foundation: pure values and decisions.
+        "TillBilling": Room([], system: []),
+        "TillCrypto": Room(["CTillOpenSSL"]),
+        "TillHTTP": Room(["CTillMicroHTTPD", "CTillCurl"]),
+        "TillAppStore": Room(["TillBilling", "TillCrypto"]),
+        // Deploys to iOS 15 with the client: no Synchronization, no C.
+        "TillAPI": Room(["TillBilling"], system: essentials),
+        "TillStorage": Room(["TillBilling"]),
+        "TillSQLite": Room(["TillStorage", "CTillSQLite"]),
+        "TillPostgres": Room(["TillStorage", "CTillPostgres"]),
+        "TillServer": Room(["TillBilling", "TillCrypto", "TillAppStore", "TillAPI", "TillStorage", "TillHTTP"]),
+        // Its own schema, in the words of TillStorage's protocol, which is all that TillSQLite speaks.
+        "TillEmulator": Room(["TillBilling", "TillAppStore", "TillCrypto", "TillHTTP", "TillStorage", "TillSQLite"]),
+        // Apple's API over the emulator: NSObject subclasses need Foundation.
+        "StoreKit": Room(["TillEmulator"], mayImportFoundation: true),
+        "TillClient": Room(
+            ["TillBilling", "TillAPI", "StoreKit"],
+            system: essentials.union(["FoundationNetworking", "Glibc", "Musl", "Darwin"]), mayImportFoundation: true),
+        "TillSimulation": Room(everyLibrary.union(["CTillSQLite"])),
+        "till": Room(everyLibrary.union(["TillSimulation"]), effectsArePassedIn: false),
+    ]
+
+    /// C libraries: each belongs to the one room that wraps it (the simulation's fault-injecting disk beside SQLite's).
+    static let cLibraries: Set<String> = [
+        "CTillOpenSSL", "CTillMicroHTTPD", "CTillCurl", "CTillSQLite", "CTillPostgres",
+    ]
+
+    private static let everyLibrary: Set<String> = [
+        "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillAPI", "TillStorage", "TillSQLite", "TillPostgres",
+        "TillServer", "TillEmulator", "StoreKit", "TillClient",
+    ]
+
+    /// What tests may import beside the targets that Package.swift declares for them.
+    static let testSystem: Set<String> = serverSystem.union(["Testing", "FoundationNetworking"])
+}

@@ -1,0 +1,68 @@
+import Testing
+
+enum HygieneRules {
+    /// Where the compiler takes our word for it. The word stands beside it; for a pointer that C carries, where the
+    /// pointer is made, not where it comes back.
+    private static let needles = [
+        "@unchecked", "nonisolated(unsafe)", "unsafeBitCast", "Unmanaged.passRetained", "Unmanaged.passUnretained",
+        "assumeIsolated", "withUnsafeCurrentTask",
+    ].map(Needle.init)
+
+    static func findings(in source: SwiftSource) -> [Finding] {
+        source.code.indices.flatMap { index -> [Finding] in
+            guard !isExplained(index, in: source) else { return [] }
+            return needles.filter { $0.isFound(in: source.code[index]) }.map {
+                Finding(
+                    source.path, index + 1, "\($0.text) without a comment beside or above it that says why it holds")
+            }
+        }
+    }
+
+    /// A comment of a few words on the line itself, on the line above, or above the lines this statement began on.
+    private static func isExplained(_ index: Int, in source: SwiftSource) -> Bool {
+        if words(source.comments[index]) >= 3 { return true }
+        for above in (max(0, index - 4)..<index).reversed() {
+            if words(source.comments[above]) >= 3 { return true }
+            if source.code[above].allSatisfy({ $0 == " " }) && words(source.comments[above]) == 0 { return false }
+        }
+        return false
+    }
+
+    private static func words(_ comment: String) -> Int {
+        comment.split(separator: " ").count { word in word.contains { $0.isLetter } }
+    }
+}
+
+@Suite("Concurrency hygiene")
+struct HygieneTests {
+    @Test("Every promise made to the compiler about threads and memory says why it holds")
+    func hygiene() {
+        expectNone(Checkout.current.sources.flatMap(HygieneRules.findings(in:)))
+    }
+
+    @Test(
+        "A promise without its reason is found",
+        arguments: [
+            "final class A: @unchecked Sendable {}",
+            "// Guarded by the lock below.\n\nfinal class A: @unchecked Sendable {}",
+            "nonisolated(unsafe) let a = 1  // ok",
+            "let a = unsafeBitCast(b, to: Int.self)",
+            "let a = Unmanaged.passRetained(b)\n// Released by the callback.",
+        ])
+    func findsSample(_ text: String) {
+        #expect(HygieneRules.findings(in: SwiftSource(path: "Sources/TillHTTP/A.swift", text: text)).count == 1)
+    }
+
+    @Test(
+        "A promise with its reason is left alone",
+        arguments: [
+            "/// Everything in it is guarded by `lock`.\nfinal class A: @unchecked Sendable {}",
+            "nonisolated(unsafe) let a = 1  // written once, before the thread starts",
+            "// The table owns it until the callback.\nlet a = b(\n    c,\n    Unmanaged.passRetained(d))",
+            "let a = \"unsafeBitCast\"",
+            "let a = Unmanaged<B>.fromOpaque(c).takeUnretainedValue()",
+        ])
+    func leavesOthers(_ text: String) {
+        #expect(HygieneRules.findings(in: SwiftSource(path: "Sources/TillHTTP/A.swift", text: text)).isEmpty)
+    }
+}

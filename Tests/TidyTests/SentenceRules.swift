@@ -1,0 +1,52 @@
+import Testing
+
+enum SentenceRules {
+    /// Every `@Test` opens with its sentence: what holds, in words a reader of the report understands.
+    static func findings(in source: SwiftSource) -> [Finding] {
+        guard source.isTest else { return [] }
+        return source.code.indices.filter { Needle("@Test").isFound(in: source.code[$0]) }.compactMap { index in
+            let isSentence = sentence(from: index, in: source).map { $0.split(separator: " ").count >= 3 } ?? false
+            return isSentence
+                ? nil : Finding(source.path, index + 1, "@Test opens with a sentence that says what holds")
+        }
+    }
+
+    /// The string literal right after `@Test(`, on the same line or the next.
+    private static func sentence(from index: Int, in source: SwiftSource) -> Substring? {
+        guard let start = source.lines[index].firstRange(of: "@Test") else { return nil }
+        let next = index + 1 < source.lines.count ? source.lines[index + 1] : ""
+        let text = (source.lines[index][start.upperBound...] + " " + next).drop { $0 == " " }
+        guard text.first == "(" else { return nil }
+        let arguments = text.dropFirst().drop { $0 == " " }
+        let isRaw = arguments.hasPrefix("#\"")
+        guard isRaw || arguments.hasPrefix("\"") else { return nil }
+        return arguments.dropFirst(isRaw ? 2 : 1).prefix { $0 != (isRaw ? "#" : "\"") }
+    }
+}
+
+@Suite("Test sentences")
+struct SentenceTests {
+    @Test("Every test function has a sentence")
+    func sentences() {
+        #expect(Checkout.current.sources.contains { $0.isTest && $0.path.contains("TidyTests") })
+        expectNone(Checkout.current.sources.flatMap(SentenceRules.findings(in:)))
+    }
+
+    @Test(
+        "A test without a sentence is found",
+        arguments: ["@Test func a() {}", "@Test(arguments: [1, 2])\nfunc a() {}", "@Test(\"works\") func a() {}"])
+    func findsSample(_ text: String) {
+        #expect(SentenceRules.findings(in: SwiftSource(path: "Tests/TillHTTPTests/A.swift", text: text)).count == 1)
+    }
+
+    @Test(
+        "A test with a sentence is left alone",
+        arguments: [
+            "@Test(\"Nothing is granted twice\") func a() {}",
+            "@Test(\n    \"Nothing is granted twice\", arguments: [1])",
+            "@Test(#\"A \"quoted\" word\"#) func a() {}", "// @Test func a() {}", "@TestSomething func a() {}",
+        ])
+    func leavesOthers(_ text: String) {
+        #expect(SentenceRules.findings(in: SwiftSource(path: "Tests/TillHTTPTests/A.swift", text: text)).isEmpty)
+    }
+}

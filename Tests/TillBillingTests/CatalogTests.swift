@@ -1,0 +1,40 @@
+import Testing
+import TillBilling
+
+@Suite("The catalogue") struct CatalogTests {
+    private func product(
+        _ id: String, zh: String = "学点", price: Int64 = 600, currency: String = "CNY", points: [String: Int64] = ["points": 60],
+        entitlement: String? = nil
+    ) -> Product {
+        Product(
+            id: ProductID(id), type: .consumable, names: Text(en: "Points", zh: zh),
+            price: Money(amount: price, currency: Currency(currency)), points: points, entitlement: entitlement)
+    }
+
+    @Test("A good catalogue has no findings, and its products are found by id") func good() {
+        let catalog = Catalog(products: [product("a"), product("b", points: [:], entitlement: "pro")])
+        #expect(catalog.findings.isEmpty)
+        #expect(catalog[ProductID("b")]?.entitlement == "pro")
+        #expect(catalog[ProductID("B")] == nil)
+    }
+
+    @Test("Each fault is a named finding with its cure (L2)") func findings() {
+        let catalog = Catalog(products: [
+            product("a"), product("a"), product("sp ace"), product("nameless", zh: ""), product("cheap", price: -1),
+            product("odd", currency: "cny"), product("none", points: [:]), product("zero", points: ["points": 0]),
+            product(String(repeating: "x", count: 101)),
+        ])
+        #expect(
+            catalog.findings.map { "\($0.code.rawValue) \($0.product?.text.prefix(8) ?? "")" } == [
+                "duplicate_product_id a", "malformed_product_id sp ace", "missing_name nameless", "bad_price cheap",
+                "bad_price odd", "gives_nothing none", "bad_points zero", "malformed_product_id xxxxxxxx",
+            ])
+        #expect(Catalog(products: []).findings.map(\.code) == [.noProducts])
+    }
+
+    @Test("Points are counted for the quantity, in one order, and never overflow silently") func points() {
+        let pack = product("a", points: ["points": 60, "bonus": 5])
+        #expect(pack.points(quantity: 3)?.map { "\($0.kind) \($0.amount)" } == ["bonus 15", "points 180"])
+        #expect(product("b", points: ["points": Int64.max]).points(quantity: 2) == nil)
+    }
+}

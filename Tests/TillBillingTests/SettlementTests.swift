@@ -1,0 +1,186 @@
+import Testing
+import TillBilling
+
+/// The decision as a table. Each row is one set of facts, in words, and what becomes of the transaction.
+@Suite("Settlement decides from facts alone") struct SettlementTests {
+    /// facts, separated by commas | decision
+    ///
+    /// The transaction T is of points60, one piece, bought at 100, signed at 110, no token, not seen before, brought by
+    /// user A; A's order OA (points60, one piece, opened at 90) exists. Facts change that.
+    static let table = """
+        token OA                                              | grant A OA token
+        token OA, by B                                        | grant A OA token
+        token OA, by apple                                    | grant A OA token
+        token OA, by backend naming B                         | grant A OA token
+        token OA, claims OB, by B                             | grant A OA token
+        token OA, order quantity 2                            | quarantine contradicts_order
+        token OA, order product other                         | quarantine contradicts_order
+        token OA, order holds X                               | grant A new token
+        token OA, order holds T                               | grant A OA token
+        token OA, renewal, order holds X                      | grant A OA token
+        token OA, revoked                                     | revoked
+        token OA, order status cancelled                      | grant A OA token
+        token OA, order status failed                         | grant A OA token
+        token OA, opened later                                | grant A OA token
+        token unknown                                         | quarantine unknown_token
+        token unknown, claims OA                              | quarantine unknown_token
+        token unknown, by backend naming B                    | grant B token-id backend
+        token unreadable                                      | quarantine unreadable_token
+        token unreadable, claims OA                           | quarantine unreadable_token
+        token unreadable, by backend naming B                 | grant B new backend
+        nothing else                                          | quarantine no_owner
+        by apple                                              | quarantine no_owner
+        by backend naming B                                   | grant B new backend
+        by backend                                            | quarantine no_owner
+        receipt                                               | quarantine receipt_needs_order
+        receipt, by backend naming B                          | quarantine receipt_needs_order
+        receipt, claims OA                                    | grant A OA order_id
+        claims OA                                             | grant A OA order_id
+        claims OA, by B                                       | quarantine claimed_order_of_another
+        claims OA, by apple                                   | quarantine claimed_order_of_another
+        claims OA, by backend                                 | grant A OA order_id
+        claims OA, by backend naming A                        | grant A OA order_id
+        claims OA, by backend naming B                        | quarantine claimed_order_of_another
+        claims unknown                                        | quarantine claimed_order_unknown
+        claims OA, order quantity 2                           | quarantine claimed_order_differs
+        claims OA, order product other                        | quarantine claimed_order_differs
+        claims OA, opened later                               | quarantine claimed_order_opened_later
+        claims OA, order holds X                              | quarantine claimed_order_taken
+        renewal, original OA                                  | grant A OA original_transaction
+        renewal, original OA, by B                            | grant A OA original_transaction
+        original OA                                           | quarantine no_owner
+        token OA, product unknown                             | quarantine unknown_product
+        token OA, pieces 0                                    | quarantine unusable_quantity
+        token OA, pieces 11                                   | quarantine unusable_quantity
+        token OA, granted at 110                              | alreadyGranted
+        token OA, granted at 105                              | alreadyGranted
+        token OA, granted at 120                              | alreadyGranted
+        by B, granted at 110                                  | alreadyGranted
+        token OA, granted at 105, revoked                     | revoke
+        token OA, granted at 110, revoked                     | revoke
+        token OA, granted at 120, revoked                     | alreadyGranted
+        token OA, taken back at 105                           | reinstate
+        token OA, taken back at 110                           | revoked
+        token OA, taken back at 120                           | revoked
+        token OA, taken back at 105, revoked                  | revoked
+        receipt, claims OA, taken back at 105                 | revoked
+        token OA, never granted but revoked at 105            | grant A OA token
+        token OA, never granted but revoked at 120            | revoked
+        token OA, quarantined at 110                          | grant A OA token
+        quarantined at 110                                    | quarantine no_owner
+        token OA, quarantined at 110, revoked                 | revoked
+        """
+
+    @Test("Each row of the table (O3, O8, P8, T3, T9, U1, U4, U8)", arguments: table.split(separator: "\n").map(String.init))
+    func row(_ row: String) throws {
+        let sides = row.split(separator: "|").map { $0.trimmed }
+        try #require(sides.count == 2)
+        let facts = Facts(sides[0].split(separator: ",").map(\.trimmed))
+        #expect(facts.decision == sides[1])
+    }
+
+    @Test("A purchase of five years ago is granted like any other: late is not forged (T9)")
+    func late() {
+        let facts = Facts(["token OA"], age: 5 * 365 * 86_400)
+        #expect(facts.decision == "grant A OA token")
+    }
+}
+
+extension Substring {
+    var trimmed: String { String(drop { $0 == " " }.reversed().drop { $0 == " " }.reversed()) }
+}
+
+/// Builds facts from the words of a row.
+private struct Facts {
+    private let orderA = UniqueID(high: 0xA, low: 1)
+    private let orderB = UniqueID(high: 0xB, low: 1)
+    private let unknownOrder = UniqueID(high: 0xF, low: 1)
+    private let product = Product(
+        id: ProductID("points60"), type: .consumable, names: Text(en: "60 points", zh: "60 学点"),
+        price: Money(amount: 600, currency: Currency("CNY")), points: ["points": 60])
+    private let words: [String]
+    private let age: Int64
+
+    init(_ words: [String], age: Int64 = 0) {
+        self.words = words
+        self.age = age
+    }
+
+    private func has(_ word: String) -> Bool { words.contains(word) }
+
+    private func number(after prefix: String) -> Int64? {
+        words.first { $0.hasPrefix(prefix) }.flatMap { Int64($0.dropFirst(prefix.count)) }
+    }
+
+    private func at(_ seconds: Int64) -> Instant { Instant(seconds: 1_000_000_000 - age + seconds) }
+
+    private var order: Order {
+        let status = words.first { $0.hasPrefix("order status ") }.flatMap { OrderStatus(name: String($0.dropFirst(13))) }
+        let held = words.first { $0.hasPrefix("order holds ") }.map { TransactionID(String($0.dropFirst(12))) }
+        let opened = at(has("opened later") ? 101 : 90)
+        return Order(
+            id: orderA, userID: UserID("A"), productID: ProductID(has("order product other") ? "other" : "points60"),
+            quantity: Int(number(after: "order quantity ") ?? 1), status: status ?? (held == nil ? .prepared : .completed),
+            price: product.price, transactionID: held, environment: held == nil ? nil : .sandbox, createdAt: opened,
+            updatedAt: opened)
+    }
+
+    private var caller: Caller {
+        if has("by B") { return .user(UserID("B")) }
+        if has("by apple") { return .apple }
+        if has("by backend") { return .backend(keyID: "k", naming: nil) }
+        if has("by backend naming A") { return .backend(keyID: "k", naming: UserID("A")) }
+        if has("by backend naming B") { return .backend(keyID: "k", naming: UserID("B")) }
+        return .user(UserID("A"))
+    }
+
+    private var token: AppAccountToken? {
+        if has("token OA") { return .order(orderA) }
+        if has("token unknown") { return .order(unknownOrder) }
+        return has("token unreadable") ? .unreadable : nil
+    }
+
+    private var recorded: RecordedTransaction? {
+        let grant = Grant(
+            id: UniqueID(high: 1, low: 1), environment: .sandbox, transactionID: TransactionID("T"), orderID: orderA,
+            userID: UserID("A"), productID: product.id, quantity: 1,
+            points: [GrantedPoints(currency: "points", amount: 60)], entitlement: nil, at: at(106))
+        if let signed = number(after: "granted at ") {
+            return RecordedTransaction(state: .granted, signedAt: at(signed), grant: grant)
+        }
+        if let signed = number(after: "taken back at ") {
+            return RecordedTransaction(state: .revoked, signedAt: at(signed), grant: grant)
+        }
+        if let signed = number(after: "never granted but revoked at ") {
+            return RecordedTransaction(state: .revoked, signedAt: at(signed), grant: nil)
+        }
+        if let signed = number(after: "quarantined at ") {
+            return RecordedTransaction(state: .quarantined, signedAt: at(signed), grant: nil)
+        }
+        return nil
+    }
+
+    var decision: String {
+        let transaction = PaidTransaction(
+            id: TransactionID("T"), originalID: TransactionID(has("renewal") ? "S" : "T"), productID: product.id,
+            quantity: Int(number(after: "pieces ") ?? 1), environment: .sandbox, token: token, purchasedAt: at(100),
+            signedAt: at(110), revokedAt: has("revoked") ? at(105) : nil, isRenewal: has("renewal"),
+            isFromReceipt: has("receipt"), price: nil)
+        let claimed = has("claims OA") ? orderA : has("claims OB") ? orderB : has("claims unknown") ? unknownOrder : nil
+        let settlement = Settlement(
+            SettlementFacts(
+                transaction: transaction, caller: caller, recorded: recorded, tokenOrder: has("token OA") ? order : nil,
+                claimedOrderID: claimed, claimedOrder: has("claims OA") ? order : nil,
+                originalOrder: has("original OA") ? order : nil, product: has("product unknown") ? nil : product))
+        switch settlement {
+        case .grant(let user, let order, let newOrderID, let rung):
+            let target = order != nil ? "OA" : newOrderID == unknownOrder ? "token-id" : newOrderID == nil ? "new" : "?"
+            return "grant \(user) \(target) \(rung.rawValue)"
+        case .alreadyGranted: return "alreadyGranted"
+        case .revoke: return "revoke"
+        case .reinstate: return "reinstate"
+        case .revoked: return "revoked"
+        case .quarantine(let reason): return "quarantine \(reason.rawValue)"
+        }
+    }
+}

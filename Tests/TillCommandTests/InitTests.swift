@@ -1,0 +1,115 @@
+import Foundation
+import Testing
+import TillAppStore
+import TillCrypto
+
+@testable import till
+
+@Suite("till init, as a process")
+struct InitTests {
+    @Test("what it writes loads, and the keys it shows are the ones whose hashes it wrote")
+    func roundTrip() throws {
+        let directory = try TemporaryDirectory()
+        let shop = directory.path + "/a/shop"
+        let ran = try runTill(["init", shop, "--json"])
+        #expect(ran.code == 0 && ran.error.isEmpty)
+        let shown = try JSONValue(decoding: ran.out)
+        let secretKey = try #require(shown["secretKey"]?.string)
+        let operatorToken = try #require(shown["operatorToken"]?.string)
+        let userSecret = try #require(shown["userTokenSecret"]?.string)
+        #expect(secretKey.hasPrefix("sk_") && secretKey.utf8.count == 46)
+        #expect(shown["files"]?.array?.count == 3)
+
+        let configuration = try Configuration.load(file: shop + "/till.json")
+        #expect(configuration.secretKeys.map(\.sha256) == [Digest.sha256.hash(Array(secretKey.utf8))])
+        #expect(configuration.operators.map(\.sha256) == [Digest.sha256.hash(Array(operatorToken.utf8))])
+        guard case .hs256(let secret)? = configuration.userTokens.first?.verification else {
+            Issue.record("no HS256 key was written")
+            return
+        }
+        #expect(secret == Array(userSecret.utf8))
+        #expect(configuration.database == .sqlite(path: shop + "/till.db"))
+        #expect(configuration.apple.environments == [.sandbox])
+
+        let products = try #require(configuration.catalog["products"]?.array)
+        #expect(products.compactMap { $0["price"]?["amount"]?.int } == [600, 3_000, 6_800, 12_800])
+        #expect(products.compactMap { $0["points"]?["points"]?.int } == [60, 300, 680, 1_280])
+        #expect(products.first?["id"] == "com.example.learn.points60")
+        #expect(products.allSatisfy { $0["names"]?["zh"] != nil && $0["type"] == "Consumable" })
+    }
+
+    @Test("no key is on disk in the clear but the token secret, which only its owner can read")
+    func secretsOnDisk() throws {
+        let directory = try TemporaryDirectory()
+        let ran = try runTill(["init", directory.path, "--json"])
+        let shown = try JSONValue(decoding: ran.out)
+        let secretKey = try #require(shown["secretKey"]?.string)
+        let operatorToken = try #require(shown["operatorToken"]?.string)
+        let userSecret = try #require(shown["userTokenSecret"]?.string)
+        for name in try FileManager.default.contentsOfDirectory(atPath: directory.path) {
+            let content = try directory.read(name)
+            #expect(!content.contains(secretKey) && !content.contains(operatorToken), "\(name)")
+            #expect(content.contains(userSecret) == (name == "user-token.secret"), "\(name)")
+        }
+        let facts = try FileManager.default.attributesOfItem(atPath: directory.path + "/user-token.secret")
+        #expect((facts[.posixPermissions] as? Int) == 0o600)
+    }
+
+    @Test("two runs make different keys")
+    func freshKeys() throws {
+        let directory = try TemporaryDirectory()
+        let one = try JSONValue(decoding: try runTill(["init", directory.path + "/1", "--json"]).out)
+        let two = try JSONValue(decoding: try runTill(["init", directory.path + "/2", "--json"]).out)
+        for name in ["secretKey", "operatorToken", "userTokenSecret"] {
+            #expect(one[name] != nil && one[name] != two[name])
+        }
+    }
+
+    @Test("it overwrites nothing: files that exist are listed, and nothing else is written")
+    func refusesToOverwrite() throws {
+        let directory = try TemporaryDirectory()
+        try directory.write("catalog.json", "mine")
+        try directory.write("till.json", "mine too")
+        let ran = try runTill(["init", directory.path])
+        #expect(ran.code == 1 && ran.out.isEmpty)
+        #expect(
+            ran.error == """
+                till: \(directory.path)/catalog.json is there already and is not overwritten
+                till: \(directory.path)/till.json is there already and is not overwritten
+
+                """)
+        #expect(try directory.read("catalog.json") == "mine")
+        #expect(!FileManager.default.fileExists(atPath: directory.path + "/user-token.secret"))
+        #expect(try runTill(["init", directory.path, "--lang", "zh"]).error.contains("已经存在，不会覆盖"))
+    }
+
+    @Test("a directory that can't be made is a refusal with its reason")
+    func impossibleDirectory() throws {
+        let ran = try runTill(["init", "/dev/null/shop"])
+        #expect(ran.code == 1 && ran.out.isEmpty)
+        #expect(ran.error.contains("/dev/null/shop: part of the path is no directory"))
+    }
+}
+
+@Suite("till, as a process")
+struct ProcessTests {
+    @Test("exit codes are 0 for done, 1 for refused, 2 for wrong usage")
+    func exitCodes() throws {
+        let help = try runTill(["--help"])
+        #expect(help.code == 0 && help.error.isEmpty && help.out.contains("init"))
+        let refused = try runTill(["init", "/dev/null/x"])
+        #expect(refused.code == 1 && refused.out.isEmpty && !refused.error.isEmpty)
+        let wrong = try runTill(["inti"])
+        #expect(wrong.code == 2 && wrong.out.isEmpty)
+        #expect(wrong.error.contains("Did you mean till init?"))
+        #expect(try runTill([]).code == 2)
+    }
+
+    @Test("the locale chooses the language, --lang overrides it")
+    func language() throws {
+        let chinese = ["LANG": "zh_CN.UTF-8"]
+        #expect(try runTill(["inti"], environment: chinese).error.contains("是不是想写 till init？"))
+        #expect(try runTill(["inti", "--lang", "en"], environment: chinese).error.contains("Did you mean"))
+        #expect(try runTill(["--help"], environment: chinese).out.contains("命令"))
+    }
+}

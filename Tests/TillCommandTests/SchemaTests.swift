@@ -1,0 +1,67 @@
+import Foundation
+import Testing
+import TillAppStore
+
+@testable import till
+
+@Suite("The published schema of the configuration")
+struct SchemaTests {
+    private let schema: JSONValue
+
+    init() throws {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        schema = try JSONValue(decoding: Array(Data(contentsOf: root.appendingPathComponent("docs/till.schema.json"))))
+    }
+
+    private func names(_ value: JSONValue?) -> Set<String> { Set(value?["properties"]?.object?.keys.map { $0 } ?? []) }
+
+    @Test("it has exactly the keys that the parser knows, and admits no others")
+    func sameKeys() {
+        let apple = schema["properties"]?["apple"]
+        let hashedKey = schema["$defs"]?["hashedKeys"]?["items"]
+        let userToken = schema["$defs"]?["userToken"]
+        #expect(names(schema) == Set(ConfigurationKey.topLevelNames))
+        #expect(names(apple) == Set(ConfigurationKey.appleNames))
+        #expect(names(hashedKey) == Set(ConfigurationKey.hashedKeyNames))
+        #expect(names(userToken) == Set(ConfigurationKey.userTokenNames))
+        for object in [schema, apple, hashedKey, userToken] {
+            #expect(object?["additionalProperties"] == false)
+        }
+        #expect(schema["$schema"] == "https://json-schema.org/draft/2020-12/schema")
+    }
+
+    @Test("each key's description names its variable, its file variable if it is a secret, and its flag")
+    func variables() throws {
+        for key in ConfigurationKey.allCases {
+            let object = key.rawValue.hasPrefix("apple.") ? schema["properties"]?["apple"] : schema
+            let description = try #require(object?["properties"]?[key.name]?["description"]?.string, "\(key)")
+            let words = description.split { !($0.isUppercase || $0 == "_" || $0.isLowercase || $0 == "-") }.map(
+                String.init)
+            #expect(words.contains(key.variable), "\(key)")
+            #expect(words.contains(key.variable + "_FILE") == key.isSecret, "\(key)")
+            #expect(words.filter { $0.hasPrefix("--") } == (key.flagName.map { ["--" + $0] } ?? []), "\(key)")
+        }
+    }
+
+    @Test("the environment's names are those of the contract")
+    func contractNames() {
+        #expect(
+            ConfigurationKey.allCases.map(\.variable) == [
+                "TILL_LISTEN", "TILL_DATABASE", "TILL_CATALOG", "TILL_APPLE_BUNDLE_ID", "TILL_APPLE_APP_APPLE_ID",
+                "TILL_APPLE_ENVIRONMENTS", "TILL_APPLE_ROOTS", "TILL_SECRET_KEYS", "TILL_USER_TOKENS", "TILL_OPERATORS",
+                "TILL_REVIEW_USERS",
+            ])
+    }
+
+    @Test("what it requires is what the parser misses, and its examples of choices are the parser's")
+    func requirements() {
+        #expect(schema["required"] == ["database", "catalog", "apple"])
+        #expect(schema["properties"]?["apple"]?["required"] == ["bundleId", "environments"])
+        #expect(
+            schema["properties"]?["apple"]?["properties"]?["environments"]?["items"]?["enum"] == [
+                "Production", "Sandbox",
+            ])
+        #expect(schema["properties"]?["listen"]?["default"]?.string == ListenAddress.standard.description)
+    }
+}

@@ -1,0 +1,167 @@
+import Foundation
+import Testing
+import TillAppStore
+import TillCrypto
+
+@testable import till
+
+@Suite("till verify, as a process")
+struct VerifyTests {
+    /// A token whose certificates and signature are nobody's.
+    private func token(_ payload: JSONValue, certificates: Int = 3) -> String {
+        let certificate = JSONValue.string(Base64.encode(foreignCertificate()))
+        let header: JSONValue = ["alg": "ES256", "x5c": .array(Array(repeating: certificate, count: certificates))]
+        let parts = [Array(header.encoded().utf8), Array(payload.encoded().utf8), [UInt8](repeating: 1, count: 64)]
+        return parts.map { Base64.encode($0, .url) }.joined(separator: ".")
+    }
+
+    private let transaction: JSONValue = [
+        "transactionId": "2000000000000001", "productId": "com.example.points60", "bundleId": "com.example",
+        "environment": "Xcode", "purchaseDate": 1_700_000_000_000, "signedDate": 1_700_000_000_000,
+    ]
+
+    @Test("a token from nowhere is refused: exit 1, the reason on stderr, one JSON document on stdout")
+    func untrusted() throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write("proof.jws", token(transaction) + "\n")
+        let ran = try runTill(["verify", file, "--json"])
+        #expect(ran.code == 1)
+        #expect(ran.error.hasPrefix("till: chain_untrusted: its certificates lead to no trusted root"))
+        let json = try JSONValue(decoding: ran.out)
+        #expect(json["kind"] == "jws-transaction" && json["verdict"] == "chain_untrusted")
+        #expect(json["fields"]?["payload"]?["transactionId"] == "2000000000000001")
+        #expect(Set(json.object?.keys.map { $0 } ?? []) == ["kind", "verdict", "detail", "fields"])
+    }
+
+    @Test(
+        "people see each check, what was reached and what was not, and that claims are only claims, in both languages")
+    func forPeople() throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write("proof.jws", token(transaction))
+        let english = try runTill(["verify", file, "--bundle-id", "com.example"]).out
+        #expect(english.contains("Kind: jws-transaction, a signed transaction"))
+        #expect(english.contains("✓  format\n") && english.contains("✓  certificates can be read\n"))
+        #expect(english.contains("✗  certificates lead to a trusted root"))
+        #expect(english.contains("-  signature (not reached)") && english.contains("-  app (not reached)"))
+        #expect(english.contains("It claims (not to be believed):"))
+        #expect(english.contains("2023-11-14T22:13:20.000Z"))
+        let chinese = try runTill(["verify", file, "--lang", "zh"])
+        #expect(chinese.out.contains("种类：jws-transaction，签名交易") && chinese.out.contains("它自称（不可相信）"))
+        #expect(chinese.error.contains("证书链通不到受信任的根"))
+    }
+
+    @Test(
+        "under --environment xcode a token is decoded, not trusted: exit 1, and no check of trust is said to pass"
+    )
+    func withoutTrust() throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write("proof.jws", token(transaction, certificates: 1))
+        let ran = try runTill(["verify", file, "--environment", "xcode"])
+        #expect(ran.code == 1 && ran.error.hasPrefix("till: ok-unverified"))
+        #expect(ran.out.contains("-  signature (not checked)") && !ran.out.contains("✓  signature"))
+        #expect(ran.out.contains("It claims (not to be believed):"))
+    }
+
+    @Test(
+        "each kind of damage has its verdict",
+        arguments: [
+            ("", "malformed"), ("hello", "malformed"), ("a.b.c", "malformed"),
+            ("{\"signature\" = \"x\";}", "malformed"),
+        ])
+    func damaged(content: String, verdict: String) throws {
+        let ran = try runTill(["verify", "-", "--json"], input: Array(content.utf8))
+        #expect(ran.code == 1)
+        #expect(try JSONValue(decoding: ran.out)["verdict"]?.string == verdict)
+        #expect(ran.error.hasPrefix("till: \(verdict)"))
+    }
+
+    @Test("certificates are counted, a root that is none is told, and a root alone makes no signer")
+    func certificates() throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write("proof.jws", token(transaction))
+        let short = try directory.write("short.jws", token(transaction, certificates: 2))
+        let nothing = try directory.write("nothing.cer", "no certificate")
+        let root = try directory.write("root.cer", foreignCertificate())
+        func verdict(_ arguments: [String]) throws -> String? {
+            try JSONValue(decoding: try runTill(["verify", "--json"] + arguments).out)["verdict"]?.string
+        }
+        #expect(try verdict([short]) == "chain_length")
+        #expect(try verdict([file, "--root", nothing]) == "bad_root")
+        // Trusting that very certificate gives a chain, but not one that may sign App Store proofs.
+        #expect(try verdict([file, "--root", root]) == "missing_oid")
+    }
+
+    @Test("stdin and a file give the same answer")
+    func standardInput() throws {
+        let directory = try TemporaryDirectory()
+        let text = token(transaction)
+        let fromFile = try runTill(["verify", try directory.write("proof.jws", text), "--json"])
+        let fromInput = try runTill(["verify", "-", "--json"], input: Array(text.utf8))
+        #expect(fromFile.out == fromInput.out && !fromInput.out.isEmpty && fromFile.code == fromInput.code)
+    }
+
+    @Test("a missing file, a missing root and a proof without end are refused with nothing on stdout")
+    func unreadable() throws {
+        for (arguments, reason) in [
+            (["/nonexistent.jws"], "/nonexistent.jws: there is no such file"),
+            (["-", "--root", "/nonexistent.cer"], "/nonexistent.cer: there is no such file"),
+            (["/dev/zero"], "/dev/zero: is longer than 16777216 bytes"),
+        ] {
+            let ran = try runTill(["verify", "--json"] + arguments)
+            #expect(ran.code == 1 && ran.out.isEmpty && ran.error == "till: \(reason)\n")
+        }
+    }
+
+    @Test(
+        "wrong flags are wrong usage",
+        arguments: [
+            (["verify"], "FILE is missing"),
+            (["verify", "-", "--environment", "Sandbox"], "Did you mean sandbox?"),
+            (["verify", "-", "--at", "-1"], "--at wants a whole number from 0"),
+            (["verify", "-", "--app-apple-id", "x"], "--app-apple-id wants a whole number of at least 1"),
+            (["verify", "-", "--device-guid", "xyz"], "--device-guid wants hexadecimal digits"),
+            (["verify", "-", "--roots", "x"], "Did you mean --root?"),
+        ])
+    func wrongUsage(arguments: [String], expected: String) throws {
+        let ran = try runTill(arguments)
+        #expect(ran.code == 2 && ran.out.isEmpty && ran.error.contains(expected), "\(ran.error)")
+    }
+
+    @Test("what a hostile proof says can't write to the terminal, and dates beyond the calendar are numbers")
+    func hostileClaims() throws {
+        let hostile: JSONValue = [
+            "transactionId": "\u{1B}]0;gotcha\u{7}", "productId": .string(String(repeating: "x", count: 10_000)),
+            "purchaseDate": .int(.min), "expiresDate": .int(.max), "signedDate": .int(.min), "\u{1B}[2J": "clear",
+        ]
+        for flags in [[], ["--environment", "xcode"], ["--json"]] {
+            let ran = try runTill(["verify", "-"] + flags, input: Array(token(hostile).utf8))
+            #expect(ran.code == 1)
+            #expect(!(ran.out + ran.error).contains { $0 == "\u{1B}" || $0 == "\u{7}" })
+        }
+        let ran = try runTill(["verify", "-"], input: Array(token(hostile).utf8))
+        #expect(ran.out.contains("-9223372036854775808") && ran.out.utf8.count < 3_000)
+    }
+
+    private static let vectors = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+        .appendingPathComponent("shared/vectors/apple__app-store-server-library-swift")
+
+    @Test(
+        "a genuine proof is exit 0 with the right flags, and is not with wrong ones",
+        .enabled(if: FileManager.default.fileExists(atPath: vectors.path), "../shared/vectors is not here"))
+    func genuine() throws {
+        let proof = Self.vectors.path + "/mock_signed_data/testNotification"
+        let flags = ["--root", Self.vectors.path + "/certs/testCA.der", "--json"]
+        let ran = try runTill(["verify", proof, "--bundle-id", "com.example", "--environment", "sandbox"] + flags)
+        #expect(ran.code == 0 && ran.error.isEmpty)
+        #expect(try JSONValue(decoding: ran.out)["verdict"] == "ok")
+        for (wrong, verdict) in [
+            (["--environment", "production"], "wrong_environment"), (["--bundle-id", "com.example.x"], "wrong_app"),
+            (["--at", "0"], "chain_expired"),
+        ] {
+            let refused = try runTill(["verify", proof] + flags + wrong)
+            #expect(refused.code == 1)
+            #expect(try JSONValue(decoding: refused.out)["verdict"]?.string == verdict)
+        }
+    }
+}

@@ -1,0 +1,48 @@
+import Testing
+import TillCrypto
+
+@Suite("Base64 is read strictly")
+struct Base64Tests {
+    @Test(
+        "texts of RFC 4648 §10 mean their bytes, in both alphabets",
+        arguments: [
+            ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
+            ("foobar", "Zm9vYmFy"),
+        ])
+    func knownTexts(plain: String, encoded: String) {
+        let unpadded = encoded.filter { $0 != "=" }
+        #expect(Base64.encode(Array(plain.utf8)) == encoded)
+        #expect(Base64.encode(Array(plain.utf8), .url) == unpadded)
+        #expect(Base64.decode(encoded) == Array(plain.utf8))
+        #expect(Base64.decode(unpadded, .url) == Array(plain.utf8))
+    }
+
+    @Test("the alphabets are not mixed")
+    func alphabets() {
+        #expect(Base64.encode([0xFB, 0xFF, 0xBF]) == "+/+/")
+        #expect(Base64.encode([0xFB, 0xFF, 0xBF], .url) == "-_-_")
+        #expect(Base64.decode("+/+/", .url) == nil)
+        #expect(Base64.decode("-_-_") == nil)
+    }
+
+    @Test(
+        "anything but the one right text is refused",
+        arguments: ["Zg", "Zg=", "Zg===", "Zh==", "Zm9=", "Z m9v", "Zm9v\n", "Zm9v=", "====", "=", "Z===", "Zm9v*AAA"])
+    func refusedPadded(text: String) {
+        #expect(Base64.decode(text) == nil)
+    }
+
+    @Test("stray bits and padding are refused without padding too", arguments: ["Zh", "Zm9", "Zg==", "Z", "Zm9vA", "é"])
+    func refusedUnpadded(text: String) {
+        #expect(Base64.decode(text, .url) == nil)
+    }
+
+    @Test("every length comes back as it went")
+    func roundTrips() {
+        for count in 0..<200 {
+            let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ count) }
+            #expect(Base64.decode(Base64.encode(bytes)) == bytes)
+            #expect(Base64.decode(Base64.encode(bytes, .url), .url) == bytes)
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import Foundation
+import TillStorage
+
+@testable import TillSQLite
+
+/// A directory that goes away with the value.
+final class TemporaryDirectory: Sendable {
+    let path: String
+
+    init() {
+        path = FileManager.default.temporaryDirectory.appendingPathComponent("till-sqlite-\(UUID().uuidString)").path
+        try? FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    }
+
+    var database: String { path + "/ledger.db" }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+}
+
+/// Two linked tables, as an order and its grant are: a grant without its order can't exist.
+enum Ledger {
+    static let migrations: [StaticString] = [
+        """
+        CREATE TABLE orders (id INTEGER PRIMARY KEY, note TEXT, proof BLOB) STRICT;
+        CREATE TABLE grants (
+            id INTEGER PRIMARY KEY,
+            "order" INTEGER NOT NULL UNIQUE REFERENCES orders (id) DEFERRABLE INITIALLY DEFERRED,
+            points INTEGER NOT NULL CHECK (points > 0)
+        ) STRICT;
+        """
+    ]
+
+    static func options(_ change: (inout SQLiteDatabase.Options) -> Void = { _ in }) -> SQLiteDatabase.Options {
+        var options = SQLiteDatabase.Options()
+        options.migrations = migrations
+        change(&options)
+        return options
+    }
+
+    /// What a grant does, in short: an order and its grant in one body.
+    @discardableResult
+    static func grant(_ id: Int64, points: Int64 = 60, proof: [UInt8] = [], in session: any Session) throws -> Int64 {
+        try session.execute(
+            "INSERT INTO orders (id, note, proof) VALUES (?, ?, ?)", [.integer(id), .text("order \(id)"), .blob(proof)])
+        try session.execute(
+            "INSERT INTO grants (id, \"order\", points) VALUES (?, ?, ?)",
+            [.integer(id), .integer(id), .integer(points)])
+        return id
+    }
+
+    static func granted(in session: any Session) throws -> [Int64] {
+        try session.query("SELECT id FROM grants ORDER BY id", []) { $0.integer(0) }
+    }
+}
+
+/// What `write` or `read` threw, if it was a fault of the driver.
+func fault<Value>(_ body: () async throws -> Value) async -> DatabaseFault? {
+    do {
+        _ = try await body()
+        return nil
+    } catch {
+        return error as? DatabaseFault
+    }
+}
+
+struct Refused: Error, Equatable {
+    let reason: String
+}

@@ -1,0 +1,235 @@
+import Foundation
+import Testing
+import TillBilling
+import TillSQLite
+
+@testable import TillStorage
+
+/// The tables on the real driver: what the database promises by itself.
+@Suite("The ledger's tables") struct LedgerTests {
+    private let at = Instant(milliseconds: 1_700_000_000_123)
+    private let user = UserID("u1")
+
+    private func order(_ low: UInt64, quantity: Int = 1) -> Order {
+        Order(
+            id: UniqueID(high: 1, low: low), userID: user, productID: ProductID("com.example.points60"),
+            quantity: quantity, price: Money(amount: 600, currency: Currency("CNY")), deviceID: "d1",
+            metadata: #"{"level":3}"#, createdAt: at, updatedAt: at)
+    }
+
+    private func posting(_ amount: Int64, kind: PostingKind, reference: String) -> Posting {
+        Posting(
+            environment: .production, userID: user, contra: .sold, currency: "points", amount: amount, kind: kind,
+            reference: reference, at: at)
+    }
+
+    @Test("An order comes back as it was stored, with its history in order (L6)")
+    func orderRoundTrip() async throws {
+        try await withLedger { ledger in
+            let opened = order(1)
+            let found = try await ledger.write { session in
+                let orders = OrderTable(session)
+                let stored = try orders.insert(opened, reason: "opened")
+                let moved = try orders.move(
+                    stored, along: [.ongoing, .completed], at: at.adding(seconds: 5), reason: "token",
+                    transaction: TransactionID("2000000000000001"), environment: .sandbox)
+                #expect(moved.order.status == .completed)
+                return (try orders.find(opened.id), try orders.moves(of: stored.sequence))
+            }
+            let stored = try #require(found.0)
+            #expect(stored.order.userID == user)
+            #expect(stored.order.metadata == #"{"level":3}"#)
+            #expect(stored.order.transactionID == TransactionID("2000000000000001"))
+            #expect(stored.order.environment == .sandbox)
+            #expect(found.1.map(\.status) == [.prepared, .ongoing, .completed])
+            #expect(found.1.map(\.reason) == ["opened", "token", "token"])
+        }
+    }
+
+    @Test("A second grant for the same transaction is refused by the database itself (O8, invariant 1)")
+    func oneGrant() async throws {
+        try await withLedger { ledger in
+            let opened = order(2)
+            let grant = Grant(
+                id: UniqueID(high: 9, low: 9), environment: .production, transactionID: TransactionID("7"),
+                orderID: opened.id, userID: user, productID: opened.productID, quantity: 1, points: [],
+                entitlement: nil, at: at)
+            try await ledger.write { session in
+                let stored = try OrderTable(session).insert(opened, reason: "opened")
+                _ = try GrantTable(session).insert(grant, orderSequence: stored.sequence)
+            }
+            await #expect(throws: DatabaseFault.self) {
+                try await ledger.write { session in _ = try GrantTable(session).insert(grant, orderSequence: 1) }
+            }
+            let sandbox = Grant(
+                id: UniqueID(high: 9, low: 10), environment: .sandbox, transactionID: TransactionID("7"),
+                orderID: opened.id, userID: user, productID: opened.productID, quantity: 1, points: [],
+                entitlement: nil, at: at)
+            _ = try await ledger.write { session in try GrantTable(session).insert(sandbox, orderSequence: 1) }
+        }
+    }
+
+    @Test(
+        "Postings, grants and evidence can be neither edited nor deleted (invariant 4)",
+        arguments: ["postings", "grants", "evidence"])
+    func neverEdited(table: String) async throws {
+        try await withLedger { ledger in
+            let opened = order(3)
+            try await ledger.write { session in
+                let stored = try OrderTable(session).insert(opened, reason: "opened")
+                let transaction = try TransactionTable(session).insert(
+                    paid("8", product: opened.productID), state: .granted, quarantine: nil,
+                    orderSequence: stored.sequence, at: at)
+                try EvidenceTable(session).insert(
+                    transaction: transaction,
+                    .init(at: at, decision: "granted", ground: "token", door: "app", caller: "user:u1"))
+                let grant = Grant(
+                    id: UniqueID(high: 9, low: 9), environment: .production, transactionID: TransactionID("8"),
+                    orderID: opened.id, userID: user, productID: opened.productID, quantity: 1,
+                    points: [GrantedPoints(currency: "points", amount: 60)], entitlement: nil, at: at)
+                let sequence = try GrantTable(session).insert(grant, orderSequence: stored.sequence)
+                for posting in grant.postings(kind: .purchase, at: at) {
+                    try LedgerTable(session).post(posting, grant: sequence)
+                }
+            }
+            let (update, delete): (StaticString, StaticString) =
+                switch table {
+                case "postings": ("UPDATE postings SET amount = 61", "DELETE FROM postings")
+                case "grants": ("UPDATE grants SET quantity = 2", "DELETE FROM grants")
+                default: ("UPDATE evidence SET ground = 'x'", "DELETE FROM evidence")
+                }
+            for statement in [update, delete] {
+                await #expect(throws: DatabaseFault.self) {
+                    try await ledger.write { session in _ = try session.execute(statement, []) }
+                }
+            }
+            #expect(try await ledger.read { try LedgerTable($0).wallet(of: user, in: .production) }.balances == ["points": 60])
+        }
+    }
+
+    @Test("A balance is the sum of its postings, and each environment has its own (invariants 4 and 7)")
+    func balances() async throws {
+        try await withLedger { ledger in
+            try await ledger.write { session in
+                let books = LedgerTable(session)
+                try books.post(posting(100, kind: .purchase, reference: "a"), grant: nil)
+                #expect(try books.post(posting(-30, kind: .debit, reference: "b"), grant: nil) == 70)
+            }
+            let found = try await ledger.read { session in
+                let books = LedgerTable(session)
+                return (
+                    try books.wallet(of: user, in: .production), try books.wallet(of: user, in: .sandbox),
+                    try books.unbalanced()
+                )
+            }
+            #expect(found.0.balances == ["points": 70])
+            #expect(found.1.balances == [:])
+            #expect(found.2.isEmpty)
+        }
+    }
+
+    @Test("A balance that was tampered with is found (the check can fail)")
+    func tamperedBalance() async throws {
+        try await withLedger { ledger in
+            let unbalanced = try await ledger.write { session in
+                try LedgerTable(session).post(posting(100, kind: .purchase, reference: "a"), grant: nil)
+                try session.execute("UPDATE balances SET amount = 99", [])
+                return try LedgerTable(session).unbalanced()
+            }
+            #expect(unbalanced == ["1 u1 points"])
+        }
+    }
+
+    @Test("A debit's reference is used once, and found again")
+    func debitReference() async throws {
+        try await withLedger { ledger in
+            try await ledger.write { session in
+                try LedgerTable(session).post(posting(-5, kind: .debit, reference: "order-1"), grant: nil)
+            }
+            let found = try await ledger.read { try LedgerTable($0).debit(reference: "order-1", in: .production) }
+            #expect(found?.posting.amount == -5)
+            await #expect(throws: DatabaseFault.self) {
+                try await ledger.write { session in
+                    try LedgerTable(session).post(posting(-5, kind: .debit, reference: "order-1"), grant: nil)
+                }
+            }
+        }
+    }
+
+    @Test("A notification of a known UUID is not stored twice (U4)")
+    func notifications() async throws {
+        try await withLedger { ledger in
+            let sequences = try await ledger.write { session in
+                try ["n1", "n1", "n2"].map { uuid in
+                    try NotificationTable(session).insert(
+                        uuid: uuid, environment: .sandbox, type: "TEST", subtype: nil, signedAt: nil, at: at,
+                        payload: "p")
+                }
+            }
+            #expect(sequences == [1, nil, 2])
+            let pending = try await ledger.read { try NotificationTable($0).pending(after: 1, limit: 10) }
+            #expect(pending.map(\.uuid) == ["n2"])
+        }
+    }
+
+    @Test("Only the newest refused proofs are kept, however many forgeries come")
+    func refusedProofs() async throws {
+        try await withLedger { ledger in
+            let kept = try await ledger.write { session in
+                let table = RefusedProofTable(session)
+                for number in 0..<(Int(RefusedProofTable.capacity) + 25) {
+                    try table.insert(
+                        .init(
+                            at: at, door: "app", caller: "user:u1", claimedOrder: nil, code: "bad_signature",
+                            detail: "\(number)", digest: [1]))
+                }
+                return try session.first("SELECT count(*), min(sequence) FROM refused_proofs", []) {
+                    ($0.integer(0), $0.integer(1))
+                }
+            }
+            #expect(kept?.0 == RefusedProofTable.capacity)
+            #expect(kept?.1 == 26)
+        }
+    }
+
+    @Test("An idempotency answer is found in its own scope only, and is let go when it is old")
+    func idempotency() async throws {
+        try await withLedger { ledger in
+            let scope = IdempotencyTable.Scope(credential: "key:a", route: "POST /v1/orders", key: "k")
+            let other = IdempotencyTable.Scope(credential: "key:b", route: "POST /v1/orders", key: "k")
+            let answer = IdempotencyTable.Answer(digest: [1, 2], status: 201, body: [3])
+            let found = try await ledger.write { session in
+                let table = IdempotencyTable(session)
+                try table.insert(scope, answer, at: at)
+                let fresh = (try table.find(scope), try table.find(other))
+                let later = at.adding(milliseconds: IdempotencyTable.lifetimeMilliseconds + 1)
+                try table.insert(other, answer, at: later)
+                return (fresh.0, fresh.1, try table.find(scope))
+            }
+            #expect(found.0 == answer)
+            #expect(found.1 == nil)
+            #expect(found.2 == nil)
+        }
+    }
+
+    private func paid(_ id: String, product: ProductID) -> PaidTransaction {
+        PaidTransaction(
+            id: TransactionID(id), originalID: TransactionID(id), productID: product, quantity: 1,
+            environment: .production, token: nil, purchasedAt: at, signedAt: at, revokedAt: nil, isRenewal: false,
+            isFromReceipt: false, price: nil)
+    }
+
+    private func withLedger(_ body: (any Database) async throws -> Void) async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let ledger = try SQLiteDatabase.open(path: folder.appendingPathComponent("till.db").path, role: .server)
+        do {
+            try await body(ledger)
+        } catch {
+            await ledger.close()
+            throw error
+        }
+        await ledger.close()
+    }
+}
