@@ -146,7 +146,7 @@ import TillSQLite
     @Test("A debit's reference is used once, and found again")
     func debitReference() async throws {
         try await withLedger { ledger in
-            try await ledger.write { session in
+            _ = try await ledger.write { session in
                 try LedgerTable(session).post(posting(-5, kind: .debit, reference: "order-1"), grant: nil)
             }
             let found = try await ledger.read { try LedgerTable($0).debit(reference: "order-1", in: .production) }
