@@ -135,6 +135,7 @@ struct ControlEndpoint: Sendable {
     }
 
     private func transactions(_ request: HTTPRequest) async throws -> HTTPResponse {
+        try checkQuery(request, knowing: ["account", "bundleId", "unfinished", "limit", "cursor"])
         let account = request.queryValue("account") ?? Emulator.defaultAccount
         let limit = Int(request.queryValue("limit") ?? "20") ?? 0
         guard (1...100).contains(limit) else {
@@ -148,7 +149,8 @@ struct ControlEndpoint: Sendable {
             throw RequestBody.wrong("unfinished", "true or false", "true 或 false")
         }
         let found = try await store.transactions(
-            account: account, unfinishedOnly: unfinished == "true", after: after, limit: limit + 1)
+            account: account, bundleID: request.queryValue("bundleId"), unfinishedOnly: unfinished == "true",
+            after: after, limit: limit + 1)
         let page = found.prefix(limit)
         let hasMore = found.count > limit
         let next = hasMore ? page.last.map { JSONValue.string($0.id.text) } : nil
@@ -157,7 +159,14 @@ struct ControlEndpoint: Sendable {
         ])
     }
 
+    /// A misspelt query item would else be a question about something else.
+    private func checkQuery(_ request: HTTPRequest, knowing names: [String]) throws(Problem) {
+        let asked = Dictionary(request.query.map { ($0.name, JSONValue.null) }, uniquingKeysWith: { first, _ in first })
+        _ = try RequestBody(.object(asked), knowing: names)
+    }
+
     private func receipt(_ request: HTTPRequest) async throws -> HTTPResponse {
+        try checkQuery(request, knowing: ["account", "bundleId", "deviceId"])
         let bundleID = request.queryValue("bundleId") ?? configuration.app.bundleID
         let account = request.queryValue("account") ?? Emulator.defaultAccount
         var device: [UInt8]?

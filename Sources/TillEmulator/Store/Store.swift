@@ -116,14 +116,16 @@ public struct Store: Sendable {
         try await database.read { session in try TransactionTable.find(number, session) }
     }
 
-    /// The account's transactions, oldest first, beginning after number `after`.
+    /// The account's transactions in one app, or in all, oldest first, beginning after number `after`.
     public func transactions(
-        account: String, unfinishedOnly: Bool, after: Int64 = 0, limit: Int
+        account: String, bundleID: String? = nil, unfinishedOnly: Bool, after: Int64 = 0, limit: Int
     ) async throws -> [StoreTransaction] {
         try await database.read { session in
             unfinishedOnly
-                ? try TransactionTable.unfinished(account: account, after: after, limit: limit, session)
-                : try TransactionTable.ofAccount(account, after: after, limit: limit, session)
+                ? try TransactionTable.unfinished(
+                    account: account, bundleID: bundleID, after: after, limit: limit, session)
+                : try TransactionTable.ofAccount(
+                    account, bundleID: bundleID, after: after, limit: limit, session)
         }
     }
 
