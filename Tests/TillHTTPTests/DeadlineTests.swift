@@ -63,10 +63,13 @@ import Testing
 
     @Test("A kept-alive connection is closed when it has been idle for long, and not before")
     func idle() async throws {
-        try await withListener(Self.short) { listener in
+        var configuration = Self.short
+        configuration.headerDeadline = 10_000
+        configuration.idleDeadline = 1_200
+        try await withListener(configuration) { listener in
             let connection = try #require(RawConnection(port: listener.port))
             for _ in 0..<3 {
-                usleep(200_000)
+                usleep(500_000)
                 connection.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n")
                 #expect(try #require(connection.receive()).status == 200)
             }
