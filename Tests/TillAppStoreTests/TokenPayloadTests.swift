@@ -37,7 +37,9 @@ struct TokenPayloadTests {
     @Test("unknown keys and unknown values survive")
     func unknown() throws {
         let jws = authority.sign(
-            TestPayloads.transaction(["type": "Lifetime Pass", "newInAnyYear": ["x": [1, nil]], "revocationReason": 77]))
+            TestPayloads.transaction([
+                "type": "Lifetime Pass", "newInAnyYear": ["x": [1, nil]], "revocationReason": 77,
+            ]))
         let transaction = try authority.verifier().transaction(jws)
         #expect(transaction.type?.rawValue == "Lifetime Pass")
         #expect(transaction.revocationReason?.rawValue == 77)
