@@ -9,8 +9,9 @@ final class Opening: @unchecked Sendable {
 
     /// How long a connection waits for another program, such as a backup or `sqlite3`, that holds the file.
     private static let busyMilliseconds: Int32 = 5_000
-    /// How long a restart of the log holds the writer back for queries that still read it.
-    private static let restartMilliseconds: Int32 = 200
+    /// How long a restart of the log holds the writer back for queries that still read it: long enough for the usual
+    /// ones, and short beside the time the log takes to grow by the quarter after which it is tried again.
+    private static let restartMilliseconds: Int32 = 10
 
     /// Locks, creates, checks and migrates the file of a server; checks that of an operator.
     init(path: String, role: SQLiteDatabase.Role, options: SQLiteDatabase.Options) throws(DatabaseFault) {

@@ -1,4 +1,5 @@
 import TillAppStore
+import TillBilling
 import TillCrypto
 
 #if canImport(Glibc)

@@ -1,4 +1,5 @@
 import TillAppStore
+import TillBilling
 
 extension Command {
     /// `till verify`: recognises and checks any proof of Apple's (CONTRACT §1).

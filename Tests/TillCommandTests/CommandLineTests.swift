@@ -1,4 +1,5 @@
 import Testing
+import TillBilling
 
 @testable import till
 

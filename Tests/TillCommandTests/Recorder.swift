@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 import TillBilling
 import TillCrypto
 
@@ -7,7 +6,7 @@ import TillCrypto
 
 /// Standard streams that a test can read afterwards.
 final class Recorder: Sendable {
-    private let streams = Mutex((out: "", error: ""))
+    private let streams = Locked((out: "", error: ""))
 
     var out: String { streams.withLock { $0.out } }
     var error: String { streams.withLock { $0.error } }

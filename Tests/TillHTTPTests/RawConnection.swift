@@ -6,7 +6,7 @@ final class RawConnection: @unchecked Sendable {
     private var unread: [UInt8] = []
 
     /// Nil where nobody listens or the connection is refused.
-    init?(port: UInt16, receiveTimeoutMilliseconds: Int = 5_000) {
+    init?(port: UInt16, receiveTimeoutMilliseconds: Int = 20_000) {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { return nil }
         var address = sockaddr_in()
@@ -97,6 +97,15 @@ final class RawConnection: @unchecked Sendable {
         var byte: UInt8 = 0
         let count = recv(descriptor, &byte, 1, 0)
         return count == 0 || (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
+    }
+
+    func push(_ bytes: [UInt8]) { unread += bytes }
+
+    /// Whether the other end closes, whatever it says before.
+    func isClosedAfterAll() -> Bool {
+        while fill() {}
+        unread = []
+        return isClosedByPeer()
     }
 
     private func fill() -> Bool {

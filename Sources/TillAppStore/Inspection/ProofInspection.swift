@@ -34,7 +34,10 @@ public struct ProofInspection: Sendable {
 
     /// `{"kind", "verdict", "detail", "fields"}` (CONTRACT §1).
     public var json: JSONValue {
-        ["kind": .string(kind.rawValue), "verdict": .string(verdict), "detail": .string(detail), "fields": .object(fields)]
+        [
+            "kind": .string(kind.rawValue), "verdict": .string(verdict), "detail": .string(detail),
+            "fields": .object(fields),
+        ]
     }
 
     /// Recognises and checks a proof: a JWS; an app receipt as DER, PEM or base64; an old-style receipt as text or
@@ -56,7 +59,7 @@ public struct ProofInspection: Sendable {
         guard let decoded = Base64.decode(text.filter { !ProofText.isBlank($0) }), let first = decoded.first else {
             return refused(text.isEmpty ? .unknown : .receipt, .malformed, "neither DER, PEM, base64 nor JWS")
         }
-        let isOldStyle = first == UInt8(ascii: "{") || ProofText.isBlank(first)
+        let isOldStyle = first != 0x30 && decoded.withUnsafeBufferPointer(JSONText.isUTF8)
         return isOldStyle ? oldStyleReceipt(decoded, policy) : receipt(decoded, policy)
     }
 

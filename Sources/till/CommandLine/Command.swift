@@ -1,3 +1,5 @@
+import TillBilling
+
 /// One subcommand of `till`: what its help says, what it takes, and what it does.
 struct Command: Sendable {
     let name: String

@@ -1,3 +1,5 @@
+import TillBilling
+
 /// Reads an argument list against the commands there are. Knows nothing of what they do.
 struct CommandLineParser: Sendable {
     let commands: [Command]

@@ -2,6 +2,8 @@ extension Command {
     /// Every command of `till`, in the order the help lists them.
     static let all: [Command] = [
         .initialize,
+        .serve,
+        .emulate,
         .verify,
     ]
 }

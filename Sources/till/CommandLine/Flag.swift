@@ -1,3 +1,5 @@
+import TillBilling
+
 /// One `--name` of a command.
 struct Flag: Sendable {
     /// What follows the name.

@@ -1,3 +1,5 @@
+import TillBilling
+
 /// The text of `till --help` and `till COMMAND --help`.
 struct Help: Sendable {
     let language: Language

@@ -5,16 +5,15 @@
 func nearestName(to typed: String, among names: [String]) -> String? {
     let wanted = comparable(typed)
     guard !wanted.isEmpty, wanted.count <= 64 else { return nil }
-    var best: (name: String, distance: Int)?
+    var nearest: String?
+    var least = Int.max
     for name in names {
         let candidate = comparable(name)
         let distance = editDistance(wanted, candidate)
-        guard distance <= max(wanted.count, candidate.count) / 3 || distance <= 1 && candidate.count > 1 else {
-            continue
-        }
-        if best == nil || distance < best!.distance { best = (name, distance) }
+        let isNear = distance <= max(wanted.count, candidate.count) / 3 || distance <= 1 && candidate.count > 1
+        if isNear, distance < least { (nearest, least) = (name, distance) }
     }
-    if let best { return best.name }
+    if let nearest { return nearest }
     let beginnings = names.filter { comparable($0).starts(with: wanted) }
     return wanted.count >= 3 && beginnings.count == 1 ? beginnings.first : nil
 }

@@ -1,3 +1,5 @@
+import TillBilling
+
 /// `till` from its arguments to its exit code.
 struct Program: Sendable {
     static let version = "0.1.0"

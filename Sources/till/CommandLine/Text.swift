@@ -1,8 +1,6 @@
-/// The two languages of everything `till` says to people.
-enum Language: String, Sendable, CaseIterable {
-    case english = "en"
-    case chinese = "zh"
+import TillBilling
 
+extension Language {
     /// What the locale variables ask for, in POSIX order: the first of them that isn't empty decides. English
     /// unless it begins with `zh`.
     init(environment: [String: String]) {
@@ -11,25 +9,11 @@ enum Language: String, Sendable, CaseIterable {
     }
 }
 
-/// One sentence in both languages.
-struct Text: Sendable, Hashable {
-    let en: String
-    let zh: String
-
-    init(en: String, zh: String) {
-        self.en = en
-        self.zh = zh
-    }
-
+extension Text {
     /// A name, number or path that reads the same in both languages.
     init(_ both: String) { self.init(en: both, zh: both) }
 
-    func callAsFunction(_ language: Language) -> String {
-        switch language {
-        case .english: en
-        case .chinese: zh
-        }
-    }
+    func callAsFunction(_ language: Language) -> String { self[language] }
 }
 
 /// Text from outside as it may be shown: cut at 80 characters, control and invisible characters escaped, so that an

@@ -1,3 +1,5 @@
+import TillBilling
+
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Darwin)

@@ -1,4 +1,5 @@
 import TillAppStore
+import TillBilling
 
 /// Where a setting was written: a file, variable or flag, and the path inside it.
 struct Place: Sendable, Hashable, CustomStringConvertible {

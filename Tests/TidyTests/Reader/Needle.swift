@@ -1,25 +1,35 @@
-/// A piece of code to look for, as whole words: `Date()` is not found in `CivilDate()`.
-struct Needle: Hashable, Sendable {
+/// A piece of code to look for, word by word and sign by sign: `Task {` is found in `Task{`, `Date()` is not in
+/// `CivilDate()`, and `try!` is not in `try !isEmpty()`.
+struct Needle: Sendable {
     let text: String
-    private let bytes: [UInt8]
+    private let tokens: [Token]
 
     init(_ text: String) {
         self.text = text
-        bytes = Array(text.utf8)
+        tokens = Layer(Array(text.utf8)).tokens
     }
 
-    /// Where it stands in the line, counted in bytes from 0.
-    func positions(in line: some Collection<UInt8>) -> [Int] {
-        let line = Array(line)
-        guard line.count >= bytes.count else { return [] }
-        return (0...line.count - bytes.count).filter { start in
-            guard line[start] == bytes[0], line[start..<start + bytes.count].elementsEqual(bytes) else { return false }
-            let end = start + bytes.count
-            let joinsBefore = start > 0 && Token.isWordByte(bytes[0]) && Token.isWordByte(line[start - 1])
-            let joinsAfter = end < line.count && Token.isWordByte(bytes[bytes.count - 1]) && Token.isWordByte(line[end])
-            return !joinsBefore && !joinsAfter
+    /// In tokens.
+    var count: Int { tokens.count }
+
+    /// Where each of the needles begins in the tokens, in one pass over them.
+    static func places(of needles: [Needle], in tokens: [Token]) -> [(needle: Needle, index: Int)] {
+        let byFirst = Dictionary(grouping: needles) { $0.tokens[0].text }
+        var places: [(needle: Needle, index: Int)] = []
+        for (index, token) in tokens.enumerated() {
+            for needle in byFirst[token.text] ?? [] where needle.matches(tokens, at: index) {
+                places.append((needle, index))
+            }
+        }
+        return places
+    }
+
+    private func matches(_ others: [Token], at start: Int) -> Bool {
+        guard start + count <= others.count else { return false }
+        return tokens.indices.allSatisfy { index in
+            let other = others[start + index]
+            let isAsClose = index == 0 || other.isJoined || !tokens[index].isJoined
+            return other.text == tokens[index].text && isAsClose
         }
     }
-
-    func isFound(in line: String) -> Bool { !positions(in: line.utf8).isEmpty }
 }

@@ -1,0 +1,21 @@
+import TillBilling
+
+/// What the client needs of the world, passed in, so that the same code runs on a phone, in a test and in a
+/// simulation. The disk and the store's queue are passed to those who use them.
+public struct Effects: Sendable {
+    /// The time now. May jump: people set their clocks.
+    public var clock: @Sendable () -> Instant
+    /// As many unpredictable bytes as asked for.
+    public var entropy: @Sendable (Int) -> [UInt8]
+    /// Waits that many milliseconds, or less if the task is cancelled.
+    public var pause: @Sendable (Int64) async -> Void
+
+    public init(
+        clock: @escaping @Sendable () -> Instant, entropy: @escaping @Sendable (Int) -> [UInt8],
+        pause: @escaping @Sendable (Int64) async -> Void
+    ) {
+        self.clock = clock
+        self.entropy = entropy
+        self.pause = pause
+    }
+}

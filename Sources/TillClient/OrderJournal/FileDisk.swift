@@ -1,0 +1,160 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+extension Disk {
+    /// A file of this device. Its directory is made if only the last part is missing; beside it stand `-lock` (held
+    /// while this value lives, so that two instances of an app can't write over each other), for a moment `-new`,
+    /// and perhaps `-damaged`.
+    ///
+    /// - Parameter path: of the file. Outside of an app group's container: iOS ends an app that holds a lock there
+    ///   while it is suspended.
+    public static func file(at path: String) throws(DiskFault) -> Disk {
+        let file = try FileDisk(path: path)
+        return Disk(
+            read: { () throws(DiskFault) in try file.read() },
+            write: { (bytes, offset) throws(DiskFault) in try file.write(bytes, at: offset) },
+            replace: { (bytes) throws(DiskFault) in try file.replace(with: bytes) },
+            setAside: { () throws(DiskFault) in try file.setAside() })
+    }
+}
+
+/// The calls are made one at a time: the journal is an actor, and the lock file keeps other processes out. Nothing in
+/// here changes after `init`.
+private final class FileDisk: Sendable {
+    private let path: String
+    private let directory: String
+    private let lock: Int32
+
+    init(path: String) throws(DiskFault) {
+        self.path = path
+        let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+        directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        if mkdir(directory, 0o700) != 0, errno != EEXIST { throw Self.fault() }
+        lock = try Self.open(path + "-lock", O_RDWR | O_CREAT)
+        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+            let fault = errno == EWOULDBLOCK ? DiskFault(.inUse, number: errno) : Self.fault()
+            close(lock)
+            throw fault
+        }
+    }
+
+    deinit { close(lock) }
+
+    func read() throws(DiskFault) -> [UInt8] {
+        let descriptor: Int32
+        do throws(DiskFault) {
+            descriptor = try Self.open(path, O_RDONLY)
+        } catch {
+            if error.number == ENOENT { return [] }
+            throw error
+        }
+        defer { close(descriptor) }
+        let size = lseek(descriptor, 0, SEEK_END)
+        guard size >= 0 else { throw Self.fault() }
+        var bytes = [UInt8](repeating: 0, count: Int(size))
+        var done = 0
+        while done < bytes.count {
+            let count = bytes.withUnsafeMutableBytes { buffer in
+                pread(descriptor, buffer.baseAddress?.advanced(by: done), buffer.count - done, off_t(done))
+            }
+            if count < 0 {
+                if errno == EINTR { continue }
+                throw Self.fault()
+            }
+            if count == 0 { break }
+            done += count
+        }
+        return Array(bytes.prefix(done))
+    }
+
+    func write(_ bytes: [UInt8], at offset: Int) throws(DiskFault) {
+        let descriptor = try Self.open(path, O_WRONLY | O_CREAT)
+        defer { close(descriptor) }
+        do throws(DiskFault) {
+            guard ftruncate(descriptor, off_t(offset)) == 0 else { throw Self.fault() }
+            try Self.writeAll(bytes, to: descriptor, at: offset)
+            try Self.sync(descriptor)
+            // A file that was not there before is a change of its directory.
+            if offset == 0 { try syncDirectory() }
+        } catch {
+            // The half that was written is no frame; without this it would wait there to be cut off at the next launch.
+            _ = ftruncate(descriptor, off_t(offset))
+            throw error
+        }
+    }
+
+    func replace(with bytes: [UInt8]) throws(DiskFault) {
+        try writeAnew(bytes, to: path + "-new")
+        guard rename(path + "-new", path) == 0 else { throw Self.fault() }
+        try syncDirectory()
+    }
+
+    func setAside() throws(DiskFault) {
+        try writeAnew(try read(), to: path + "-damaged")
+        try syncDirectory()
+    }
+
+    private func writeAnew(_ bytes: [UInt8], to path: String) throws(DiskFault) {
+        let descriptor = try Self.open(path, O_WRONLY | O_CREAT | O_TRUNC)
+        defer { close(descriptor) }
+        do throws(DiskFault) {
+            try Self.writeAll(bytes, to: descriptor, at: 0)
+            try Self.sync(descriptor)
+        } catch {
+            unlink(path)
+            throw error
+        }
+    }
+
+    private func syncDirectory() throws(DiskFault) {
+        let descriptor = try Self.open(directory, O_RDONLY)
+        defer { close(descriptor) }
+        try Self.sync(descriptor)
+    }
+
+    private static func open(_ path: String, _ flags: Int32) throws(DiskFault) -> Int32 {
+        while true {
+            let descriptor = systemOpen(path, flags | O_CLOEXEC, 0o600)
+            if descriptor >= 0 { return descriptor }
+            if errno != EINTR { throw fault() }
+        }
+    }
+
+    private static func writeAll(_ bytes: [UInt8], to descriptor: Int32, at offset: Int) throws(DiskFault) {
+        var done = 0
+        while done < bytes.count {
+            let count = bytes.withUnsafeBytes { buffer in
+                pwrite(descriptor, buffer.baseAddress?.advanced(by: done), buffer.count - done, off_t(offset + done))
+            }
+            if count > 0 {
+                done += count
+            } else if errno != EINTR {
+                throw fault()
+            }
+        }
+    }
+
+    private static func sync(_ descriptor: Int32) throws(DiskFault) {
+        #if canImport(Darwin)
+            // fsync alone leaves the bytes in the drive's cache there (fsync(2) of Darwin).
+            if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
+        #endif
+        guard fsync(descriptor) == 0 else { throw fault() }
+    }
+
+    private static func fault() -> DiskFault {
+        let number = errno
+        return switch number {
+        case ENOSPC, EDQUOT, EFBIG: DiskFault(.full, number: number)
+        case EACCES, EPERM, EROFS: DiskFault(.notAllowed, number: number)
+        default: DiskFault(.other, number: number)
+        }
+    }
+}
+
+private func systemOpen(_ path: String, _ flags: Int32, _ mode: mode_t) -> Int32 { open(path, flags, mode) }

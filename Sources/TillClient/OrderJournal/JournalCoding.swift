@@ -1,0 +1,206 @@
+import TillBilling
+
+/// One change, as it stands in the file. A later record about the same order replaces the earlier one.
+enum JournalRecord: Hashable, Sendable {
+    case entry(JournalEntry)
+    case proof(OrderID, PurchaseProof)
+    /// The server's word is there, and the proof has done its service (P5).
+    case proofDone(OrderID)
+
+    var id: OrderID {
+        switch self {
+        case .entry(let entry): entry.id
+        case .proof(let id, _), .proofDone(let id): id
+        }
+    }
+
+    func encode(to writer: inout JournalWriter) {
+        switch self {
+        case .entry(let entry):
+            writer.byte(1)
+            entry.encode(to: &writer)
+        case .proof(let id, .signedTransaction(let text)):
+            writer.byte(2)
+            writer.id(id)
+            writer.text(text)
+        case .proof(let id, .receipt(let bytes)):
+            writer.byte(3)
+            writer.id(id)
+            writer.data(bytes)
+        case .proofDone(let id):
+            writer.byte(4)
+            writer.id(id)
+        }
+    }
+
+    init?(from reader: inout JournalReader) {
+        switch reader.byte() {
+        case 1:
+            guard let entry = JournalEntry(from: &reader) else { return nil }
+            self = .entry(entry)
+        case 2:
+            guard let id = reader.id(), let text = reader.text() else { return nil }
+            self = .proof(id, .signedTransaction(text))
+        case 3:
+            guard let id = reader.id(), let bytes = reader.data() else { return nil }
+            self = .proof(id, .receipt(Array(bytes)))
+        case 4:
+            guard let id = reader.id() else { return nil }
+            self = .proofDone(id)
+        default: return nil
+        }
+    }
+}
+
+extension JournalEntry {
+    fileprivate func encode(to writer: inout JournalWriter) {
+        writer.id(id)
+        writer.text(productID.text)
+        writer.number(Int64(quantity))
+        writer.optional(price) { writer, price in
+            writer.number(price.amount)
+            writer.text(price.currency.text)
+        }
+        writer.optional(userID) { $0.text($1.text) }
+        writer.byte(isOpened ? 1 : 0)
+        writer.optional(transactionID) { $0.text($1.text) }
+        writer.number(Int64(attempts))
+        writer.optional(retryAt) { $0.number($1.milliseconds) }
+        writer.optional(trouble) { writer, trouble in
+            writer.text(trouble.code)
+            writer.byte(trouble.isFinal ? 1 : 0)
+        }
+        writer.number(Int64(history.count))
+        for move in history {
+            writer.byte(UInt8(move.status.rawValue))
+            writer.number(move.at.milliseconds)
+            writer.text(move.reason)
+        }
+    }
+
+    fileprivate init?(from reader: inout JournalReader) {
+        guard let id = reader.id(), let product = reader.text(), let quantity = reader.count(),
+            let price = reader.optional({ reader -> Money? in
+                guard let amount = reader.number(), let currency = reader.text() else { return nil }
+                return Money(amount: amount, currency: Currency(currency))
+            }),
+            let user = reader.optional({ $0.text() }), let isOpened = reader.byte(),
+            let transaction = reader.optional({ $0.text() }), let attempts = reader.count(),
+            let retryAt = reader.optional({ $0.number() }),
+            let trouble = reader.optional({ reader -> Trouble? in
+                guard let code = reader.text(), let isFinal = reader.byte() else { return nil }
+                return Trouble(code: code, isFinal: isFinal == 1)
+            }),
+            let moves = reader.count(), moves >= 1, moves <= Self.longestHistory
+        else { return nil }
+        var history: [OrderMove] = []
+        for _ in 0..<moves {
+            guard let code = reader.byte(), let status = OrderStatus(rawValue: Int(code)), let at = reader.number(),
+                let reason = reader.text()
+            else { return nil }
+            history.append(OrderMove(status: status, at: Instant(milliseconds: at), reason: reason))
+        }
+        self.init(
+            id: id, productID: ProductID(product), quantity: quantity, price: price, userID: user.map(UserID.init),
+            history: history, isOpened: isOpened == 1, transactionID: transaction.map(TransactionID.init),
+            attempts: attempts, retryAt: retryAt.map(Instant.init(milliseconds:)), trouble: trouble)
+    }
+}
+
+/// Little-endian base 128 numbers, texts and data with their length before them.
+struct JournalWriter {
+    private(set) var bytes: [UInt8] = []
+
+    mutating func byte(_ value: UInt8) { bytes.append(value) }
+
+    mutating func id(_ value: UniqueID) { bytes += value.bytes }
+
+    mutating func number(_ value: Int64) {
+        // Zigzag: small numbers of either sign are short.
+        unsigned(UInt64(bitPattern: value << 1 ^ value >> 63))
+    }
+
+    mutating func text(_ value: String) { data(value.utf8) }
+
+    mutating func data(_ value: some Collection<UInt8>) {
+        unsigned(UInt64(value.count))
+        bytes.append(contentsOf: value)
+    }
+
+    mutating func optional<Value>(_ value: Value?, _ write: (inout JournalWriter, Value) -> Void) {
+        byte(value == nil ? 0 : 1)
+        if let value { write(&self, value) }
+    }
+
+    private mutating func unsigned(_ value: UInt64) {
+        var rest = value
+        while rest >= 0x80 {
+            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        bytes.append(UInt8(rest))
+    }
+}
+
+/// Reads what `JournalWriter` wrote; nil as soon as anything does not fit.
+struct JournalReader {
+    private let bytes: ArraySlice<UInt8>
+    private(set) var position: Int
+
+    init(_ bytes: ArraySlice<UInt8>) {
+        self.bytes = bytes
+        position = bytes.startIndex
+    }
+
+    var isAtEnd: Bool { position == bytes.endIndex }
+
+    mutating func byte() -> UInt8? {
+        guard position < bytes.endIndex else { return nil }
+        defer { position += 1 }
+        return bytes[position]
+    }
+
+    mutating func id() -> UniqueID? { take(16).flatMap { UniqueID(bytes: $0) } }
+
+    mutating func number() -> Int64? {
+        unsigned().map { Int64(bitPattern: $0 >> 1) ^ -Int64($0 & 1) }
+    }
+
+    /// A number that counts something.
+    mutating func count() -> Int? {
+        guard let value = number(), value >= 0, value <= Int64(Int32.max) else { return nil }
+        return Int(value)
+    }
+
+    mutating func text() -> String? { data().map { String(decoding: $0, as: UTF8.self) } }
+
+    mutating func data() -> ArraySlice<UInt8>? {
+        guard let count = unsigned(), count <= UInt64(bytes.endIndex - position) else { return nil }
+        return take(Int(count))
+    }
+
+    /// Outer nil: does not fit. Inner nil: there is no value.
+    mutating func optional<Value>(_ read: (inout JournalReader) -> Value?) -> Value?? {
+        switch byte() {
+        case 0: return .some(nil)
+        case 1: return read(&self).map { .some($0) }
+        default: return nil
+        }
+    }
+
+    private mutating func take(_ count: Int) -> ArraySlice<UInt8>? {
+        guard count <= bytes.endIndex - position else { return nil }
+        defer { position += count }
+        return bytes[position..<position + count]
+    }
+
+    private mutating func unsigned() -> UInt64? {
+        var value: UInt64 = 0
+        for shift in stride(from: UInt64(0), to: 64, by: 7) {
+            guard let byte = byte() else { return nil }
+            value |= UInt64(byte & 0x7F) << shift
+            if byte & 0x80 == 0 { return value }
+        }
+        return nil
+    }
+}

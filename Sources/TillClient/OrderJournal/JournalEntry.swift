@@ -1,0 +1,123 @@
+import TillBilling
+
+/// What the device knows about one purchase.
+public struct JournalEntry: Hashable, Sendable, Identifiable {
+    public let id: OrderID
+    public let productID: ProductID
+    public let quantity: Int
+    /// What the buyer was shown for all of the quantity; nil for a purchase this device did not begin.
+    public let price: Money?
+    /// Who was signed in when the purchase began; nil for a purchase this device did not begin. Whose purchase it is,
+    /// is decided by what Apple signed (P8); this is for the list of orders.
+    public let userID: UserID?
+    /// Oldest first, never empty. The last one is the status.
+    public private(set) var history: [OrderMove]
+    /// Whether the id is that of an order at the server: the server said so, or Apple's token did. Nothing is paid
+    /// before that (O1, U1).
+    public internal(set) var isOpened: Bool
+    /// Known once the store has shown a paid transaction.
+    public internal(set) var transactionID: TransactionID?
+    /// How often the proof was sent without a final answer.
+    public internal(set) var attempts: Int
+    /// When the proof is sent again by itself.
+    public internal(set) var retryAt: Instant?
+    /// Why the purchase is not completed yet.
+    public internal(set) var trouble: Trouble?
+
+    /// A purchase that begins here.
+    public init(
+        preparing id: OrderID, productID: ProductID, quantity: Int, price: Money?, userID: UserID, at: Instant
+    ) {
+        self.init(
+            id: id, productID: productID, quantity: quantity, price: price, userID: userID,
+            history: [OrderMove(status: .prepared, at: at, reason: "")])
+    }
+
+    /// A paid transaction whose beginning this device does not know: the app was reinstalled, or the purchase was
+    /// made elsewhere (O7).
+    init(adopting transaction: StoreTransaction, as id: OrderID, at: Instant) {
+        self.init(
+            id: id, productID: transaction.productID, quantity: transaction.quantity, price: nil, userID: nil,
+            history: [OrderMove(status: .ongoing, at: at, reason: "adopted")])
+        isOpened = transaction.token == id
+        transactionID = transaction.id
+    }
+
+    init(
+        id: OrderID, productID: ProductID, quantity: Int, price: Money?, userID: UserID?, history: [OrderMove],
+        isOpened: Bool = false, transactionID: TransactionID? = nil, attempts: Int = 0, retryAt: Instant? = nil,
+        trouble: Trouble? = nil
+    ) {
+        self.id = id
+        self.productID = productID
+        self.quantity = quantity
+        self.price = price
+        self.userID = userID
+        self.history = history
+        self.isOpened = isOpened
+        self.transactionID = transactionID
+        self.attempts = attempts
+        self.retryAt = retryAt
+        self.trouble = trouble
+    }
+
+    public var status: OrderStatus { history.last?.status ?? .prepared }
+    public var createdAt: Instant { history.first?.at ?? Instant(milliseconds: 0) }
+    public var updatedAt: Instant { history.last?.at ?? Instant(milliseconds: 0) }
+
+    /// Moves along legal moves only (L6). A move to where the order stands already changes nothing.
+    mutating func move(to status: OrderStatus, at: Instant, reason: String) throws(JournalFault) {
+        if self.status == status { return }
+        guard let way = self.status.way(to: status) else { throw .illegalMove(from: self.status, to: status) }
+        for step in way { history.append(OrderMove(status: step, at: at, reason: step == status ? reason : "")) }
+        // A refund and its reversal may go on for ever; how an order began and what was last is what people ask for.
+        while history.count > Self.longestHistory { history.remove(at: 4) }
+    }
+
+    static let longestHistory = 64
+}
+
+/// Why a paid purchase is not completed yet: a stable code, with a sentence for the buyer.
+public struct Trouble: Hashable, Sendable {
+    /// A `Refusal`, a `TransportFault.Kind`, or one of the codes below.
+    public let code: String
+    /// Whether sending the same proof again by itself is pointless. At a launch, and when the buyer asks for it, it is
+    /// sent all the same: a server that was configured wrongly is repaired some day.
+    public let isFinal: Bool
+
+    public init(code: String, isFinal: Bool) {
+        self.code = code
+        self.isFinal = isFinal
+    }
+
+    public static let signedOut = Trouble(code: "signed_out", isFinal: false)
+    public static let unreadableAnswer = Trouble(code: "unreadable_answer", isFinal: false)
+    /// The server keeps the proof and is still asking for what is missing.
+    public static let accepted = Trouble(code: "accepted", isFinal: false)
+    /// The server keeps the proof and does not know yet whose it is.
+    public static let quarantined = Trouble(code: "quarantined", isFinal: false)
+
+    public var sentence: Text {
+        if let refusal = Refusal(rawValue: code) { return refusal.sentence }
+        if let kind = TransportFault.Kind(rawValue: code) { return kind.sentence }
+        return switch code {
+        case Trouble.signedOut.code:
+            Text(en: "Sign in, and the purchase is delivered to its owner.", zh: "请登录，登录后购买的内容将发放给其所有者。")
+        case Trouble.unreadableAnswer.code:
+            Text(
+                en: "The server's answer can't be read right now. It is tried again by itself; if it takes long, tell "
+                    + "support the order number.",
+                zh: "目前无法与服务器正常通信，系统会自动重试；如长时间未到账，请将订单号告知客服。")
+        case Trouble.accepted.code:
+            Text(en: "The payment is being checked.", zh: "正在核对付款。")
+        case Trouble.quarantined.code:
+            Text(
+                en: "The payment arrived, but not yet whose it is. Tell support the order number.",
+                zh: "付款已收到，但尚未确认归属。请将订单号告知客服。")
+        default:
+            Text(
+                en: "The server gave a reason this version of the app doesn't know (\(code)).",
+                zh: "服务器给出了此版本 App 未知的原因（\(code)）。")
+        }
+    }
+}

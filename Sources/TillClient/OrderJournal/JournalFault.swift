@@ -1,0 +1,54 @@
+import TillBilling
+
+/// Why the journal did not take a change. Then nothing changed, in memory or on disk.
+public enum JournalFault: Error, Hashable, Sendable {
+    case disk(DiskFault)
+    /// The file was written by another version of the app, and is left as it is.
+    case otherVersion(UInt32)
+    case unknownOrder(OrderID)
+    /// An order of that id is there already.
+    case knownOrder(OrderID)
+    case illegalMove(from: OrderStatus, to: OrderStatus)
+
+    public var isRetryable: Bool {
+        switch self {
+        case .disk(let fault): fault.isRetryable
+        default: false
+        }
+    }
+
+    public var code: String {
+        switch self {
+        case .disk(let fault): fault.kind.rawValue
+        case .otherVersion: "journal_version"
+        case .unknownOrder: "unknown_order"
+        case .knownOrder: "known_order"
+        case .illegalMove: "illegal_move"
+        }
+    }
+
+    public var sentence: Text {
+        switch self {
+        case .disk(let fault): fault.sentence
+        case .otherVersion:
+            Text(
+                en: "The list of purchases was written by another version of the app. Update the app.",
+                zh: "购买记录由另一版本的 App 写入，请更新 App。")
+        case .unknownOrder: Refusal.unknownOrder.sentence
+        case .knownOrder: Refusal.orderConflict.sentence
+        case .illegalMove: Refusal.illegalMove.sentence
+        }
+    }
+}
+
+/// What opening the journal found on the disk.
+public struct JournalRecovery: Hashable, Sendable {
+    /// Orders that are there.
+    public let orders: Int
+    /// Bytes cut off at the end: a change that was being written when the device went down, or that went bad later.
+    public let cutTail: Int
+    /// Bytes between good changes that could not be read. The changes around them are all there.
+    public let damaged: Int
+
+    public var isClean: Bool { cutTail == 0 && damaged == 0 }
+}

@@ -1,0 +1,108 @@
+/// The journal's file: a header, then frames. A frame is one change that is there as a whole or not at all.
+///
+///     header   "TillJrnl"  version  checksum        8 + 4 + 4 bytes
+///     frame    marker  length  checksum  records    4 + 4 + 4 + length bytes
+///
+/// Numbers are little-endian; a checksum is CRC-32C over what precedes it and, in a frame, over the records too
+/// (without the marker). The marker holds bytes that UTF-8 never has, so that after a damaged stretch the next frame
+/// can be found.
+enum JournalFile {
+    static let version: UInt32 = 1
+    private static let magic = Array("TillJrnl".utf8)
+    private static let marker: [UInt8] = [0xF5, 0x54, 0x4A, 0xF6]
+    static let headerLength = 16
+    static let frameOverhead = 12
+
+    static var header: [UInt8] {
+        let start = magic + littleEndian(version)
+        return start + littleEndian(CRC32C.checksum(start))
+    }
+
+    static func frame(_ records: [JournalRecord]) -> [UInt8] {
+        var writer = JournalWriter()
+        for record in records { record.encode(to: &writer) }
+        let length = littleEndian(UInt32(writer.bytes.count))
+        return marker + length + littleEndian(checksum(length: length, writer.bytes[...])) + writer.bytes
+    }
+
+    /// A record with the bytes it takes in the file.
+    struct Stored {
+        let record: JournalRecord
+        let size: Int
+    }
+
+    struct Contents {
+        /// In the order they were written.
+        var records: [Stored] = []
+        /// Where the next frame goes: after the last good one. 0 if there is not even a header.
+        var end = 0
+        /// Bytes between good frames, or in place of the header, that are none of ours any more.
+        var damaged = 0
+        /// Bytes after the last good frame.
+        var tail = 0
+    }
+
+    /// - Throws: `otherVersion` if a newer or older app wrote it; then nothing in it is judged.
+    static func contents(of bytes: [UInt8]) throws(JournalFault) -> Contents {
+        var contents = Contents()
+        var position = 0
+        if bytes.count >= headerLength, checks(header: bytes[..<headerLength]) {
+            let found = number(bytes, at: magic.count)
+            guard found == version else { throw .otherVersion(found) }
+            position = headerLength
+            contents.end = headerLength
+        }
+        var good = position
+        while position < bytes.count {
+            if let (records, end) = frame(in: bytes, at: position) {
+                contents.damaged += position - good
+                contents.records += records
+                contents.end = end
+                good = end
+                position = end
+            } else {
+                position = bytes[(position + 1)...].firstIndex(of: marker[0]) ?? bytes.count
+            }
+        }
+        contents.tail = bytes.count - good
+        return contents
+    }
+
+    private static func frame(in bytes: [UInt8], at start: Int) -> (records: [Stored], end: Int)? {
+        let body = start + frameOverhead
+        guard body <= bytes.count, bytes[start..<start + 4].elementsEqual(marker) else { return nil }
+        let length = Int(number(bytes, at: start + 4))
+        guard length <= bytes.count - body else { return nil }
+        let payload = bytes[body..<body + length]
+        let sum = checksum(length: bytes[start + 4..<start + 8], payload)
+        guard number(bytes, at: start + 8) == sum else { return nil }
+        var reader = JournalReader(payload)
+        var records: [Stored] = []
+        while !reader.isAtEnd {
+            let before = reader.position
+            guard let record = JournalRecord(from: &reader) else { return nil }
+            records.append(Stored(record: record, size: reader.position - before))
+        }
+        return (records, body + length)
+    }
+
+    private static func checks(header: ArraySlice<UInt8>) -> Bool {
+        let bytes = Array(header)
+        return bytes.starts(with: magic) && number(bytes, at: 12) == CRC32C.checksum(bytes[..<12])
+    }
+
+    private static func checksum(length: some Collection<UInt8>, _ payload: ArraySlice<UInt8>) -> UInt32 {
+        var sum = CRC32C()
+        sum.add(length)
+        sum.add(payload)
+        return sum.value
+    }
+
+    private static func littleEndian(_ value: UInt32) -> [UInt8] {
+        (0..<4).map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) }
+    }
+
+    private static func number(_ bytes: [UInt8], at offset: Int) -> UInt32 {
+        (0..<4).reduce(0) { $0 | UInt32(bytes[offset + $1]) << ($1 * 8) }
+    }
+}

@@ -1,0 +1,243 @@
+import TillBilling
+
+/// The device's own list of orders, which survives kills, power cuts and full disks: a change is on stable storage
+/// before the call that makes it returns, and a torn one is cut off at the next opening (L5, L11).
+///
+/// All of it is held in memory; a proof is held only until the server has spoken.
+public actor OrderJournal {
+    private struct Held {
+        var entry: JournalEntry
+        var entrySize: Int
+        var proof: PurchaseProof?
+        var proofSize = 0
+    }
+
+    private let disk: Disk
+    private var held: [OrderID: Held] = [:]
+    private var byTransaction: [TransactionID: OrderID] = [:]
+    /// The length of the good part of the file; the next frame goes there.
+    private var length: Int
+    /// What the file would measure if it were written anew, roughly.
+    private var liveSize = JournalFile.headerLength
+    /// After a fault nobody knows what is on the disk, and after damage there are holes: then the next change writes
+    /// the whole file anew.
+    private var mustRewrite: Bool
+
+    /// What was found when it was opened. Worth a line in a log if it is not clean.
+    public nonisolated let recovery: JournalRecovery
+
+    /// Opens the journal, or begins one.
+    public init(disk: Disk) throws(JournalFault) {
+        self.disk = disk
+        let bytes: [UInt8]
+        do throws(DiskFault) { bytes = try disk.read() } catch { throw .disk(error) }
+        let contents = try JournalFile.contents(of: bytes)
+        var held: [OrderID: Held] = [:]
+        for stored in contents.records { Self.apply(stored, to: &held) }
+        self.held = held
+        byTransaction = Dictionary(
+            held.values.compactMap { held in held.entry.transactionID.map { ($0, held.entry.id) } },
+            uniquingKeysWith: { first, _ in first })
+        liveSize += held.values.reduce(0) { $0 + Self.size($1) }
+        length = contents.end
+        mustRewrite = contents.damaged > 0
+        recovery = JournalRecovery(orders: held.count, cutTail: contents.tail, damaged: contents.damaged)
+        if !recovery.isClean {
+            // Both may fail on a full disk: then the next change does what is needed, and the copy is only for people.
+            try? disk.setAside()
+            if !mustRewrite { try? disk.write([], length) }
+        }
+    }
+
+    // MARK: Reading
+
+    public subscript(id: OrderID) -> JournalEntry? { held[id]?.entry }
+
+    public func entry(of transaction: TransactionID) -> JournalEntry? {
+        byTransaction[transaction].flatMap { held[$0]?.entry }
+    }
+
+    public func proof(of id: OrderID) -> PurchaseProof? { held[id]?.proof }
+
+    /// The transaction of an order whose proof is still kept, as the store showed it.
+    public func paidTransaction(of id: OrderID) -> StoreTransaction? {
+        guard let held = held[id], let proof = held.proof, let transaction = held.entry.transactionID else {
+            return nil
+        }
+        return StoreTransaction(
+            id: transaction, productID: held.entry.productID, quantity: held.entry.quantity,
+            token: held.entry.isOpened ? id : nil, purchasedAt: held.entry.updatedAt, proof: proof)
+    }
+
+    /// All orders, newest first; of one buyer if asked for.
+    public func entries(of user: UserID? = nil) -> [JournalEntry] {
+        held.values.lazy.map(\.entry).filter { user == nil || $0.userID == user }
+            .sorted { ($1.createdAt, $1.id) < ($0.createdAt, $0.id) }
+    }
+
+    /// The order a transaction without a token may belong to (U1, rung 2): the same product and quantity, begun before
+    /// it was paid, and no transaction yet. Nil if such orders are of several buyers: then only the server can tell.
+    public func candidate(for transaction: StoreTransaction) -> JournalEntry? {
+        let open = held.values.lazy.map(\.entry).filter { entry in
+            entry.transactionID == nil && entry.isOpened && entry.productID == transaction.productID
+                && entry.quantity == transaction.quantity && entry.createdAt.seconds <= transaction.purchasedAt.seconds
+        }
+        guard let newest = open.max(by: { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }) else { return nil }
+        return open.allSatisfy { $0.userID == newest.userID } ? newest : nil
+    }
+
+    // MARK: Changing
+
+    public func add(_ entry: JournalEntry) throws(JournalFault) {
+        guard held[entry.id] == nil else { throw .knownOrder(entry.id) }
+        try commit([.entry(entry)])
+    }
+
+    /// The server knows the order: now it may be paid.
+    public func markOpened(_ id: OrderID) throws(JournalFault) {
+        var entry = try known(id)
+        guard !entry.isOpened else { return }
+        entry.isOpened = true
+        try commit([.entry(entry)])
+    }
+
+    /// One legal move, or the shortest legal way.
+    @discardableResult
+    public func move(
+        _ id: OrderID, to status: OrderStatus, at: Instant, reason: String = ""
+    ) throws(JournalFault) -> JournalEntry {
+        var entry = try known(id)
+        guard entry.status != status else { return entry }
+        try entry.move(to: status, at: at, reason: reason)
+        try commit([.entry(entry)])
+        return entry
+    }
+
+    /// A paid transaction was seen: the order is *ongoing* and the proof is kept, in one change (P5). An order that is
+    /// completed or refunded already stays so.
+    @discardableResult
+    public func save(
+        _ transaction: StoreTransaction, for id: OrderID, at: Instant
+    ) throws(JournalFault) -> JournalEntry {
+        var entry = try known(id)
+        guard entry.status != .completed, entry.status != .refunded else { return entry }
+        if entry.status == .ongoing, entry.transactionID == transaction.id, held[id]?.proof == transaction.proof {
+            return entry
+        }
+        try entry.move(to: .ongoing, at: at, reason: "paid")
+        entry.transactionID = transaction.id
+        try commit([.entry(entry), .proof(id, transaction.proof)])
+        return entry
+    }
+
+    /// A paid transaction whose order is not in this journal: it gets an entry of its own (O7).
+    @discardableResult
+    public func adopt(
+        _ transaction: StoreTransaction, as id: OrderID, at: Instant
+    ) throws(JournalFault) -> JournalEntry {
+        guard held[id] == nil else { throw .knownOrder(id) }
+        let entry = JournalEntry(adopting: transaction, as: id, at: at)
+        try commit([.entry(entry), .proof(id, transaction.proof)])
+        return entry
+    }
+
+    /// The server's last word: *completed* or *refunded*. The proof goes (P5).
+    @discardableResult
+    public func settle(
+        _ id: OrderID, as status: OrderStatus, at: Instant, reason: String
+    ) throws(JournalFault) -> JournalEntry {
+        var entry = try known(id)
+        guard entry.status != status || held[id]?.proof != nil || entry.trouble != nil else { return entry }
+        try entry.move(to: status, at: at, reason: reason)
+        entry.retryAt = nil
+        entry.trouble = nil
+        try commit([.entry(entry), .proofDone(id)])
+        return entry
+    }
+
+    /// Not yet: why, and when it is tried again.
+    public func postpone(_ id: OrderID, because trouble: Trouble, until: Instant?) throws(JournalFault) {
+        var entry = try known(id)
+        entry.attempts = min(entry.attempts + 1, 1_000_000)
+        entry.retryAt = until
+        entry.trouble = trouble
+        try commit([.entry(entry)])
+    }
+
+    // MARK: The file
+
+    private func known(_ id: OrderID) throws(JournalFault) -> JournalEntry {
+        guard let entry = held[id]?.entry else { throw .unknownOrder(id) }
+        return entry
+    }
+
+    /// Puts the records on the disk, all or none, and then into memory.
+    private func commit(_ records: [JournalRecord]) throws(JournalFault) {
+        let frame = JournalFile.frame(records)
+        if mustRewrite || length + frame.count > 2 * (liveSize + frame.count) + (64 << 10) {
+            var changed = held
+            for record in records { Self.apply(Self.stored(record), to: &changed) }
+            do throws(DiskFault) {
+                try rewrite(changed)
+                remember(records)
+                return
+            } catch {
+                // A journal that is only long is not worth refusing a purchase.
+                if mustRewrite { throw .disk(error) }
+            }
+        }
+        do throws(DiskFault) {
+            let bytes = length == 0 ? JournalFile.header + frame : frame
+            try disk.write(bytes, length)
+            length += bytes.count
+            remember(records)
+        } catch {
+            mustRewrite = true
+            throw .disk(error)
+        }
+    }
+
+    private func rewrite(_ held: [OrderID: Held]) throws(DiskFault) {
+        var bytes = JournalFile.header
+        for held in held.values {
+            let proof = held.proof.map { [JournalRecord.proof(held.entry.id, $0)] } ?? []
+            bytes += JournalFile.frame([.entry(held.entry)] + proof)
+        }
+        try disk.replace(bytes)
+        length = bytes.count
+        mustRewrite = false
+    }
+
+    private func remember(_ records: [JournalRecord]) {
+        for record in records {
+            let id = record.id
+            liveSize -= held[id].map(Self.size) ?? 0
+            Self.apply(Self.stored(record), to: &held)
+            liveSize += held[id].map(Self.size) ?? 0
+            if let transaction = held[id]?.entry.transactionID { byTransaction[transaction] = id }
+        }
+    }
+
+    private static func stored(_ record: JournalRecord) -> JournalFile.Stored {
+        var writer = JournalWriter()
+        record.encode(to: &writer)
+        return JournalFile.Stored(record: record, size: writer.bytes.count)
+    }
+
+    private static func size(_ held: Held) -> Int { held.entrySize + held.proofSize + JournalFile.frameOverhead }
+
+    private static func apply(_ stored: JournalFile.Stored, to held: inout [OrderID: Held]) {
+        let id = stored.record.id
+        switch stored.record {
+        case .entry(let entry):
+            held[id, default: Held(entry: entry, entrySize: 0)].entry = entry
+            held[id]?.entrySize = stored.size
+        case .proof(_, let proof):
+            held[id]?.proof = proof
+            held[id]?.proofSize = stored.size
+        case .proofDone:
+            held[id]?.proof = nil
+            held[id]?.proofSize = 0
+        }
+    }
+}

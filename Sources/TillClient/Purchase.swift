@@ -1,0 +1,155 @@
+import TillAPI
+import TillBilling
+
+/// Why a purchase could not begin. Nothing was requested from the store, so nobody paid anything.
+public enum PurchaseFault: Error, Hashable, Sendable {
+    case notSignedIn
+    /// Not 1 to 10.
+    case badQuantity
+    /// The order could not be written down on this device.
+    case journal(JournalFault)
+    /// The server did not answer properly. The order stays *prepared*; `resume` tries again with the same one.
+    case cannotOpen(OrderID, ServerFault)
+    /// The server refused the order, and it is *failed*.
+    case refused(OrderID, ServerRefusal)
+
+    public var code: String {
+        switch self {
+        case .notSignedIn: Trouble.signedOut.code
+        case .badQuantity: Refusal.quantityNotAllowed.rawValue
+        case .journal(let fault): fault.code
+        case .cannotOpen(_, let fault): fault.code
+        case .refused(_, let refusal): refusal.code
+        }
+    }
+
+    public var isRetryable: Bool {
+        switch self {
+        case .notSignedIn, .cannotOpen: true
+        case .badQuantity, .refused: false
+        case .journal(let fault): fault.isRetryable
+        }
+    }
+
+    /// What the buyer is told.
+    public var sentence: Text {
+        switch self {
+        case .notSignedIn: Text(en: "Sign in before you buy.", zh: "请先登录再购买。")
+        case .badQuantity: Refusal.quantityNotAllowed.sentence
+        case .journal(let fault): Self.nothingPaid(fault.sentence)
+        case .cannotOpen:
+            Self.nothingPaid(
+                Text(
+                    en: "The server can't be reached right now. Try again in a moment.", zh: "暂时无法连接服务器，请稍后再试。"))
+        case .refused(_, let refusal): Self.nothingPaid(refusal.sentence)
+        }
+    }
+
+    private static func nothingPaid(_ reason: Text) -> Text {
+        Text(en: "\(reason.en) Nothing was charged.", zh: "\(reason.zh)您没有被扣款。")
+    }
+}
+
+/// The beginning of a purchase: the order is on this device's disk before any request leaves (L5), and at the server
+/// before the store is asked for money (O1), because a payment whose token names no order is nobody's (U1).
+public struct Purchase: Sendable {
+    private let journal: OrderJournal
+    private let server: ServerAccess
+    private let effects: Effects
+    private let deviceID: String?
+
+    /// How often the server is asked while the buyer waits.
+    static let attempts = 3
+
+    /// - Parameter deviceID: the app's own name for this device, for the order at the server; at most 128 bytes.
+    public init(journal: OrderJournal, server: ServerAccess, effects: Effects, deviceID: String? = nil) {
+        self.journal = journal
+        self.server = server
+        self.effects = effects
+        self.deviceID = deviceID
+    }
+
+    /// Prepares an order. When this returns, the payment may be requested with the order's id as its
+    /// `appAccountToken` (or `applicationUsername`).
+    ///
+    /// - Parameter price: what the buyer is shown for all of the quantity; for the list of orders only.
+    public func prepare(
+        _ product: ProductID, price: Money?, quantity: Int = 1
+    ) async throws(PurchaseFault) -> JournalEntry {
+        guard (1...10).contains(quantity) else { throw .badQuantity }
+        guard let session = await server.session() else { throw .notSignedIn }
+        let entry = JournalEntry(
+            preparing: UniqueID(random: effects.entropy(16)), productID: product, quantity: quantity, price: price,
+            userID: session.userID, at: effects.clock())
+        do throws(JournalFault) { try await journal.add(entry) } catch { throw .journal(error) }
+        return try await open(entry, as: session)
+    }
+
+    /// Goes on with a prepared order that the server could not be told about (`cannotOpen`).
+    public func resume(_ id: OrderID) async throws(PurchaseFault) -> JournalEntry {
+        guard let entry = await journal[id] else { throw .journal(.unknownOrder(id)) }
+        guard entry.status == .prepared else { throw .journal(.illegalMove(from: entry.status, to: .prepared)) }
+        guard let session = await server.session(), session.userID == entry.userID else { throw .notSignedIn }
+        return try await open(entry, as: session)
+    }
+
+    /// A repetition opens no second order: the id is the same (O1).
+    private func open(_ entry: JournalEntry, as session: Session) async throws(PurchaseFault) -> JournalEntry {
+        if entry.isOpened { return entry }
+        let body = OpenOrderBody(
+            id: entry.id, productId: entry.productID.text, quantity: entry.quantity, deviceId: deviceID)
+        var attempt = 1
+        while true {
+            do throws(ServerFault) {
+                let reply = try await server.post(Paths.orders, body, as: session, expecting: OrderReply.self)
+                if reply.id != entry.id { throw .unreadable(status: 200, retryAfter: nil) }
+                break
+            } catch {
+                if case .refused(let refusal) = error, !refusal.isRetryable { try await refuse(entry, refusal) }
+                // Half a second, then twice that: longer than that nobody wants to look at a spinning wheel.
+                guard attempt < Self.attempts, (error.retryAfter ?? 0) <= 2 else { throw .cannotOpen(entry.id, error) }
+                await effects.pause(500 << Int64(attempt - 1))
+                attempt += 1
+            }
+        }
+        do throws(JournalFault) {
+            try await journal.markOpened(entry.id)
+            return await journal[entry.id] ?? entry
+        } catch {
+            throw .journal(error)
+        }
+    }
+
+    private func refuse(_ entry: JournalEntry, _ refusal: ServerRefusal) async throws(PurchaseFault) {
+        // The next tap makes a new order, with a sign-in that counts. If the disk is full, it stays prepared.
+        _ = try? await journal.move(entry.id, to: .failed, at: effects.clock(), reason: refusal.code)
+        throw .refused(entry.id, refusal)
+    }
+
+    // MARK: What the store said before any money moved
+
+    /// The buyer cancelled (L10). Should it turn out paid after all, it is completed all the same (T3).
+    public func cancelled(_ id: OrderID, reason: String) async throws(JournalFault) {
+        try await close(id, as: .cancelled, Paths.cancel(id), reason)
+    }
+
+    /// The store said no (L10).
+    public func failed(_ id: OrderID, reason: String) async throws(JournalFault) {
+        try await close(id, as: .failed, Paths.fail(id), reason)
+    }
+
+    /// Somebody else must approve it first (Ask to Buy).
+    public func deferred(_ id: OrderID) async throws(JournalFault) {
+        try await journal.move(id, to: .deferred, at: effects.clock())
+    }
+
+    private func close(
+        _ id: OrderID, as status: OrderStatus, _ path: String, _ reason: String
+    ) async throws(JournalFault) {
+        let short = String(decoding: reason.utf8.prefix(400), as: UTF8.self)
+        let entry = try await journal.move(id, to: status, at: effects.clock(), reason: short)
+        guard entry.isOpened, let session = await server.session() else { return }
+        // Told once, as a courtesy to those who look at the server's list: an order left prepared there harms nobody.
+        _ = try? await server.post(path, OrderReasonBody(reason: short), as: session, expecting: OrderReply.self)
+    }
+}

@@ -1,0 +1,162 @@
+import TillAPI
+import TillBilling
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// What became of a paid transaction.
+public enum SubmitOutcome: Hashable, Sendable {
+    /// Granted, now or before. To whom and what, if the one who is signed in is the owner (P8).
+    case completed(SubmitProofReply)
+    /// Apple took the money back.
+    case refunded
+    /// Paid, and on its way: the order stays *ongoing* and is tried again by itself (L9).
+    case willArrive(Trouble, retryAt: Instant?)
+    /// The server says that this proof is none. The order stays visible, and the store keeps the transaction.
+    case refused(Trouble)
+
+    /// What the buyer is told, beside the status of the order.
+    public var sentence: Text {
+        switch self {
+        case .completed: Text(en: "It has arrived. Thank you!", zh: "已到账，谢谢！")
+        case .refunded: Text(en: "This purchase was refunded.", zh: "此次购买已退款。")
+        case .willArrive(let trouble, _):
+            Text(
+                en: "Paid; it will arrive by itself. \(trouble.sentence.en)", zh: "已付款，稍后会自动到账。\(trouble.sentence.zh)")
+        case .refused(let trouble): trouble.sentence
+        }
+    }
+}
+
+/// Brings paid transactions to the server and does what it says: the proof is on disk first, then it is sent, and
+/// only the server's word takes the transaction off the store's queue (L8, O5, P5, T1).
+public actor Submit {
+    private let journal: OrderJournal
+    private let queue: StoreQueue
+    private let server: ServerAccess
+    private let effects: Effects
+    private let schedule: RetrySchedule
+    /// Transactions under way, each with those who ask for the same one meanwhile.
+    private(set) var underWay: [TransactionID: [CheckedContinuation<SubmitOutcome, Never>]] = [:]
+
+    public init(
+        journal: OrderJournal, queue: StoreQueue, server: ServerAccess, effects: Effects,
+        schedule: RetrySchedule = RetrySchedule()
+    ) {
+        self.journal = journal
+        self.queue = queue
+        self.server = server
+        self.effects = effects
+        self.schedule = schedule
+    }
+
+    /// Never throws and never loses: whatever goes wrong, the transaction stays in the store's queue, and where the
+    /// disk allowed it, the proof in the journal. A transaction that is under way already is not sent a second time;
+    /// both callers hear the same.
+    public func callAsFunction(_ transaction: StoreTransaction) async -> SubmitOutcome {
+        if underWay[transaction.id] != nil {
+            return await withCheckedContinuation { underWay[transaction.id]?.append($0) }
+        }
+        underWay[transaction.id] = []
+        let outcome = await bring(transaction)
+        for waiting in underWay.removeValue(forKey: transaction.id) ?? [] { waiting.resume(returning: outcome) }
+        return outcome
+    }
+
+    private func bring(_ transaction: StoreTransaction) async -> SubmitOutcome {
+        let entry = try? await save(transaction)
+        guard let session = await server.session() else { return await postpone(entry, because: ServerFault.signedOut) }
+        let reply: SubmitProofReply
+        do throws(ServerFault) {
+            reply = try await server.post(
+                Paths.transactions, body(for: transaction, entry), as: session, expecting: SubmitProofReply.self)
+            // Somebody else's answer, from a cache in between.
+            if reply.transactionId != transaction.id.text { throw .unreadable(status: 200, retryAfter: nil) }
+        } catch {
+            return await postpone(entry, because: error)
+        }
+        return await obey(reply, transaction, entry)
+    }
+
+    /// The order of a transaction: the one that holds it, the one its token names, the only one it can be; else one
+    /// that is made for it. The proof is on disk when this returns.
+    ///
+    /// - Throws: if it can't be written down. Then it is sent all the same, for the money is paid, but it stays in the
+    ///   store's queue until a later launch can write it down.
+    private func save(_ transaction: StoreTransaction) async throws(JournalFault) -> JournalEntry {
+        let now = effects.clock()
+        if let entry = await journal.entry(of: transaction.id) {
+            return try await journal.save(transaction, for: entry.id, at: now)
+        }
+        if let token = transaction.token {
+            guard let entry = await journal[token] else {
+                return try await journal.adopt(transaction, as: token, at: now)
+            }
+            // A second purchase under one token has an order of its own (DESIGN §1).
+            if entry.transactionID == nil { return try await journal.save(transaction, for: token, at: now) }
+        } else if let entry = await journal.candidate(for: transaction) {
+            return try await journal.save(transaction, for: entry.id, at: now)
+        }
+        return try await journal.adopt(transaction, as: UniqueID(random: effects.entropy(16)), at: now)
+    }
+
+    private func body(for transaction: StoreTransaction, _ entry: JournalEntry?) -> SubmitProofBody {
+        let order = entry.map { $0.isOpened ? $0.id : nil } ?? transaction.token
+        return switch transaction.proof {
+        case .signedTransaction(let text): SubmitProofBody(signedTransaction: text, orderId: order)
+        case .receipt(let bytes):
+            SubmitProofBody(
+                receipt: Data(bytes).base64EncodedString(), transactionId: transaction.id.text,
+                productId: transaction.productID.text, orderId: order)
+        }
+    }
+
+    /// The store obeys `finish`, and nothing else; the journal notes the outcome.
+    private func obey(
+        _ reply: SubmitProofReply, _ transaction: StoreTransaction, _ entry: JournalEntry?
+    ) async -> SubmitOutcome {
+        // What this device could not write down stays in the queue: the next launch asks again and hears the same.
+        if reply.finish, entry != nil { await queue.finish(transaction.id) }
+        switch reply.outcome {
+        case .granted, .alreadyGranted:
+            await settle(entry, as: .completed, reply)
+            return .completed(reply)
+        case .revoked:
+            await settle(entry, as: .refunded, reply)
+            return .refunded
+        case .accepted: return await postpone(entry, because: .accepted, retryAfter: nil)
+        case .quarantined: return await postpone(entry, because: .quarantined, retryAfter: nil)
+        }
+    }
+
+    private func settle(_ entry: JournalEntry?, as status: OrderStatus, _ reply: SubmitProofReply) async {
+        guard let entry else { return }
+        // On a fault it stays ongoing with its proof, and the next attempt hears `alreadyGranted`.
+        _ = try? await journal.settle(
+            entry.id, as: status, at: effects.clock(), reason: reply.outcome.rawValue)
+    }
+
+    private func postpone(_ entry: JournalEntry?, because fault: ServerFault) async -> SubmitOutcome {
+        var isFinal = false
+        if case .refused(let refusal) = fault { isFinal = refusal.isFinalForProof }
+        return await postpone(entry, because: Trouble(code: fault.code, isFinal: isFinal), retryAfter: fault.retryAfter)
+    }
+
+    private func postpone(
+        _ entry: JournalEntry?, because trouble: Trouble, retryAfter: Int64?
+    ) async -> SubmitOutcome {
+        var retryAt: Instant?
+        if !trouble.isFinal {
+            retryAt = schedule.nextAttempt(
+                after: (entry?.attempts ?? 0) + 1, now: effects.clock(), entropy: effects.entropy,
+                retryAfter: retryAfter)
+        }
+        if let entry, entry.status == .ongoing {
+            try? await journal.postpone(entry.id, because: trouble, until: retryAt)
+        }
+        return trouble.isFinal ? .refused(trouble) : .willArrive(trouble, retryAt: retryAt)
+    }
+}

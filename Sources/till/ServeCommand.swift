@@ -1,0 +1,39 @@
+import TillAppStore
+import TillBilling
+
+extension Command {
+    /// `till serve`: the server, until it is told to stop.
+    static let serve = Command(
+        "serve",
+        summary: Text(en: "run the purchase backend", zh: "运行内购后端"),
+        discussion: Text(
+            en: """
+                Needs a configuration (`till init` writes one). SIGTERM or SIGINT stops it in good order: requests under
+                way are answered, the ledger is closed. A second signal ends it at once; nothing that was answered is
+                lost even then.
+                """,
+            zh: """
+                需要一份配置（用 `till init` 生成）。收到 SIGTERM 或 SIGINT 后有序停止：
+                处理完进行中的请求，关闭账本。再次收到信号则立即结束；即便如此，已应答的内容也不会丢失。
+                """),
+        flags: Configuration.flags
+    ) { call in
+        let configuration = try Configuration.load(for: call)
+        let untilStopped = call.process.hearStop()
+        let running = try RunningServer(configuration, process: call.process)
+        let address = ListenAddress(host: configuration.listen.host, port: running.port)
+        if call.wantsJSON {
+            call.console.print(JSONValue.object(["listening": .string("http://\(address)")]).encoded())
+        } else {
+            call.say(Text(en: "Till listens on http://\(address)", zh: "Till 正在监听 http://\(address)"))
+        }
+        await withTaskGroup(of: Void.self) { jobs in
+            jobs.addTask { await running.runJobs() }
+            await untilStopped()
+            call.say(Text(en: "Stopping.", zh: "正在停止。"))
+            jobs.cancelAll()
+            await running.stop()
+        }
+        return .done
+    }
+}

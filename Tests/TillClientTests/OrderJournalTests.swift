@@ -1,0 +1,185 @@
+import TillBilling
+import Testing
+
+@testable import TillClient
+
+@Suite("The order journal")
+struct OrderJournalTests {
+    private let ann = UserID("ann")
+    private let noon = Instant(seconds: 1_800_000_000)
+
+    private func id(_ number: Int) -> OrderID { UniqueID(high: 7, low: UInt64(number)) }
+
+    private func entry(_ number: Int, user: String = "ann") -> JournalEntry {
+        JournalEntry(
+            preparing: id(number), productID: ProductID("points.60"), quantity: 1,
+            price: Money(amount: 600, currency: Currency("CNY")), userID: UserID(user),
+            at: noon.adding(seconds: Int64(number)))
+    }
+
+    private func transaction(_ number: Int, proof: PurchaseProof? = nil) -> StoreTransaction {
+        StoreTransaction(
+            id: TransactionID("20000000000\(number)"), productID: ProductID("points.60"), quantity: 1,
+            token: id(number), purchasedAt: noon, proof: proof ?? .signedTransaction("signed.\(number)"))
+    }
+
+    @Test("L5: an order is on the disk with price, time, status, buyer and identity when the call returns")
+    func durable() async throws {
+        let file = PretendDisk()
+        let journal = try OrderJournal(disk: file.disk)
+        try await journal.add(entry(1))
+
+        let reopened = try OrderJournal(disk: PretendDisk(file.bytes).disk)
+        #expect(await reopened[id(1)] == entry(1))
+        #expect(reopened.recovery == JournalRecovery(orders: 1, cutTail: 0, damaged: 0))
+    }
+
+    @Test("P5: the proof is there from the moment the order is ongoing, and gone after the server's word")
+    func proof() async throws {
+        let file = PretendDisk()
+        let journal = try OrderJournal(disk: file.disk)
+        let receipt = PurchaseProof.receipt((0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+        try await journal.add(entry(1))
+        try await journal.save(transaction(1, proof: receipt), for: id(1), at: noon)
+
+        let reopened = try OrderJournal(disk: PretendDisk(file.bytes).disk)
+        #expect(await reopened[id(1)]?.status == .ongoing)
+        #expect(await reopened.proof(of: id(1)) == receipt)
+        #expect(await reopened.entry(of: transaction(1).id)?.id == id(1))
+
+        try await journal.settle(id(1), as: .completed, at: noon, reason: "granted")
+        let after = try OrderJournal(disk: PretendDisk(file.bytes).disk)
+        #expect(await after[id(1)]?.status == .completed)
+        #expect(await after.proof(of: id(1)) == nil)
+    }
+
+    @Test("L6: of all 49 moves the legal ones are taken and the others change nothing, in memory or on disk")
+    func legalMoves() async throws {
+        var taken = 0
+        for from in OrderStatus.allCases {
+            for to in OrderStatus.allCases where to != from {
+                let file = PretendDisk()
+                let journal = try OrderJournal(disk: file.disk)
+                try await journal.add(entry(1))
+                if let way = way(to: from) { for step in way { try await journal.move(id(1), to: step, at: noon) } }
+                try #require(await journal[id(1)]?.status == from)
+                let before = file.bytes
+                do throws(JournalFault) {
+                    try await journal.move(id(1), to: to, at: noon)
+                    #expect(from.way(to: to) != nil)
+                    taken += 1
+                } catch {
+                    #expect(error == .illegalMove(from: from, to: to))
+                    #expect(from.way(to: to) == nil)
+                    #expect(file.bytes == before)
+                    #expect(await journal[id(1)]?.status == from)
+                }
+            }
+        }
+        #expect(taken == OrderStatus.allCases.map { from in
+            OrderStatus.allCases.filter { $0 != from && from.way(to: $0) != nil }.count
+        }.reduce(0, +))
+        #expect(taken > 10)
+    }
+
+    private func way(to status: OrderStatus) -> [OrderStatus]? {
+        switch status {
+        case .prepared: nil
+        case .refunded: [.completed, .refunded]
+        default: [status]
+        }
+    }
+
+    @Test("L6: the list is newest first, of one buyer, with the status in both languages")
+    func list() async throws {
+        let journal = try OrderJournal(disk: PretendDisk().disk)
+        for number in [2, 3, 1] { try await journal.add(entry(number)) }
+        try await journal.add(entry(4, user: "bob"))
+        try await journal.save(transaction(2), for: id(2), at: noon)
+        try await journal.postpone(id(2), because: Trouble(code: "offline", isFinal: false), until: noon)
+
+        let list = await journal.summaries(of: ann)
+        #expect(list.map(\.id) == [id(3), id(2), id(1)])
+        #expect(list.map(\.title.zh) == ["待充值", "充值中", "待充值"])
+        #expect(list.map(\.title.en) == ["Waiting for payment", "In progress", "Waiting for payment"])
+        #expect(list.map(\.mayResubmit) == [false, true, false])
+        #expect(list[1].note == TransportFault.Kind.offline.sentence)
+        #expect(await journal.summaries().count == 4)
+    }
+
+    @Test("L11: twenty orders changed at the same time lose nothing")
+    func concurrent() async throws {
+        let file = PretendDisk()
+        let journal = try OrderJournal(disk: file.disk)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in 0..<20 {
+                group.addTask {
+                    try await journal.add(entry(number))
+                    try await journal.markOpened(id(number))
+                    try await journal.save(transaction(number), for: id(number), at: noon)
+                    if number % 2 == 0 {
+                        try await journal.settle(id(number), as: .completed, at: noon, reason: "granted")
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        let reopened = try OrderJournal(disk: PretendDisk(file.bytes).disk)
+        #expect(await reopened.entries() == journal.entries())
+        #expect(await reopened.entries().filter { $0.status == .completed }.count == 10)
+        #expect(await reopened.entries().filter { $0.status == .ongoing }.count == 10)
+    }
+
+    @Test("One order changed by twenty at the same time keeps every step of its history")
+    func concurrentHistory() async throws {
+        let file = PretendDisk()
+        let journal = try OrderJournal(disk: file.disk)
+        try await journal.add(entry(1))
+        try await journal.save(transaction(1), for: id(1), at: noon)
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<20 {
+                group.addTask {
+                    try? await journal.postpone(id(1), because: .unreadableAnswer, until: noon)
+                }
+            }
+        }
+        let reopened = try OrderJournal(disk: PretendDisk(file.bytes).disk)
+        #expect(await reopened[id(1)]?.attempts == 20)
+    }
+
+    @Test("A history stays short enough to be read back, however often a refund is taken back")
+    func longHistory() async throws {
+        let file = PretendDisk()
+        let journal = try OrderJournal(disk: file.disk)
+        try await journal.add(entry(1))
+        try await journal.save(transaction(1), for: id(1), at: noon)
+        for _ in 0..<100 {
+            try await journal.settle(id(1), as: .completed, at: noon, reason: "granted")
+            try await journal.settle(id(1), as: .refunded, at: noon, reason: "revoked")
+        }
+        let reopened = try OrderJournal(disk: PretendDisk(file.bytes).disk)
+        let found = try #require(await reopened[id(1)])
+        #expect(found.history.count == JournalEntry.longestHistory)
+        #expect(found.history.prefix(2).map(\.status) == [.prepared, .ongoing])
+        #expect(found.status == .refunded)
+    }
+
+    @Test("A token-less payment belongs to the newest order it can be, and to none if two buyers had one")
+    func candidates() async throws {
+        let journal = try OrderJournal(disk: PretendDisk().disk)
+        let later = StoreTransaction(
+            id: TransactionID("9"), productID: ProductID("points.60"), quantity: 1, token: nil,
+            purchasedAt: noon.adding(seconds: 100), proof: .receipt([1]))
+        for number in [1, 2, 3] { try await journal.add(entry(number)) }
+        #expect(await journal.candidate(for: later) == nil)
+        for number in [1, 2] { try await journal.markOpened(id(number)) }
+        #expect(await journal.candidate(for: later)?.id == id(2))
+        let early = StoreTransaction(
+            id: TransactionID("9"), productID: ProductID("points.60"), quantity: 1, token: nil, purchasedAt: noon,
+            proof: .receipt([1]))
+        #expect(await journal.candidate(for: early) == nil)
+        try await journal.add(entry(4, user: "bob"))
+        try await journal.markOpened(id(4))
+        #expect(await journal.candidate(for: later) == nil)
+    }
+}

@@ -1,0 +1,61 @@
+import TillClient
+
+/// A disk in memory that can be full, can lose what it was told, and can go down in the middle of a write.
+final class PretendDisk: Sendable {
+    struct State {
+        var bytes: [UInt8] = []
+        var aside: [UInt8]?
+        /// Bytes the file may have; writes beyond it find the disk full.
+        var capacity = Int.max
+        /// The next write is torn: only so many of its bytes arrive, and the caller hears of a fault.
+        var tearNextWriteAfter: Int?
+        var writes = 0
+        var rewrites = 0
+        var bytesWritten = 0
+
+        mutating func write(_ new: ArraySlice<UInt8>, at offset: Int) {
+            bytes.removeSubrange(min(offset, bytes.count)...)
+            bytes += new
+        }
+    }
+
+    let state: Guarded<State>
+
+    init(_ bytes: [UInt8] = []) { state = Guarded(State(bytes: bytes)) }
+
+    var bytes: [UInt8] { state.now.bytes }
+
+    var disk: Disk {
+        Disk(
+            read: { () throws(DiskFault) in self.state.now.bytes },
+            write: { (bytes, offset) throws(DiskFault) in
+                let fault = self.state.with { state -> DiskFault? in
+                    if let count = state.tearNextWriteAfter {
+                        state.tearNextWriteAfter = nil
+                        state.write(bytes.prefix(count), at: offset)
+                        return DiskFault(.other, number: 5)
+                    }
+                    guard offset + bytes.count <= state.capacity else { return DiskFault(.full) }
+                    state.write(bytes[...], at: offset)
+                    state.writes += 1
+                    state.bytesWritten += bytes.count
+                    return nil
+                }
+                if let fault { throw fault }
+            },
+            replace: { (bytes) throws(DiskFault) in
+                let fault = self.state.with { state -> DiskFault? in
+                    // The old file is there until the new one is whole.
+                    guard bytes.count <= state.capacity - min(state.bytes.count, state.capacity) else {
+                        return DiskFault(.full)
+                    }
+                    state.bytes = bytes
+                    state.rewrites += 1
+                    state.bytesWritten += bytes.count
+                    return nil
+                }
+                if let fault { throw fault }
+            },
+            setAside: { () throws(DiskFault) in self.state.with { $0.aside = $0.bytes } })
+    }
+}

@@ -1,0 +1,199 @@
+import Foundation
+import TillAPI
+import TillBilling
+import TillClient
+
+/// A shop in memory around one device: its disk, the store's queue and the server, with a power switch.
+///
+/// Every effect counts as a step. When `steps` reaches `killAt`, the device is dead: nothing it does from then on
+/// reaches anybody, as after signal 9.
+final class PretendWorld: Sendable {
+    struct State {
+        var now = Instant(seconds: 1_800_000_000)
+        var random: UInt64 = 1
+        var steps = 0
+        var killAt = Int.max
+        var session: Session? = Session(userID: UserID("ann"), token: "ann")
+        // The store.
+        var queue: [StoreTransaction] = []
+        var finished: [TransactionID] = []
+        var finishedBeforeWord: [TransactionID] = []
+        // The server.
+        var orders: [OrderID: (user: UserID, product: String, quantity: Int)] = [:]
+        var grants: [TransactionID: UserID] = [:]
+        var requests: [String] = []
+        var bodies: [SubmitProofBody] = []
+        /// Instead of the server, for the next requests.
+        var answers: [Result<TransportResponse, TransportFault>] = []
+        var pauses: [Int64] = []
+        /// Awaited by every request before the server sees it.
+        var onRequest: @Sendable () async -> Void = {}
+        var isDead: Bool { steps >= killAt }
+        var paid: Set<TransactionID> { Set(queue.map(\.id) + finished) }
+    }
+
+    let state: Guarded<State>
+    let file: PretendDisk
+
+    init(disk: [UInt8] = []) {
+        state = Guarded(State())
+        file = PretendDisk(disk)
+    }
+
+    // MARK: The device
+
+    var effects: Effects {
+        Effects(
+            clock: { self.state.with { $0.now } },
+            entropy: { count in
+                self.state.with { state in
+                    (0..<count).map { _ in
+                        state.random = state.random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+                        return UInt8(truncatingIfNeeded: state.random >> 40)
+                    }
+                }
+            },
+            pause: { milliseconds in self.state.with { $0.pauses.append(milliseconds) } })
+    }
+
+    /// One step; false if the device is dead by now.
+    private func step() -> Bool {
+        state.with { state in
+            if state.isDead { return false }
+            state.steps += 1
+            return !state.isDead
+        }
+    }
+
+    var disk: Disk {
+        let disk = file.disk
+        return Disk(
+            read: disk.read,
+            write: { (bytes, offset) throws(DiskFault) in
+                guard self.step() else { throw DiskFault(.other) }
+                try disk.write(bytes, offset)
+            },
+            replace: { (bytes) throws(DiskFault) in
+                guard self.step() else { throw DiskFault(.other) }
+                try disk.replace(bytes)
+            }, setAside: disk.setAside)
+    }
+
+    var queue: StoreQueue {
+        StoreQueue(
+            unfinished: { self.state.now.queue },
+            finish: { id in
+                guard self.step() else { return }
+                self.state.with { state in
+                    if state.grants[id] == nil { state.finishedBeforeWord.append(id) }
+                    state.queue.removeAll { $0.id == id }
+                    state.finished.append(id)
+                }
+            })
+    }
+
+    var server: ServerAccess {
+        ServerAccess(url: "https://till.test", transport: transport, language: .english) { self.state.now.session }
+    }
+
+    /// A buyer pays: the transaction is in the store's queue for ever after, whatever becomes of the device.
+    func pay(_ order: JournalEntry, id: String = "2000000000000001", signed: String = "signed") -> StoreTransaction {
+        let transaction = StoreTransaction(
+            id: TransactionID(id), productID: order.productID, quantity: order.quantity, token: order.id,
+            purchasedAt: state.now.now, proof: .signedTransaction("\(signed).\(id).\(order.id)"))
+        state.with { $0.queue.append(transaction) }
+        return transaction
+    }
+
+    // MARK: The server
+
+    private var transport: Transport {
+        Transport { (request) async throws(TransportFault) -> TransportResponse in
+            guard self.step() else { throw TransportFault(.offline) }
+            await self.state.now.onRequest()
+            let result = self.state.with { state -> Result<TransportResponse, TransportFault> in
+                state.requests.append("\(request.method) \(request.url.dropFirst("https://till.test".count))")
+                if !state.answers.isEmpty { return state.answers.removeFirst() }
+                return .success(Self.answer(request, &state))
+            }
+            // The answer travels back: the device may die before it arrives.
+            guard self.step() else { throw TransportFault(.connectionLost) }
+            return try result.get()
+        }
+    }
+
+    private static func answer(_ request: TransportRequest, _ state: inout State) -> TransportResponse {
+        let user = UserID(String(request.headers["Authorization", default: ""].dropFirst("Bearer ".count)))
+        let data = Data(request.body)
+        if request.url.hasSuffix(Paths.orders), let body = try? JSONDecoder().decode(OpenOrderBody.self, from: data) {
+            return open(body, user, &state)
+        }
+        if request.url.hasSuffix(Paths.transactions),
+            let body = try? JSONDecoder().decode(SubmitProofBody.self, from: data)
+        {
+            state.bodies.append(body)
+            return settle(body, user, &state)
+        }
+        return problem(.notFound, 404)
+    }
+
+    private static func open(_ body: OpenOrderBody, _ user: UserID, _ state: inout State) -> TransportResponse {
+        guard let id = body.id else { return problem(.invalidField, 400) }
+        guard body.productId.hasPrefix("points.") else { return problem(.unknownProduct, 422) }
+        let isNew = state.orders[id] == nil
+        state.orders[id] = (user, body.productId, body.quantity ?? 1)
+        let order = Order(
+            id: id, userID: user, productID: ProductID(body.productId), quantity: body.quantity ?? 1,
+            price: Money(amount: 600, currency: Currency("CNY")), createdAt: state.now, updatedAt: state.now)
+        return json(isNew ? 201 : 200, OrderReply(order, metadata: nil, history: []))
+    }
+
+    private static func settle(_ body: SubmitProofBody, _ user: UserID, _ state: inout State) -> TransportResponse {
+        let parts = (body.signedTransaction ?? "").split(separator: ".")
+        guard parts.count == 3, parts[0] == "signed", let token = UniqueID(parts[2]) else {
+            return problem(.badSignature, 422)
+        }
+        let id = TransactionID(String(parts[1]))
+        guard let order = state.orders[token] else {
+            return json(202, SubmitProofReply(outcome: .quarantined, transactionId: id.text, finish: false))
+        }
+        let outcome: SubmitProofReply.Outcome = state.grants[id] == nil ? .granted : .alreadyGranted
+        state.grants[id] = order.user
+        let isOwner = order.user == user
+        return json(
+            200,
+            SubmitProofReply(
+                outcome: outcome, transactionId: id.text, finish: true, orderId: isOwner ? token : nil,
+                userId: isOwner ? user.text : nil))
+    }
+
+    static func json(_ status: Int, _ body: some Encodable) -> TransportResponse {
+        let data = (try? JSONEncoder().encode(body)) ?? Data()
+        return TransportResponse(status: status, contentType: "application/json", body: [UInt8](data))
+    }
+
+    static func problem(_ refusal: Refusal, _ status: Int, retryAfter: Int64? = nil) -> TransportResponse {
+        let problem = Problem(refusal: refusal, status: status, language: .english, requestId: "r-1")
+        let data = (try? JSONEncoder().encode(problem)) ?? Data()
+        return TransportResponse(
+            status: status, contentType: Problem.contentType, retryAfter: retryAfter, body: [UInt8](data))
+    }
+}
+
+/// The app on a device: what a launch sets up.
+struct PretendApp {
+    let journal: OrderJournal
+    let purchase: Purchase
+    let submit: Submit
+    let retry: Retry
+
+    init(_ world: PretendWorld) throws {
+        journal = try OrderJournal(disk: world.disk)
+        purchase = Purchase(journal: journal, server: world.server, effects: world.effects, deviceID: "phone")
+        submit = Submit(journal: journal, queue: world.queue, server: world.server, effects: world.effects)
+        retry = Retry(journal: journal, queue: world.queue, submit: submit, effects: world.effects)
+    }
+
+    static let points = ProductID("points.60")
+    static let price = Money(amount: 600, currency: Currency("CNY"))
+}

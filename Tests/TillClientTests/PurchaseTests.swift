@@ -1,0 +1,179 @@
+import TillAPI
+import TillBilling
+import Testing
+
+@testable import TillClient
+
+@Suite("Beginning a purchase")
+struct PurchaseTests {
+    private let html = TransportResponse(status: 200, contentType: "text/html", body: Array("<html>".utf8))
+
+    @Test("L5, O1: the order is on the disk before any request leaves, and at the server before it may be paid")
+    func order() async throws {
+        let world = PretendWorld()
+        let app = try PretendApp(world)
+        let entry = try await app.purchase.prepare(PretendApp.points, price: PretendApp.price)
+        #expect(entry.status == .prepared && entry.isOpened)
+        #expect(world.state.now.orders[entry.id]?.user == UserID("ann"))
+        #expect(world.state.now.requests == ["POST /v1/orders"])
+
+        // A second device goes down with the first request on its way.
+        let cut = PretendWorld()
+        cut.state.with { $0.killAt = 2 }
+        let doomed = try PretendApp(cut)
+        await #expect(throws: PurchaseFault.self) {
+            try await doomed.purchase.prepare(PretendApp.points, price: PretendApp.price, quantity: 2)
+        }
+        #expect(cut.state.now.requests.isEmpty)
+        let found = try #require(await OrderJournal(disk: cut.file.disk).entries().first)
+        #expect(found.status == .prepared && found.quantity == 2 && found.price == PretendApp.price)
+        #expect(found.userID == UserID("ann") && found.createdAt == cut.state.now.now && !found.isOpened)
+    }
+
+    @Test("Without a network the buyer is told within three attempts, nothing may be paid, and the same order goes on")
+    func offline() async throws {
+        let world = PretendWorld()
+        world.state.with { $0.answers = Array(repeating: .failure(TransportFault(.offline)), count: 3) }
+        let app = try PretendApp(world)
+        var order: OrderID?
+        do {
+            _ = try await app.purchase.prepare(PretendApp.points, price: PretendApp.price)
+            Issue.record("an order that the server does not know may not be paid")
+        } catch .cannotOpen(let id, let fault) {
+            order = id
+            #expect(fault == .noAnswer(TransportFault(.offline)) && fault.isRetryable)
+        }
+        let id = try #require(order)
+        #expect(world.state.now.requests.count == 3)
+        #expect(world.state.now.pauses == [500, 1_000])
+        #expect(await app.journal[id]?.status == .prepared)
+        #expect(await app.journal[id]?.isOpened == false)
+
+        #expect(try await app.purchase.resume(id).isOpened)
+        #expect(Array(world.state.now.orders.keys) == [id])
+    }
+
+    @Test("O1: when the answer is lost, the repetition finds the same order and makes no second one")
+    func answerLost() async throws {
+        let world = PretendWorld()
+        let app = try PretendApp(world)
+        world.state.with { $0.answers = [.failure(TransportFault(.timedOut)), .success(html)] }
+        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        #expect(world.state.now.requests.count == 3)
+        #expect(Array(world.state.now.orders.keys) == [entry.id])
+        #expect(await app.journal.entries().count == 1)
+    }
+
+    @Test("P11: answers that are not the server's never open an order", arguments: [
+        TransportResponse(status: 200, contentType: "text/html", body: Array("<html>".utf8)),
+        TransportResponse(status: 200, contentType: "application/json", body: []),
+        TransportResponse(status: 201, contentType: "application/json", body: Array("{}".utf8)),
+        TransportResponse(status: 302, contentType: "text/html", body: []),
+        TransportResponse(status: 502, contentType: "text/html", body: []),
+        TransportResponse(status: 404, contentType: "text/plain", body: []),
+    ])
+    func unreadable(_ response: TransportResponse) async throws {
+        let world = PretendWorld()
+        world.state.with { $0.answers = Array(repeating: .success(response), count: 3) }
+        let app = try PretendApp(world)
+        do {
+            _ = try await app.purchase.prepare(PretendApp.points, price: nil)
+            Issue.record("opened by \(response.status)")
+        } catch {
+            guard case .cannotOpen(let id, .unreadable(response.status, nil)) = error else {
+                Issue.record("\(error)")
+                return
+            }
+            #expect(await app.journal[id]?.status == .prepared)
+            #expect(error.isRetryable)
+            #expect(error.sentence.zh.contains("没有被扣款") && error.sentence.en.contains("Nothing was charged"))
+        }
+    }
+
+    @Test("A refusal of the server closes the order as failed, and says which")
+    func refused() async throws {
+        let world = PretendWorld()
+        let app = try PretendApp(world)
+        do {
+            _ = try await app.purchase.prepare(ProductID("unknown"), price: nil)
+            Issue.record("an unknown product may not be bought")
+        } catch {
+            guard case .refused(let id, let refusal) = error else { throw Unexpected("\(error)") }
+            #expect(refusal.refusal == .unknownProduct && !error.isRetryable)
+            #expect(await app.journal[id]?.status == .failed)
+            #expect(await app.journal[id]?.history.last?.reason == "unknown_product")
+            #expect(world.state.now.requests.count == 1)
+        }
+    }
+
+    @Test("With a full disk the buyer is told and nothing is requested from anybody")
+    func fullDisk() async throws {
+        let world = PretendWorld()
+        let app = try PretendApp(world)
+        world.file.state.with { $0.capacity = 0 }
+        do {
+            _ = try await app.purchase.prepare(PretendApp.points, price: nil)
+            Issue.record("an order that is not on the disk may not go on")
+        } catch {
+            #expect(error == .journal(.disk(DiskFault(.full))))
+            #expect(error.isRetryable && error.sentence.en.contains("storage is full"))
+        }
+        #expect(world.state.now.requests.isEmpty)
+        #expect(await app.journal.entries().isEmpty)
+    }
+
+    @Test("Nobody signed in, or a quantity the store would refuse: nothing is written and nothing is sent")
+    func notEvenBegun() async throws {
+        let world = PretendWorld()
+        let app = try PretendApp(world)
+        for quantity in [0, -1, 11, .max] {
+            await #expect(throws: PurchaseFault.badQuantity) {
+                try await app.purchase.prepare(PretendApp.points, price: nil, quantity: quantity)
+            }
+        }
+        world.state.with { $0.session = nil }
+        await #expect(throws: PurchaseFault.notSignedIn) {
+            try await app.purchase.prepare(PretendApp.points, price: nil)
+        }
+        #expect(world.state.now.requests.isEmpty && world.file.bytes.isEmpty)
+    }
+
+    @Test("L10, T3: cancelled and failed are noted with their reason and told the server; paid after all, it completes")
+    func cancelledThenPaid() async throws {
+        for fails in [false, true] {
+            let world = PretendWorld()
+            let app = try PretendApp(world)
+            let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+            if fails {
+                try await app.purchase.failed(entry.id, reason: "您的银行要求验证")
+            } else {
+                try await app.purchase.cancelled(entry.id, reason: "您的银行要求验证")
+            }
+            let closed = try #require(await app.journal[entry.id])
+            #expect(closed.status == (fails ? .failed : .cancelled))
+            #expect(closed.history.last?.reason == "您的银行要求验证")
+            #expect(world.state.now.requests.last == "POST /v1/orders/\(entry.id)/\(fails ? "fail" : "cancel")")
+
+            guard case .completed = await app.submit(world.pay(entry)) else { throw Unexpected("not completed") }
+            #expect(
+                await app.journal[entry.id]?.history.map(\.status) == [
+                    .prepared, fails ? .failed : .cancelled, .ongoing, .completed,
+                ])
+            await #expect(throws: JournalFault.self) { try await app.purchase.failed(entry.id, reason: "late") }
+        }
+    }
+
+    @Test("Ask to Buy: nothing is sent until it is approved, even on a later launch")
+    func deferred() async throws {
+        let world = PretendWorld()
+        let first = try PretendApp(world)
+        let entry = try await first.purchase.prepare(PretendApp.points, price: nil)
+        try await first.purchase.deferred(entry.id)
+        let later = try PretendApp(world)
+        #expect(await later.retry.resubmit(on: .launch).outcomes.isEmpty)
+        #expect(await later.journal[entry.id]?.status == .deferred)
+        _ = world.pay(entry)
+        #expect(await later.retry.resubmit(on: .launch).outcomes.count == 1)
+        #expect(await later.journal[entry.id]?.status == .completed)
+    }
+}
