@@ -26,7 +26,7 @@ import TillStorage
             for text in ["60 points", "× 2", "lin", "wei", "6.00 CNY", "12.00 CNY", "Completed", "Sandbox", "Unpaid"] {
                 #expect(page.read.contains(text))
             }
-            #expect(page.text.contains("datetime=\"2026-09-21T13:33:20.000Z\""))
+            #expect(page.text.contains("datetime=\"2026-09-21T14:13:20.000Z\""))
             #expect(page.read.contains("Opened (UTC)"))
 
             let chinese = try await visitor.get("/dashboard", ["Accept-Language": "zh-CN,zh;q=0.9,en;q=0.5"])

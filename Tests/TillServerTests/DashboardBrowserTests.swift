@@ -1,0 +1,280 @@
+import Foundation
+import Testing
+import TillBilling
+import TillHTTP
+
+@testable import TillServer
+
+@Suite(
+    "The dashboard in a real browser", .serialized, .timeLimit(.minutes(4)),
+    .enabled(if: Chromium.path != nil, "chromium is not installed: apt-get install chromium"))
+struct DashboardBrowserTests {
+    private static let hostileUser = #"<script>hacked=1</script>"><img src=x onerror=hacked=1>"# + "\u{202E}evil"
+
+    /// A few orders in different states, one of them with a hostile name, a refused proof and an unclaimed payment.
+    private struct Scene {
+        let paid: OrderID
+        let hostile: OrderID
+        let cancelled: OrderID
+    }
+
+    private static func scene(_ office: Office) async throws -> Scene {
+        let (paid, _) = try await office.sell(to: "lin")
+        office.time.advance(seconds: 61)
+        let hostile = try await office.openOrder(
+            user: hostileUser, quantity: 3, device: hostileUser, metadata: ["note": .string(hostileUser)])
+        _ = try await office.forge(beside: hostile)
+        office.time.advance(seconds: 17)
+        let cancelled = try await office.openOrder(user: "a-rather-long-user-id-as-backends-make-them-0123456789abcdef")
+        try await office.close(cancelled, as: "cancel", reason: "SKErrorPaymentCancelled")
+        let (refunded, transaction) = try await office.sell(to: "wei")
+        let refund = HTTPRequest(method: .post, path: "/emulator/transactions/\(transaction)/refund")
+        office.time.advance(seconds: 30)
+        let reply = await office.emulator.respond(to: refund)
+        let signed = try #require(try Answer(reply).member("signedTransaction"))
+        try await office.submit(signed, order: refunded)
+        try await office.submit(try await office.pay(Office.unlisted, token: nil).signed)
+        return Scene(paid: paid, hostile: hostile, cancelled: cancelled)
+    }
+
+    /// A server on a port of its own, and a browser in front of it.
+    private static func visit(_ look: (Office, Page, String) async throws -> Void) async throws {
+        try await Office.open { office in
+            let router = office.server.router
+            let listener = try Listener(
+                configuration: ListenerConfiguration(), bodyLimit: router.bodyLimit(method:path:),
+                handler: router.respond(to:))
+            func stop() async { await listener.stop(grace: 1) }
+            do {
+                try await Chromium.open { page in
+                    try await look(office, page, "http://127.0.0.1:\(listener.port)/dashboard")
+                }
+            } catch {
+                await stop()
+                throw error
+            }
+            await stop()
+        }
+    }
+
+    private static func logIn(_ page: Page, _ address: String) async throws {
+        try await page.open(address)
+        try await page.until("document.activeElement.id === 'token'", "the token can be typed at once")
+        try await page.type(Office.operatorToken)
+        try await page.press("Enter", code: 13, text: "\r")
+        try await page.until("document.querySelector('h1')?.textContent === 'Orders'", "the orders are shown")
+    }
+
+    @Test("An operator logs in, sees orders appear by themselves, narrows the list, opens one and logs out (U9)")
+    func visit() async throws {
+        try await Self.visit { office, page, address in
+            let scene = try await Self.scene(office)
+            try await page.open(address)
+            try await page.type("a wrong token")
+            try await page.press("Enter", code: 13, text: "\r")
+            try await page.until("document.querySelector('[role=alert]')", "the wrong token is refused")
+            let refused = page.takeErrors()
+            #expect(refused.count == 1 && refused[0].contains("401"), "only the refusal itself: \(refused)")
+
+            try await Self.logIn(page, address)
+            #expect(try await page.value("document.querySelectorAll('table.orders tbody tr').length") == 4)
+            let user = try await page.text("document.querySelector('#row-\(scene.hostile) .user').textContent")
+            #expect(user.hasPrefix("<script>hacked=1</script>\"><img src=x"))
+            #expect(try await page.value("typeof hacked") == "undefined")
+            #expect(try await page.value("document.querySelectorAll('main script, main img').length") == 0)
+
+            // A new order, and a new state of an old one, without a reload.
+            _ = try await page.value("marker = 1")
+            let fresh = try await office.openOrder(user: "zhang")
+            try await page.until("document.getElementById('row-\(fresh)')", "the new order appears by itself")
+            #expect(try await page.text("document.querySelector('tbody tr').id") == "row-\(fresh)")
+            _ = try await office.submit(try await office.pay(token: fresh).signed)
+            try await page.until(
+                "document.querySelector('#row-\(fresh) .status').textContent === 'Completed'", "it completes by itself")
+            #expect(try await page.value("marker") == 1)
+
+            // Paused, it stands still; then it goes on.
+            try await page.click("#live-switch")
+            let later = try await office.openOrder(user: "zhao")
+            try await Task.sleep(for: .seconds(3))
+            #expect(try await page.value("document.getElementById('row-\(later)') === null") == true)
+            try await page.click("#live-switch")
+            try await page.until("document.getElementById('row-\(later)')", "the list goes on")
+
+            // The filter stays while the list refreshes.
+            _ = try await page.value("document.getElementById('status').value = 'cancelled'")
+            try await page.click(".filters button")
+            try await page.until("location.search.includes('status=cancelled')", "the list is narrowed")
+            let another = try await office.openOrder(user: "qian")
+            try await office.close(another, as: "cancel", reason: "")
+            try await page.until("document.getElementById('row-\(another)')", "a fitting order appears")
+            #expect(try await page.value("document.querySelectorAll('table.orders tbody tr').length") == 2)
+
+            try await page.open(address)
+            try await page.click("#order-\(scene.paid)")
+            try await page.until("document.querySelector('.timeline')", "the order opens")
+            let read = try await page.text("document.querySelector('main').innerText")
+            for text in [scene.paid.description, MatchingRung.token.sentence.en, "key:backend", "+60"] {
+                #expect(read.contains(text), "\(text)")
+            }
+            try await page.click("summary")
+            try await page.until("document.querySelector('table.claims').checkVisibility()", "the signed content opens")
+            #expect(page.takeErrors().isEmpty)
+
+            try await page.click(".who button")
+            try await page.until("document.getElementById('token')", "logged out")
+            try await page.open(address)
+            #expect(try await page.text("location.pathname") == "/dashboard/login")
+            #expect(page.takeErrors().isEmpty)
+        }
+    }
+
+    @Test("The language is switched on the page and stays switched")
+    func language() async throws {
+        try await Self.visit { office, page, address in
+            let scene = try await Self.scene(office)
+            try await Self.logIn(page, address)
+            try await page.click(".languages a")
+            try await page.until("document.documentElement.lang === 'zh-Hans'", "the page speaks Chinese")
+            #expect(try await page.text("document.querySelector('h1').textContent") == "订单")
+            try await page.open("\(address)/orders/\(scene.paid)")
+            #expect(try await page.text("document.body.innerText").contains(MatchingRung.token.sentence.zh))
+            try await page.click(".languages a")
+            try await page.until("document.documentElement.lang === 'en'", "and English again")
+            #expect(try await page.text("location.pathname").hasSuffix("/orders/\(scene.paid)"))
+            #expect(page.takeErrors().isEmpty)
+        }
+    }
+
+    @Test("Every page fits a phone and a desktop, in light and dark, in both languages, with readable contrast")
+    func looks() async throws {
+        try await Self.visit { office, page, address in
+            let scene = try await Self.scene(office)
+            try await page.resize(width: 360, height: 740, isPhone: true)
+            try await page.open("\(address)/login")
+            try await Self.measure(page, "login")
+            try await Self.logIn(page, address)
+            let pages = [
+                "list": "", "paid": "/orders/\(scene.paid)", "hostile": "/orders/\(scene.hostile)",
+                "cancelled": "/orders/\(scene.cancelled)", "quarantine": "/quarantine", "refusals": "/refusals",
+                "unclaimed": "/transactions/3", "missing": "/orders/3f2c91ab-0000-4000-8000-000000000001",
+            ]
+            for language in ["en", "zh"] {
+                for (name, path) in pages.sorted(by: { $0.key < $1.key }) {
+                    try await page.open("\(address)\(path)?lang=\(language)")
+                    _ = try await page.value("document.querySelectorAll('details').forEach((one) => one.open = true)")
+                    for (width, isPhone) in [(360 as Int64, true), (1280, false)] {
+                        try await page.resize(width: width, height: isPhone ? 740 : 900, isPhone: isPhone)
+                        for isDark in [false, true] {
+                            try await page.prefer(dark: isDark)
+                            let look = "\(name)-\(language)-\(width)-\(isDark ? "dark" : "light")"
+                            try await Self.measure(page, look)
+                            try await page.picture(look)
+                        }
+                    }
+                }
+            }
+            let errors = page.takeErrors().filter { !$0.contains("404") }
+            #expect(errors.isEmpty, "\(errors)")
+        }
+    }
+
+    /// No sideways scrolling, and text stands out from its ground (WCAG 2.2, 1.4.3 and 1.4.10).
+    private static func measure(_ page: Page, _ look: String) async throws {
+        let widths = try await page.value("[document.documentElement.scrollWidth, window.innerWidth]").array ?? []
+        #expect(widths.count == 2 && (widths[0].int ?? 9_999) <= (widths[1].int ?? 0), "\(look): \(widths)")
+        let faint = try await page.value(contrast)
+        #expect(faint.array?.isEmpty == true, "\(look): \(faint.encoded())")
+        let unnamed = try await page.value(
+            "[...document.querySelectorAll('input:not([type=hidden]), select')].filter((one) => !one.labels.length).length")
+        #expect(unnamed == 0, "\(look): a field without a label")
+    }
+
+    /// The texts whose colour has less contrast with their ground than 4.5.
+    private static let contrast = """
+        (() => {
+          const parse = (text) => text.match(/[\\d.]+/g).map(Number);
+          const light = (rgb) => {
+            const [r, g, b] = rgb.map((value) => {
+              const part = value / 255;
+              return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+            });
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+          };
+          const ground = (element) => {
+            for (let one = element; one; one = one.parentElement) {
+              const colour = parse(getComputedStyle(one).backgroundColor);
+              if (colour.length === 3 || colour[3] === 1) return colour.slice(0, 3);
+            }
+            return [255, 255, 255];
+          };
+          const found = [];
+          let seen = 0;
+          for (const element of document.querySelectorAll("body *")) {
+            const hasText = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+            if (!hasText || !element.checkVisibility()) continue;
+            seen += 1;
+            const [a, b] = [light(parse(getComputedStyle(element).color).slice(0, 3)), light(ground(element))];
+            const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+            if (ratio < 4.5) found.push(element.className + ": " + element.textContent.slice(0, 30) + " " + ratio);
+          }
+          return seen < 3 ? ["too little text to judge"] : found;
+        })()
+        """
+
+    @Test("Keyboard alone is enough, and so is a browser that runs no scripts")
+    func withoutMouseOrScript() async throws {
+        try await Self.visit { office, page, address in
+            let scene = try await Self.scene(office)
+            try await Self.logIn(page, address)
+            try await page.press("Tab", code: 9)
+            #expect(try await page.text("document.activeElement.className") == "skip")
+            #expect(try await page.value("document.activeElement.getBoundingClientRect().left >= 0") == true)
+            let linkID = "order-\(scene.cancelled)"
+            for _ in 0..<40 where try await page.text("document.activeElement.id") != linkID {
+                try await page.press("Tab", code: 9)
+            }
+            // A refresh in between takes neither the focus nor the page away.
+            let fresh = try await office.openOrder(user: "zhang")
+            try await page.until("document.getElementById('row-\(fresh)')", "the list refreshes")
+            #expect(try await page.text("document.activeElement.id") == linkID)
+            try await page.press("Enter", code: 13, text: "\r")
+            try await page.until("location.pathname.endsWith('\(scene.cancelled)')", "the order opens")
+
+            try await page.send("Emulation.setScriptExecutionDisabled", ["value": true])
+            try await page.open(address)
+            #expect(try await page.value("document.querySelectorAll('table.orders tbody tr').length") == 5)
+            #expect(try await page.value("document.getElementById('live').checkVisibility()") == false)
+            #expect(page.takeErrors().isEmpty)
+        }
+    }
+
+    @Test("Should markup ever get in, the browser runs none of it; and such errors are seen by these tests")
+    func policy() async throws {
+        try await Self.visit { _, page, address in
+            try await Self.logIn(page, address)
+            #expect(page.takeErrors().isEmpty)
+            _ = try await page.value(
+                """
+                document.getElementById("results").innerHTML = "<img src=x onerror='hacked=1'><style>*{color:red}</style>";
+                const script = document.createElement("script");
+                script.textContent = "hacked = 1";
+                document.body.append(script);
+                """)
+            try await page.until("document.querySelector('#results img').complete", "the picture has failed")
+            #expect(try await page.value("typeof hacked") == "undefined")
+            let errors = page.takeErrors().joined(separator: "\n")
+            #expect(errors.contains("Content Security Policy"))
+            let fetched = try await page.text("fetch('http://127.0.0.1:9/').then(() => 'went out', () => 'stopped')")
+            #expect(fetched == "stopped")
+        }
+    }
+}
+
+extension Answer {
+    /// A text member of a JSON body.
+    func member(_ name: String) throws -> String? {
+        let object = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
+        return object?[name] as? String
+    }
+}
