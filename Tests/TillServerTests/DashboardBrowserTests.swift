@@ -153,6 +153,7 @@ struct DashboardBrowserTests {
             try await page.resize(width: 360, height: 740, isPhone: true)
             try await page.open("\(address)/login")
             try await Self.measure(page, "login")
+            try await page.picture("login")
             try await Self.logIn(page, address)
             let pages = [
                 "list": "", "paid": "/orders/\(scene.paid)", "hostile": "/orders/\(scene.hostile)",

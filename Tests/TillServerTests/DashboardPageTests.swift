@@ -23,7 +23,7 @@ import TillStorage
                 try #require(page.text.range(of: "row-\(open)")), try #require(page.text.range(of: "row-\(paid)"))
             )
             #expect(newer.lowerBound < older.lowerBound)
-            for text in ["60 points", "× 2", "lin", "wei", "6.00 CNY", "12.00 CNY", "Completed", "Sandbox", "Unpaid"] {
+            for text in ["60 points", "×\u{A0}2", "lin", "wei", "6.00 CNY", "12.00 CNY", "Completed", "Sandbox", "Unpaid"] {
                 #expect(page.read.contains(text))
             }
             #expect(page.text.contains("datetime=\"2026-09-21T14:13:20.000Z\""))

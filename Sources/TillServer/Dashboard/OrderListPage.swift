@@ -169,7 +169,7 @@ struct OrderListPage {
                 element("a", .id("order", order.id), .href(.order(order.id))) {
                     HTML.outside(catalog.name(of: order.productID, say), limit: 80)
                 }
-                if order.quantity > 1 { " × \(order.quantity)" }
+                if order.quantity > 1 { "\u{A0}×\u{A0}\(order.quantity)" }
                 element("code", .class("short")) { String(order.id.description.prefix(8)) }
             }
             HTML.cell("status") { HTML.status(order.status, say) }

@@ -37,7 +37,7 @@ struct OrderPage {
 
     var html: HTML {
         PageFrame.page(title: say("Order", "订单") + " " + order.id.description.prefix(8), visit, in: nil) {
-            element("p", .class("back")) { element("a", .href(.home)) { say("← Orders", "← 订单") } }
+            element("p", .class("up")) { element("a", .href(.home)) { say("← Orders", "← 订单") } }
             element("div", .class("head")) {
                 element("h1") { HTML.outside(catalog.name(of: order.productID, say), limit: 120) }
                 HTML.status(order.status, say)
@@ -113,7 +113,7 @@ struct UnknownOrderPage {
     var html: HTML {
         let say = visit.say
         return PageFrame.page(title: say("No such order", "没有这个订单"), visit, in: nil) {
-            element("p", .class("back")) { element("a", .href(.home)) { say("← Orders", "← 订单") } }
+            element("p", .class("up")) { element("a", .href(.home)) { say("← Orders", "← 订单") } }
             element("h1") { say(Refusal.unknownOrder.sentence) }
             element("p") { HTML.code(id.description) }
             if !refused.isEmpty {
@@ -134,7 +134,7 @@ struct TransactionPage {
     var html: HTML {
         let say = visit.say
         return PageFrame.page(title: say("Transaction", "交易"), visit, in: nil) {
-            element("p", .class("back")) {
+            element("p", .class("up")) {
                 element("a", .href(.home)) { say("← Orders", "← 订单") }
                 " · "
                 element("a", .href(.quarantine)) { PageFrame.Room.quarantine.title(say) }

@@ -59,8 +59,12 @@ struct OrderTimeline {
         switch step {
         case .moved(let move):
             HTML.status(move.status, say)
-            if let sentence = Evidence.sentence(of: move) { element("p") { say(sentence) } }
-            if !move.reason.isEmpty { element("p", .class("hint")) { HTML.code(move.reason) } }
+            if !move.reason.isEmpty {
+                element("p") {
+                    if let sentence = Evidence.sentence(of: move) { say(sentence) + " " }
+                    HTML.code(move.reason)
+                }
+            }
         case .decided(let entry, let transaction):
             element("strong") { Evidence.title(entry.decision, say) }
             " "

@@ -60,7 +60,7 @@ struct QuarantinePage {
                     }
                     HTML.cell("product") {
                         HTML.outside(catalog.name(of: transaction.productID, say), limit: 80)
-                        if transaction.quantity > 1 { " × \(transaction.quantity)" }
+                        if transaction.quantity > 1 { "\u{A0}×\u{A0}\(transaction.quantity)" }
                     }
                     HTML.cell("amount") { transaction.price?.description ?? "–" }
                     HTML.cell("ground") { Evidence.ground(transaction.quarantine?.rawValue ?? "–", say) }

@@ -38,6 +38,7 @@ enum Stylesheet {
         .skip:focus { left: 0; }
         .hint, .nothing, footer { color: var(--faint); }
         .hint { font-size: .88rem; }
+        h1 + .hint { margin: .4rem 0 1rem; }
 
         .bar {
           display: flex; flex-wrap: wrap; align-items: center; gap: .25rem 1.25rem; background: var(--card);
@@ -57,20 +58,20 @@ enum Stylesheet {
         footer { max-width: 76rem; margin: 0 auto; padding: 0 1.25rem 2rem; font-size: .85rem; }
         .head { display: flex; flex-wrap: wrap; align-items: center; gap: .5rem 1rem; margin-bottom: .9rem; }
         .head h2 { margin: 0; }
-        .back { font-size: .9rem; margin-bottom: .75rem; }
+        .up { font-size: .9rem; margin-bottom: .75rem; }
         .card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 1.1rem 1.25rem; margin: 1rem 0; }
         .narrow { max-width: 26rem; margin: 8vh auto; display: grid; gap: .7rem; }
         .complaint { background: var(--bad-ground); color: var(--bad); border-radius: 6px; padding: .5rem .75rem; }
         .plain { list-style: none; padding: 0; margin: 0; }
 
         button, input, select { font: inherit; color: inherit; }
-        label { font-size: .85rem; color: var(--faint); display: block; }
+        label { font-size: .85rem; color: var(--faint); display: block; margin-bottom: .2rem; }
         input, select {
           width: 100%; background: var(--card); border: 1px solid var(--faint); border-radius: 6px; padding: .45rem .6rem;
-          min-height: 2.4rem;
+          height: 2.5rem;
         }
         input::placeholder { color: var(--faint); opacity: 1; }
-        button { border-radius: 6px; padding: .45rem .9rem; cursor: pointer; min-height: 2.4rem; }
+        button { border-radius: 6px; padding: .45rem .9rem; cursor: pointer; min-height: 2.5rem; }
         .primary { background: var(--accent); color: var(--on-accent); border: 1px solid var(--accent); font-weight: 600; }
         .quiet { background: none; border: 1px solid var(--line); color: var(--faint); min-height: 2rem; padding: .2rem .7rem; font-size: .88rem; }
         .quiet:hover { background: var(--hover); }
@@ -89,7 +90,7 @@ enum Stylesheet {
         .badge { border-radius: 4px; font-weight: 500; padding: .05rem .45rem; border: 1px solid currentColor; color: var(--faint); }
         .badge.production { color: var(--good); }
         .badge.sandbox { color: var(--waiting); }
-        .badge.none { border-color: transparent; padding-left: 0; }
+        .badge.none { border-color: transparent; padding-inline: 0; }
         .pill.good { color: var(--good); background: var(--good-ground); }
         .pill.busy { color: var(--busy); background: var(--busy-ground); }
         .pill.idle { color: var(--idle); background: var(--idle-ground); }
@@ -99,7 +100,7 @@ enum Stylesheet {
 
         table { width: 100%; border-collapse: collapse; background: var(--card); }
         .orders, main > .refusals, .quarantine { border: 1px solid var(--line); border-radius: 10px; border-collapse: separate; border-spacing: 0; }
-        th { text-align: left; font-weight: 500; font-size: .82rem; color: var(--faint); }
+        th { text-align: left; font-weight: 500; font-size: .82rem; color: var(--faint); overflow-wrap: normal; white-space: nowrap; }
         th, td { padding: .55rem .8rem; vertical-align: top; border-bottom: 1px solid var(--line); }
         tbody tr:last-child > * { border-bottom: 0; }
         .orders tbody tr:hover { background: var(--hover); }
@@ -107,6 +108,7 @@ enum Stylesheet {
         @keyframes fresh { from { background: var(--good-ground); } }
         @media (prefers-reduced-motion: reduce) { .orders tbody tr.fresh { animation: none; } }
         .product a { font-weight: 600; }
+        .orders .product { min-width: 15rem; }
         .short { color: var(--faint); margin-left: .6rem; }
         .amount { text-align: right; white-space: nowrap; }
         .orders th:nth-child(4), .quarantine th:nth-child(3), .postings th:nth-child(5) { text-align: right; }
@@ -118,10 +120,10 @@ enum Stylesheet {
         dt { font-size: .82rem; color: var(--faint); }
         dd { margin: 0; }
         summary { cursor: pointer; margin: .8rem 0; color: var(--accent); }
-        .claims th { width: 16rem; }
+        .claims tbody th { width: 16rem; }
 
         .timeline { list-style: none; margin: 0; padding: 0 0 0 .35rem; }
-        .timeline li { position: relative; display: grid; grid-template-columns: 11.5rem 1fr; gap: 0 1rem; padding: 0 0 1.1rem 1.4rem; border-left: 2px solid var(--line); }
+        .timeline li { position: relative; display: grid; grid-template-columns: 13.5rem minmax(0, 1fr); gap: 0 1rem; padding: 0 0 1.1rem 1.4rem; border-left: 2px solid var(--line); }
         .timeline li:last-child { border-left-color: transparent; padding-bottom: 0; }
         .timeline li::before { content: ""; position: absolute; left: -7px; top: .4rem; width: 12px; height: 12px; border-radius: 50%; background: currentColor; border: 2px solid var(--card); }
         .timeline li.good::before { color: var(--good); }
@@ -148,19 +150,17 @@ enum Stylesheet {
           .card tbody tr { padding: .7rem 0; }
           tbody tr:last-child { border-bottom: 0; }
           .amount { text-align: left; }
-          .orders tbody tr {
-            display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: .15rem .75rem; align-items: baseline;
-            grid-template-areas: "product amount" "status time" "user environment";
-          }
-          .orders .product { grid-area: product; }
-          .orders .amount { grid-area: amount; text-align: right; }
-          .orders .status { grid-area: status; }
-          .orders .time { grid-area: time; text-align: right; font-size: .85rem; }
-          .orders .user { grid-area: user; color: var(--faint); }
-          .orders .environment { grid-area: environment; text-align: right; }
+          .orders tbody tr { display: flex; flex-wrap: wrap; justify-content: space-between; gap: .15rem .75rem; align-items: baseline; }
+          .orders .product { flex: 0 0 calc(100% - 8rem); min-width: 0; }
+          .orders .amount { order: 1; flex: 0 0 7.25rem; text-align: right; }
+          .orders .status { order: 2; flex: 1 0 auto; }
+          .orders .time { order: 3; font-size: .85rem; }
+          .orders .user { order: 4; flex: 0 0 calc(100% - 6rem); color: var(--faint); }
+          .orders .environment { order: 5; flex: 0 0 5.25rem; text-align: right; }
+          .postings .to::before { content: "→ "; }
           .short { margin-left: .3rem; }
           .timeline li { grid-template-columns: 1fr; }
-          .claims th { width: auto; }
+          .claims tbody th { width: auto; }
         }
 
         """#

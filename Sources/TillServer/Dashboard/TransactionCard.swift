@@ -39,7 +39,7 @@ struct TransactionCard {
             }
             HTML.fact(say("Product", "商品")) {
                 HTML.outside(catalog.name(of: transaction.productID, say))
-                if transaction.quantity > 1 { " × \(transaction.quantity)" }
+                if transaction.quantity > 1 { "\u{A0}×\u{A0}\(transaction.quantity)" }
             }
             HTML.fact(say("Paid", "实付")) { transaction.price?.description ?? "–" }
             HTML.fact(say("Environment", "环境")) { HTML.environment(transaction.environment, say) }
