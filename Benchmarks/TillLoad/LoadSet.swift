@@ -24,7 +24,9 @@ struct LoadSet {
     static func user(_ number: Int) -> String { "user-\(number % users)" }
 
     /// The order of a number: always the same id, so that orders and proofs can be made apart.
-    static func order(_ number: Int) -> UniqueID { UniqueID(high: 0x7111_0000_0000_4000, low: UInt64(number) | 1 << 63) }
+    static func order(_ number: Int) -> UniqueID {
+        UniqueID(high: 0x7111_0000_0000_4000, low: UInt64(number) | 1 << 63)
+    }
 
     /// Signed transactions, one a line, in the order of their numbers.
     func proofs() throws -> [String] {

@@ -16,7 +16,8 @@ struct ServerAPI: Sendable {
     func openOrder(_ number: Int) async -> Answer {
         await post(
             "/v1/orders",
-            #"{"id":"\#(LoadSet.order(number))","userId":"\#(LoadSet.user(number))","productId":"\#(LoadSet.productID)"}"#)
+            #"{"id":"\#(LoadSet.order(number))","userId":"\#(LoadSet.user(number))","productId":"\#(LoadSet.productID)"}"#
+        )
     }
 
     func submit(_ proof: String) async -> Answer {
@@ -38,7 +39,8 @@ struct ServerAPI: Sendable {
 
     private static var headers: HTTPHeaders {
         HTTPHeaders([
-            (name: "Authorization", value: "Bearer \(LoadSet.secretKey)"), (name: "Content-Type", value: "application/json"),
+            (name: "Authorization", value: "Bearer \(LoadSet.secretKey)"),
+            (name: "Content-Type", value: "application/json"),
         ])
     }
 }
