@@ -65,11 +65,12 @@ struct LoadSet {
         let id = 2_000_000_600_000_000 + number
         let bought = now.milliseconds - 60_000
         return """
-            {"transactionId":"\(id)","originalTransactionId":"\(id)","bundleId":"\(bundleID)","productId":"\(productID)",\
-            "purchaseDate":\(bought),"originalPurchaseDate":\(bought),"quantity":1,"type":"Consumable",\
-            "appAccountToken":"\(order(number))","inAppOwnershipType":"PURCHASED","signedDate":\(bought + 500),\
-            "environment":"Sandbox","transactionReason":"PURCHASE","storefront":"CHN","storefrontId":"143465",\
-            "price":6000,"currency":"CNY","appTransactionId":"704312345678901234"}
+            {"transactionId":"\(id)","originalTransactionId":"\(id)","bundleId":"\(bundleID)",\
+            "productId":"\(productID)","purchaseDate":\(bought),"originalPurchaseDate":\(bought),\
+            "quantity":1,"type":"Consumable","appAccountToken":"\(order(number))",\
+            "inAppOwnershipType":"PURCHASED","signedDate":\(bought + 500),"environment":"Sandbox",\
+            "transactionReason":"PURCHASE","storefront":"CHN","storefrontId":"143465","price":6000,\
+            "currency":"CNY","appTransactionId":"704312345678901234"}
             """
     }
 

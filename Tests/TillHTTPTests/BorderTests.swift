@@ -83,7 +83,8 @@ import Testing
         Case("5,000 query items", get("/?" + String(repeating: "a&", count: 5_000)), "too_many_query_items"),
         Case("101 fields", get("/", String(repeating: "X: y\r\n", count: 100)), status: 431, "header_too_large"),
         Case(
-            "a long field", get("/", "X: \(String(repeating: "y", count: 9_000))\r\n"), status: 431, "header_too_large"),
+            "a long field", get("/", "X: \(String(repeating: "y", count: 9_000))\r\n"), status: 431,
+            "header_too_large"),
         Case("a long target", get("/" + String(repeating: "y", count: 9_000)), status: 431, "header_too_large"),
         Case("a field past the buffer", get("/", "X: \(String(repeating: "y", count: 60_000))\r\n"), status: 431, nil),
         Case("a method nobody knows", "BREW / HTTP/1.1\r\nHost: t\r\n\r\n", status: 501, "method_not_implemented"),

@@ -148,6 +148,7 @@ extension SQLiteDatabase {
         }
     }
 
+    /// Unchecked because the inline database runs everything on the caller's thread.
     private final class Answers<Value>: @unchecked Sendable {
         var results: [Int: Result<Value, any Error>] = [:]
     }
