@@ -95,7 +95,7 @@ final class Opening: @unchecked Sendable {
                 PRAGMA synchronous = \(options.synchronous);
                 PRAGMA foreign_keys = ON;
                 PRAGMA temp_store = MEMORY;
-                PRAGMA cache_size = -16384;
+                PRAGMA cache_size = -8192;
                 PRAGMA journal_size_limit = \(options.logLimitBytes);
                 """)
     }
