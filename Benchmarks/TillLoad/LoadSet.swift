@@ -24,7 +24,9 @@ struct LoadSet {
     static func user(_ number: Int) -> String { "user-\(number % users)" }
 
     /// The order of a number: always the same id, so that orders and proofs can be made apart.
-    static func order(_ number: Int) -> UniqueID { UniqueID(high: 0x7111_0000_0000_4000, low: UInt64(number) | 1 << 63) }
+    static func order(_ number: Int) -> UniqueID {
+        UniqueID(high: 0x7111_0000_0000_4000, low: UInt64(number) | 1 << 63)
+    }
 
     /// Signed transactions, one a line, in the order of their numbers.
     func proofs() throws -> [String] {
@@ -63,11 +65,12 @@ struct LoadSet {
         let id = 2_000_000_600_000_000 + number
         let bought = now.milliseconds - 60_000
         return """
-            {"transactionId":"\(id)","originalTransactionId":"\(id)","bundleId":"\(bundleID)","productId":"\(productID)",\
-            "purchaseDate":\(bought),"originalPurchaseDate":\(bought),"quantity":1,"type":"Consumable",\
-            "appAccountToken":"\(order(number))","inAppOwnershipType":"PURCHASED","signedDate":\(bought + 500),\
-            "environment":"Sandbox","transactionReason":"PURCHASE","storefront":"CHN","storefrontId":"143465",\
-            "price":6000,"currency":"CNY","appTransactionId":"704312345678901234"}
+            {"transactionId":"\(id)","originalTransactionId":"\(id)","bundleId":"\(bundleID)",\
+            "productId":"\(productID)","purchaseDate":\(bought),"originalPurchaseDate":\(bought),\
+            "quantity":1,"type":"Consumable","appAccountToken":"\(order(number))",\
+            "inAppOwnershipType":"PURCHASED","signedDate":\(bought + 500),"environment":"Sandbox",\
+            "transactionReason":"PURCHASE","storefront":"CHN","storefrontId":"143465","price":6000,\
+            "currency":"CNY","appTransactionId":"704312345678901234"}
             """
     }
 

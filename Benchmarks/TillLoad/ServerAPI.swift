@@ -14,9 +14,8 @@ struct ServerAPI: Sendable {
     }
 
     func openOrder(_ number: Int) async -> Answer {
-        await post(
-            "/v1/orders",
-            #"{"id":"\#(LoadSet.order(number))","userId":"\#(LoadSet.user(number))","productId":"\#(LoadSet.productID)"}"#)
+        let (id, user, product) = (LoadSet.order(number), LoadSet.user(number), LoadSet.productID)
+        return await post("/v1/orders", #"{"id":"\#(id)","userId":"\#(user)","productId":"\#(product)"}"#)
     }
 
     func submit(_ proof: String) async -> Answer {
@@ -38,7 +37,8 @@ struct ServerAPI: Sendable {
 
     private static var headers: HTTPHeaders {
         HTTPHeaders([
-            (name: "Authorization", value: "Bearer \(LoadSet.secretKey)"), (name: "Content-Type", value: "application/json"),
+            (name: "Authorization", value: "Bearer \(LoadSet.secretKey)"),
+            (name: "Content-Type", value: "application/json"),
         ])
     }
 }

@@ -36,7 +36,9 @@ final class ServerProcess {
     func stop() throws {
         process.terminate()
         process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw LoadFault("the server ended with \(process.terminationStatus)") }
+        guard process.terminationStatus == 0 else {
+            throw LoadFault("the server ended with \(process.terminationStatus)")
+        }
     }
 }
 

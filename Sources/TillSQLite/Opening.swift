@@ -56,7 +56,8 @@ final class Opening: @unchecked Sendable {
         try identity.check(path, options)
         guard identity.version == options.migrations.count else {
             throw DatabaseFault(
-                .other, "\(path) has schema version \(identity.version), this program needs "
+                .other,
+                "\(path) has schema version \(identity.version), this program needs "
                     + "\(options.migrations.count); start the server once, it brings the file up to date")
         }
     }
@@ -94,7 +95,7 @@ final class Opening: @unchecked Sendable {
                 PRAGMA synchronous = \(options.synchronous);
                 PRAGMA foreign_keys = ON;
                 PRAGMA temp_store = MEMORY;
-                PRAGMA cache_size = -16384;
+                PRAGMA cache_size = -8192;
                 PRAGMA journal_size_limit = \(options.logLimitBytes);
                 """)
     }

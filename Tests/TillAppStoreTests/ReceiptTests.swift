@@ -121,7 +121,7 @@ struct ReceiptTests {
             "no sequence": TestASN1.element(0x31, integer),
             "two fields": TestASN1.set([TestASN1.element(0x30, integer + integer)]),
             "four fields": TestASN1.set([
-                TestASN1.element(0x30, integer + integer + TestASN1.element(0x04, []) + integer),
+                TestASN1.element(0x30, integer + integer + TestASN1.element(0x04, []) + integer)
             ]),
             "a huge number": TestReceipts.content(purchases: [
                 quantity(TestASN1.element(0x02, [UInt8](repeating: 0x7F, count: 9)))

@@ -90,8 +90,9 @@ struct TokenPayloadTests {
         let both = try authority.verifier(environments: [.production, .sandbox])
         let sandbox = authority.sign(TestPayloads.transaction(["environment": "Sandbox"]))
         #expect(try both.transaction(sandbox).environment == .sandbox)
-        #expect(refusal { try both.transaction(authority.sign(TestPayloads.transaction(["environment": "Xcode"]))) }
-            == .wrongEnvironment)
+        #expect(
+            refusal { try both.transaction(authority.sign(TestPayloads.transaction(["environment": "Xcode"]))) }
+                == .wrongEnvironment)
     }
 
     @Test("proofs of one kind are not taken for another")

@@ -79,7 +79,10 @@ struct CertificateTests {
         let der = try #require(PEM.decode(Self.text, label: "CERTIFICATE"))
         // A ContentInfo of plain data: well-formed, but signed by nobody.
         let plain: [UInt8] =
-            [0x30, 0x11, 0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x07, 0x01, 0xA0, 0x04, 0x04, 0x02, 1, 2]
+            [
+                0x30, 0x11, 0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x07, 0x01, 0xA0, 0x04, 0x04, 0x02, 1,
+                2,
+            ]
         for bytes in [[], [1, 2, 3, 4], der, plain] as [[UInt8]] {
             #expect(throws: SignedMessage.Malformation.notSignedData) { try SignedMessage(bytes) }
         }

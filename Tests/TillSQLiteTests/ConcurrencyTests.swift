@@ -190,6 +190,7 @@ struct ConcurrencyTests {
     }
 }
 
+/// Unchecked because every access is under the lock.
 final class Counter: @unchecked Sendable {
     private let lock = NSLock()
     private var count = 0

@@ -148,6 +148,7 @@ extension SQLiteDatabase {
         }
     }
 
+    /// Unchecked because the inline database runs everything on the caller's thread.
     private final class Answers<Value>: @unchecked Sendable {
         var results: [Int: Result<Value, any Error>] = [:]
     }
@@ -234,12 +235,20 @@ struct PowerCutTests {
 
     @Test("The same test finds the losses of a planted synchronous=OFF")
     func plantedSynchronousOff() async {
-        #expect(await violations { $0.synchronous = "OFF" } conditions: { _ in } > 0)
+        #expect(
+            await violations {
+                $0.synchronous = "OFF"
+            } conditions: { _ in
+            } > 0)
     }
 
     @Test("The same test finds the losses of a disk whose syncs lie")
     func plantedLyingSync() async {
-        #expect(await violations { _ in } conditions: { $0.syncsLie = true } > 0)
+        #expect(
+            await violations { _ in
+            } conditions: {
+                $0.syncsLie = true
+            } > 0)
     }
 
     private func violations(

@@ -196,6 +196,7 @@ struct ValueTests {
         await database.close()
     }
 
+    /// Unchecked because it is written inside a write and read after that write was answered.
     private final class Kept: @unchecked Sendable {
         var session: (any Session)?
     }
