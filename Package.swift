@@ -62,7 +62,10 @@ let package = Package(
         .testTarget(
             name: "TillEmulatorTests", dependencies: ["TillEmulator", "TillAppStore", "TillCrypto", "TillHTTP"]),
         .testTarget(name: "TillClientTests", dependencies: ["TillClient", "TillAPI", "TillBilling"]),
-        .testTarget(name: "TillCommandTests", dependencies: ["till", "TillAppStore", "TillCrypto", "TillBilling"]),
+        .testTarget(
+            name: "TillCommandTests",
+            dependencies: ["till", "TillAppStore", "TillCrypto", "TillBilling", "TillServer"]
+        ),
         .testTarget(
             name: "JourneyTests",
             dependencies: [

@@ -14,6 +14,12 @@
 #include <openssl/cms.h>
 #include <openssl/err.h>
 
+/// Where a byte first is, or `count` if it is nowhere.
+static inline size_t till_first_index(const void *bytes, int byte, size_t count) {
+    const unsigned char *found = count ? (const unsigned char *)memchr(bytes, byte, count) : NULL;
+    return found ? (size_t)(found - (const unsigned char *)bytes) : count;
+}
+
 // OpenSSL's typed stacks and some accessors are macros, which Swift cannot call.
 
 static inline STACK_OF(X509) *till_x509_stack_new(void) { return sk_X509_new_null(); }

@@ -3,22 +3,36 @@ public struct Instant: Hashable, Comparable, Sendable {
     public let milliseconds: Int64
 
     public init(milliseconds: Int64) { self.milliseconds = milliseconds }
-    public init(seconds: Int64) { self.init(milliseconds: seconds * 1_000) }
+
+    /// What does not fit is the farthest moment there is: dates come from outside, and none may stop the program.
+    public init(seconds: Int64) {
+        self.init(milliseconds: Self.saturating(seconds.multipliedReportingOverflow(by: 1_000), seconds))
+    }
 
     /// Whole seconds, rounded down.
-    public var seconds: Int64 {
-        milliseconds >= 0 ? milliseconds / 1_000 : (milliseconds - 999) / 1_000
-    }
+    public var seconds: Int64 { Self.floored(milliseconds, by: 1_000).quotient }
 
     public static func < (left: Instant, right: Instant) -> Bool { left.milliseconds < right.milliseconds }
 
-    public func adding(milliseconds more: Int64) -> Instant { Instant(milliseconds: milliseconds + more) }
-    public func adding(seconds more: Int64) -> Instant { adding(milliseconds: more * 1_000) }
+    public func adding(milliseconds more: Int64) -> Instant {
+        Instant(milliseconds: Self.saturating(milliseconds.addingReportingOverflow(more), more))
+    }
+
+    public func adding(seconds more: Int64) -> Instant { adding(milliseconds: Instant(seconds: more).milliseconds) }
+
+    private static func saturating(_ result: (partialValue: Int64, overflow: Bool), _ sign: Int64) -> Int64 {
+        result.overflow ? (sign < 0 ? .min : .max) : result.partialValue
+    }
+
+    private static func floored(_ value: Int64, by divisor: Int64) -> (quotient: Int64, remainder: Int64) {
+        let (quotient, remainder) = value.quotientAndRemainder(dividingBy: divisor)
+        return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
+    }
 
     /// `2026-03-01T08:30:00.123Z`: RFC 3339, UTC, always with milliseconds (CONTRACT, first lines).
     public var rfc3339: String {
-        let day = milliseconds >= 0 ? milliseconds / 86_400_000 : (milliseconds - 86_399_999) / 86_400_000
-        let rest = Int(milliseconds - day * 86_400_000)
+        let (day, remainder) = Self.floored(milliseconds, by: 86_400_000)
+        let rest = Int(remainder)
         let date = CivilDate(daysSinceEpoch: Int(day))
         func padded(_ value: Int, _ width: Int) -> String {
             let digits = String(value)

@@ -15,7 +15,9 @@ extension Refusal {
     private var proofSentence: Text {
         switch self {
         case .missingChain:
-            Text(en: "The signed data carries no certificates, so it can't come from Apple.", zh: "签名数据不含证书，不可能来自 Apple。")
+            Text(
+                en: "The signed data carries no certificates, so it can't come from Apple.", zh: "签名数据不含证书，不可能来自 Apple。"
+            )
         case .chainLength:
             Text(
                 en: "The signed data must carry exactly three certificates; it carries another number.",

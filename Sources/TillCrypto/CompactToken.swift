@@ -15,8 +15,8 @@ public struct CompactToken: Sendable {
 
     /// Nil unless there are exactly three segments, each strict base64url. The header is decoded when asked for.
     public init?(_ bytes: [UInt8]) {
-        guard let headerEnd = bytes.firstIndex(of: UInt8(ascii: ".")) else { return nil }
-        guard let payloadEnd = bytes[(headerEnd + 1)...].firstIndex(of: UInt8(ascii: ".")) else { return nil }
+        guard let headerEnd = Self.dot(in: bytes, from: 0), let payloadEnd = Self.dot(in: bytes, from: headerEnd + 1)
+        else { return nil }
         guard let payload = Base64.decode(bytes[(headerEnd + 1)..<payloadEnd], .url),
             let signature = Base64.decode(bytes[(payloadEnd + 1)...], .url)
         else { return nil }
@@ -28,6 +28,14 @@ public struct CompactToken: Sendable {
     }
 
     public init?(_ text: some StringProtocol) { self.init(Array(text.utf8)) }
+
+    private static func dot(in bytes: [UInt8], from start: Int) -> Int? {
+        let found = bytes.withUnsafeBufferPointer { text in
+            let rest = UnsafeBufferPointer(rebasing: text[start...])
+            return start + till_first_index(rest.baseAddress, Int32(UInt8(ascii: ".")), rest.count)
+        }
+        return found < bytes.count ? found : nil
+    }
 
     /// The header as bytes of JSON; nil if its segment is no base64url.
     public var header: [UInt8]? { Base64.decode(bytes[..<headerEnd], .url) }

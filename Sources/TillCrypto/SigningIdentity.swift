@@ -114,7 +114,9 @@ public final class SigningIdentity: @unchecked Sendable {
         wanted.append((NID_subject_key_identifier, "hash"))
         if issuer != nil { wanted.append((NID_authority_key_identifier, "keyid:always")) }
         for (nid, value) in wanted {
-            guard let made = X509V3_EXT_conf_nid(nil, &context, nid, value) else { throw .openSSL("extension \(value)") }
+            guard let made = X509V3_EXT_conf_nid(nil, &context, nid, value) else {
+                throw .openSSL("extension \(value)")
+            }
             defer { X509_EXTENSION_free(made) }
             guard X509_add_ext(x509, made, -1) == 1 else { throw .openSSL("X509_add_ext") }
         }

@@ -46,12 +46,18 @@ struct APIKey: Sendable {
             head["alg"]?.string == "ES256", head["kid"]?.string == keyID,
             claims["iss"]?.string?.lowercased() == issuerID.description,
             claims["aud"]?.string == "appstoreconnect-v1",
-            let issued = claims["iat"]?.int, let expires = claims["exp"]?.int,
-            issued <= now.seconds + Self.skew, now.seconds < expires, expires <= now.seconds + 2 * Self.longestLife,
-            expires - issued <= Self.longestLife,
+            let expires = claims["exp"]?.int, now.seconds < expires,
+            Self.isShortLived(issued: claims["iat"], expires: expires, now: now.seconds),
             let bundleID = claims["bid"]?.string, !bundleID.isEmpty,
             token.isSigned(by: publicKey)
         else { return nil }
         return bundleID
+    }
+
+    /// Apple's documentation asks for `iat`; Apple's own Python library leaves it out, and is served.
+    private static func isShortLived(issued: JSONValue?, expires: Int64, now: Int64) -> Bool {
+        guard let issued else { return expires <= now + longestLife + skew }
+        guard let issued = issued.int, issued >= 0, issued <= now + skew, expires > issued else { return false }
+        return expires - issued <= longestLife
     }
 }

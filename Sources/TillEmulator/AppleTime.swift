@@ -58,6 +58,7 @@ enum AppleTime {
         func two(_ value: Int) -> String { value < 10 ? "0\(value)" : String(value) }
         let year = String(date.year)
         let padded = String(repeating: "0", count: max(0, 4 - year.utf8.count)) + year
-        return "\(padded)-\(two(date.month))-\(two(date.day)) \(two(rest / 3_600)):\(two(rest / 60 % 60)):\(two(rest % 60))"
+        let time = "\(two(rest / 3_600)):\(two(rest / 60 % 60)):\(two(rest % 60))"
+        return "\(padded)-\(two(date.month))-\(two(date.day)) \(time)"
     }
 }

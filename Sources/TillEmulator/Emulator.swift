@@ -49,6 +49,13 @@ public final class Emulator: Sendable {
         var router = Router { request, status, allowed in Self.refusal(of: request, status, allowed) }
         control.add(to: &router)
         ServerAPIEndpoint(store: store, issuer: issuer, apiKey: apiKey).add(to: &router)
+        var trust = TrustPolicy(bundleID: nil, environments: nil, now: clock)
+        trust.roots = [issuer.rootCertificate]
+        let control = control
+        VerifyReceiptEndpoint(
+            store: store, configuration: configuration, verifier: try SignedDataVerifier(policy: trust),
+            makeReceipt: { try await control.makeReceipt(account: $0, bundleID: $1, device: nil) }
+        ).add(to: &router)
         self.router = router
     }
 
@@ -87,7 +94,9 @@ public final class Emulator: Sendable {
     /// The app receipt of an account, DER, as it is now.
     ///
     /// - Parameter device: the 16 bytes of the device's identifierForVendor, which the receipt's hash then binds it to.
-    public func receipt(account: String = defaultAccount, bundleID: String, device: [UInt8]? = nil) async throws -> [UInt8] {
+    public func receipt(
+        account: String = defaultAccount, bundleID: String, device: [UInt8]? = nil
+    ) async throws -> [UInt8] {
         try await control.makeReceipt(account: account, bundleID: bundleID, device: device)
     }
 

@@ -22,7 +22,8 @@ struct NotificationSender: Sendable {
     }
 
     private let work = Locked<Work>(.none)
-    private let bell = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+    /// What wakes `run`, while there is one.
+    private let bell = Locked<AsyncStream<Void>.Continuation?>(nil)
 
     init(
         database: any Database, issuer: Issuer, configuration: EmulatorConfiguration,
@@ -90,12 +91,14 @@ struct NotificationSender: Sendable {
     // MARK: Sending
 
     /// Tells `run` to look for what is due.
-    func wake() { bell.continuation.yield() }
+    func wake() { _ = bell.withLock { $0?.yield() } }
 
     /// Sends what is due each time it is woken, until its task is cancelled. One `run` at a time.
     func run() async {
-        wake()
-        for await _ in bell.stream { await sendDue() }
+        let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        bell.withLock { $0 = continuation }
+        continuation.yield()
+        for await _ in stream { await sendDue() }
     }
 
     /// Sends everything that is due now. If that is going on already, it is told to look once more.

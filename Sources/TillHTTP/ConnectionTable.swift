@@ -1,13 +1,17 @@
 /// Every open connection of a listener: what it is doing, until when, and who waits longest.
 ///
-/// libmicrohttpd counts connections but refuses the newcomer, so ten thousand idle ones would keep everybody else out;
-/// and its time-out starts again with each byte. So both are kept here. A connection is named by its place in the
-/// table; the two chains (all waiting ones; those of one address) run through the places by index.
+/// libmicrohttpd counts connections but refuses the newcomer, so ten thousand idle or slow ones would keep everybody
+/// else out; and its time-out starts again with each byte. So both are kept here. A connection is named by its place in
+/// the table. Those without a whole request, the longest without one first, form two chains through the places, by
+/// index: all of them, and those of one address.
 struct ConnectionTable {
     enum Phase {
-        /// Nothing of a request has been understood yet: free to be closed for a newcomer.
+        /// Nothing of a request has been understood yet.
         case waiting
-        case header, body, handling, sending
+        /// A request is coming in. Like a waiting connection, free to be closed for a newcomer.
+        case header, body
+        /// A handler has it, or its answer is on the way: never closed for anybody.
+        case handling, sending
         /// Refused; what still comes is thrown away until the other end closes.
         case lingering
         /// Shut down by us; libmicrohttpd has not noticed yet.
@@ -41,7 +45,7 @@ struct ConnectionTable {
         var count = 0
         /// Of `count`, those in ``Phase/leaving``.
         var leaving = 0
-        var waiting = Chain()
+        var unfinished = Chain()
     }
 
     private(set) var places: [Place] = []
@@ -49,7 +53,7 @@ struct ConnectionTable {
     private var addresses: [Address] = []
     private var freeAddresses: [Int] = []
     private var addressIndex: [PeerAddress.Key: Int] = [:]
-    private var waiting = Chain()
+    private var unfinished = Chain()
     private(set) var count = 0
     private var leaving = 0
     /// Connections with a request that has begun and is not answered yet.
@@ -66,16 +70,17 @@ struct ConnectionTable {
     /// How many more than `limit` may be open for a moment, while those that were shut down leave.
     static let slack = 512
 
-    /// Whether one more connection from there is welcome. Shuts down the longest waiting one where that makes room.
+    /// Whether one more connection from there is welcome. Where that makes room, shuts down the one that has been
+    /// without a whole request for longest.
     mutating func admit(_ key: PeerAddress.Key, shut: (Int32) -> Void) -> Bool {
         if count >= limit + Self.slack { return false }
         if let index = addressIndex[key], addresses[index].count - addresses[index].leaving >= limitPerAddress {
-            guard addresses[index].waiting.first >= 0 else { return false }
-            leave(addresses[index].waiting.first, shut: shut)
+            guard addresses[index].unfinished.first >= 0 else { return false }
+            leave(addresses[index].unfinished.first, shut: shut)
         }
         if count - leaving >= limit {
-            guard waiting.first >= 0 else { return false }
-            leave(waiting.first, shut: shut)
+            guard unfinished.first >= 0 else { return false }
+            leave(unfinished.first, shut: shut)
         }
         return true
     }
@@ -85,10 +90,10 @@ struct ConnectionTable {
         let place = freePlaces.popLast() ?? places.count
         if place == places.count { places.append(Place()) }
         let address = self.address(of: peer.key)
-        places[place] = Place(socket: socket, phase: .leaving, deadline: deadline, address: address, peer: peer.text)
+        places[place] = Place(socket: socket, phase: .waiting, deadline: deadline, address: address, peer: peer.text)
         addresses[address].count += 1
         count += 1
-        enterWaiting(place)
+        chain(place)
         return place
     }
 
@@ -126,23 +131,24 @@ struct ConnectionTable {
         return exchange
     }
 
-    mutating func set(_ place: Int, _ phase: Phase, deadline: Int = .max) {
+    /// - Returns: false where the connection was shut down before and only waits to be closed.
+    @discardableResult
+    mutating func set(_ place: Int, _ phase: Phase, deadline: Int = .max) -> Bool {
         let old = places[place].phase
-        // Once shut down, a connection only waits to be closed.
-        guard old != .leaving else { return }
+        guard old != .leaving else { return false }
         places[place].deadline = deadline
-        guard old != phase else { return }
-        if old == .waiting { leaveWaiting(place) }
-        if Self.isBusy(old) { busy -= 1 }
+        guard old != phase else { return true }
+        // A body goes on with its header's turn: who sends it slowly does not become younger by it.
+        let keepsTurn = phase == .body && Self.isUnfinished(old)
+        if Self.isUnfinished(old), !keepsTurn { unchain(place) }
+        if Self.isUnfinished(phase), !keepsTurn { chain(place) }
+        busy += (Self.isBusy(phase) ? 1 : 0) - (Self.isBusy(old) ? 1 : 0)
         places[place].phase = phase
-        switch phase {
-        case .waiting: chainUp(place)
-        case .leaving:
+        if phase == .leaving {
             leaving += 1
             addresses[places[place].address].leaving += 1
-        case .header, .body, .handling, .sending: busy += 1
-        case .lingering: break
         }
+        return true
     }
 
     mutating func postpone(_ place: Int) { places[place].deadline = .max }
@@ -152,6 +158,13 @@ struct ConnectionTable {
         guard places[place].phase != .leaving else { return }
         set(place, .leaving)
         shut(places[place].socket)
+    }
+
+    private static func isUnfinished(_ phase: Phase) -> Bool {
+        switch phase {
+        case .waiting, .header, .body: true
+        case .handling, .sending, .lingering, .leaving: false
+        }
     }
 
     private static func isBusy(_ phase: Phase) -> Bool {
@@ -164,7 +177,8 @@ struct ConnectionTable {
     private mutating func address(of key: PeerAddress.Key) -> Int {
         if let index = addressIndex[key] { return index }
         let index = freeAddresses.popLast() ?? addresses.count
-        if index == addresses.count { addresses.append(Address(key: key)) } else { addresses[index] = Address(key: key) }
+        if index == addresses.count { addresses.append(Address(key: key)) }
+        addresses[index] = Address(key: key)
         addressIndex[key] = index
         return index
     }
@@ -172,37 +186,32 @@ struct ConnectionTable {
 
 // The chains: in at the end, out anywhere.
 extension ConnectionTable {
-    private mutating func enterWaiting(_ place: Int) {
-        places[place].phase = .waiting
-        chainUp(place)
-    }
-
-    private mutating func chainUp(_ place: Int) {
+    private mutating func chain(_ place: Int) {
         let address = places[place].address
-        places[place].inAll = Link(previous: waiting.last, next: -1)
-        if waiting.last >= 0 { places[waiting.last].inAll.next = place } else { waiting.first = place }
-        waiting.last = place
-        let last = addresses[address].waiting.last
+        places[place].inAll = Link(previous: unfinished.last, next: -1)
+        if unfinished.last >= 0 { places[unfinished.last].inAll.next = place } else { unfinished.first = place }
+        unfinished.last = place
+        let last = addresses[address].unfinished.last
         places[place].inAddress = Link(previous: last, next: -1)
-        if last >= 0 { places[last].inAddress.next = place } else { addresses[address].waiting.first = place }
-        addresses[address].waiting.last = place
+        if last >= 0 { places[last].inAddress.next = place } else { addresses[address].unfinished.first = place }
+        addresses[address].unfinished.last = place
     }
 
-    private mutating func leaveWaiting(_ place: Int) {
+    private mutating func unchain(_ place: Int) {
         let address = places[place].address
         let all = places[place].inAll
-        if all.previous >= 0 { places[all.previous].inAll.next = all.next } else { waiting.first = all.next }
-        if all.next >= 0 { places[all.next].inAll.previous = all.previous } else { waiting.last = all.previous }
+        if all.previous >= 0 { places[all.previous].inAll.next = all.next } else { unfinished.first = all.next }
+        if all.next >= 0 { places[all.next].inAll.previous = all.previous } else { unfinished.last = all.previous }
         let own = places[place].inAddress
         if own.previous >= 0 {
             places[own.previous].inAddress.next = own.next
         } else {
-            addresses[address].waiting.first = own.next
+            addresses[address].unfinished.first = own.next
         }
         if own.next >= 0 {
             places[own.next].inAddress.previous = own.previous
         } else {
-            addresses[address].waiting.last = own.previous
+            addresses[address].unfinished.last = own.previous
         }
     }
 }

@@ -23,6 +23,7 @@ final class Guarded<Value>: @unchecked Sendable {
         mutex.deallocate()
     }
 
+    @discardableResult
     func with<Result>(_ body: (inout Value) -> Result) -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }

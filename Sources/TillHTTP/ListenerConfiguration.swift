@@ -7,8 +7,8 @@ public struct ListenerConfiguration: Sendable {
     /// Event-loop threads; about one a core.
     public var threads = 2
 
-    /// Connections in all. One more closes the one that has waited longest without a request, or is closed itself
-    /// where all of them are busy. Never more than the process may open files.
+    /// Connections in all. One more closes the one that has been without a whole request for longest, or is closed
+    /// itself where all of them are being answered. Never more than the process may open files.
     public var connectionLimit = 12_000
     /// The same for one address (IPv6: one /64). A proxy in front is one address.
     public var connectionLimitPerAddress = 4_096

@@ -52,7 +52,7 @@ final class ListenerCore: @unchecked Sendable {
     }
 
     func closed(place: Int) {
-        _ = table.with { $0.close(place) }
+        table.with { $0.close(place) }
     }
 
     static func shut(_ socket: Int32) { shutdown(socket, shutBoth) }
@@ -68,7 +68,7 @@ final class ListenerCore: @unchecked Sendable {
         let peer = table.with { $0.places[place].peer }
         let exchange = Exchange(
             connection: connection, place: place, peer: peer, isLate: late, raw: bytes, live: live)
-        _ = table.with { $0.begin(place, exchange, deadline: deadline) }
+        table.with { $0.begin(place, exchange, deadline: deadline) }
         if case .failure(.tooManyQueryItems) = exchange.target { hangUp(exchange, .badRequest(.tooManyQueryItems)) }
         return exchange
     }
@@ -97,7 +97,7 @@ final class ListenerCore: @unchecked Sendable {
 
     func ended(_ exchange: Exchange) {
         let deadline = monotonicMilliseconds() + configuration.idleDeadline
-        _ = table.with { $0.end(exchange.place, deadline: deadline) }
+        table.with { $0.end(exchange.place, deadline: deadline) }
     }
 
     private func open(
@@ -160,6 +160,9 @@ final class ListenerCore: @unchecked Sendable {
     private func run(_ exchange: Exchange) -> MHD_Result {
         guard case .success(let target) = exchange.target else { return .NO }
         exchange.stage = .running
+        let deadline = monotonicMilliseconds() + configuration.handlerDeadline
+        // Whoever was cut off a moment ago has been told so, and must not be served all the same.
+        guard table.with({ $0.set(exchange.place, .handling, deadline: deadline) }) else { return .NO }
         let request = HTTPRequest(
             method: exchange.method, path: target.path, query: target.query, headers: exchange.border.headers,
             body: exchange.body, peer: exchange.peer)
@@ -173,11 +176,7 @@ final class ListenerCore: @unchecked Sendable {
         } else {
             task = Task.immediate { [self] in await handle(request, exchange) }
         }
-        let deadline = monotonicMilliseconds() + configuration.handlerDeadline
-        table.with { table in
-            exchange.task = task
-            table.set(exchange.place, .handling, deadline: deadline)
-        }
+        table.with { _ in exchange.task = task }
         return exchange.park() ? .YES : answer(exchange)
     }
 
@@ -220,8 +219,8 @@ final class ListenerCore: @unchecked Sendable {
         return .YES
     }
 
-    /// Refuses before the header is there. libmicrohttpd keeps a record of each query item, and once they do not fit its
-    /// buffer it neither answers nor closes.
+    /// Refuses before the header is there: libmicrohttpd keeps a record of each query item, and once they do not fit
+    /// its buffer it neither answers nor closes.
     private func hangUp(_ exchange: Exchange, _ refusal: ListenerRefusal) {
         let bytes = Framing.closingBytes(configuration.refusal(refusal, nil))
         table.with { table in

@@ -127,7 +127,8 @@ struct PeerAddress: Sendable {
             text = keyOnly ? "" : Self.text(AF_INET, raw + 4)
         case AF_INET6:
             let high = raw.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
-            let mapped = high == 0 && raw.loadUnaligned(fromByteOffset: 16, as: UInt32.self) == UInt32(bigEndian: 0xFFFF)
+            let middle = raw.loadUnaligned(fromByteOffset: 16, as: UInt32.self)
+            let mapped = high == 0 && middle == UInt32(bigEndian: 0xFFFF)
             let low = raw.loadUnaligned(fromByteOffset: 20, as: UInt32.self)
             // Whoever has one IPv6 address has its whole /64.
             key = mapped ? Key(network: 4, host: UInt64(low)) : Key(network: 6, host: high)

@@ -10,13 +10,24 @@ extension DatabaseFault {
     ///   - doing: for the operator, what was being done.
     init(code: Int32, connection: OpaquePointer?, doing: String) {
         let message = connection.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
-        let errno = connection.map { sqlite3_system_errno($0) } ?? 0
+        let errno = connection.map { Self.systemError(of: $0, code) } ?? 0
         let kind = Kind(code: code, errno: errno)
         var detail = "\(doing): \(message) (SQLite \(code)"
         if errno != 0, kind != .constraint, kind != .other { detail += ", \(String(cString: strerror(errno)))" }
         detail += ")"
         if let advice = kind.advice { detail += "; \(advice)" }
         self.init(kind, detail)
+    }
+
+    /// The errno behind an input/output error. SQLite doesn't keep it when a COMMIT fails; its VFS still has it.
+    private static func systemError(of connection: OpaquePointer, _ code: Int32) -> Int32 {
+        guard code & 0xFF == SQLITE_IOERR || code & 0xFF == SQLITE_CANTOPEN else { return 0 }
+        let kept = sqlite3_system_errno(connection)
+        if kept != 0 { return kept }
+        var vfs: UnsafeMutablePointer<sqlite3_vfs>?
+        let found = sqlite3_file_control(connection, "main", SQLITE_FCNTL_VFS_POINTER, &vfs)
+        guard found == SQLITE_OK, let vfs else { return 0 }
+        return vfs.pointee.xGetLastError?(vfs, 0, nil) ?? 0
     }
 
     /// From a system call outside SQLite.

@@ -9,7 +9,7 @@ final class Writer: @unchecked Sendable {
     private var threads: [DiskThread] = []
 
     /// Inline, a checkpoint comes after so many pages instead of after so much time.
-    private static let inlineCheckpointPages = 256
+    private static let inlineCheckpointPages = 64
 
     init(_ opening: Opening) throws(DatabaseFault) {
         queue = WorkQueue(limit: opening.options.queueLimit)

@@ -26,7 +26,8 @@ struct ProofVerifier: Sendable {
     func transaction(_ id: TransactionID, inReceipt bytes: [UInt8]) throws(ProofRefusal) -> VerifiedTransaction {
         let receipt = try refusing(bytes) { () throws(VerificationFailure) in try verifier.receipt(bytes) }
         guard let transaction = receipt.transaction(id) else {
-            throw ProofRefusal(.transactionNotInReceipt, "\(receipt.transactions.count) other transactions", proof: bytes)
+            throw ProofRefusal(
+                .transactionNotInReceipt, "\(receipt.transactions.count) other transactions", proof: bytes)
         }
         return transaction
     }

@@ -49,7 +49,7 @@ public struct AppleTrust: Sendable {
 }
 
 /// A secret that is known only by its hash.
-public struct SecretKey: Sendable {
+public struct SecretKey: Sendable, Hashable {
     /// Its name in logs and evidence.
     public let id: String
     /// SHA-256 of the key's text.

@@ -52,7 +52,8 @@ struct Settle: Sendable {
         let orderID = UniqueID(random: entropy(16))
         let now = clock()
         return try await database.write { session in
-            var books = SettlementBooks(session: session, transaction: transaction, proof: proof, origin: origin, now: now)
+            var books = SettlementBooks(
+                session: session, transaction: transaction, proof: proof, origin: origin, now: now)
             let facts = try books.load(product: product)
             let settlement = Settlement(facts)
             return try books.carryOut(settlement, facts, freshGrantID: grantID, freshOrderID: orderID)

@@ -82,7 +82,8 @@ struct SettlementBooks {
         switch settlement {
         case .grant(let user, let order, let newOrderID, let rung):
             guard let product = facts.product else { preconditionFailure("nothing is granted for an unknown product") }
-            let target = try order.map { try move($0, to: .completed, reason: rung.rawValue) }
+            let target =
+                try order.map { try move($0, to: .completed, reason: rung.rawValue) }
                 ?? openOrder(newOrderID ?? freshOrderID, for: user, product: product, reason: rung.rawValue)
             return .granted(try grant(freshGrantID, to: target, product: product, rung: rung))
         case .alreadyGranted(let grant):
@@ -207,7 +208,9 @@ struct SettlementBooks {
 
     /// Moves an order as far as it may go towards `status`. A renewal pays for a new period, not for the order again.
     private func move(_ order: Order, to status: OrderStatus, reason: String) throws -> OrderTable.Stored {
-        guard let stored = knownOrders[order.id] else { preconditionFailure("a decision names only orders it was given") }
+        guard let stored = knownOrders[order.id] else {
+            preconditionFailure("a decision names only orders it was given")
+        }
         guard !transaction.isRenewal, let way = stored.order.status.way(to: status) else { return stored }
         return try orders.move(
             stored, along: way, at: now, reason: reason, transaction: transaction.id,

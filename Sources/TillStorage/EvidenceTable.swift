@@ -44,7 +44,8 @@ public struct EvidenceTable {
             ORDER BY sequence LIMIT 200
             """, [.integer(sequence)]
         ) { row in
-            Entry(at: row.instant(0), decision: row.text(1), ground: row.text(2), door: row.text(3), caller: row.text(4))
+            Entry(
+                at: row.instant(0), decision: row.text(1), ground: row.text(2), door: row.text(3), caller: row.text(4))
         }
     }
 }

@@ -97,7 +97,8 @@ public struct TransactionTable {
         guard let state = RecordedTransaction.State(rawValue: Int(row.integer(11))) else {
             throw row.unreadable("a transaction's state")
         }
-        let price = row.isNull(9) || row.isNull(10) ? nil : Money(amount: row.integer(9), currency: Currency(row.text(10)))
+        let price =
+            row.isNull(9) || row.isNull(10) ? nil : Money(amount: row.integer(9), currency: Currency(row.text(10)))
         return Stored(
             sequence: row.integer(0), environment: try row.environment(1), id: TransactionID(row.text(2)),
             originalID: TransactionID(row.text(3)), productID: ProductID(row.text(4)), quantity: Int(row.integer(5)),

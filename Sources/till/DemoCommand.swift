@@ -12,8 +12,8 @@ extension Command {
     private static let demoData = Flag(
         "data", .text("DIR"),
         summary: Text(
-            en: "keep ledger, store and devices there, in an empty directory (default: gone at the end)",
-            zh: "把账本、商店和设备文件存在这个空目录里（默认退出后即丢弃）"))
+            en: "keep ledger, store and devices there (default: gone at the end)",
+            zh: "把账本、商店和设备文件存在这里（默认退出后即丢弃）"))
 
     /// `till demo`: the main job on one screen.
     static let demo = Command(
@@ -35,12 +35,11 @@ extension Command {
     ) { call in
         let isOnce = call.isSet(demoOnce)
         let port = UInt16(call.integer(demoPort) ?? (isOnce ? 0 : 8_787))
-        let directory = try ScratchDirectory(call.text(demoData), environment: call.process.environment)
-        defer { directory.remove() }
+        let directory = try StoreDirectory(call.text(demoData))
+        defer { directory.removeIfTemporary() }
         let untilStopped = call.process.hearStop()
-        let shop = try await DemoShop.open(
-            in: directory, listen: ListenAddress(host: "127.0.0.1", port: port), process: call.process)
-        let demo = Demo(shop: shop, directory: directory, call: call)
+        let shop = try await DemoShop.open(in: directory.path, port: port, process: call.process)
+        let demo = Demo(shop: shop, directory: directory.path, call: call)
         do {
             let code = try await demo.run(once: isOnce, untilStopped: untilStopped)
             await shop.close()
@@ -55,41 +54,41 @@ extension Command {
 /// The demo around its shop: the purchases, and the open door afterwards.
 private struct Demo: Sendable {
     let shop: DemoShop
-    let directory: ScratchDirectory
+    let directory: String
     let call: Invocation
 
     func run(once isOnce: Bool, untilStopped: @escaping @Sendable () async -> Void) async throws -> ExitCode {
-        try await withThrowingTaskGroup(of: ExitCode?.self) { group in
-            group.addTask {
-                await shop.work()
-                return nil
-            }
-            group.addTask {
-                let transcript = try await buy()
-                conclude(transcript)
-                if isOnce { return transcript.passed ? .done : .refused }
+        try await withThrowingTaskGroup(of: Void.self) { jobs in
+            jobs.addTask { await shop.work() }
+            defer { jobs.cancelAll() }
+            guard let transcript = try await buy(unless: untilStopped) else { return .refused }
+            conclude(transcript)
+            if !isOnce {
                 openDoor()
                 await untilStopped()
-                return transcript.passed ? .done : .refused
             }
-            // Ctrl-C in the middle of the purchases: nothing is shown that did not happen.
+            return transcript.passed ? .done : .refused
+        }
+    }
+
+    /// The purchases; nil if they were stopped half-way.
+    private func buy(unless untilStopped: @escaping @Sendable () async -> Void) async throws -> Transcript? {
+        try await withThrowingTaskGroup(of: Transcript?.self) { group in
+            group.addTask { try await buy() }
             group.addTask {
                 await untilStopped()
-                return Task.isCancelled ? nil : .refused
+                return nil
             }
             defer { group.cancelAll() }
-            for try await code in group {
-                if let code { return code }
-            }
-            return .refused
+            return try await group.next() ?? nil
         }
     }
 
     private func buy() async throws -> Transcript {
         call.say(
             Text(
-                en: "till demo: an emulated App Store (\(shop.store.url)) and a purchase server (\(shop.server.url))",
-                zh: "till demo：模拟的 App Store（\(shop.store.url)）和内购服务器（\(shop.server.url)）"))
+                en: "till demo: an emulated App Store (\(shop.storeURL)) and a purchase server (\(shop.serverURL))",
+                zh: "till demo：模拟的 App Store（\(shop.storeURL)）和内购服务器（\(shop.serverURL)）"))
         let fetch = try Fetch()
         defer { fetch.stop() }
         let transcript = Transcript(call)
@@ -122,9 +121,9 @@ private struct Demo: Sendable {
                       secret key      \(shop.secretKey)
 
                     Buy something yourself: open an order as the app's backend, then pay it with its id.
-                      curl -s \(shop.server.url)/v1/orders -H 'Authorization: Bearer \(shop.secretKey)' \\
+                      curl -s \(shop.serverURL)/v1/orders -H 'Authorization: Bearer \(shop.secretKey)' \\
                         -d '{"userId": "zoe", "productId": "\(product)"}'
-                      curl -s \(shop.store.url)/emulator/purchases \\
+                      curl -s \(shop.storeURL)/emulator/purchases \\
                         -d '{"bundleId": "\(DemoShop.bundleID)", "productId": "\(product)", "appAccountToken": "ORDER-ID"}'
                     """,
                 zh: """
@@ -135,9 +134,9 @@ private struct Demo: Sendable {
                       后端密钥  \(shop.secretKey)
 
                     自己买一笔：以 App 后端的身份创建订单，再带着订单号付款。
-                      curl -s \(shop.server.url)/v1/orders -H 'Authorization: Bearer \(shop.secretKey)' \\
+                      curl -s \(shop.serverURL)/v1/orders -H 'Authorization: Bearer \(shop.secretKey)' \\
                         -d '{"userId": "zoe", "productId": "\(product)"}'
-                      curl -s \(shop.store.url)/emulator/purchases \\
+                      curl -s \(shop.storeURL)/emulator/purchases \\
                         -d '{"bundleId": "\(DemoShop.bundleID)", "productId": "\(product)", "appAccountToken": "订单号"}'
                     """))
     }

@@ -10,16 +10,18 @@ import TillBilling
             let payment = try await shop.pay(token: order)
             let delivered = try await shop.submit(payment.signed, as: .user("B"))
             #expect(delivered.status == 200)
-            #expect(delivered.body == [
-                "outcome": "granted", "transactionId": .string(payment.id), "finish": true,
-            ])
+            #expect(
+                delivered.body == [
+                    "outcome": "granted", "transactionId": .string(payment.id), "finish": true,
+                ])
             #expect(try await shop.points(of: "A") == 60)
             #expect(try await shop.points(of: "B") == 0)
             #expect(try await shop.status(of: order) == "completed")
             let again = try await shop.submit(payment.signed, as: .user("B"))
-            #expect(again.body == [
-                "outcome": "alreadyGranted", "transactionId": .string(payment.id), "finish": true,
-            ])
+            #expect(
+                again.body == [
+                    "outcome": "alreadyGranted", "transactionId": .string(payment.id), "finish": true,
+                ])
         }
     }
 

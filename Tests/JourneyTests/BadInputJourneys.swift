@@ -8,7 +8,8 @@ import TillHTTP
         "A body that is not what the address expects: 400, with what is wrong",
         arguments: [
             ("", "malformed_json"), ("{", "malformed_json"), ("null", "invalid_field"), ("[]", "invalid_field"),
-            ("\"x\"", "invalid_field"), ("{\"productId\":", "malformed_json"), ("{\"productId\":null}", "invalid_field"),
+            ("\"x\"", "invalid_field"), ("{\"productId\":", "malformed_json"),
+            ("{\"productId\":null}", "invalid_field"),
             ("{\"productId\":{}}", "invalid_field"), ("\u{FEFF}", "malformed_json"), ("\0\0\0", "malformed_json"),
         ])
     func bodies(_ text: String, _ code: String) async throws {

@@ -14,7 +14,9 @@ import TillStorage
         ("text", "malformed"), ("empty", "malformed"),
     ]
 
-    @Test("A forged proof is refused with the reason, logged, and grants nothing (P9)", arguments: forgeries, Reach.allCases)
+    @Test(
+        "A forged proof is refused with the reason, logged, and grants nothing (P9)", arguments: forgeries,
+        Reach.allCases)
     func forged(_ forgery: (kind: String, code: String), _ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
             let order = try await shop.openOrder(as: "u1")
@@ -105,7 +107,9 @@ import TillStorage
         }
     }
 
-    @Test("What the client says about the environment is ignored: only what is signed counts (T7, T8)", arguments: Reach.allCases)
+    @Test(
+        "What the client says about the environment is ignored: only what is signed counts (T7, T8)",
+        arguments: Reach.allCases)
     func environment(_ reach: Reach) async throws {
         try await Shop.open(reach, environments: [.production]) { shop in
             let order = try await shop.openOrder(as: "u1")

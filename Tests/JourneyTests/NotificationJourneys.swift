@@ -74,7 +74,9 @@ import TillStorage
             }
             #expect(try await shop.grantCount() == 1)
             let stored = try await shop.ledger.read { session in
-                try session.first("SELECT count(*), min(payload) FROM notifications", []) { ($0.integer(0), $0.text(1)) }
+                try session.first("SELECT count(*), min(payload) FROM notifications", []) {
+                    ($0.integer(0), $0.text(1))
+                }
             }
             #expect(stored?.0 == 1)
             #expect(stored?.1 == payload)

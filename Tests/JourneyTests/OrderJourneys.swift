@@ -3,7 +3,9 @@ import TillAppStore
 import TillBilling
 
 @Suite("Orders") struct OrderJourneys {
-    @Test("The server has an unfinished order before payment; the device's repeat makes no second one (O1)", arguments: Reach.allCases)
+    @Test(
+        "The server has an unfinished order before payment; the device's repeat makes no second one (O1)",
+        arguments: Reach.allCases)
     func repeated(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
             let body: JSONValue = [
@@ -62,10 +64,12 @@ import TillBilling
     func moves() async throws {
         try await Shop.open { shop in
             let order = try await shop.openOrder(as: "u1")
-            let failed = try await shop.send(.post, "/v1/orders/\(order)/fail", ["reason": "SKError 0"], as: .user("u1"))
+            let failed = try await shop.send(
+                .post, "/v1/orders/\(order)/fail", ["reason": "SKError 0"], as: .user("u1"))
             #expect(failed["status"].text == "failed")
             #expect(try await shop.send(.post, "/v1/orders/\(order)/fail", nil, as: .user("u1")).status == 200)
-            #expect(try await shop.send(.post, "/v1/orders/\(order)/cancel", nil, as: .user("u1")).code == "illegal_move")
+            #expect(
+                try await shop.send(.post, "/v1/orders/\(order)/cancel", nil, as: .user("u1")).code == "illegal_move")
 
             let payment = try await shop.pay(token: order)
             #expect(try await shop.submit(payment.signed, as: .user("u1"))["outcome"].text == "granted")
@@ -103,7 +107,8 @@ import TillBilling
                 let body: JSONValue = ["productId": .string(Shop.points60), "quantity": .int(quantity)]
                 #expect(try await open(body).code == "quantity_not_allowed")
             }
-            #expect(try await open(["productId": "com.example.learn.pro", "quantity": 2]).code == "quantity_not_allowed")
+            #expect(
+                try await open(["productId": "com.example.learn.pro", "quantity": 2]).code == "quantity_not_allowed")
             #expect(try await open(["productId": 7]).code == "invalid_field")
             #expect(try await open(["id": "x", "productId": .string(Shop.points60)]).code == "invalid_field")
             #expect(try await open([:]).code == "invalid_field")

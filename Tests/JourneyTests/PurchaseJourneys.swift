@@ -4,7 +4,8 @@ import TillBilling
 import TillStorage
 
 @Suite("A purchase, from tap to points") struct PurchaseJourneys {
-    @Test("Purchased, proof posted, granted, completed: the points arrive in the wallet (L8)", arguments: Reach.allCases)
+    @Test(
+        "Purchased, proof posted, granted, completed: the points arrive in the wallet (L8)", arguments: Reach.allCases)
     func plain(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
             let order = try await shop.openOrder(as: "u1", quantity: 2)
@@ -27,12 +28,14 @@ import TillStorage
             #expect(paid["statusCode"].int == 1)
             #expect(paid["transactionId"].text == payment.id)
             #expect(paid["environment"].text == "Sandbox")
-            let postings = try await shop.send(.get, "/v1/users/u1/wallet/postings?environment=sandbox", as: .user("u1"))
+            let postings = try await shop.send(
+                .get, "/v1/users/u1/wallet/postings?environment=sandbox", as: .user("u1"))
             #expect(postings["data"].list.map { $0.at("kind").text } == ["purchase"])
         }
     }
 
-    @Test("The same proof again, by this device or another, is alreadyGranted: one grant (O8)", arguments: Reach.allCases)
+    @Test(
+        "The same proof again, by this device or another, is alreadyGranted: one grant (O8)", arguments: Reach.allCases)
     func again(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
             let order = try await shop.openOrder(as: "u1")
@@ -122,10 +125,13 @@ import TillStorage
             let other = try await submit(transaction: payment.id, product: Shop.points300, signed: false)
             #expect(other.status == 422)
             #expect(other.code == "product_mismatch")
-            #expect(try await submit(transaction: "1", product: Shop.points60, signed: false).code == "transaction_not_in_receipt")
+            #expect(
+                try await submit(transaction: "1", product: Shop.points60, signed: false).code
+                    == "transaction_not_in_receipt")
             #expect(try await submit(transaction: nil, product: Shop.points60, signed: false).code == "invalid_field")
             #expect(try await submit(transaction: "1", product: nil, signed: true).code == "transaction_mismatch")
-            #expect(try await submit(transaction: nil, product: Shop.points300, signed: true).code == "product_mismatch")
+            #expect(
+                try await submit(transaction: nil, product: Shop.points300, signed: true).code == "product_mismatch")
             // All three agree, but not with the order: paid, so it is kept, and nobody's.
             let differing = try await submit(transaction: payment.id, product: Shop.points60, signed: false)
             #expect(differing.status == 202)
@@ -141,7 +147,14 @@ import TillStorage
         try await Shop.open { shop in
             _ = try await shop.ask(
                 .put, "/emulator/products",
-                ["products": [["id": .string(Shop.points60), "type": "Consumable", "price": ["amount": 1_200, "currency": "CNY"]]]])
+                [
+                    "products": [
+                        [
+                            "id": .string(Shop.points60), "type": "Consumable",
+                            "price": ["amount": 1_200, "currency": "CNY"],
+                        ]
+                    ]
+                ])
             let order = try await shop.openOrder(as: "u1")
             let payment = try await shop.pay(token: order)
             #expect(try await shop.submit(payment.signed, as: .user("u1"))["outcome"].text == "granted")
@@ -161,7 +174,8 @@ import TillStorage
 
             let token = UniqueID(high: 5, low: 6)
             let named = try await shop.pay(token: token)
-            #expect(try await shop.submit(named.signed, as: .backend, userID: "u8")["orderId"].text == token.description)
+            #expect(
+                try await shop.submit(named.signed, as: .backend, userID: "u8")["orderId"].text == token.description)
         }
     }
 

@@ -21,12 +21,12 @@ enum Effect: String, CaseIterable, Sendable {
         case .entropy:
             [
                 "UUID()", "UUID.init()", "SystemRandomNumberGenerator", "arc4random", "arc4random_buf",
-                "arc4random_uniform", "getrandom", "getentropy", "RAND_bytes", "RAND_priv_bytes", "/dev/urandom",
+                "arc4random_uniform", "getrandom", "getentropy", "RAND_bytes", "RAND_priv_bytes",
                 "shuffled()", "shuffle()", "randomElement()",
             ].map(Needle.init)
         case .task:
             [
-                "Task.detached", "Task.init", "Task.immediate", "Task.immediateDetached", "Task {", "Task{", "Task(",
+                "Task.detached", "Task.init", "Task.immediate", "Task.immediateDetached", "Task {", "Task(",
                 "@MainActor", "MainActor.run", "MainActor.assumeIsolated", "startSynchronously",
             ].map(Needle.init)
         case .thread:
@@ -46,65 +46,45 @@ enum Effect: String, CaseIterable, Sendable {
 
     /// Calls that are fine with a generator passed in, and an effect without one.
     private static let generated = ["random(", "randomElement(", "shuffled(", "shuffle("].map { Needle(".\($0)") }
+    private static let typedTask = Needle("Task<")
 
-    /// The effects in a line of code, each with the piece of code that is one.
+    /// The effects in a file, each with the piece of code that is one.
     static func all(in source: SwiftSource) -> [(effect: Effect, line: Int, text: String)] {
-        var found: [(effect: Effect, line: Int, text: String)] = []
-        for (index, line) in source.code.enumerated() where line.contains(where: { $0 != " " }) {
-            let bytes = Array(line.utf8)
-            for (effect, needles) in table {
-                for needle in needles where !needle.positions(in: bytes).isEmpty {
-                    found.append((effect, index + 1, needle.text))
-                }
-            }
-            if startsTypedTask(line) { found.append((.task, index + 1, "Task<…>")) }
-            for needle in generated {
-                for position in needle.positions(in: bytes) {
-                    let arguments = call(in: source, line: index, after: position + needle.text.utf8.count)
-                    if !arguments.contains("using:") { found.append((.entropy, index + 1, needle.text)) }
-                }
-            }
+        let tokens = source.tokens
+        let plain = Needle.places(of: table.map(\.needle), in: tokens).flatMap { place in
+            table.filter { $0.needle.text == place.needle.text }.map { ($0.effect, place.index, place.needle.text) }
         }
-        return found
+        let tasks = Needle.places(of: [typedTask], in: tokens).filter { startsTask(at: $0.index, in: tokens) }
+            .map { (Effect.task, $0.index, "Task<…>") }
+        let random = Needle.places(of: generated, in: tokens)
+            .filter { !isGiven("using", after: $0.index + $0.needle.words.count, in: tokens) }
+            .map { (Effect.entropy, $0.index, $0.needle.text) }
+        return (plain + tasks + random).sorted { $0.1 < $1.1 }.map { ($0.0, tokens[$0.1].line, $0.2) }
     }
 
-    private static let table = allCases.map { ($0, $0.needles) }
+    private static let table = allCases.flatMap { effect in effect.needles.map { (effect: effect, needle: $0) } }
 
     /// `Task<Void, Never> { … }` starts one; `Task<Void, Never>?` is only a type.
-    private static func startsTypedTask(_ line: String) -> Bool {
-        let bytes = Array(line.utf8)
-        return Needle("Task<").positions(in: bytes).contains { start in
-            var depth = 0
-            var index = start + 4
-            repeat {
-                if bytes[index] == UInt8(ascii: "<") { depth += 1 }
-                if bytes[index] == UInt8(ascii: ">") { depth -= 1 }
-                index += 1
-            } while depth > 0 && index < bytes.count
-            let rest = bytes[index...].drop { $0 == UInt8(ascii: " ") }
-            let isParameterList = rest.first == UInt8(ascii: "(")
-            let isClosure = rest.first == UInt8(ascii: "{") && !isReturnType(bytes[..<start])
-            return isParameterList || isClosure
+    private static func startsTask(at start: Int, in tokens: [Token]) -> Bool {
+        var depth = 0
+        let closing = tokens[(start + 1)...].firstIndex { token in
+            if token.text == "<" { depth += 1 }
+            if token.text == ">" { depth -= 1 }
+            return depth == 0
         }
+        guard let closing, closing + 1 < tokens.count else { return false }
+        let isType = start > 0 && (tokens[start - 1].text == ">" || tokens[start - 1].text == ":")
+        return tokens[closing + 1].text == "(" || tokens[closing + 1].text == "{" && !isType
     }
 
-    private static func isReturnType(_ before: ArraySlice<UInt8>) -> Bool {
-        let end = before.reversed().drop { $0 == UInt8(ascii: " ") }.prefix(1)
-        return end.first == UInt8(ascii: ">") || end.first == UInt8(ascii: ":")
-    }
-
-    /// From an opened parenthesis to the one that closes it, over at most twenty lines.
-    private static func call(in source: SwiftSource, line: Int, after start: Int) -> String {
+    /// Whether a call whose parenthesis is open already has an argument of that label.
+    private static func isGiven(_ label: String, after start: Int, in tokens: [Token]) -> Bool {
         var depth = 1
-        var text: [UInt8] = []
-        for index in line..<min(line + 20, source.code.count) {
-            for byte in source.code[index].utf8.dropFirst(index == line ? start : 0) {
-                if byte == UInt8(ascii: "(") { depth += 1 }
-                if byte == UInt8(ascii: ")") { depth -= 1 }
-                if depth == 0 { return String(decoding: text, as: UTF8.self) }
-                text.append(byte)
-            }
+        for index in start..<tokens.count where depth > 0 {
+            if tokens[index].text == "(" { depth += 1 }
+            if tokens[index].text == ")" { depth -= 1 }
+            if depth == 1, tokens[index].text == label { return true }
         }
-        return String(decoding: text, as: UTF8.self)
+        return false
     }
 }

@@ -9,12 +9,11 @@ enum HygieneRules {
     ].map(Needle.init)
 
     static func findings(in source: SwiftSource) -> [Finding] {
-        source.code.indices.flatMap { index -> [Finding] in
-            guard !isExplained(index, in: source) else { return [] }
-            return needles.filter { $0.isFound(in: source.code[index]) }.map {
-                Finding(
-                    source.path, index + 1, "\($0.text) without a comment beside or above it that says why it holds")
-            }
+        Needle.places(of: needles, in: source.tokens).compactMap { needle, index in
+            let line = source.tokens[index].line
+            guard !isExplained(line - 1, in: source) else { return nil }
+            return Finding(
+                source.path, line, "\(needle.text) without a comment beside or above it that says why it holds")
         }
     }
 

@@ -9,19 +9,19 @@ enum LeftOverRules {
 
     static func findings(in source: SwiftSource) -> [Finding] {
         var findings: [Finding] = []
-        for index in source.lines.indices {
-            let code = source.code[index]
-            func check(_ needles: [Needle], in text: String, _ message: String) {
-                for needle in needles where needle.isFound(in: text) {
-                    findings.append(Finding(source.path, index + 1, "\(needle.text): \(message)"))
-                }
+        func check(_ needles: [Needle], in tokens: [Token], _ message: String) {
+            findings += Needle.places(of: needles, in: tokens).map { needle, index in
+                Finding(source.path, tokens[index].line, "\(needle.text): \(message)")
             }
-            check(notes, in: source.comments[index], "do it, or write it down where work is planned")
-            check(traps, in: code, "say what was believed and did not hold")
-            check(emptyTests, in: code, "asserts nothing")
-            guard source.isSource else { continue }
-            check([forcedTry], in: code, "a fault is thrown, not trapped")
-            if source.target != "till" { check(prints, in: code, "only the command line writes to the terminal") }
+        }
+        check(notes, in: source.comments.tokens, "do it, or write it down where work is planned")
+        check(traps, in: source.tokens, "say what was believed and did not hold")
+        check(emptyTests, in: source.tokens, "asserts nothing")
+        if source.isSource {
+            check([forcedTry], in: source.tokens, "a fault is thrown, not trapped")
+            if source.target != "till" {
+                check(prints, in: source.tokens, "only the command line writes to the terminal")
+            }
         }
         if source.path.hasSuffix("/Placeholder.swift"), source.lines.count > 1 {
             findings.append(Finding(source.path, 0, "a placeholder with code in it: name it after its topic"))

@@ -12,7 +12,7 @@ enum RepositoryRules {
         (#"(?<![\w.])/far[m]/"#, "a path of one machine"),
         (#"(?<![\w.])/hom[e]/[a-z]"#, "a path of one machine"),
         (#"(?<![\w.])/User[s]/[A-Za-z]"#, "a path of one machine"),
-        (#"\b(?:in|of|for) this sessio[n]\b"#, "speaks of how it was made"),
+        (#"\bin this sessio[n]\b"#, "speaks of how it was made"),
         (#"\bissu[e] #?2\b"#, "speaks of how it was made"),
         (#"\bCE[O]\b"#, "speaks of how it was made"),
         (#"\b(?:AI|coding|sub-?) ?agent[s]?\b"#, "speaks of how it was made"),

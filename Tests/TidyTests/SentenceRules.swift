@@ -4,10 +4,11 @@ enum SentenceRules {
     /// Every `@Test` opens with its sentence: what holds, in words a reader of the report understands.
     static func findings(in source: SwiftSource) -> [Finding] {
         guard source.isTest else { return [] }
-        return source.code.indices.filter { Needle("@Test").isFound(in: source.code[$0]) }.compactMap { index in
-            let isSentence = sentence(from: index, in: source).map { $0.split(separator: " ").count >= 3 } ?? false
-            return isSentence
-                ? nil : Finding(source.path, index + 1, "@Test opens with a sentence that says what holds")
+        return Needle.places(of: [Needle("@Test")], in: source.tokens).compactMap { _, index in
+            let line = source.tokens[index].line
+            let words = sentence(from: line - 1, in: source)?.split(separator: " ") ?? []
+            return words.count >= 3
+                ? nil : Finding(source.path, line, "@Test opens with a sentence that says what holds")
         }
     }
 

@@ -3,7 +3,8 @@ import TillBilling
 
 @Suite("The catalogue") struct CatalogTests {
     private func product(
-        _ id: String, zh: String = "学点", price: Int64 = 600, currency: String = "CNY", points: [String: Int64] = ["points": 60],
+        _ id: String, zh: String = "学点", price: Int64 = 600, currency: String = "CNY",
+        points: [String: Int64] = ["points": 60],
         entitlement: String? = nil
     ) -> Product {
         Product(

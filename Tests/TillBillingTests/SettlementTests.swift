@@ -71,7 +71,9 @@ import TillBilling
         token OA, quarantined at 110, revoked                 | revoked
         """
 
-    @Test("Each row of the table (O3, O8, P8, T3, T9, U1, U4, U8)", arguments: table.split(separator: "\n").map(String.init))
+    @Test(
+        "Each row of the table (O3, O8, P8, T3, T9, U1, U4, U8)",
+        arguments: table.split(separator: "\n").map(String.init))
     func row(_ row: String) throws {
         let sides = row.split(separator: "|").map { $0.trimmed }
         try #require(sides.count == 2)
@@ -115,12 +117,15 @@ private struct Facts {
     private func at(_ seconds: Int64) -> Instant { Instant(seconds: 1_000_000_000 - age + seconds) }
 
     private var order: Order {
-        let status = words.first { $0.hasPrefix("order status ") }.flatMap { OrderStatus(name: String($0.dropFirst(13))) }
+        let status = words.first { $0.hasPrefix("order status ") }.flatMap {
+            OrderStatus(name: String($0.dropFirst(13)))
+        }
         let held = words.first { $0.hasPrefix("order holds ") }.map { TransactionID(String($0.dropFirst(12))) }
         let opened = at(has("opened later") ? 101 : 90)
         return Order(
             id: orderA, userID: UserID("A"), productID: ProductID(has("order product other") ? "other" : "points60"),
-            quantity: Int(number(after: "order quantity ") ?? 1), status: status ?? (held == nil ? .prepared : .completed),
+            quantity: Int(number(after: "order quantity ") ?? 1),
+            status: status ?? (held == nil ? .prepared : .completed),
             price: product.price, transactionID: held, environment: held == nil ? nil : .sandbox, createdAt: opened,
             updatedAt: opened)
     }

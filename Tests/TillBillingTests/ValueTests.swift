@@ -16,7 +16,8 @@ import TillBilling
             "", "3f2c4d5e", "3f2c4d5e-0011-4a2b-8c3d-0123456789a", "3f2c4d5e-0011-4a2b-8c3d-0123456789abc",
             "3f2c4d5e00114a2b8c3d0123456789ab", "3f2c4d5e-0011-4a2b-8c3d-0123456789ag",
             "{3f2c4d5e-0011-4a2b-8c3d-0123456789a}", "３f2c4d5e-0011-4a2b-8c3d-0123456789a",
-        ]) func notUUID(_ text: String) {
+        ]) func notUUID(_ text: String)
+    {
         #expect(UniqueID(text) == nil)
     }
 
@@ -31,7 +32,8 @@ import TillBilling
             (Int64(0), "1970-01-01T00:00:00.000Z"), (1_700_000_000_123, "2023-11-14T22:13:20.123Z"),
             (951_782_400_000, "2000-02-29T00:00:00.000Z"), (-1, "1969-12-31T23:59:59.999Z"),
             (-62_135_769_600_000, "0000-12-30T00:00:00.000Z"), (4_102_444_799_999, "2099-12-31T23:59:59.999Z"),
-        ]) func instants(milliseconds: Int64, text: String) {
+        ]) func instants(milliseconds: Int64, text: String)
+    {
         #expect(Instant(milliseconds: milliseconds).rfc3339 == text)
         #expect(Instant(rfc3339: text)?.milliseconds == milliseconds)
     }
@@ -49,8 +51,23 @@ import TillBilling
         arguments: [
             "", "2023-02-29T00:00:00Z", "2023-13-01T00:00:00Z", "2023-01-01T24:00:00Z", "2023-01-01T00:00:00",
             "2023-01-01", "2023-01-01T00:00:00.Z", "2023-01-01T00:00:00Zx", "2023-01-01T00:00:00+25:00",
-        ]) func notInstant(_ text: String) {
+        ]) func notInstant(_ text: String)
+    {
         #expect(Instant(rfc3339: text) == nil)
+    }
+
+    @Test(
+        "A date that was never meant to be read stops nothing (regression: signedDate of Int64.min ended the server)",
+        arguments: [Int64.min, .min + 998, -1_001, -1_000, -999, 0, .max - 1, .max])
+    func farAway(_ milliseconds: Int64) {
+        let instant = Instant(milliseconds: milliseconds)
+        #expect(
+            instant.seconds == Int64((Double(milliseconds) / 1_000).rounded(.down)) || milliseconds.magnitude > 1 << 52)
+        #expect(!instant.rfc3339.isEmpty)
+        #expect(instant.adding(milliseconds: .max) >= instant)
+        #expect(instant.adding(milliseconds: .min) <= instant)
+        #expect(instant.adding(seconds: .max).milliseconds >= milliseconds)
+        #expect(Instant(seconds: milliseconds) <= Instant(seconds: .max))
     }
 
     @Test("Days and dates agree over eight hundred years, day by day") func civilDates() {
@@ -74,7 +91,8 @@ import TillBilling
             (Int64(1_990), "USD", "1.99 USD"), (6_000, "CNY", "6.00 CNY"), (300_000, "JPY", "300 JPY"),
             (1_995, "USD", "2.00 USD"), (1_994, "USD", "1.99 USD"), (-1_995, "USD", "-2.00 USD"),
             (1_234, "KWD", "1.234 KWD"), (0, "CNY", "0.00 CNY"), (499, "JPY", "0 JPY"), (500, "JPY", "1 JPY"),
-        ]) func milliunits(value: Int64, currency: String, text: String) {
+        ]) func milliunits(value: Int64, currency: String, text: String)
+    {
         #expect(Money(milliunits: value, currency: Currency(currency)).description == text)
     }
 
@@ -83,7 +101,8 @@ import TillBilling
         arguments: [
             ("", "en"), ("zh-CN,zh;q=0.9,en;q=0.8", "zh"), ("en-US,en;q=0.9,zh;q=0.8", "en"), ("zh_CN.UTF-8", "zh"),
             ("fr, zh;q=0.5", "zh"), ("en;q=0.1, zh;q=0.2", "zh"), ("de", "en"), ("C", "en"), ("zh;q=0", "en"),
-        ]) func languages(preference: String, expected: String) {
+        ]) func languages(preference: String, expected: String)
+    {
         #expect(Language(preference: preference).rawValue == expected)
     }
 

@@ -1,6 +1,6 @@
 import Foundation
-import TillBilling
 import Testing
+import TillBilling
 
 @testable import TillClient
 
@@ -32,9 +32,10 @@ struct FileDiskTests {
             let disk = try Disk.file(at: path)
             try disk.replace(try disk.read())
             #expect(try await OrderJournal(disk: disk).entries().count == 150)
-            #expect(try FileManager.default.contentsOfDirectory(atPath: directory).sorted() == [
-                "orders.journal", "orders.journal-lock",
-            ])
+            #expect(
+                try FileManager.default.contentsOfDirectory(atPath: directory).sorted() == [
+                    "orders.journal", "orders.journal-lock",
+                ])
             let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
             #expect(mode == 0o600)
         }

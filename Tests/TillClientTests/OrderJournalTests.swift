@@ -1,5 +1,5 @@
-import TillBilling
 import Testing
+import TillBilling
 
 @testable import TillClient
 
@@ -76,9 +76,11 @@ struct OrderJournalTests {
                 }
             }
         }
-        #expect(taken == OrderStatus.allCases.map { from in
-            OrderStatus.allCases.filter { $0 != from && from.way(to: $0) != nil }.count
-        }.reduce(0, +))
+        #expect(
+            taken
+                == OrderStatus.allCases.map { from in
+                    OrderStatus.allCases.filter { $0 != from && from.way(to: $0) != nil }.count
+                }.reduce(0, +))
         #expect(taken > 10)
     }
 

@@ -1,6 +1,6 @@
+import Testing
 import TillAPI
 import TillBilling
-import Testing
 
 @testable import TillClient
 
@@ -64,14 +64,16 @@ struct PurchaseTests {
         #expect(await app.journal.entries().count == 1)
     }
 
-    @Test("P11: answers that are not the server's never open an order", arguments: [
-        TransportResponse(status: 200, contentType: "text/html", body: Array("<html>".utf8)),
-        TransportResponse(status: 200, contentType: "application/json", body: []),
-        TransportResponse(status: 201, contentType: "application/json", body: Array("{}".utf8)),
-        TransportResponse(status: 302, contentType: "text/html", body: []),
-        TransportResponse(status: 502, contentType: "text/html", body: []),
-        TransportResponse(status: 404, contentType: "text/plain", body: []),
-    ])
+    @Test(
+        "P11: answers that are not the server's never open an order",
+        arguments: [
+            TransportResponse(status: 200, contentType: "text/html", body: Array("<html>".utf8)),
+            TransportResponse(status: 200, contentType: "application/json", body: []),
+            TransportResponse(status: 201, contentType: "application/json", body: Array("{}".utf8)),
+            TransportResponse(status: 302, contentType: "text/html", body: []),
+            TransportResponse(status: 502, contentType: "text/html", body: []),
+            TransportResponse(status: 404, contentType: "text/plain", body: []),
+        ])
     func unreadable(_ response: TransportResponse) async throws {
         let world = PretendWorld()
         world.state.with { $0.answers = Array(repeating: .success(response), count: 3) }

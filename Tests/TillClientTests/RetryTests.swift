@@ -1,5 +1,5 @@
-import TillBilling
 import Testing
+import TillBilling
 
 @testable import TillClient
 

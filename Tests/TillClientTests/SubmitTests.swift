@@ -1,6 +1,6 @@
+import Testing
 import TillAPI
 import TillBilling
-import Testing
 
 @testable import TillClient
 

@@ -1,4 +1,5 @@
 import Testing
+import TillBilling
 
 @testable import till
 
@@ -28,7 +29,7 @@ struct ConfigurationFlagTests {
         let file = try directory.write(
             "till.json",
             """
-            {"database": "sqlite:a.db", "catalog": {},
+            {"database": "sqlite:a.db", "catalog": \(sampleCatalog),
              "apple": {"bundleId": "com.example", "environments": ["Sandbox"]}}
             """)
         let plain = await run(["--config", file])

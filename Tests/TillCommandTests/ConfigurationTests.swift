@@ -3,6 +3,7 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillCrypto
+import TillServer
 
 @testable import till
 
@@ -28,14 +29,14 @@ struct ConfigurationTests {
     private func text(
         apple: String = "{\"bundleId\": \"com.example\", \"environments\": [\"Sandbox\"]}", _ members: String = ""
     ) -> String {
-        "{\"database\": \"sqlite:a.db\", \"catalog\": {\"products\": []}, \"apple\": \(apple)"
+        "{\"database\": \"sqlite:a.db\", \"catalog\": \(sampleCatalog), \"apple\": \(apple)"
             + (members.isEmpty ? "" : ", ") + members + "}"
     }
 
     @Test("a full file is read into typed values; paths start from the file's directory")
     func full() throws {
         let directory = try TemporaryDirectory()
-        try directory.write("products.json", "{\"products\": []}")
+        try directory.write("products.json", sampleCatalog)
         try directory.write("token.secret", Self.secret + "\r\n")
         try directory.write("token.pem", PEM.encode(generatorPublicKey(), label: "PUBLIC KEY"))
         try directory.write("root.cer", foreignCertificate())
@@ -60,22 +61,21 @@ struct ConfigurationTests {
         let configuration = try Configuration.load(file: file)
         #expect(configuration.listen == ListenAddress(host: "::1", port: 0))
         #expect(configuration.database == .sqlite(path: directory.path + "/data/till.db"))
-        #expect(configuration.catalog == ["products": []])
-        #expect(configuration.catalogPlace.description == directory.path + "/products.json")
+        #expect(configuration.catalog.products.map(\.id) == [ProductID("p")])
         #expect(configuration.apple.bundleID == "com.example.learn")
         #expect(configuration.apple.appAppleID == 1_234_567_890_123)
         #expect(configuration.apple.environments == [.sandbox])
         #expect(configuration.apple.roots == Array(repeating: foreignCertificate(), count: 3))
         #expect(
             configuration.secretKeys
-                == [HashedKey(id: "backend", sha256: [UInt8](repeating: 0xAB, count: 32))])
+                == [SecretKey(id: "backend", sha256: [UInt8](repeating: 0xAB, count: 32))])
         #expect(configuration.operators.map(\.id) == ["anna"])
         #expect(configuration.reviewUsers == [UserID("reviewer"), UserID("审核员")])
         #expect(configuration.userTokens.map(\.id) == ["a", "b", "c"])
         #expect(configuration.userTokens[0].issuer == "me" && configuration.userTokens[0].audience == "you")
-        guard case .hs256(let inline) = configuration.userTokens[0].verification,
-            case .hs256(let fromFile) = configuration.userTokens[1].verification,
-            case .es256(let key) = configuration.userTokens[2].verification
+        guard case .hs256(let inline) = configuration.userTokens[0].algorithm,
+            case .hs256(let fromFile) = configuration.userTokens[1].algorithm,
+            case .es256(let key) = configuration.userTokens[2].algorithm
         else {
             Issue.record("the user token keys are of other kinds")
             return
@@ -109,7 +109,7 @@ struct ConfigurationTests {
     @Test("everything can come from the environment, secrets from files that it names")
     func environmentOnly() throws {
         let directory = try TemporaryDirectory()
-        let catalog = try directory.write("products.json", "{}")
+        let catalog = try directory.write("products.json", sampleCatalog)
         let tokens = try directory.write(
             "tokens.json", "[{\"id\": \"app\", \"algorithm\": \"HS256\", \"secret\": \"\(Self.secret)\"}]\n")
         let root = try directory.write("root.cer", foreignCertificate())
@@ -147,6 +147,8 @@ struct ConfigurationTests {
             ("\"database\": \"sqlite:\"", "database: wants sqlite:PATH"),
             ("\"database\": \"sqlite::memory:\"", "database: a ledger must be a file, not memory"),
             ("\"catalog\": [1]", "catalog: wants a path or an object, found a list"),
+            ("\"catalog\": {}", "catalog.products: is missing"),
+            ("\"catalog\": {\"products\": [{\"id\": 7}]}", "catalog.products[0].id: has the wrong type"),
             ("\"catalog\": \"none.json\"", "none.json: there is no such file"),
             ("\"apple\": 7", "apple: wants an object, found a number"),
             ("\"secretKeys\": {}", "secretKeys: wants a list, found an object"),

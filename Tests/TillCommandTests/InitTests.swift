@@ -1,7 +1,9 @@
 import Foundation
 import Testing
 import TillAppStore
+import TillBilling
 import TillCrypto
+import TillServer
 
 @testable import till
 
@@ -23,7 +25,7 @@ struct InitTests {
         let configuration = try Configuration.load(file: shop + "/till.json")
         #expect(configuration.secretKeys.map(\.sha256) == [Digest.sha256.hash(Array(secretKey.utf8))])
         #expect(configuration.operators.map(\.sha256) == [Digest.sha256.hash(Array(operatorToken.utf8))])
-        guard case .hs256(let secret)? = configuration.userTokens.first?.verification else {
+        guard case .hs256(let secret)? = configuration.userTokens.first?.algorithm else {
             Issue.record("no HS256 key was written")
             return
         }
@@ -31,11 +33,12 @@ struct InitTests {
         #expect(configuration.database == .sqlite(path: shop + "/till.db"))
         #expect(configuration.apple.environments == [.sandbox])
 
-        let products = try #require(configuration.catalog["products"]?.array)
-        #expect(products.compactMap { $0["price"]?["amount"]?.int } == [600, 3_000, 6_800, 12_800])
-        #expect(products.compactMap { $0["points"]?["points"]?.int } == [60, 300, 680, 1_280])
-        #expect(products.first?["id"] == "com.example.learn.points60")
-        #expect(products.allSatisfy { $0["names"]?["zh"] != nil && $0["type"] == "Consumable" })
+        let products = configuration.catalog.products
+        #expect(configuration.catalog.findings.isEmpty)
+        #expect(products.map(\.price.amount) == [600, 3_000, 6_800, 12_800])
+        #expect(products.map(\.points) == [["points": 60], ["points": 300], ["points": 680], ["points": 1_280]])
+        #expect(products.first?.id == ProductID("com.example.learn.points60"))
+        #expect(products.allSatisfy { $0.type == .consumable })
     }
 
     @Test("no key is on disk in the clear but the token secret, which only its owner can read")

@@ -23,6 +23,12 @@ final class EmulatedWorld: Sendable {
     private let received: Locked<[Received]>
     private let answer: Locked<@Sendable (Int) throws(HTTPFault) -> Int>
 
+    /// RSA keys take long to make, so all worlds of one run share them.
+    static let keys: [String: String] = Dictionary(
+        uniqueKeysWithValues: ["receiptIntermediate", "receiptSigner"].compactMap { name in
+            (try? PrivateKey.generate(.rsa2048).pem()).map { (name, $0) }
+        })
+
     /// 2026-03-01T08:30:00.123Z.
     static let start = Instant(milliseconds: 1_772_353_800_123)
 
@@ -33,6 +39,8 @@ final class EmulatedWorld: Sendable {
         let directory = directory ?? FileManager.default.temporaryDirectory
             .appendingPathComponent("till-emulator-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        var configuration = configuration
+        configuration.keys.merge(Self.keys) { own, _ in own }
         let time = Locked(start)
         let received = Locked<[Received]>([])
         let answer = Locked<@Sendable (Int) throws(HTTPFault) -> Int>({ _ in 200 })

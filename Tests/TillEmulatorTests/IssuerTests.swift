@@ -11,7 +11,8 @@ struct IssuerTests {
     private let now = EmulatedWorld.start
 
     private func directory() throws -> URL {
-        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("till-issuer-\(UUID().uuidString)")
+        let directory = FileManager.default.temporaryDirectory
+            .appendingPathComponent("till-issuer-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         return directory
     }
@@ -25,7 +26,7 @@ struct IssuerTests {
     func chains() throws {
         let directory = try directory()
         defer { try? FileManager.default.removeItem(at: directory) }
-        let issuer = try Issuer.found(at: now) { RandomBytes.make(16) }
+        let issuer = try Issuer.found(at: now, keys: EmulatedWorld.keys) { RandomBytes.make(16) }
         try write(issuer.rootCertificate, "root.pem", in: directory)
         for name in [Issuer.Name.signer, .receiptSigner] {
             let chain = try #require(issuer.identities[name]?.chain)
@@ -45,7 +46,7 @@ struct IssuerTests {
     func certificates() throws {
         let directory = try directory()
         defer { try? FileManager.default.removeItem(at: directory) }
-        let issuer = try Issuer.found(at: now) { RandomBytes.make(16) }
+        let issuer = try Issuer.found(at: now, keys: EmulatedWorld.keys) { RandomBytes.make(16) }
         let expected: [(Issuer.Name, [String])] = [
             (.root, ["secp384r1", "ecdsa-with-SHA384", "CA:TRUE", "CN = Till Emulator Root CA"]),
             (.intermediate, ["secp384r1", "ecdsa-with-SHA384", "CA:TRUE, pathlen:0", "1.2.840.113635.100.6.2.1"]),
@@ -65,7 +66,7 @@ struct IssuerTests {
     func receipt() throws {
         let directory = try directory()
         defer { try? FileManager.default.removeItem(at: directory) }
-        let issuer = try Issuer.found(at: now) { RandomBytes.make(16) }
+        let issuer = try Issuer.found(at: now, keys: EmulatedWorld.keys) { RandomBytes.make(16) }
         let content = Array("the content of a receipt".utf8)
         let message = try issuer.receipt(payload: content)
         try Data(message).write(to: directory.appendingPathComponent("receipt"))
@@ -85,7 +86,7 @@ struct IssuerTests {
 
     @Test("A receipt carries leaf, intermediate and root in this order, as readers in the field expect")
     func order() throws {
-        let issuer = try Issuer.found(at: now) { RandomBytes.make(16) }
+        let issuer = try Issuer.found(at: now, keys: EmulatedWorld.keys) { RandomBytes.make(16) }
         let message = try SignedMessage(try issuer.receipt(payload: [1, 2, 3]))
         #expect(message.certificates.map(\.der) == issuer.identities[.receiptSigner]?.chain)
         #expect(message.isSignatureValid())
@@ -95,7 +96,7 @@ struct IssuerTests {
 
     @Test("A signed payload verifies with the leaf's key, and a changed one does not")
     func signedPayload() throws {
-        let issuer = try Issuer.found(at: now) { RandomBytes.make(16) }
+        let issuer = try Issuer.found(at: now, keys: EmulatedWorld.keys) { RandomBytes.make(16) }
         let token = try issuer.sign(payload: Array("{\"a\":1}".utf8))
         let parsed = try #require(CompactToken(token))
         let header = try JSONValue(decoding: try #require(parsed.header))
@@ -112,7 +113,7 @@ struct IssuerTests {
 
     @Test("A forged token has the same content, and its chain leads to no root we know")
     func forged() throws {
-        let issuer = try Issuer.found(at: now) { RandomBytes.make(16) }
+        let issuer = try Issuer.found(at: now, keys: EmulatedWorld.keys) { RandomBytes.make(16) }
         let token = try issuer.sign(payload: Array("{\"a\":1}".utf8))
         let forged = try #require(try Issuer.forged(token, at: now) { RandomBytes.make(16) })
         #expect(try payload(of: forged) == payload(of: token))

@@ -86,6 +86,14 @@ struct PurchaseTests {
         #expect(rest.json["data"]?.array?.map { $0["transactionId"] } == [second["transactionId"]])
         #expect(rest.json["hasMore"] == false)
         #expect(elsewhere["account"] == "anna")
+        let other = await world.ask(
+            .post, "/emulator/purchases",
+            ["bundleId": "com.example.other", "productId": "com.example.learnpoints.points60"])
+        queue = await world.ask(
+            .get, "/emulator/transactions", query: unfinished + [(name: "bundleId", value: "com.example.other")])
+        #expect(queue.json["data"]?.array?.map { $0["transactionId"] } == [other.json["transactionId"]])
+        let misspelt = await world.ask(.get, "/emulator/transactions", query: [("acount", "anna")])
+        #expect(misspelt.json["title"]?.string?.contains("did you mean \"account\"?") == true)
         await world.remove()
     }
 
@@ -102,7 +110,9 @@ struct PurchaseTests {
         await world.remove()
     }
 
-    @Test("Ask to Buy and interrupted purchases are paid when approved, at that moment", arguments: ["deferred", "interrupted"])
+    @Test(
+        "Ask to Buy and interrupted purchases are paid when approved, at that moment",
+        arguments: ["deferred", "interrupted"])
     func waiting(_ outcome: String) async throws {
         let world = try await EmulatedWorld()
         let asked = try await world.buy("points60", ["outcome": .string(outcome)])

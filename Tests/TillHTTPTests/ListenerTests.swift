@@ -3,34 +3,6 @@ import Testing
 
 @testable import TillHTTP
 
-/// Answers with what it was asked: method, path, query, and the body as it came.
-func echo(_ request: HTTPRequest) async -> HTTPResponse {
-    var response = HTTPResponse(status: 200, body: request.body)
-    response.headers.add("X-Method", request.method.rawValue)
-    response.headers.add("X-Path", request.path)
-    response.headers.add("X-Query", request.query.map { "\($0.name)=\($0.value)" }.joined(separator: ";"))
-    response.headers.add("X-Peer", request.peer)
-    return response
-}
-
-/// A listener that is stopped when the test is over.
-func withListener<Result>(
-    _ configuration: ListenerConfiguration = ListenerConfiguration(),
-    bodyLimit: Int = 1 << 20,
-    handler: @escaping @Sendable (HTTPRequest) async -> HTTPResponse = echo,
-    _ body: (Listener) async throws -> Result
-) async throws -> Result {
-    let listener = try Listener(configuration: configuration, bodyLimit: { _, _ in bodyLimit }, handler: handler)
-    do {
-        let result = try await body(listener)
-        await listener.stop(grace: 2)
-        return result
-    } catch {
-        await listener.stop(grace: 0)
-        throw error
-    }
-}
-
 @Suite struct ListenerTests {
     @Test("A request arrives whole and its answer goes back")
     func echoes() async throws {
@@ -45,6 +17,126 @@ func withListener<Result>(
             #expect(reply.header("X-Path") == "/v1/a b")
             #expect(reply.header("X-Query") == "x=1;y=学 p")
             #expect(reply.header("X-Peer") == "127.0.0.1")
+        }
+    }
+
+    @Test("HEAD is answered as GET without the body")
+    func head() async throws {
+        try await withListener(handler: { _ in HTTPResponse(status: 200, body: Array("hello".utf8)) }) { listener in
+            let connection = try #require(RawConnection(port: listener.port))
+            for _ in 0..<2 {
+                connection.send("HEAD / HTTP/1.1\r\nHost: t\r\n\r\n")
+                let reply = try #require(connection.receive(bodiless: true))
+                #expect(reply.status == 200)
+                #expect(reply.header("Content-Length") == "5")
+            }
+        }
+    }
+
+    @Test("Requests sent in one go are answered in their order")
+    func pipelining() async throws {
+        try await withListener { listener in
+            let connection = try #require(RawConnection(port: listener.port))
+            let requests = (0..<20).map { "POST /\($0) HTTP/1.1\r\nHost: t\r\nContent-Length: 2\r\n\r\n\($0 + 10)" }
+            connection.send(requests.joined())
+            for index in 0..<20 {
+                let reply = try #require(connection.receive())
+                #expect(reply.header("X-Path") == "/\(index)")
+                #expect(reply.text == "\(index + 10)")
+            }
+        }
+    }
+
+    @Test("Connection: close is kept to, from either side")
+    func closing() async throws {
+        try await withListener(handler: { request in
+            var response = HTTPResponse(status: 200)
+            if request.path == "/bye" { response.headers.add("Connection", "close") }
+            return response
+        }) { listener in
+            for request in [
+                "GET / HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n", "GET /bye HTTP/1.1\r\nHost: t\r\n\r\n",
+                "GET / HTTP/1.0\r\n\r\n",
+            ] {
+                let connection = try #require(RawConnection(port: listener.port))
+                connection.send(request)
+                #expect(try #require(connection.receive()).status == 200)
+                #expect(connection.isClosedByPeer())
+            }
+        }
+    }
+
+    @Test("A handler cannot break the framing of its answer")
+    func framing() async throws {
+        try await withListener(handler: { request in
+            var response = HTTPResponse(status: request.path == "/odd" ? 42 : 200, body: Array("hello".utf8))
+            response.headers.add("Content-Length", "3")
+            response.headers.add("Transfer-Encoding", "chunked")
+            response.headers.add("X-Split", "a\r\nX-Forged: b")
+            response.headers.add("X-Good", "c")
+            return response
+        }) { listener in
+            let connection = try #require(RawConnection(port: listener.port))
+            connection.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n")
+            let reply = try #require(connection.receive())
+            #expect(reply.text == "hello")
+            #expect(reply.header("X-Forged") == nil)
+            #expect(reply.header("X-Good") == "c")
+            connection.send("GET /odd HTTP/1.1\r\nHost: t\r\n\r\n")
+            #expect(try #require(connection.receive()).status == 500)
+        }
+    }
+
+    @Test("A port in use is a fault with a name")
+    func portInUse() async throws {
+        try await withListener { listener in
+            var configuration = ListenerConfiguration()
+            configuration.port = listener.port
+            let fault = ListenerFault.addressInUse(address: "127.0.0.1", port: listener.port)
+            #expect(throws: fault) {
+                try Listener(configuration: configuration, bodyLimit: { _, _ in 0 }, handler: echo)
+            }
+            #expect(fault.isRetryable)
+        }
+    }
+
+    @Test("An address that is none, or not ours, is a fault with a name", arguments: ["256.1.1.1", "192.0.2.1"])
+    func badAddress(_ address: String) {
+        var configuration = ListenerConfiguration()
+        configuration.address = address
+        #expect(throws: ListenerFault.badAddress(address)) {
+            try Listener(configuration: configuration, bodyLimit: { _, _ in 0 }, handler: echo)
+        }
+    }
+
+    @Test("A listener that is dropped gives its port back")
+    func dropped() async throws {
+        var configuration = ListenerConfiguration()
+        do {
+            let listener = try Listener(configuration: configuration, bodyLimit: { _, _ in 0 }, handler: echo)
+            configuration.port = listener.port
+        }
+        for _ in 0..<100 {
+            if let again = try? Listener(configuration: configuration, bodyLimit: { _, _ in 0 }, handler: echo) {
+                await again.stop(grace: 0)
+                return
+            }
+            usleep(20_000)
+        }
+        Issue.record("the port is still taken")
+    }
+
+    @Test("One thread serves as well as several, and an executor may be named")
+    func variants() async throws {
+        for (threads, executor) in [(1, nil), (4, nil), (2, globalConcurrentExecutor)] as [(Int, (any TaskExecutor)?)] {
+            var configuration = ListenerConfiguration()
+            configuration.threads = threads
+            configuration.executor = executor
+            try await withListener(configuration) { listener in
+                let connection = try #require(RawConnection(port: listener.port))
+                connection.send("GET /a HTTP/1.1\r\nHost: t\r\n\r\n")
+                #expect(try #require(connection.receive()).header("X-Path") == "/a")
+            }
         }
     }
 }

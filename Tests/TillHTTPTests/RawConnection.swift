@@ -99,6 +99,15 @@ final class RawConnection: @unchecked Sendable {
         return count == 0 || (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
     }
 
+    func push(_ bytes: [UInt8]) { unread += bytes }
+
+    /// Whether the other end closes, whatever it says before.
+    func isClosedAfterAll() -> Bool {
+        while fill() {}
+        unread = []
+        return isClosedByPeer()
+    }
+
     private func fill() -> Bool {
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         let count = recv(descriptor, &buffer, buffer.count, 0)

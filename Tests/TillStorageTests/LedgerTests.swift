@@ -103,7 +103,10 @@ import TillSQLite
                     try await ledger.write { session in _ = try session.execute(statement, []) }
                 }
             }
-            #expect(try await ledger.read { try LedgerTable($0).wallet(of: user, in: .production) }.balances == ["points": 60])
+            #expect(
+                try await ledger.read { try LedgerTable($0).wallet(of: user, in: .production) }.balances == [
+                    "points": 60
+                ])
         }
     }
 
@@ -143,7 +146,7 @@ import TillSQLite
     @Test("A debit's reference is used once, and found again")
     func debitReference() async throws {
         try await withLedger { ledger in
-            try await ledger.write { session in
+            _ = try await ledger.write { session in
                 try LedgerTable(session).post(posting(-5, kind: .debit, reference: "order-1"), grant: nil)
             }
             let found = try await ledger.read { try LedgerTable($0).debit(reference: "order-1", in: .production) }

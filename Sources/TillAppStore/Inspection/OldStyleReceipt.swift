@@ -44,19 +44,24 @@ struct OldStyleReceipt {
             rest = rest[(end + 1)...]
             return text
         }
-        func passes(_ mark: Unicode.Scalar) -> Bool {
+        func passesBlanks() -> Bool {
             rest = rest.drop(while: ProofText.isBlank)
-            guard rest.first == UInt8(ascii: mark) else { return false }
+            return true
+        }
+        func passes(_ mark: Unicode.Scalar) -> Bool {
+            guard passesBlanks(), rest.first == UInt8(ascii: mark) else { return false }
             rest = rest.dropFirst()
             return true
         }
         while let start = rest.firstIndex(of: UInt8(ascii: "\"")) {
-            rest = rest[start...]
-            guard let key = quoted() else { break }
-            guard passes("=") else { continue }
-            rest = rest.drop(while: ProofText.isBlank)
-            guard let value = quoted(), passes(";") else { continue }
-            result[key] = value
+            let candidate = rest[start...]
+            rest = candidate
+            if let key = quoted(), !key.isEmpty, passes("="), passesBlanks(), let value = quoted(), passes(";") {
+                result[key] = value
+            } else {
+                // This quote began no pair; the next one may.
+                rest = candidate.dropFirst()
+            }
         }
         return result
     }

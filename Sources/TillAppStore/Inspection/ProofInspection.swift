@@ -56,7 +56,7 @@ public struct ProofInspection: Sendable {
         guard let decoded = Base64.decode(text.filter { !ProofText.isBlank($0) }), let first = decoded.first else {
             return refused(text.isEmpty ? .unknown : .receipt, .malformed, "neither DER, PEM, base64 nor JWS")
         }
-        let isOldStyle = first == UInt8(ascii: "{") || ProofText.isBlank(first)
+        let isOldStyle = first != 0x30 && decoded.withUnsafeBufferPointer(JSONText.isUTF8)
         return isOldStyle ? oldStyleReceipt(decoded, policy) : receipt(decoded, policy)
     }
 

@@ -74,11 +74,12 @@ struct ASN1Reader {
     /// An element that goes on until two zero bytes in an element's place.
     private mutating func indefinite(_ tag: UInt8, depth: Int) throws(Malformation) -> Element {
         guard tag & 0x20 != 0, depth < Self.depthLimit else { throw Malformation("indefinite length") }
-        let start = rest.startIndex
+        // A slice cannot be asked for what was dropped from its front, so the beginning is kept.
+        let content = rest
         while true {
             let position = rest.startIndex
             if rest.prefix(2).elementsEqual([0, 0]) {
-                let content = rest[start..<position]
+                let content = content[..<position]
                 rest = rest.dropFirst(2)
                 return Element(tag: tag, content: content)
             }

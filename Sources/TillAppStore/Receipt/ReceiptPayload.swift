@@ -41,7 +41,7 @@ public struct ReceiptPayload: Sendable {
     /// Type 2 as it is, for the device hash.
     var bundleIDOctets: [UInt8]?
 
-    /// - Throws: if anything of the structure, or of a known attribute, is not as it must be.
+    /// - Throws: if anything of the structure, or of a documented attribute, is not as it must be.
     init(_ content: [UInt8]) throws(ASN1Reader.Malformation) {
         try Self.eachAttribute(of: Self.unwrapped(content)[...]) { type, value throws(ASN1Reader.Malformation) in
             attributeTypes.insert(type)
@@ -58,23 +58,30 @@ public struct ReceiptPayload: Sendable {
     private mutating func take(_ type: Int64, _ value: ArraySlice<UInt8>) throws(ASN1Reader.Malformation) {
         switch type {
         case 0: receiptType = try Self.text(value)
-        case 1: appAppleID = try Self.integer(value)
         case 2:
             bundleID = try Self.text(value)
             bundleIDOctets = Array(value)
         case 3: applicationVersion = try Self.text(value)
         case 4: opaqueValue = Array(value)
         case 5: deviceHash = Array(value)
-        case 8: downloadDate = try Self.date(value)
         case 10: ageRating = try Self.text(value)
-        case 11: developerID = try Self.integer(value)
         case 12: creationDate = try Self.date(value)
-        case 15: downloadID = try Self.integer(value)
-        case 16: versionExternalIdentifier = try Self.integer(value)
         case 17: purchases.append(try ReceiptPurchase(value))
-        case 18: originalPurchaseDate = try Self.date(value)
         case 19: originalApplicationVersion = try Self.text(value)
         case 21: expirationDate = try Self.date(value)
+        default: takeUndocumented(type, value)
+        }
+    }
+
+    /// Attributes that Apple does not document, and on which nothing is decided: what cannot be read is as if absent.
+    private mutating func takeUndocumented(_ type: Int64, _ value: ArraySlice<UInt8>) {
+        switch type {
+        case 1: appAppleID = try? Self.integer(value)
+        case 8: downloadDate = try? Self.date(value)
+        case 11: developerID = try? Self.integer(value)
+        case 15: downloadID = try? Self.integer(value)
+        case 16: versionExternalIdentifier = try? Self.integer(value)
+        case 18: originalPurchaseDate = try? Self.date(value)
         default: break
         }
     }

@@ -103,7 +103,8 @@ struct ControlEndpoint: Sendable {
         if let storefront = try body.text("storefront") {
             guard Storefront.isWellFormed(storefront) else {
                 throw RequestBody.wrong(
-                    "storefront", "three capital letters of ISO 3166-1, such as CHN", "ISO 3166-1 的三个大写字母，例如 CHN")
+                    "storefront", "three capital letters of ISO 3166-1, such as CHN",
+                    "ISO 3166-1 的三个大写字母，例如 CHN")
             }
             wanted.storefront = storefront
         }
@@ -134,6 +135,7 @@ struct ControlEndpoint: Sendable {
     }
 
     private func transactions(_ request: HTTPRequest) async throws -> HTTPResponse {
+        try checkQuery(request, knowing: ["account", "bundleId", "unfinished", "limit", "cursor"])
         let account = request.queryValue("account") ?? Emulator.defaultAccount
         let limit = Int(request.queryValue("limit") ?? "20") ?? 0
         guard (1...100).contains(limit) else {
@@ -147,7 +149,8 @@ struct ControlEndpoint: Sendable {
             throw RequestBody.wrong("unfinished", "true or false", "true 或 false")
         }
         let found = try await store.transactions(
-            account: account, unfinishedOnly: unfinished == "true", after: after, limit: limit + 1)
+            account: account, bundleID: request.queryValue("bundleId"), unfinishedOnly: unfinished == "true",
+            after: after, limit: limit + 1)
         let page = found.prefix(limit)
         let hasMore = found.count > limit
         let next = hasMore ? page.last.map { JSONValue.string($0.id.text) } : nil
@@ -156,7 +159,14 @@ struct ControlEndpoint: Sendable {
         ])
     }
 
+    /// A misspelt query item would else be a question about something else.
+    private func checkQuery(_ request: HTTPRequest, knowing names: [String]) throws(Problem) {
+        let asked = Dictionary(request.query.map { ($0.name, JSONValue.null) }, uniquingKeysWith: { first, _ in first })
+        _ = try RequestBody(.object(asked), knowing: names)
+    }
+
     private func receipt(_ request: HTTPRequest) async throws -> HTTPResponse {
+        try checkQuery(request, knowing: ["account", "bundleId", "deviceId"])
         let bundleID = request.queryValue("bundleId") ?? configuration.app.bundleID
         let account = request.queryValue("account") ?? Emulator.defaultAccount
         var device: [UInt8]?
@@ -174,7 +184,8 @@ struct ControlEndpoint: Sendable {
         let body = try RequestBody(request.body, knowing: ["url"])
         let url = try body.text("url", upTo: 2_000)
         if let url, !(url.hasPrefix("http://") || url.hasPrefix("https://")) {
-            throw RequestBody.wrong("url", "an http or https address, or null to send nothing", "http 或 https 地址，null 表示不发送")
+            throw RequestBody.wrong(
+                "url", "an http or https address, or null to send nothing", "http 或 https 地址，null 表示不发送")
         }
         try await store.setNotificationURL(url)
         return .json(["url": url.map { .string($0) } ?? .null])
@@ -201,13 +212,13 @@ struct ControlEndpoint: Sendable {
     // MARK: What answers are made of
 
     func makeReceipt(account: String, bundleID: String, device: [UInt8]?) async throws -> [UInt8] {
-        let transactions = try await store.receiptTransactions(account: account, bundleID: bundleID)
+        let (transactions, downloaded) = try await store.receiptContent(account: account, bundleID: bundleID)
         let now = store.now
-        let payload = ReceiptPayload(
+        let content = ReceiptContent(
             app: configuration.app(bundleID), environment: configuration.environment, transactions: transactions,
-            created: now, downloaded: transactions.first?.firstPurchased ?? now, device: device ?? entropy(16),
+            created: now, downloaded: downloaded ?? now, device: device ?? entropy(16),
             noise: entropy(200))
-        return try issuer.receipt(payload: payload.encoded())
+        return try issuer.receipt(payload: content.encoded())
     }
 
     /// One transaction in the control API's own words; signed if it was paid.

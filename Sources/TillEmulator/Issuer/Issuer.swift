@@ -106,9 +106,19 @@ public struct Issuer: Sendable {
 
     /// What a forger makes of a genuine signed payload: the same content, signed by an authority of another root with
     /// the same names and markers. Nil if `token` is no compact serialization.
-    public static func forged(_ token: String, at now: Instant, serials: () -> [UInt8]) throws(IssuingFault) -> String? {
+    public static func forged(
+        _ token: String, at now: Instant, serials: () -> [UInt8]
+    ) throws(IssuingFault) -> String? {
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, let payload = Base64.decode(parts[1], .url) else { return nil }
         return try found(at: now, serials: serials).sign(payload: payload)
+    }
+
+    /// The same for an app receipt. Nil if `receipt` is none.
+    public static func forged(
+        receipt: [UInt8], at now: Instant, serials: () -> [UInt8]
+    ) throws(IssuingFault) -> [UInt8]? {
+        guard let message = try? SignedMessage(receipt) else { return nil }
+        return try found(at: now, serials: serials).receipt(payload: message.content)
     }
 }

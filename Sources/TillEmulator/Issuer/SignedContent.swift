@@ -40,11 +40,12 @@ enum SignedContent {
         return payload
     }
 
-    /// JWSRenewalInfoDecodedPayload of a subscription that runs and will renew; nil for anything else.
+    /// JWSRenewalInfoDecodedPayload of a subscription; nil for anything else. Subscriptions have one period on this
+    /// floor: a running one means to renew, one that has ended did so for "other" reasons.
     static func renewal(_ transaction: StoreTransaction, signed now: Instant) -> [String: JSONValue]? {
         guard let subscription = transaction.subscription else { return nil }
         let product = JSONValue.string(transaction.productID.text)
-        let goesOn = transaction.revocation == nil
+        let goesOn = transaction.revocation == nil && now < subscription.expires
         var payload: [String: JSONValue] = [
             "originalTransactionId": .string(transaction.originalID.text),
             "productId": product,
@@ -56,6 +57,7 @@ enum SignedContent {
             "environment": .string(transaction.environment.rawValue),
             "signedDate": .int(now.milliseconds),
         ]
+        if transaction.revocation == nil, !goesOn { payload["expirationIntent"] = 5 }
         if goesOn {
             payload["renewalPrice"] = .int(transaction.price.milliunits)
             payload["currency"] = .string(transaction.price.currency.text)

@@ -29,6 +29,14 @@ enum AccountTable {
             [.text(account), .text(bundleID), .integer(number), .integer(now.milliseconds)])
         return number
     }
+
+    /// When the account got the app; nil if it never did.
+    static func downloaded(account: String, bundleID: String, _ session: any Session) throws -> Instant? {
+        try session.first(
+            "SELECT downloaded_at FROM downloads WHERE account = ? AND bundle_id = ?",
+            [.text(account), .text(bundleID)]
+        ) { Instant(milliseconds: $0.integer(0)) }
+    }
 }
 
 /// Numbers that go up by one and are never given twice, in the sandbox's form (facts/limits §1).

@@ -116,25 +116,32 @@ public struct Store: Sendable {
         try await database.read { session in try TransactionTable.find(number, session) }
     }
 
-    /// The account's transactions, oldest first, beginning after number `after`.
+    /// The account's transactions in one app, or in all, oldest first, beginning after number `after`.
     public func transactions(
-        account: String, unfinishedOnly: Bool, after: Int64 = 0, limit: Int
+        account: String, bundleID: String? = nil, unfinishedOnly: Bool, after: Int64 = 0, limit: Int
     ) async throws -> [StoreTransaction] {
         try await database.read { session in
             unfinishedOnly
-                ? try TransactionTable.unfinished(account: account, after: after, limit: limit, session)
-                : try TransactionTable.ofAccount(account, after: after, limit: limit, session)
+                ? try TransactionTable.unfinished(
+                    account: account, bundleID: bundleID, after: after, limit: limit, session)
+                : try TransactionTable.ofAccount(
+                    account, bundleID: bundleID, after: after, limit: limit, session)
         }
     }
 
     /// More purchases than this don't go into one receipt: 20,000 are about 8 MiB (facts/limits §3).
     static let receiptLimit = 20_000
 
-    /// What the account's receipt for this app lists now.
-    func receiptTransactions(account: String, bundleID: String) async throws -> [StoreTransaction] {
+    /// What the account's receipt for this app lists now, and when the account got the app; nil if it never did.
+    func receiptContent(
+        account: String, bundleID: String
+    ) async throws -> (transactions: [StoreTransaction], downloaded: Instant?) {
         try await database.read { session in
-            try TransactionTable.inReceipt(
-                account: account, bundleID: bundleID, limit: Self.receiptLimit, session)
+            (
+                try TransactionTable.inReceipt(
+                    account: account, bundleID: bundleID, limit: Self.receiptLimit, session),
+                try AccountTable.downloaded(account: account, bundleID: bundleID, session)
+            )
         }
     }
 

@@ -95,7 +95,7 @@ public struct StoreProduct: Sendable, Hashable {
             StoreProduct(id: product("points300"), kind: .consumable, name: "300 points", prices: priced(3_000, 499)),
             StoreProduct(id: product("points680"), kind: .consumable, name: "680 points", prices: priced(6_800, 999)),
             StoreProduct(id: product("library"), kind: .nonConsumable, name: "Library", prices: priced(1_800, 299)),
-            StoreProduct(id: product("course"), kind: .nonRenewing, name: "Course, 90 days", prices: priced(6_000, 899)),
+            StoreProduct(id: product("course"), kind: .nonRenewing, name: "90-day course", prices: priced(6_000, 899)),
             StoreProduct(
                 id: product("member.monthly"), kind: .autoRenewable, name: "Membership, monthly",
                 prices: priced(1_800, 299), groupID: "21000001", period: .month),

@@ -52,26 +52,35 @@ enum TransactionTable {
         ).first ?? nil
     }
 
-    /// Oldest first, beginning after the transaction `after`.
+    /// Oldest first, beginning after the transaction `after`; of one app, or of all.
     static func ofAccount(
-        _ account: String, after: Int64, limit: Int, _ session: any Session
+        _ account: String, bundleID: String?, after: Int64, limit: Int, _ session: any Session
     ) throws -> [StoreTransaction] {
         try session.query(
             """
-            SELECT * FROM transactions WHERE account = ? AND number > ? ORDER BY number LIMIT ?
-            """, [.text(account), .integer(after), .integer(Int64(limit))], read
+            SELECT * FROM transactions
+            WHERE account = ? AND number > ? AND (? IS NULL OR bundle_id = ?) ORDER BY number LIMIT ?
+            """,
+            [
+                .text(account), .integer(after), .optional(bundleID), .optional(bundleID), .integer(Int64(limit)),
+            ], read
         ).compactMap { $0 }
     }
 
     /// StoreKit's queue: paid and not finished. It belongs to the account and outlives the app (SCENARIOS O7).
     static func unfinished(
-        account: String, after: Int64, limit: Int, _ session: any Session
+        account: String, bundleID: String?, after: Int64, limit: Int, _ session: any Session
     ) throws -> [StoreTransaction] {
         try session.query(
             """
             SELECT * FROM transactions
-            WHERE account = ? AND number > ? AND finished = 0 AND state = 'purchased' ORDER BY number LIMIT ?
-            """, [.text(account), .integer(after), .integer(Int64(limit))], read
+            WHERE account = ? AND number > ? AND finished = 0 AND state = 'purchased'
+                AND (? IS NULL OR bundle_id = ?)
+            ORDER BY number LIMIT ?
+            """,
+            [
+                .text(account), .integer(after), .optional(bundleID), .optional(bundleID), .integer(Int64(limit)),
+            ], read
         ).compactMap { $0 }
     }
 

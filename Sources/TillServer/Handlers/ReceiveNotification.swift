@@ -22,7 +22,9 @@ extension Server {
             throw Refused(error.refusal, error.detail)
         }
         let uuid = try Bounds.string(notification.id, "notificationUUID", 64)
-        let (environment, type, subtype) = (notification.environment, notification.type?.rawValue ?? "", notification.subtype?.rawValue)
+        let (environment, type, subtype) = (
+            notification.environment, notification.type?.rawValue ?? "", notification.subtype?.rawValue
+        )
         let (signedAt, now) = (notification.signedDate, clock())
         let sequence = try await database.write { session in
             try NotificationTable(session).insert(

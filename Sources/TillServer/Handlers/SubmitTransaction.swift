@@ -10,7 +10,8 @@ extension Server {
     /// that delivers it may be another customer's (P8); who owns it is decided by what Apple signed.
     func submitTransaction(_ call: Call) async throws -> HTTPResponse {
         let body = try JSONText.decode(SubmitProofBody.self, from: call.request.body)
-        let origin = Settle.Origin(door: .app, caller: try caller(call, naming: body.userId), claimedOrder: body.orderId)
+        let origin = Settle.Origin(
+            door: .app, caller: try caller(call, naming: body.userId), claimedOrder: body.orderId)
         let (verified, proof): (VerifiedTransaction, Settle.Proof)
         do throws(ProofRefusal) {
             (verified, proof) = try verify(body)

@@ -1,21 +1,18 @@
-import TillAppStore
 import TillBilling
-import TillCrypto
+import TillServer
 
 /// What `till serve` is told: read from one JSON file, the environment and flags by `Configuration.load`.
 struct Configuration: Sendable {
     let listen: ListenAddress
     let database: DatabaseLocation
-    /// The catalogue as it was written, and where, for messages about it.
-    let catalog: JSONValue
-    let catalogPlace: Place
+    let catalog: Catalog
     let apple: AppleSettings
     /// Keys of backends, which may speak for any user.
-    let secretKeys: [HashedKey]
+    let secretKeys: [SecretKey]
     /// Keys that tokens of users are signed with.
     let userTokens: [UserTokenKey]
     /// Keys of people who may see the dashboard.
-    let operators: [HashedKey]
+    let operators: [SecretKey]
     /// Users who see the sandbox beside production (App Review buys there; DESIGN §4, invariant 7).
     let reviewUsers: Set<UserID>
 }
@@ -71,34 +68,22 @@ struct AppleSettings: Sendable, Hashable {
     let roots: [[UInt8]]?
 }
 
-/// A key of which we hold only the hash.
-struct HashedKey: Sendable, Hashable {
-    let id: String
-    /// 32 bytes: SHA-256 of the key's text in UTF-8.
-    let sha256: [UInt8]
-}
-
-/// A key that user tokens (JWT) are signed with. One key has one algorithm, so a token can't choose (CONTRACT §2).
-struct UserTokenKey: Sendable {
-    enum Verification: Sendable {
-        /// HMAC-SHA256 with a shared secret of 32 bytes or more.
-        case hs256(secret: [UInt8])
-        /// ECDSA P-256.
-        case es256(PublicKey)
-    }
-
-    let id: String
-    let verification: Verification
-    /// What `iss` must be, if anything.
-    let issuer: String?
-    /// What `aud` must contain, if anything.
-    let audience: String?
-}
-
 private func isHexDigit(_ unit: UInt8) -> Bool {
     (0x30...0x39).contains(unit) || (0x41...0x46).contains(unit & 0xDF)
 }
 
 private func isHostCharacter(_ unit: UInt8) -> Bool {
     (0x30...0x39).contains(unit) || (0x41...0x5A).contains(unit & 0xDF) || unit == 0x2D || unit == 0x2E
+}
+
+extension Configuration {
+    /// What the server itself needs to know of it.
+    var server: ServerConfiguration {
+        ServerConfiguration(
+            catalog: catalog,
+            apple: AppleTrust(
+                roots: apple.roots ?? [], bundleID: apple.bundleID, appAppleID: apple.appAppleID,
+                environments: apple.environments),
+            secretKeys: secretKeys, userTokens: userTokens, operators: operators, reviewUsers: reviewUsers)
+    }
 }

@@ -1,3 +1,5 @@
+import TillBilling
+
 extension Flag {
     static let config = Flag(
         "config", .text("FILE"),

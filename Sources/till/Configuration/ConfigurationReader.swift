@@ -32,8 +32,6 @@ struct ConfigurationReader {
     private let sources: ConfigurationSources
     var reader: SettingReader
 
-    static let mostCatalogBytes = 8 << 20
-
     init(_ sources: ConfigurationSources) {
         self.sources = sources
         reader = sources.reader
@@ -47,14 +45,14 @@ struct ConfigurationReader {
         let database = readDatabase()
         let catalog = readCatalog()
         let apple = readApple()
-        let secretKeys = readHashedKeys(.secretKeys)
-        let operators = readHashedKeys(.operators)
+        let secretKeys = readSecretKeys(.secretKeys)
+        let operators = readSecretKeys(.operators)
         let userTokens = readUserTokens()
         let reviewUsers = readReviewUsers()
         guard let listen, let database, let catalog, let apple else { return nil }
         return Configuration(
-            listen: listen, database: database, catalog: catalog.value, catalogPlace: catalog.place, apple: apple,
-            secretKeys: secretKeys, userTokens: userTokens, operators: operators, reviewUsers: reviewUsers)
+            listen: listen, database: database, catalog: catalog, apple: apple, secretKeys: secretKeys,
+            userTokens: userTokens, operators: operators, reviewUsers: reviewUsers)
     }
 
     func setting(_ key: ConfigurationKey) -> Setting? { sources.settings[key] }
@@ -103,25 +101,6 @@ struct ConfigurationReader {
             return nil
         }
         return .sqlite(path: resolve(String(path), from: setting.base))
-    }
-
-    private mutating func readCatalog() -> (value: JSONValue, place: Place)? {
-        guard let setting = requiredSetting(.catalog) else { return nil }
-        switch setting.value {
-        case .object: return (setting.value, setting.place)
-        case .string:
-            guard let path = reader.text(setting, most: 4_096) else { return nil }
-            let file = resolve(path, from: setting.base)
-            let place = Place(origin: file)
-            guard let value = reader.jsonFile(file, place: setting.place, most: Self.mostCatalogBytes) else {
-                return nil
-            }
-            guard case .object = value else {
-                return reader.wrongType(Setting(value: value, place: place, base: setting.base), .object)
-            }
-            return (value, place)
-        default: return reader.wrongType(setting, .textOrObject)
-        }
     }
 
     private mutating func readReviewUsers() -> Set<UserID> {

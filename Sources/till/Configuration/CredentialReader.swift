@@ -1,6 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillCrypto
+import TillServer
 
 /// `secretKeys`, `operators` and `userTokens`. No message of this file repeats a secret.
 extension ConfigurationReader {
@@ -9,9 +10,9 @@ extension ConfigurationReader {
     private static let mostSecretBytes = 4_096
     private static let mostKeys = 100
 
-    mutating func readHashedKeys(_ key: ConfigurationKey) -> [HashedKey] {
+    mutating func readSecretKeys(_ key: ConfigurationKey) -> [SecretKey] {
         guard let setting = setting(key), let list = reader.list(setting, most: Self.mostKeys) else { return [] }
-        var keys: [HashedKey] = []
+        var keys: [SecretKey] = []
         for entry in list {
             guard let members = reader.object(entry, names: ConfigurationKey.hashedKeyNames) else { continue }
             let id = readID(members, entry, taken: keys.map(\.id))
@@ -27,7 +28,7 @@ extension ConfigurationReader {
                         zh: "要 64 位十六进制数字：密钥的 SHA-256，而不是密钥本身"))
                 continue
             }
-            if let id { keys.append(HashedKey(id: id, sha256: sha256)) }
+            if let id { keys.append(SecretKey(id: id, sha256: sha256)) }
         }
         return keys
     }
@@ -42,9 +43,9 @@ extension ConfigurationReader {
             let id = readID(members, entry, taken: keys.map(\.id))
             let issuer = members["issuer"].flatMap { reader.text($0) }
             let audience = members["audience"].flatMap { reader.text($0) }
-            let verification = readVerification(members, entry)
-            if let id, let verification {
-                keys.append(UserTokenKey(id: id, verification: verification, issuer: issuer, audience: audience))
+            let algorithm = readAlgorithm(members, entry)
+            if let id, let algorithm {
+                keys.append(UserTokenKey(id: id, algorithm: algorithm, issuer: issuer, audience: audience))
             }
         }
         return keys
@@ -70,9 +71,9 @@ extension ConfigurationReader {
         return id
     }
 
-    private mutating func readVerification(
+    private mutating func readAlgorithm(
         _ members: [String: Setting], _ entry: Setting
-    ) -> UserTokenKey.Verification? {
+    ) -> UserTokenKey.Algorithm? {
         guard let setting = reader.required("algorithm", of: members, in: entry.place),
             let algorithm = reader.text(setting)
         else { return nil }
@@ -103,7 +104,7 @@ extension ConfigurationReader {
         }
     }
 
-    private mutating func readSecret(_ members: [String: Setting], _ entry: Setting) -> UserTokenKey.Verification? {
+    private mutating func readSecret(_ members: [String: Setting], _ entry: Setting) -> UserTokenKey.Algorithm? {
         guard let (secret, place) = contents("secret", "secretFile", of: members, entry) else { return nil }
         guard secret.count >= Self.leastSecretBytes else {
             reader.complain(
@@ -116,7 +117,7 @@ extension ConfigurationReader {
         return .hs256(secret: secret)
     }
 
-    private mutating func readPublicKey(_ members: [String: Setting], _ entry: Setting) -> UserTokenKey.Verification? {
+    private mutating func readPublicKey(_ members: [String: Setting], _ entry: Setting) -> UserTokenKey.Algorithm? {
         guard let (text, place) = contents("publicKey", "publicKeyFile", of: members, entry) else { return nil }
         guard let key = PublicKey(pem: String(decoding: text, as: UTF8.self)), key.isP256 else {
             reader.complain(

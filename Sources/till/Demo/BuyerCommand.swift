@@ -20,7 +20,8 @@ extension Command {
     ) { call in
         guard let line = readLine(), let papers = try? JSONDecoder().decode(BuyerPapers.self, from: Data(line.utf8))
         else {
-            throw CommandFailure(Text(en: "no papers on stdin; `till demo` starts this", zh: "标准输入中没有参数；应由 “till demo” 启动"))
+            throw CommandFailure(
+                Text(en: "no papers on stdin; `till demo` starts this", zh: "标准输入中没有参数；应由 “till demo” 启动"))
         }
         let fetch = try Fetch()
         defer { fetch.stop() }
@@ -43,7 +44,8 @@ extension Command {
 
 extension Transport {
     /// Says so and waits for a line on stdin before the first proof leaves: by then the order is *ongoing* on disk.
-    fileprivate static func holding(_ transport: Transport, tell: @escaping @Sendable (JSONValue) -> Void) -> Transport {
+    fileprivate static func holding(_ transport: Transport, tell: @escaping @Sendable (JSONValue) -> Void) -> Transport
+    {
         Transport { (request) async throws(TransportFault) -> TransportResponse in
             if request.url.hasSuffix(Paths.transactions) {
                 tell(["event": "holding"])

@@ -175,7 +175,8 @@ final class BuyerProcess: Sendable {
             isReaped = true
         }
         let signal = status & 0x7F
-        continuation.yield(signal == 0 ? .ended(code: status >> 8 & 0xFF, signal: nil) : .ended(code: nil, signal: signal))
+        continuation.yield(
+            signal == 0 ? .ended(code: status >> 8 & 0xFF, signal: nil) : .ended(code: nil, signal: signal))
         continuation.finish()
     }
 }

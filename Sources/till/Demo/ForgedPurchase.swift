@@ -12,14 +12,16 @@ extension DemoRun {
     func forge(user: String, product: Product) async throws {
         transcript.heading(
             Text(
-                en: "3. \(user) wants \(product.names.en) for a forged proof", zh: "3. \(user) 想用伪造的凭证换 \(product.names.zh)"))
+                en: "3. \(user) wants \(product.names.en) for a forged proof",
+                zh: "3. \(user) 想用伪造的凭证换 \(product.names.zh)"))
         let before = try await shop.points(of: UserID(user))
+        let grantsBefore = try await shop.grants(of: UserID(user))
         let device = try BuyerDevice(papers(.relaunch, user: user, product: product), fetch: fetch, process: process)
         let entry = try await device.purchase.prepare(product.id, price: product.price)
         let transaction = try forgedTransaction(for: entry)
         transcript.step(
             Text(
-                en: "order \(entry.id) is open and not paid; the proof names it, signed under another root of the same name",
+                en: "order \(entry.id) is open and not paid; the proof names it, under another root of the same name",
                 zh: "订单 \(entry.id) 已创建但未付款；凭证写着它，由另一个同名的根证书签名"))
         let outcome = await device.submit(transaction)
         let isRefused = if case .refused = outcome { true } else { false }
@@ -29,10 +31,12 @@ extension DemoRun {
                 en: "the server's word: \(outcome.word). \(outcome.sentence.en)",
                 zh: "服务器的答复：\(outcome.word)。\(outcome.sentence.zh)"))
         let after = try await shop.points(of: UserID(user))
-        let grants = try await shop.grants(of: UserID(user))
+        let grants = try await shop.grants(of: UserID(user)) - grantsBefore
         transcript.check(
             "forged_wallet", after == before && grants == 0,
-            Text(en: "wallet \(before) → \(after) points, from \(grants) grants", zh: "钱包 \(before) → \(after) 学点，共 \(grants) 次发放"))
+            Text(
+                en: "wallet \(before) → \(after) points, from \(grants) grants",
+                zh: "钱包 \(before) → \(after) 学点，共 \(grants) 次发放"))
         let status = try await shop.status(of: entry.id)
         transcript.check(
             "forged_order", status == OrderStatus.prepared.name,
@@ -47,7 +51,8 @@ extension DemoRun {
 
     private func forgedTransaction(for entry: JournalEntry) throws -> QueuedTransaction {
         let now = process.clock()
-        let id = "2000000999999999"
+        let number = process.entropy(4).reduce(Int64(0)) { $0 << 8 | Int64($1) }
+        let id = String(2_000_000_000_000_000 + number)
         let content: JSONValue = [
             "transactionId": .string(id), "originalTransactionId": .string(id),
             "bundleId": .string(DemoShop.bundleID), "productId": .string(entry.productID.text), "quantity": 1,

@@ -16,7 +16,9 @@ struct JSONCall: Sendable {
         try await ask(.post, url, body, bearer)
     }
 
-    private func ask(_ method: HTTPMethod, _ url: String, _ body: JSONValue?, _ bearer: String?) async throws -> JSONValue {
+    private func ask(_ method: HTTPMethod, _ url: String, _ body: JSONValue?, _ bearer: String?) async throws
+        -> JSONValue
+    {
         var headers = HTTPHeaders([("Accept", "application/json")])
         if let bearer { headers.add("Authorization", "Bearer \(bearer)") }
         if body != nil { headers.add("Content-Type", "application/json") }

@@ -18,6 +18,7 @@ extension DemoRun {
                 en: "the store's notifications are switched off for this one: only his own relaunch can save it",
                 zh: "这一笔关闭了商店通知：只有他自己重新启动 App 才能补单"))
         let before = try await shop.points(of: UserID(user))
+        let grantsBefore = try await shop.grants(of: UserID(user))
         let killed = try await payAndDie(papers(.buyAndHold, user: user, product: product))
         let device = try await look(at: killed.order, papers(.relaunch, user: user, product: product))
         let unfinished = try await queueLength(of: user)
@@ -37,11 +38,12 @@ extension DemoRun {
                     + relaunched.outcome,
                 zh: "以进程 \(relaunched.process) 重新启动：自己找到订单并提交凭证：\(relaunched.outcome)"))
         let after = try await shop.points(of: UserID(user))
-        let grants = try await shop.grants(of: UserID(user))
+        let grants = try await shop.grants(of: UserID(user)) - grantsBefore
         transcript.check(
             "killed_wallet", after == before + (product.points["points"] ?? 0) && grants == 1,
             Text(
-                en: "wallet \(before) → \(after) points, from \(grants) grant", zh: "钱包 \(before) → \(after) 学点，共 \(grants) 次发放"))
+                en: "wallet \(before) → \(after) points, from \(grants) grant",
+                zh: "钱包 \(before) → \(after) 学点，共 \(grants) 次发放"))
         let settled = try await look(at: killed.order, papers(.relaunch, user: user, product: product))
         let left = try await queueLength(of: user)
         transcript.check(
@@ -84,7 +86,8 @@ extension DemoRun {
                 transaction = said["transactionId"]?.string
                 transcript.step(
                     Text(
-                        en: "paid in the store: transaction \(transaction ?? "")", zh: "已在商店付款：交易 \(transaction ?? "")"))
+                        en: "paid in the store: transaction \(transaction ?? "")", zh: "已在商店付款：交易 \(transaction ?? "")")
+                )
             case .said(let said) where said["event"] == "holding": process.kill()
             case .said: break
             case .ended(_, let signal):

@@ -49,11 +49,11 @@ final class Transcript: Sendable {
             "purchases": .array(purchases),
             "checks": .array(checks.map { ["name": .string($0.name), "passed": .bool($0.passed)] }),
             "server": [
-                "url": .string(shop.server.url), "dashboard": .string(shop.dashboard),
+                "url": .string(shop.serverURL), "dashboard": .string(shop.dashboard),
                 "operatorToken": .string(shop.operatorToken), "secretKey": .string(shop.secretKey),
                 "userTokenSecret": .string(shop.userTokenSecret),
             ],
-            "store": ["url": .string(shop.store.url)],
+            "store": ["url": .string(shop.storeURL)],
         ]
     }
 }

@@ -170,7 +170,8 @@ final class Shop: Sendable {
         let parts = target.split(separator: "?", maxSplits: 1).map(String.init)
         let query = parts.count == 2 ? (try? PercentEncoding.items(parts[1].utf8)) ?? [] : []
         return HTTPRequest(
-            method: method, path: parts[0], query: query, headers: headers, body: body.map { Array($0.encoded().utf8) } ?? [],
+            method: method, path: parts[0], query: query, headers: headers,
+            body: body.map { Array($0.encoded().utf8) } ?? [],
             peer: "127.0.0.1")
     }
 

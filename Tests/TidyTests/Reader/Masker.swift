@@ -26,7 +26,15 @@ struct Masker {
     private mutating func readCode(inInterpolation: Bool) {
         var depth = 0
         while position < bytes.count {
-            if starts("//") {
+            let byte = bytes[position]
+            if byte != UInt8(ascii: "/"), byte != UInt8(ascii: "\""), byte != UInt8(ascii: "#") {
+                if inInterpolation, byte == UInt8(ascii: "(") { depth += 1 }
+                if inInterpolation, byte == UInt8(ascii: ")") {
+                    if depth == 0 { return }
+                    depth -= 1
+                }
+                keep()
+            } else if starts("//") {
                 readLineComment()
             } else if starts("/*") {
                 readBlockComment()
@@ -36,11 +44,6 @@ struct Masker {
                 position = end
                 lastSign = UInt8(ascii: "/")
             } else {
-                if inInterpolation, bytes[position] == UInt8(ascii: "(") { depth += 1 }
-                if inInterpolation, bytes[position] == UInt8(ascii: ")") {
-                    if depth == 0 { return }
-                    depth -= 1
-                }
                 keep()
             }
         }

@@ -1,25 +1,24 @@
-/// A piece of code to look for, as whole words: `Date()` is not found in `CivilDate()`.
-struct Needle: Hashable, Sendable {
+/// A piece of code to look for, word by word and sign by sign: `Task {` is found in `Task{`, `Date()` is not in
+/// `CivilDate()`.
+struct Needle: Sendable {
     let text: String
-    private let bytes: [UInt8]
+    let words: [String]
 
     init(_ text: String) {
         self.text = text
-        bytes = Array(text.utf8)
+        words = Layer(Array(text.utf8)).tokens.map(\.text)
     }
 
-    /// Where it stands in the line, counted in bytes from 0.
-    func positions(in line: some Collection<UInt8>) -> [Int] {
-        let line = Array(line)
-        guard line.count >= bytes.count else { return [] }
-        return (0...line.count - bytes.count).filter { start in
-            guard line[start] == bytes[0], line[start..<start + bytes.count].elementsEqual(bytes) else { return false }
-            let end = start + bytes.count
-            let joinsBefore = start > 0 && Token.isWordByte(bytes[0]) && Token.isWordByte(line[start - 1])
-            let joinsAfter = end < line.count && Token.isWordByte(bytes[bytes.count - 1]) && Token.isWordByte(line[end])
-            return !joinsBefore && !joinsAfter
+    /// Where each of the needles begins in the tokens, in one pass over them.
+    static func places(of needles: [Needle], in tokens: [Token]) -> [(needle: Needle, index: Int)] {
+        let byFirst = Dictionary(grouping: needles) { $0.words[0] }
+        var places: [(needle: Needle, index: Int)] = []
+        for (index, token) in tokens.enumerated() {
+            for needle in byFirst[token.text] ?? [] where index + needle.words.count <= tokens.count {
+                let isThere = needle.words.indices.allSatisfy { tokens[index + $0].text == needle.words[$0] }
+                if isThere { places.append((needle, index)) }
+            }
         }
+        return places
     }
-
-    func isFound(in line: String) -> Bool { !positions(in: line.utf8).isEmpty }
 }

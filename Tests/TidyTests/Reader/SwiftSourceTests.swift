@@ -43,7 +43,7 @@ struct SwiftSourceTests {
     @Test("Lines and columns stay where they are, beyond ASCII too")
     func columnsStay() {
         let source = SwiftSource(path: "Sample.swift", text: "let 价 = \"学点\" // 学点\nlet b = 2\n")
-        #expect(source.lines == ["let 价 = \"学点\" // 学点", "let b = 2"])
+        #expect(Array(source.lines) == ["let 价 = \"学点\" // 学点", "let b = 2"])
         #expect(source.code[0].hasPrefix("let 价 = \"      \""))
         #expect(source.code[0].utf8.count == source.lines[0].utf8.count)
         #expect(source.comments[0].hasSuffix("// 学点"))

@@ -3,7 +3,7 @@ import TillCrypto
 
 /// The content of an app receipt: a SET of attributes, each with a type, a version and a value
 /// (facts/pkcs7-receipt §3).
-struct ReceiptPayload {
+struct ReceiptContent {
     var app: EmulatedApp
     var environment: Environment
     var transactions: [StoreTransaction]
@@ -96,7 +96,9 @@ public struct EmulatedApp: Sendable, Hashable {
     var downloadID: Int64 = 74_011_462_945_433
     var versionID: Int64 = 863_855_306
 
-    public init(bundleID: String, appleID: Int64 = 690_661_663, version: String = "1", originalVersion: String = "1.0") {
+    public init(
+        bundleID: String, appleID: Int64 = 690_661_663, version: String = "1", originalVersion: String = "1.0"
+    ) {
         self.bundleID = bundleID
         self.appleID = appleID
         self.version = version

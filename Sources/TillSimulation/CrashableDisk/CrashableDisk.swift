@@ -1,0 +1,292 @@
+import CTillSQLite
+import Glibc
+
+/// A disk that forgets what was not synced when its power is cut, for running the real SQLite driver on: an SQLite
+/// VFS over files in memory. Pass `vfs` to `SQLiteDatabase.Options.vfs`.
+///
+/// In memory and not over real files, because a real file system never loses a write for a test, a run must be
+/// repeatable from its seed, and a thousand power cuts must not take minutes. Everything SQLite sees is here, the locks
+/// and the shared index of WAL mode included, so several connections of this process work as on a real disk.
+///
+/// What a power cut does follows what disks promise SQLite (https://sqlite.org/atomiccommit.html §2): writes since
+/// the file's last sync are kept, lost or torn between 512-byte sectors, in any order, and so are changes of a
+/// file's size; a name that was created or deleted and not synced may be there or not. Bytes that no write touched
+/// stay as they were ("powersafe overwrite", SQLite's own default assumption).
+public final class CrashableDisk: @unchecked Sendable {
+    /// The name SQLite knows this disk by; unique in the process.
+    public let vfs: String
+
+    private let lock = DiskLock()
+    private var image = DiskImage()
+    private var random: DiskRandom
+    private var current = Conditions()
+    private var failures: [Failure] = []
+    private var operationsLeft: Int?
+    private var isOn = true
+    private var boots = 0
+    private var operationCount = 0
+    private var lastErrno: Int32 = 0
+    private var cut: Cut?
+    private var registration: VFSRegistration?
+
+    public init(seed: UInt64) {
+        random = DiskRandom(seed: seed)
+        let registration = VFSRegistration()
+        vfs = registration.name
+        self.registration = registration
+        registration.register(self)
+    }
+
+    deinit { registration?.unregister() }
+
+    // MARK: What can go wrong
+
+    /// What a disk does with a request.
+    public enum Operation: Sendable, Hashable {
+        /// Of a file that was not there.
+        case create
+        case read
+        case write
+        case sync
+        case truncate
+        case delete
+    }
+
+    /// How it refuses.
+    public enum Fault: Sendable, Hashable {
+        case inputOutput
+        case full
+        case readOnly
+    }
+
+    /// How the disk behaves until told otherwise.
+    public struct Conditions: Sendable {
+        /// All files together have at most so many bytes; a write that needs more is `SQLITE_FULL`, perhaps after
+        /// a part of it was written.
+        public var capacity: Int?
+        public var isReadOnly = false
+        /// Syncs report success and keep nothing: what a cheap controller does.
+        public var syncsLie = false
+        /// False: a write may destroy bytes beside it, as SQLite is told, which then writes commits twice.
+        public var hasPowersafeOverwrite = true
+        /// How many of the operations fail with an input/output error, 0 to 1.
+        public var failureRates: [Operation: Double] = [:]
+
+        public init() {}
+    }
+
+    private struct Failure {
+        let operation: Operation
+        let fault: Fault
+        var skip: Int
+    }
+
+    public var conditions: Conditions {
+        get { lock.held { current } }
+        set { lock.held { current = newValue } }
+    }
+
+    /// Makes one operation fail: the next of its kind, or the one after `skip` others.
+    public func failNext(_ operation: Operation, with fault: Fault = .inputOutput, after skip: Int = 0) {
+        lock.held { failures.append(Failure(operation: operation, fault: fault, skip: skip)) }
+    }
+
+    /// Takes back what `failNext` asked for and has not happened yet.
+    public func forgetFailures() { lock.held { failures = [] } }
+
+    /// How many creations, writes, syncs, truncations and deletions there were: the points at which power can fail.
+    public var operations: Int { lock.held { operationCount } }
+
+    public var usedBytes: Int { lock.held { image.usedBytes } }
+
+    /// Cuts the power in the middle of the operation after `count` others. Until `restart` everything fails.
+    public func cutPower(afterOperations count: Int) { lock.held { operationsLeft = count } }
+
+    public var hasPower: Bool { lock.held { isOn } }
+
+    /// Which operation, on which file, the last power cut came in the middle of; nil before the first.
+    public var lastCut: Cut? { lock.held { cut } }
+
+    public struct Cut: Sendable, Hashable {
+        public let operation: Operation
+        /// As SQLite names it: the database, or with `-wal`. Empty for a temporary file.
+        public let file: String
+
+        public init(operation: Operation, file: String) {
+            self.operation = operation
+            self.file = file
+        }
+    }
+
+    /// Cuts the power if it is on, decides what of the unsynced writes survived, and starts again. Files that are
+    /// open fail from now on; open the database anew.
+    public func restart() {
+        lock.held {
+            image = image.afterPowerCut(&random)
+            boots += 1
+            isOn = true
+            operationsLeft = nil
+            failures = []
+        }
+    }
+
+    /// The bytes of a file as a program reads them now; nil without such a file. For checkers.
+    public func contents(of name: String) -> [UInt8]? { lock.held { image.files[name]?.content } }
+
+    // MARK: What SQLite asks for. Each answers an SQLite result code.
+
+    func open(_ name: String?, flags: Int32) -> (handle: DiskHandle?, code: Int32) {
+        lock.held {
+            let known = name.flatMap { image.files[$0] }
+            if known == nil, name != nil {
+                guard flags & SQLITE_OPEN_CREATE != 0 else { return (nil, refuse(SQLITE_CANTOPEN, ENOENT)) }
+                if current.isReadOnly { return (nil, refuse(SQLITE_CANTOPEN, EROFS)) }
+                if let code = begin(.create, name, SQLITE_CANTOPEN) { return (nil, code) }
+            } else if !isOn {
+                return (nil, refuse(SQLITE_CANTOPEN, EIO))
+            }
+            let file = known ?? DiskFile()
+            if let name, known == nil { image.files[name] = file }
+            let readOnly = flags & SQLITE_OPEN_READONLY != 0 || current.isReadOnly
+            return (DiskHandle(self, file, name: name, boot: boots, flags: flags, isReadOnly: readOnly), SQLITE_OK)
+        }
+    }
+
+    func close(_ handle: DiskHandle) {
+        lock.held {
+            handle.file.locks.release(handle)
+            handle.file.index.unmap(handle)
+            if handle.deletesOnClose, let name = handle.name, image.files[name] === handle.file {
+                image.files[name] = nil
+            }
+        }
+    }
+
+    func read(_ handle: DiskHandle, into buffer: UnsafeMutableRawBufferPointer, at offset: Int) -> Int32 {
+        lock.held {
+            guard isAlive(handle) else { return refuse(till_sqlite_ioerr_read, EIO) }
+            if let code = failure(.read, till_sqlite_ioerr_read) { return code }
+            return handle.file.read(into: buffer, at: offset) ? SQLITE_OK : till_sqlite_ioerr_short_read
+        }
+    }
+
+    func write(_ handle: DiskHandle, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int32 {
+        lock.held {
+            guard isAlive(handle) else { return refuse(till_sqlite_ioerr_write, EIO) }
+            let wasOn = isOn
+            if let code = begin(.write, handle.name, till_sqlite_ioerr_write) {
+                // The cut came before, during or after this write.
+                if wasOn, !isOn, random.chance(0.5) { handle.file.write(bytes, at: offset) }
+                return code
+            }
+            if current.isReadOnly { return refuse(till_sqlite_ioerr_write, EROFS) }
+            let growth = max(0, offset + bytes.count - handle.file.content.count)
+            if let capacity = current.capacity, growth > 0, image.usedBytes + growth > capacity {
+                let room = max(0, bytes.count - (image.usedBytes + growth - capacity))
+                let part = random.below(room + 1)
+                if part > 0 { handle.file.write(UnsafeRawBufferPointer(rebasing: bytes[..<part]), at: offset) }
+                return refuse(SQLITE_FULL, ENOSPC)
+            }
+            handle.file.write(bytes, at: offset)
+            return SQLITE_OK
+        }
+    }
+
+    func truncate(_ handle: DiskHandle, to size: Int) -> Int32 {
+        lock.held {
+            guard isAlive(handle) else { return refuse(till_sqlite_ioerr_truncate, EIO) }
+            if let code = begin(.truncate, handle.name, till_sqlite_ioerr_truncate) { return code }
+            if current.isReadOnly { return refuse(till_sqlite_ioerr_truncate, EROFS) }
+            handle.file.resize(to: size)
+            return SQLITE_OK
+        }
+    }
+
+    func sync(_ handle: DiskHandle) -> Int32 {
+        lock.held {
+            guard isAlive(handle) else { return refuse(till_sqlite_ioerr_fsync, EIO) }
+            if let code = begin(.sync, handle.name, till_sqlite_ioerr_fsync) { return code }
+            guard !current.syncsLie else { return SQLITE_OK }
+            handle.file.sync()
+            if let name = handle.name { image.syncName(name) }
+            if handle.syncsDirectory {
+                image.syncNames()
+                handle.syncsDirectory = false
+            }
+            return SQLITE_OK
+        }
+    }
+
+    func delete(_ name: String, durably: Bool) -> Int32 {
+        lock.held {
+            guard image.files[name] != nil else {
+                return SQLITE_IOERR | 23 << 8  // SQLITE_IOERR_DELETE_NOENT, which SQLite expects
+            }
+            if let code = begin(.delete, name, till_sqlite_ioerr_delete) { return code }
+            if current.isReadOnly { return refuse(till_sqlite_ioerr_delete, EROFS) }
+            image.files[name] = nil
+            if durably, !current.syncsLie { image.syncName(name) }
+            return SQLITE_OK
+        }
+    }
+
+    /// A file's size, or nil if there is no such file.
+    func size(of name: String) -> Int? { lock.held { image.files[name]?.content.count } }
+
+    func size(of handle: DiskHandle) -> Int? { lock.held { isAlive(handle) ? handle.file.content.count : nil } }
+
+    /// What concerns only connections and not the disk: locks and the shared index.
+    func shared<Value>(_ body: () -> Value) -> Value { lock.held(body) }
+
+    func systemError() -> Int32 { lock.held { lastErrno } }
+
+    func fillRandomly(_ buffer: UnsafeMutableRawBufferPointer) {
+        lock.held {
+            var rest = buffer
+            while !rest.isEmpty {
+                withUnsafeBytes(of: random.next()) { rest.copyBytes(from: $0.prefix(rest.count)) }
+                rest = UnsafeMutableRawBufferPointer(rebasing: rest.dropFirst(8))
+            }
+        }
+    }
+
+    // MARK: Deciding
+
+    private func isAlive(_ handle: DiskHandle) -> Bool { isOn && handle.boot == boots }
+
+    private func refuse(_ code: Int32, _ errno: Int32) -> Int32 {
+        lastErrno = errno
+        return code
+    }
+
+    /// Counts an operation that power can fail in; a code if it must fail.
+    private func begin(_ operation: Operation, _ name: String?, _ code: Int32) -> Int32? {
+        guard isOn else { return refuse(code, EIO) }
+        operationCount += 1
+        if let left = operationsLeft {
+            operationsLeft = left - 1
+            if left <= 0 {
+                isOn = false
+                cut = Cut(operation: operation, file: name ?? "")
+                return refuse(code, EIO)
+            }
+        }
+        return failure(operation, code)
+    }
+
+    private func failure(_ operation: Operation, _ code: Int32) -> Int32? {
+        if let rate = current.failureRates[operation], random.chance(rate) { return refuse(code, EIO) }
+        var struck: Fault?
+        for index in failures.indices where failures[index].operation == operation {
+            failures[index].skip -= 1
+            if failures[index].skip < 0, struck == nil { struck = failures[index].fault }
+        }
+        guard let struck else { return nil }
+        failures.removeAll { $0.operation == operation && $0.skip < 0 }
+        switch struck {
+        case .inputOutput: return refuse(code, EIO)
+        case .readOnly: return refuse(code, EROFS)
+        case .full: return refuse(operation == .write ? SQLITE_FULL : code, ENOSPC)
+        }
+    }
+}

@@ -1,0 +1,165 @@
+import Glibc
+
+/// The files of a disk: what programs see, and what would be left after a power cut.
+struct DiskImage {
+    var files: [String: DiskFile] = [:]
+    private var durableNames: [String: DiskFile] = [:]
+
+    var usedBytes: Int { files.values.reduce(0) { $0 + $1.content.count } }
+
+    mutating func syncNames() { durableNames = files }
+
+    mutating func syncName(_ name: String) { durableNames[name] = files[name] }
+
+    func afterPowerCut(_ random: inout DiskRandom) -> DiskImage {
+        let loss = PowerLoss.allCases[random.below(PowerLoss.allCases.count)]
+        var after = DiskImage()
+        // In order, so that a seed decides alike in every process.
+        for name in Set(files.keys).union(durableNames.keys).sorted() {
+            let now = files[name]
+            let before = durableNames[name]
+            let survivor = now === before || random.chance(0.5) ? now : before
+            guard let survivor else { continue }
+            let file = DiskFile(durable: survivor.afterPowerCut(loss, &random))
+            after.files[name] = file
+            after.durableNames[name] = file
+        }
+        return after
+    }
+}
+
+/// Which of the unsynced changes a power cut leaves. Real cuts do any of these; scattered sectors alone would almost
+/// never leave a whole commit.
+enum PowerLoss: CaseIterable {
+    case everythingKept
+    case everythingLost
+    /// The first changes in order, the last of them torn.
+    case endLost
+    /// Whole changes, any of them.
+    case changesLost
+    /// Sectors, any of them.
+    case sectorsLost
+}
+
+/// One file: its content, its content at the last sync, and the changes between them.
+final class DiskFile {
+    private(set) var content: [UInt8]
+    private var durable: [UInt8]
+    private var unsynced: [Change] = []
+    var locks = FileLocks()
+    let index = SharedIndex()
+
+    private static let sectorSize = 512
+
+    private enum Change {
+        case write(offset: Int, bytes: [UInt8])
+        case resize(Int)
+    }
+
+    init(durable: [UInt8] = []) {
+        content = durable
+        self.durable = durable
+    }
+
+    /// - Returns: false if the file ends before the buffer does; the rest is then zeros, as SQLite wants it.
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) -> Bool {
+        let count = max(0, min(buffer.count, content.count - offset))
+        if count > 0 {
+            content.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[offset..<offset + count])) }
+        }
+        if count < buffer.count, let start = buffer.baseAddress { memset(start + count, 0, buffer.count - count) }
+        return count == buffer.count
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) {
+        Self.write(bytes, at: offset, to: &content)
+        unsynced.append(.write(offset: offset, bytes: [UInt8](bytes)))
+    }
+
+    func resize(to size: Int) {
+        Self.resize(&content, to: size, filler: nil)
+        unsynced.append(.resize(size))
+    }
+
+    func sync() {
+        for change in unsynced {
+            switch change {
+            case .write(let offset, let bytes): bytes.withUnsafeBytes { Self.write($0, at: offset, to: &durable) }
+            case .resize(let size): Self.resize(&durable, to: size, filler: nil)
+            }
+        }
+        unsynced = []
+    }
+
+    func afterPowerCut(_ loss: PowerLoss, _ random: inout DiskRandom) -> [UInt8] {
+        var result = durable
+        let end = random.below(unsynced.count + 1)
+        // A file system may have grown the file without having written what is in it.
+        let filler: UInt8? = random.chance(0.5) ? UInt8(truncatingIfNeeded: random.next()) : nil
+        for (position, change) in unsynced.enumerated() {
+            let keeps: (inout DiskRandom) -> Bool
+            switch loss {
+            case .everythingKept: keeps = { _ in true }
+            case .everythingLost: keeps = { _ in false }
+            case .endLost:
+                if position > end { return result }
+                keeps = { position < end || $0.chance(0.5) }
+            case .changesLost:
+                let kept = random.chance(0.5)
+                keeps = { _ in kept }
+            case .sectorsLost: keeps = { $0.chance(0.5) }
+            }
+            switch change {
+            case .resize(let size):
+                if keeps(&random) { Self.resize(&result, to: size, filler: filler) }
+            case .write(let offset, let bytes):
+                var start = 0
+                while start < bytes.count {
+                    let sectorEnd = ((offset + start) / Self.sectorSize + 1) * Self.sectorSize
+                    let stop = min(bytes.count, sectorEnd - offset)
+                    if keeps(&random) {
+                        Self.resize(&result, to: max(result.count, offset + start), filler: filler)
+                        bytes[start..<stop].withUnsafeBytes { Self.write($0, at: offset + start, to: &result) }
+                    }
+                    start = stop
+                }
+            }
+        }
+        return result
+    }
+
+    private static func write(_ bytes: UnsafeRawBufferPointer, at offset: Int, to content: inout [UInt8]) {
+        if content.count < offset + bytes.count { resize(&content, to: offset + bytes.count, filler: nil) }
+        content.withUnsafeMutableBytes { UnsafeMutableRawBufferPointer(rebasing: $0[offset...]).copyMemory(from: bytes) }
+    }
+
+    private static func resize(_ content: inout [UInt8], to size: Int, filler: UInt8?) {
+        if content.count > size {
+            content.removeLast(content.count - size)
+        } else if content.count < size {
+            content.append(contentsOf: [UInt8](repeating: filler ?? 0, count: size - content.count))
+        }
+    }
+}
+
+/// SplitMix64 (Steele, Lea, Flood 2014): the same decisions for the same seed, in every process.
+struct DiskRandom {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var value = state
+        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
+        return value ^ value >> 31
+    }
+
+    /// 0 up to but not including `limit`, which is at least 1.
+    mutating func below(_ limit: Int) -> Int { Int(next() % UInt64(max(1, limit))) }
+
+    mutating func chance(_ probability: Double) -> Bool {
+        Double(next() >> 11) / Double(1 << 53) < probability
+    }
+}

@@ -1,0 +1,73 @@
+import TillAppStore
+import TillBilling
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+extension ConfigurationReader {
+    static let mostCatalogBytes = 8 << 20
+
+    /// The catalogue: an object in place, or the path of a file that holds one. Every finding is a problem, so that a
+    /// server never starts with a catalogue that would grant the wrong thing.
+    mutating func readCatalog() -> Catalog? {
+        guard let (value, place) = readCatalogText() else { return nil }
+        let catalog: Catalog
+        do {
+            catalog = try JSONDecoder().decode(Catalog.self, from: Data(value.encoded().utf8))
+        } catch let error as DecodingError {
+            reader.complain(self.place(of: error, in: place), Self.sentence(error))
+            return nil
+        } catch {
+            reader.complain(place, Text(en: "is no catalogue", zh: "不是商品目录"))
+            return nil
+        }
+        let findings = catalog.findings
+        for finding in findings { reader.complain(place.key("products"), finding.sentence) }
+        return findings.isEmpty ? catalog : nil
+    }
+
+    private mutating func readCatalogText() -> (value: JSONValue, place: Place)? {
+        guard let setting = requiredSetting(.catalog) else { return nil }
+        switch setting.value {
+        case .object: return (setting.value, setting.place)
+        case .string:
+            guard let path = reader.text(setting, most: 4_096) else { return nil }
+            let file = resolve(path, from: setting.base)
+            let place = Place(origin: file)
+            guard let value = reader.jsonFile(file, place: setting.place, most: Self.mostCatalogBytes) else {
+                return nil
+            }
+            guard case .object = value else {
+                return reader.wrongType(Setting(value: value, place: place, base: setting.base), .object)
+            }
+            return (value, place)
+        default: return reader.wrongType(setting, .textOrObject)
+        }
+    }
+
+    private func place(of error: DecodingError, in place: Place) -> Place {
+        let path: [any CodingKey] =
+            switch error {
+            case .keyNotFound(let key, let context): context.codingPath + [key]
+            case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
+                context.codingPath
+            @unknown default: []
+            }
+        return path.reduce(place) { place, key in key.intValue.map(place.index) ?? place.key(key.stringValue) }
+    }
+
+    private static func sentence(_ error: DecodingError) -> Text {
+        switch error {
+        case .keyNotFound: Text(en: "is missing", zh: "缺少这一项")
+        case .dataCorrupted:
+            Text(
+                en: "has a value that isn't known; types are \(types)", zh: "的值无法识别；类型只能是 \(types)")
+        default: Text(en: "has the wrong type", zh: "的类型不对")
+        }
+    }
+
+    private static var types: String { ProductType.allCases.map(\.rawValue).joined(separator: ", ") }
+}

@@ -1,0 +1,68 @@
+import TillBilling
+import TillEmulator
+import TillHTTP
+import TillSQLite
+
+/// An emulated App Store with its file and its socket.
+final class RunningEmulator: Sendable {
+    let emulator: Emulator
+    private let store: SQLiteDatabase
+    private let listener: Listener
+    private let fetch: Fetch
+
+    var port: UInt16 { listener.port }
+
+    /// - Parameters:
+    ///   - directory: where the store's file lies; it must exist.
+    ///   - port: 0 takes any free one.
+    /// - Throws: `CommandFailure` with what stands in the way.
+    init(
+        _ configuration: EmulatorConfiguration, directory: String, port: UInt16, process: ProcessEffects
+    ) async throws {
+        do {
+            store = try Emulator.openDatabase(path: "\(directory)/store.db")
+        } catch {
+            throw CommandFailure(
+                Text(
+                    en: "the emulated store in \(shown(directory)): \(error.detail)",
+                    zh: "\(shown(directory)) 中的模拟商店：\(error.detail)"))
+        }
+        let fetch: Fetch
+        do {
+            fetch = try Fetch()
+        } catch {
+            throw CommandFailure(Text(en: "no HTTP client: \(error.detail)", zh: "无法使用 HTTP 客户端：\(error.detail)"))
+        }
+        self.fetch = fetch
+        emulator = try await Emulator(
+            configuration: configuration, database: store, clock: process.clock, entropy: process.entropy,
+            send: fetch.send)
+        var settings = ListenerConfiguration()
+        settings.port = port
+        let router = emulator.router
+        do {
+            listener = try Listener(
+                configuration: settings, bodyLimit: router.bodyLimit(method:path:), handler: router.respond(to:))
+        } catch {
+            throw error.failure(address: "127.0.0.1:\(port)")
+        }
+    }
+
+    /// Sends notifications until the task is cancelled.
+    func runJobs() async {
+        await withTaskGroup(of: Void.self) { jobs in
+            jobs.addTask { await self.emulator.run() }
+            while !Task.isCancelled {
+                emulator.wake()
+                try? await Task.sleep(for: .milliseconds(500))
+            }
+            jobs.cancelAll()
+        }
+    }
+
+    func stop() async {
+        await listener.stop(grace: 10)
+        fetch.stop()
+        await store.close()
+    }
+}

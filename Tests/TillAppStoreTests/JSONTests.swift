@@ -1,0 +1,62 @@
+import Testing
+import TillAppStore
+
+@Suite("JSON is read strictly")
+struct JSONTests {
+    @Test("values come back as they were written, with integers apart from fractions")
+    func values() throws {
+        let text = #" {"a":[1,-2.5,1e3,true,false,null],"b":{"c":"x\n\"\\\/\u00e9\ud83d\ude00é"},"d":9223372036854775807} "#
+        let value = try JSONValue(decoding: text)
+        #expect(value["a"] == [1, -2.5, 1000.0, true, false, nil])
+        #expect(value["b"]?["c"]?.string == "x\n\"\\/é😀é")
+        #expect(value["d"]?.int == .max)
+        #expect(try JSONValue(decoding: value.encoded()) == value)
+        #expect(try JSONValue(decoding: value.encoded(pretty: true)) == value)
+        #expect(try JSONValue(decoding: "-9223372036854775808").int == .min)
+        #expect(try JSONValue(decoding: "9223372036854775808") == .double(9_223_372_036_854_775_808))
+    }
+
+    @Test("equal values are equal texts, members in the order of their keys")
+    func encoding() throws {
+        let value: JSONValue = ["b": 1, "a": ["\u{1}\t", 0.5], "c": [:], "d": []]
+        #expect(value.encoded() == #"{"a":["\u0001\t",0.5],"b":1,"c":{},"d":[]}"#)
+        #expect(value.encoded(pretty: true).hasPrefix("{\n  \"a\": [\n    \"\\u0001\\t\",\n"))
+    }
+
+    @Test("a key written twice counts as its last")
+    func duplicates() throws {
+        #expect(try JSONValue(decoding: #"{"a":1,"a":2}"#)["a"] == 2)
+    }
+
+    @Test(
+        "anything that is not JSON is refused",
+        arguments: [
+            "", " ", "{", "}", "[", "[1,]", "{\"a\":1,}", "{\"a\"}", "{a:1}", "01", "1.", ".5", "-", "+1", "1e", "0x1",
+            "NaN", "Infinity", "tru", "nul", "\"", "\"\n\"", "\"\\x\"", "\"\\u12\"", "\"\\u12g4\"", "1 2", "[1 2]",
+            "{\"a\":1 \"b\":2}", "'a'", "{\"a\":1}x", "--1", "1e400",
+        ])
+    func refused(text: String) {
+        #expect(throws: JSONError.self) { try JSONValue(decoding: text) }
+    }
+
+    @Test("text that is not UTF-8 is refused")
+    func notUTF8() {
+        let bad: [[UInt8]] = [
+            [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80], [0xE2, 0x82], [0x80], [0xF0, 0x8F, 0xBF, 0xBF],
+            [0xFF], [0xE0, 0x9F, 0xBF], [0xF4, 0x90, 0x80, 0x80],
+        ]
+        for bytes in bad {
+            #expect(throws: JSONError.invalidUTF8) { try JSONValue(decoding: [0x22] + bytes + [0x22]) }
+        }
+        #expect(throws: Never.self) { try JSONValue(decoding: "\"\u{7FF}\u{FFFF}\u{10FFFF}\"") }
+    }
+
+    @Test("half a surrogate pair reads as a replacement character, and depth is bounded")
+    func oddities() throws {
+        #expect(try JSONValue(decoding: #""\ud800x\udc00""#).string == "\u{FFFD}x\u{FFFD}")
+        let deep = String(repeating: "[", count: 100_000)
+        #expect(throws: JSONError.tooDeep) { try JSONValue(decoding: deep) }
+        let bearable = String(repeating: "[", count: 60) + String(repeating: "]", count: 60)
+        #expect(throws: Never.self) { try JSONValue(decoding: bearable) }
+    }
+}

@@ -1,0 +1,119 @@
+import Testing
+
+@testable import TillHTTP
+
+@Suite struct BodyTests {
+    static let limit = 100_000
+
+    private static func chunked(_ body: [UInt8], size: Int) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var rest = body[...]
+        while !rest.isEmpty {
+            let chunk = rest.prefix(size)
+            rest = rest.dropFirst(chunk.count)
+            bytes += Array("\(String(chunk.count, radix: 16))\r\n".utf8) + chunk + Array("\r\n".utf8)
+        }
+        return bytes + Array("0\r\n\r\n".utf8)
+    }
+
+    private static func body(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) } }
+
+    @Test("A body of exactly the limit arrives, with a length or in chunks", arguments: [0, 1, 4_096, limit])
+    func arrives(_ count: Int) async throws {
+        try await withListener(bodyLimit: Self.limit) { listener in
+            let body = Self.body(count)
+            let connection = try #require(RawConnection(port: listener.port))
+            connection.send("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: \(count)\r\n\r\n")
+            connection.send(body)
+            #expect(try #require(connection.receive()).body == body)
+            // The same connection again: framing has stayed in step.
+            connection.send("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n")
+            connection.send(Self.chunked(body, size: 7_001))
+            let reply = try #require(connection.receive())
+            #expect(reply.status == 200)
+            #expect(reply.body == body)
+        }
+    }
+
+    @Test("One byte over the limit is answered 413 before it is read")
+    func announcedTooLarge() async throws {
+        try await withListener(bodyLimit: Self.limit) { listener in
+            let connection = try #require(RawConnection(port: listener.port))
+            connection.send("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: \(Self.limit + 1)\r\n\r\n")
+            let reply = try #require(connection.receive())
+            #expect(reply.status == 413)
+            #expect(reply.text.contains(#""code":"body_too_large""#))
+            #expect(connection.isClosedByPeer())
+        }
+    }
+
+    @Test("Who sends all of a too large body before reading still gets the 413", arguments: [200_000, 3_000_000])
+    func sentTooLarge(_ count: Int) async throws {
+        try await withListener(bodyLimit: Self.limit) { listener in
+            let connection = try #require(RawConnection(port: listener.port))
+            connection.send("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: \(count)\r\n\r\n")
+            connection.send(Self.body(count))
+            #expect(try #require(connection.receive()).status == 413)
+        }
+    }
+
+    @Test("Who waits for 100 Continue is told 413 at once, or to go on")
+    func expectation() async throws {
+        try await withListener(bodyLimit: Self.limit) { listener in
+            let refused = try #require(RawConnection(port: listener.port))
+            refused.send(
+                "POST / HTTP/1.1\r\nHost: t\r\nExpect: 100-continue\r\nContent-Length: \(Self.limit + 1)\r\n\r\n")
+            #expect(try #require(refused.receive()).status == 413)
+            let welcome = try #require(RawConnection(port: listener.port))
+            welcome.send("POST / HTTP/1.1\r\nHost: t\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n")
+            welcome.send("abc")
+            #expect(try #require(welcome.receive()).text == "abc")
+        }
+    }
+
+    @Test("Chunks that pass the limit are answered 413 as soon as they do")
+    func chunkedTooLarge() async throws {
+        try await withListener(bodyLimit: Self.limit) { listener in
+            let connection = try #require(RawConnection(port: listener.port))
+            connection.send("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n")
+            // Never ended: the answer must not wait for it.
+            connection.send(Self.chunked(Self.body(Self.limit + 1), size: 9_999).dropLast(5))
+            let reply = try #require(connection.receive())
+            #expect(reply.status == 413)
+            #expect(connection.isClosedByPeer())
+        }
+    }
+
+    @Test("Where nothing is served a body is dropped and the handler answers without it")
+    func unwanted() async throws {
+        try await withListener(
+            bodyLimit: 0,
+            handler: { request in
+                HTTPResponse(status: 404, body: Array("\(request.body.count)".utf8))
+            }
+        ) { listener in
+            let connection = try #require(RawConnection(port: listener.port))
+            for _ in 0..<2 {
+                connection.send("POST /nowhere HTTP/1.1\r\nHost: t\r\nContent-Length: 5000\r\n\r\n")
+                connection.send(Self.body(5_000))
+                let reply = try #require(connection.receive())
+                #expect(reply.status == 404)
+                #expect(reply.text == "0")
+            }
+        }
+    }
+
+    @Test("The limit is asked for by method and decoded path")
+    func limitPerRoute() async throws {
+        try await blocking {
+            let listener = try Listener(
+                bodyLimit: { method, path in method == .post && path == "/große" ? 10 : 2 }, handler: echo)
+            let connection = try #require(RawConnection(port: listener.port))
+            connection.send("POST /gro%C3%9Fe HTTP/1.1\r\nHost: t\r\nContent-Length: 10\r\n\r\n0123456789")
+            #expect(try #require(connection.receive()).status == 200)
+            connection.send("PUT /gro%C3%9Fe HTTP/1.1\r\nHost: t\r\nContent-Length: 10\r\n\r\n0123456789")
+            #expect(try #require(connection.receive()).status == 413)
+            await listener.stop(grace: 1)
+        }
+    }
+}

@@ -1,0 +1,61 @@
+import Testing
+
+@testable import TillHTTP
+
+/// Runs each job on a thread of its own. Raw sockets block, and a test that blocked one of the few threads that all
+/// tasks share would keep the handler it waits for from going on.
+final class OwnThread: TaskExecutor {
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        let isStarted = startThread { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        if !isStarted { fatalError("no thread for a test") }
+    }
+}
+
+/// Runs a test's body where it may block.
+func blocking<Result>(_ body: () async throws -> Result) async throws -> Result {
+    try await withTaskExecutorPreference(OwnThread()) { try await body() }
+}
+
+/// A listener that is stopped when the test is over.
+func withListener<Result>(
+    _ configuration: ListenerConfiguration = ListenerConfiguration(),
+    bodyLimit: Int = 1 << 20,
+    handler: @escaping @Sendable (HTTPRequest) async -> HTTPResponse = echo,
+    _ body: (Listener) async throws -> Result
+) async throws -> Result {
+    let listener = try Listener(configuration: configuration, bodyLimit: { _, _ in bodyLimit }, handler: handler)
+    do {
+        let result = try await blocking { try await body(listener) }
+        await listener.stop(grace: 2)
+        return result
+    } catch {
+        await listener.stop(grace: 0)
+        throw error
+    }
+}
+
+/// Answers with what it was asked: method, path, query, and the body as it came.
+@Sendable func echo(_ request: HTTPRequest) async -> HTTPResponse {
+    var response = HTTPResponse(status: 200, body: request.body)
+    response.headers.add("X-Method", request.method.rawValue)
+    response.headers.add("X-Path", request.path)
+    response.headers.add("X-Query", request.query.map { "\($0.name)=\($0.value)" }.joined(separator: ";"))
+    response.headers.add("X-Peer", request.peer)
+    return response
+}
+
+/// The same, on another thread and a little later: its connection sleeps meanwhile.
+@Sendable func echoElsewhere(_ request: HTTPRequest) async -> HTTPResponse {
+    try? await Task.sleep(nanoseconds: 100_000)
+    return await echo(request)
+}
+
+/// Runs `body` once on each of so many threads and waits for them all.
+func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) async {
+    await withTaskGroup(of: Void.self) { group in
+        for index in 0..<count {
+            group.addTask(executorPreference: OwnThread()) { body(index) }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+import Testing
+
+@testable import TillHTTP
+
+@Suite struct PercentEncodingTests {
+    @Test(
+        "Escapes become bytes, and bytes text",
+        arguments: [
+            ("", ""), ("abc", "abc"), ("a%20b", "a b"), ("%e5%AD%a6", "学"), ("a+b", "a+b"), ("%25%2B", "%+"),
+            ("学", "学"),
+        ])
+    func decodes(_ encoded: String, _ decoded: String) throws {
+        #expect(try PercentEncoding.decode(encoded.utf8) == decoded)
+    }
+
+    @Test(
+        "What is no escape, or no text, is refused",
+        arguments: [
+            ("%", PercentEncoding.Fault.badEscape), ("%1", .badEscape), ("%g0", .badEscape), ("%0g", .badEscape),
+            ("%%20", .badEscape), ("%00", .badText), ("%ff", .badText), ("%e5%ad", .badText), ("%c0%af", .badText),
+        ])
+    func refuses(_ encoded: String, _ fault: PercentEncoding.Fault) {
+        #expect(throws: fault) { try PercentEncoding.decode(encoded.utf8) }
+    }
+
+    @Test("A form's items come in order, with plus for space, without the empty ones")
+    func items() throws {
+        let items = try PercentEncoding.items("a=1&b=%26+%3D&&c&=d&a=2&e==f".utf8)
+        #expect(items.map(\.name) == ["a", "b", "c", "", "a", "e"])
+        #expect(items.map(\.value) == ["1", "& =", "", "d", "2", "=f"])
+        #expect(try PercentEncoding.items("".utf8).isEmpty)
+    }
+
+    @Test("There are only so many items")
+    func bounds() throws {
+        let form = String(repeating: "a=b&", count: 10)
+        #expect(try PercentEncoding.items(form.utf8, limit: 10).count == 10)
+        #expect(throws: PercentEncoding.Fault.tooManyItems) { try PercentEncoding.items(form.utf8, limit: 9) }
+    }
+}

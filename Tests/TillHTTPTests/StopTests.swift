@@ -1,0 +1,124 @@
+import Glibc
+import Synchronization
+import Testing
+
+@testable import TillHTTP
+
+/// Stopping loses nothing: who was let in is answered.
+@Suite(.serialized) struct StopTests {
+    @Test("A request under way is answered, a later one gets 503, a newcomer is not let in")
+    func phases() async throws {
+        try await blocking {
+            let listener = try Listener(bodyLimit: { _, _ in 100 }) { request in
+                if request.path == "/late" { try? await Task.sleep(nanoseconds: 600_000_000) }
+                return HTTPResponse(status: 200, body: Array(request.path.utf8))
+            }
+            let port = listener.port
+            let late = try #require(RawConnection(port: port))
+            late.send("GET /late HTTP/1.1\r\nHost: t\r\n\r\n")
+            let uploading = try #require(RawConnection(port: port))
+            uploading.send("POST /upload HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\n\r\nhe")
+            let keptAlive = try #require(RawConnection(port: port))
+            keptAlive.send("GET /first HTTP/1.1\r\nHost: t\r\n\r\n")
+            #expect(try #require(keptAlive.receive()).status == 200)
+            usleep(50_000)
+
+            async let stopped: Void = listener.stop(grace: 5)
+            usleep(100_000)
+            #expect(RawConnection(port: port) == nil)
+            keptAlive.send("GET /second HTTP/1.1\r\nHost: t\r\n\r\n")
+            let refused = try #require(keptAlive.receive())
+            #expect(refused.status == 503)
+            #expect(refused.header("Retry-After") != nil)
+            #expect(refused.header("Connection")?.lowercased() == "close")
+            #expect(refused.text.contains(#""code":"server_stopping""#))
+            uploading.send("llo")
+            let uploaded = try #require(uploading.receive())
+            #expect(uploaded.text == "/upload")
+            #expect(uploaded.header("Connection")?.lowercased() == "close")
+            let answered = try #require(late.receive())
+            #expect(answered.text == "/late")
+            await stopped
+            #expect(listener.connections == 0)
+            #expect(listener.requestsUnderWay == 0)
+        }
+    }
+
+    @Test("A handler that outlives the grace is cancelled and its client told 503")
+    func grace() async throws {
+        try await blocking {
+            let listener = try Listener(bodyLimit: { _, _ in 0 }) { _ in
+                // Deaf to cancellation.
+                await withCheckedContinuation { continuation in
+                    let started = startThread {
+                        usleep(1_500_000)
+                        continuation.resume()
+                    }
+                    if !started { continuation.resume() }
+                }
+                return HTTPResponse(status: 200)
+            }
+            let connection = try #require(RawConnection(port: listener.port))
+            connection.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n")
+            usleep(50_000)
+            let start = monotonicMilliseconds()
+            await listener.stop(grace: 0)
+            #expect(monotonicMilliseconds() - start < 1_000)
+            let reply = try #require(connection.receive())
+            #expect(reply.status == 503)
+            #expect(reply.text.contains(#""code":"server_stopped""#))
+            // Its answer comes to nobody, and does no harm.
+            for _ in 0..<200 where listener.requestsUnderWay > 0 { usleep(10_000) }
+            #expect(listener.requestsUnderWay == 0)
+        }
+    }
+
+    @Test("Stopping twice, or from two sides, ends once")
+    func twice() async throws {
+        try await blocking {
+            let listener = try Listener(bodyLimit: { _, _ in 0 }, handler: echo)
+            async let one: Void = listener.stop(grace: 1)
+            async let other: Void = listener.stop(grace: 1)
+            _ = await (one, other)
+            await listener.stop(grace: 1)
+            #expect(RawConnection(port: listener.port) == nil)
+        }
+    }
+
+    @Test("Under load every request that a handler began is answered", arguments: 0..<3)
+    func underLoad(_ round: Int) async throws {
+        try await blocking {
+            let handled = LiveCount()
+            let listener = try Listener(bodyLimit: { _, _ in 100 }) { request in
+                handled.value.add(1, ordering: .relaxed)
+                try? await Task.sleep(nanoseconds: 1_000_000)
+                return HTTPResponse(status: 200, body: request.body)
+            }
+            let port = listener.port
+            let answered = LiveCount()
+            let refused = LiveCount()
+            async let load: Void = onThreads(32) { thread in
+                for _ in 0..<100_000 {
+                    guard let connection = RawConnection(port: port) else { return }
+                    for index in 0..<50 {
+                        guard connection.send("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 2\r\n\r\n\(10 + index)"),
+                            let reply = connection.receive()
+                        else { break }
+                        if reply.status == 200, reply.text == "\(10 + index)" {
+                            answered.value.add(1, ordering: .relaxed)
+                        } else if reply.status == 503 {
+                            refused.value.add(1, ordering: .relaxed)
+                        }
+                        if reply.header("Connection")?.lowercased() == "close" { break }
+                    }
+                }
+            }
+            usleep(300_000 + UInt32(round) * 37_000)
+            await listener.stop(grace: 5)
+            await load
+            #expect(handled.value.load(ordering: .relaxed) > 100)
+            #expect(answered.value.load(ordering: .relaxed) == handled.value.load(ordering: .relaxed))
+            #expect(listener.requestsUnderWay == 0)
+        }
+    }
+}
