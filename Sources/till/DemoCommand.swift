@@ -24,8 +24,8 @@ extension Command {
         discussion: Text(
             en: """
                 One buyer buys plainly, one is killed after paying and recovers at relaunch, one brings a forged proof.
-                Then the shop with its dashboard stays open until Ctrl-C. With --once it ends after the purchases, with 0
-                only if each of them ended as it should.
+                Then the shop with its dashboard stays open until Ctrl-C. With --once it ends after the purchases, with
+                0 only if each of them ended as it should.
                 """,
             zh: """
                 一位买家正常购买；一位付款后 App 被强行终止，重新启动后补单成功；一位拿着伪造的凭证。
@@ -124,7 +124,8 @@ private struct Demo: Sendable {
                       curl -s \(shop.serverURL)/v1/orders -H 'Authorization: Bearer \(shop.secretKey)' \\
                         -d '{"userId": "zoe", "productId": "\(product)"}'
                       curl -s \(shop.storeURL)/emulator/purchases \\
-                        -d '{"bundleId": "\(DemoShop.bundleID)", "productId": "\(product)", "appAccountToken": "ORDER-ID"}'
+                        -d '{"bundleId": "\(DemoShop.bundleID)", "productId": "\(product)",
+                             "appAccountToken": "ORDER-ID"}'
                     """,
                 zh: """
 
@@ -137,7 +138,8 @@ private struct Demo: Sendable {
                       curl -s \(shop.serverURL)/v1/orders -H 'Authorization: Bearer \(shop.secretKey)' \\
                         -d '{"userId": "zoe", "productId": "\(product)"}'
                       curl -s \(shop.storeURL)/emulator/purchases \\
-                        -d '{"bundleId": "\(DemoShop.bundleID)", "productId": "\(product)", "appAccountToken": "订单号"}'
+                        -d '{"bundleId": "\(DemoShop.bundleID)", "productId": "\(product)",
+                             "appAccountToken": "订单号"}'
                     """))
     }
 }

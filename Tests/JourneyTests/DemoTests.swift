@@ -134,7 +134,7 @@ private struct OpenShop {
     }
 
     func turnOffNotifications() async throws {
-        let reply = try await ask(.put, store + "/emulator/notifications", ["url": nil])
+        let reply = try await ask(.put, store + "/emulator/notifications", [:])
         #expect(reply.status == 200)
     }
 

@@ -69,8 +69,7 @@ struct DemoRun: Sendable {
         transcript.check(
             "plain_granted", outcome.isCompleted,
             Text(
-                en:
-                    "the server checked the proof: \(outcome.word)\(wasFirst.en); only then the app finished the transaction",
+                en: "the server checked the proof: \(outcome.word)\(wasFirst.en); only then the app finished it",
                 zh: "服务器验证了凭证：\(outcome.word)\(wasFirst.zh)；此后 App 才结束这笔交易"))
         let arrived = try await shop.notificationsArrived()
         transcript.step(
