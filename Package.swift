@@ -33,7 +33,7 @@ let package = Package(
         ),
         .target(
             name: "TillEmulator",
-            dependencies: ["TillBilling", "TillAppStore", "TillCrypto", "TillHTTP", "TillSQLite"]
+            dependencies: ["TillBilling", "TillAppStore", "TillCrypto", "TillHTTP", "TillStorage", "TillSQLite"]
         ),
         .target(name: "TillClient", dependencies: ["TillBilling", "TillAPI"]),
         .target(name: "TillSimulation", dependencies: ["TillStorage", "TillSQLite", "CTillSQLite"]),
@@ -45,11 +45,23 @@ let package = Package(
             ]
         ),
 
+        // Makes load, measures, and kills a server to see what it remembers: `make bench`, `make kill-test`.
+        .executableTarget(
+            name: "till-load",
+            dependencies: [
+                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillStorage", "TillSQLite", "TillEmulator",
+            ],
+            path: "Benchmarks/TillLoad"
+        ),
+
         .testTarget(name: "TidyTests"),
         .testTarget(name: "TillBillingTests", dependencies: ["TillBilling"]),
         .testTarget(name: "TillCryptoTests", dependencies: ["TillCrypto"]),
         .testTarget(name: "TillHTTPTests", dependencies: ["TillHTTP"]),
-        .testTarget(name: "TillAppStoreTests", dependencies: ["TillAppStore", "TillCrypto", "TillBilling"]),
+        .testTarget(
+            name: "TillAppStoreTests",
+            dependencies: ["TillAppStore", "TillCrypto", "TillBilling", "CTillOpenSSL"]
+        ),
         .testTarget(name: "TillStorageTests", dependencies: ["TillStorage", "TillSQLite", "TillBilling"]),
         .testTarget(name: "TillSQLiteTests", dependencies: ["TillSQLite", "TillStorage", "TillSimulation"]),
         .testTarget(
@@ -60,7 +72,11 @@ let package = Package(
             ]
         ),
         .testTarget(
-            name: "TillEmulatorTests", dependencies: ["TillEmulator", "TillAppStore", "TillCrypto", "TillHTTP"]),
+            name: "TillEmulatorTests",
+            dependencies: [
+                "TillEmulator", "TillAppStore", "TillCrypto", "TillHTTP", "TillBilling", "TillSQLite", "TillStorage",
+            ]
+        ),
         .testTarget(name: "TillClientTests", dependencies: ["TillClient", "TillAPI", "TillBilling"]),
         .testTarget(
             name: "TillCommandTests",

@@ -112,7 +112,8 @@ public final class Emulator: Sendable {
             let founded = try SettingTable.value(.environment, session)
             guard founded == configuration.environment.rawValue else {
                 throw DatabaseFault(
-                    .other, "this emulated store is \(founded ?? "unknown"), and the configuration wants "
+                    .other,
+                    "this emulated store is \(founded ?? "unknown"), and the configuration wants "
                         + "\(configuration.environment.rawValue): give it a data directory of its own")
             }
             return (issuer, try APIKey(issuerID: issuerID, keyID: keyID, privateKey: key))

@@ -77,8 +77,10 @@ struct ServerAPIEndpoint: Sendable {
     private func testNotification(_ token: String) async throws -> HTTPResponse {
         guard let uuid = UniqueID(token) else { throw Refusal(400, 4_000_020, "Invalid test notification token.") }
         guard let (notification, attempts) = try await store.testNotification(uuid) else {
-            throw Refusal(404, 4_040_008, "Either the test notification token is expired or the notification "
-                + "and status are not yet available.")
+            throw Refusal(
+                404, 4_040_008,
+                "Either the test notification token is expired or the notification "
+                    + "and status are not yet available.")
         }
         let payload = try notification.signedPayload ?? store.notifications.signedPayload(notification)
         return .json([

@@ -37,6 +37,7 @@ func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
         let body: @Sendable () -> Void
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }
     }
+    // The new thread takes this reference over; if there is none, it is let go below.
     let box = Unmanaged.passRetained(Box(body))
     var thread = pthread_t()
     let result = pthread_create(

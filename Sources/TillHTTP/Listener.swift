@@ -116,6 +116,7 @@ final class ListenerEngine: Sendable {
     }
 
     private static func start(_ core: ListenerCore, _ socket: ListeningSocket, threads: Int) -> OpaquePointer? {
+        // The listener holds its core until the daemon has stopped, and only the daemon uses this pointer.
         let context = Unmanaged.passUnretained(core).toOpaque()
         // libmicrohttpd splits its limit evenly among its threads; connections do not spread evenly.
         let limit = (core.table.with { $0.limit } + ConnectionTable.slack) * threads
@@ -171,6 +172,7 @@ private enum Callbacks {
             context, target, connection in
             guard let context, let connection, let place = till_mhd_socket_context(connection) else { return nil }
             let exchange = core(context).named(connection, place: Int(bitPattern: place) - 1, raw: target)
+            // The connection table holds the exchange until libmicrohttpd says that the connection is done.
             return Unmanaged.passUnretained(exchange).toOpaque()
         }
 

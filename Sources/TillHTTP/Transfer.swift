@@ -59,6 +59,7 @@ final class Transfer: @unchecked Sendable {
         try set(till_curl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, configuration.connectTimeout))
         try set(till_curl_set_long(easy, CURLOPT_TIMEOUT_MS, configuration.totalTimeout))
         try set(till_curl_set_large(easy, CURLOPT_MAXFILESIZE_LARGE, Int(configuration.answerLimit)))
+        // The engine holds the transfer until it has taken its handle out of libcurl.
         let context = Unmanaged.passUnretained(self).toOpaque()
         try set(till_curl_set_sink(easy, CURLOPT_HEADERFUNCTION, Self.takeHeader))
         try set(till_curl_set_pointer(easy, CURLOPT_HEADERDATA, context))

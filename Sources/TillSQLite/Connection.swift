@@ -31,7 +31,9 @@ final class Connection {
                 guard let context else { return SQLITE_OK }
                 Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue().logPages = Int(pages)
                 return SQLITE_OK
-            }, Unmanaged.passUnretained(self).toOpaque())
+            },
+            // The connection closes its handle, and the hook with it, before it goes.
+            Unmanaged.passUnretained(self).toOpaque())
     }
 
     deinit { close() }

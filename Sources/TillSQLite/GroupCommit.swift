@@ -88,8 +88,9 @@ final class GroupCommit {
             try connection.run("COMMIT")
             return .committed
         } catch {
+            let isInDoubt = mayHaveCommitted(error, connection)
             rollBack(connection)
-            guard mayHaveCommitted(error, connection) else { return .undone(error) }
+            guard isInDoubt else { return .undone(error) }
             // The next commit overwrites what this one may have left in the log; until then a power cut decides.
             reopenNextTime()
             return .failed(error.inDoubt())

@@ -13,6 +13,7 @@ class Job: @unchecked Sendable {
     func answer(_ fault: DatabaseFault?) {}
 }
 
+/// Unchecked because the outcome is written and read by one thread only: the writer's (or the inline caller's).
 final class Body<Value: Sendable>: Job, @unchecked Sendable {
     private let body: @Sendable (any Session) throws -> Value
     private let reply: @Sendable (Result<Value, any Error>) -> Void

@@ -18,12 +18,14 @@ struct DatabaseIdentity {
         let isUntouched = applicationID == 0 && version == 0 && isEmpty
         guard applicationID == options.applicationID || isUntouched else {
             throw DatabaseFault(
-                .corrupt, "\(path) is an SQLite database of another program (application id \(applicationID)); "
+                .corrupt,
+                "\(path) is an SQLite database of another program (application id \(applicationID)); "
                     + "give the path of this program's own database, or of a new file")
         }
         guard version <= options.migrations.count else {
             throw DatabaseFault(
-                .newerSchema, "\(path) has schema version \(version), and this program knows versions up to "
+                .newerSchema,
+                "\(path) has schema version \(version), and this program knows versions up to "
                     + "\(options.migrations.count); upgrade the program, or restore the backup made before the upgrade")
         }
     }

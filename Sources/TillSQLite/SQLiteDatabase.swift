@@ -2,7 +2,10 @@ import CTillSQLite
 import TillStorage
 
 /// The ledger on SQLite 3.40 or newer, in WAL mode with synchronous=FULL: one thread writes and commits in groups, one
-/// moves the log into the file, a few read. The figures behind these choices are in docs/decisions.
+/// moves the log into the file, a few read.
+///
+/// A body may be run a second time after everything its first run did was rolled back: it must depend on nothing but
+/// its session and what it captured.
 public final class SQLiteDatabase: Database {
     public enum Role: Sendable {
         /// Reads and writes; one server per file. Creates and migrates the file.

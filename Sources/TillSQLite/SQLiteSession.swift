@@ -88,6 +88,8 @@ final class SQLiteSession: Session {
             throw error
         }
         do throws(DatabaseFault) {
+            // The transaction is shared with other bodies.
+            guard !statement.isControl else { throw DatabaseFault(.other, "not for a body to say: \(sql)") }
             guard statement.parameterCount == values.count else {
                 throw DatabaseFault(.other, "\(values.count) values for \(statement.parameterCount) marks in \(sql)")
             }

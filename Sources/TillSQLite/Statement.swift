@@ -5,6 +5,8 @@ import TillStorage
 final class Statement {
     let pointer: OpaquePointer
     let isReadOnly: Bool
+    /// BEGIN, COMMIT, SAVEPOINT and settings: they change no row and answer none.
+    let isControl: Bool
     let parameterCount: Int
     /// A query may run the same statement again while it reads its rows; it then needs a second copy.
     var isRunning = false
@@ -12,6 +14,7 @@ final class Statement {
     init(_ pointer: OpaquePointer) {
         self.pointer = pointer
         isReadOnly = sqlite3_stmt_readonly(pointer) != 0
+        isControl = isReadOnly && sqlite3_column_count(pointer) == 0
         parameterCount = Int(sqlite3_bind_parameter_count(pointer))
     }
 

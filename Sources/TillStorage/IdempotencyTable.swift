@@ -45,7 +45,8 @@ public struct IdempotencyTable {
     public func insert(_ scope: Scope, _ answer: Answer, at: Instant) throws {
         try session.execute(
             """
-            INSERT INTO idempotency_keys (credential, route, key, digest, status, body, at) VALUES (?, ?, ?, ?, ?, ?, ?) \
+            INSERT INTO idempotency_keys (credential, route, key, digest, status, body, at) \
+            VALUES (?, ?, ?, ?, ?, ?, ?) \
             ON CONFLICT (credential, route, key) DO NOTHING
             """,
             [

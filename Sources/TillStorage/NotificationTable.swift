@@ -30,7 +30,8 @@ public struct NotificationTable {
     ) throws -> Int64? {
         let inserted = try session.execute(
             """
-            INSERT INTO notifications (uuid, environment, type, subtype, signed_at, received_at, state, detail, payload) \
+            INSERT INTO notifications (uuid, environment, type, subtype, signed_at, received_at, state, detail, \
+            payload) \
             VALUES (?, ?, ?, ?, ?, ?, 0, '', ?) ON CONFLICT (uuid) DO NOTHING
             """,
             [

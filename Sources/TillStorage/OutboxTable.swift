@@ -24,8 +24,10 @@ public struct OutboxTable {
 
     public func list(after sequence: Int64, limit: Int) throws -> [Event] {
         try session.query(
-            "SELECT sequence, type, user, at, transaction_sequence FROM outbox WHERE sequence > ? ORDER BY sequence LIMIT ?",
-            [.integer(sequence), .integer(Int64(limit))]
+            """
+            SELECT sequence, type, user, at, transaction_sequence FROM outbox WHERE sequence > ? \
+            ORDER BY sequence LIMIT ?
+            """, [.integer(sequence), .integer(Int64(limit))]
         ) { row in
             Event(
                 sequence: row.integer(0), type: row.text(1), user: row.optionalText(2).map { UserID($0) },

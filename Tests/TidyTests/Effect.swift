@@ -57,7 +57,7 @@ enum Effect: String, CaseIterable, Sendable {
         let tasks = Needle.places(of: [typedTask], in: tokens).filter { startsTask(at: $0.index, in: tokens) }
             .map { (Effect.task, $0.index, "Task<…>") }
         let random = Needle.places(of: generated, in: tokens)
-            .filter { !isGiven("using", after: $0.index + $0.needle.words.count, in: tokens) }
+            .filter { !isGiven("using", after: $0.index + $0.needle.count, in: tokens) }
             .map { (Effect.entropy, $0.index, $0.needle.text) }
         return (plain + tasks + random).sorted { $0.1 < $1.1 }.map { ($0.0, tokens[$0.1].line, $0.2) }
     }

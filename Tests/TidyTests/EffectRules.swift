@@ -36,6 +36,12 @@ enum EffectRules {
         Exception(
             path: "Sources/TillSQLite/Monitor.swift", effects: [.clock],
             reason: "a condition variable's deadline is a time of the system's clock"),
+        Exception(
+            path: "Sources/TillClient/Transport/URLSessionTransport.swift", effects: [.network],
+            reason: "the HTTP send that an app passes in"),
+        Exception(
+            path: "Sources/TillSimulation/CrashableDisk/VFSRegistration.swift", effects: [.clock],
+            reason: "SQLite's own wait for a lock, asked of its file system"),
     ]
 
     static func findings(in source: SwiftSource, exceptions: [Exception] = exceptions) -> [Finding] {

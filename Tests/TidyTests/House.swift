@@ -46,6 +46,8 @@ enum House {
             ["TillBilling", "TillAPI", "StoreKit"],
             system: essentials.union(["FoundationNetworking", "Glibc", "Musl", "Darwin"]), mayImportFoundation: true),
         "TillSimulation": Room(everyLibrary.union(["CTillSQLite"])),
+        // Makes load and kills servers: a composition root beside `till`, and no part of the product.
+        "till-load": Room(everyLibrary, mayImportFoundation: true, effectsArePassedIn: false),
         "till": Room(everyLibrary.union(["TillSimulation"]), effectsArePassedIn: false),
     ]
 

@@ -110,8 +110,9 @@ struct HostileInputTests {
             #expect(root.subject == root.issuer)
         }
         #expect(AppleRoots.g3.count == 583)
-        #expect(Certificate(der: AppleRoots.g3)?.subject
-            == "C=US,O=Apple Inc.,OU=Apple Certification Authority,CN=Apple Root CA - G3")
+        #expect(
+            Certificate(der: AppleRoots.g3)?.subject
+                == "C=US,O=Apple Inc.,OU=Apple Certification Authority,CN=Apple Root CA - G3")
         #expect(Certificate(der: AppleRoots.rootCA)?.notAfter == 2_054_670_036)
     }
 

@@ -5,7 +5,9 @@ import TillAppStore
 struct JSONTests {
     @Test("values come back as they were written, with integers apart from fractions")
     func values() throws {
-        let text = #" {"a":[1,-2.5,1e3,true,false,null],"b":{"c":"x\n\"\\\/\u00e9\ud83d\ude00é"},"d":9223372036854775807} "#
+        let text =
+            #" {"a":[1,-2.5,1e3,true,false,null],"b":{"c":"x\n\"\\\/\u00e9\ud83d\ude00é"},"#
+            + #""d":9223372036854775807} "#
         let value = try JSONValue(decoding: text)
         #expect(value["a"] == [1, -2.5, 1000.0, true, false, nil])
         #expect(value["b"]?["c"]?.string == "x\n\"\\/é😀é")

@@ -98,7 +98,8 @@ struct ReceiptTests {
         let content = TestReceipts.content()
         let half = content.count / 2
         let pieces = TestASN1.element(0x04, Array(content[..<half])) + TestASN1.element(0x04, Array(content[half...]))
-        for wrapped in [TestASN1.element(0x04, content), TestASN1.element(0x24, pieces), [0x24, 0x80] + pieces + [0, 0]] {
+        let forms = [TestASN1.element(0x04, content), TestASN1.element(0x24, pieces), [0x24, 0x80] + pieces + [0, 0]]
+        for wrapped in forms {
             let receipt = try authority.verifier().receipt(authority.receipt(wrapped))
             #expect(receipt.transactions.count == 1)
         }
@@ -120,7 +121,7 @@ struct ReceiptTests {
             "no sequence": TestASN1.element(0x31, integer),
             "two fields": TestASN1.set([TestASN1.element(0x30, integer + integer)]),
             "four fields": TestASN1.set([
-                TestASN1.element(0x30, integer + integer + TestASN1.element(0x04, []) + integer),
+                TestASN1.element(0x30, integer + integer + TestASN1.element(0x04, []) + integer)
             ]),
             "a huge number": TestReceipts.content(purchases: [
                 quantity(TestASN1.element(0x02, [UInt8](repeating: 0x7F, count: 9)))

@@ -29,4 +29,3 @@ enum Base64Text {
 
     static func encode(_ text: String) -> String { Base64.encode(Array(text.utf8)) }
 }
-

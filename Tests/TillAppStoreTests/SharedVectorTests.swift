@@ -82,8 +82,8 @@ struct SharedVectorTests {
         let policy = TrustPolicy(bundleID: "com.hannesoid.PurchasingExperiments", environments: [.sandbox]) { testNow }
         let verifier = try SignedDataVerifier(policy: policy)
         let device = bytesOfHexadecimal("e618109862dd433fbb94675d3815d263")
-        let receipt = try verifier.receipt(
-            base64: String(decoding: SharedVectors.row("ideas-purchasing-sandbox").bytes, as: UTF8.self), device: device)
+        let text = try String(decoding: SharedVectors.row("ideas-purchasing-sandbox").bytes, as: UTF8.self)
+        let receipt = try verifier.receipt(base64: text, device: device)
         #expect(Set(receipt.transactions.map(\.id.text)) == ["2000000284164152", "2000000284164527"])
         let subscription = try #require(receipt.transaction(TransactionID("2000000284164527")))
         #expect(subscription.webOrderLineItemID == "2000000021470597")
@@ -92,7 +92,6 @@ struct SharedVectorTests {
         #expect(subscription.appAccountToken == nil && subscription.price == nil)
         #expect(receipt.transaction(TransactionID("2000000284164528")) == nil)
         let other = [UInt8](repeating: 0, count: 16)
-        let text = try String(decoding: SharedVectors.row("ideas-purchasing-sandbox").bytes, as: UTF8.self)
         #expect(refusal { try verifier.receipt(base64: text, device: other) } == .wrongDevice)
     }
 

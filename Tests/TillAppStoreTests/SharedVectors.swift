@@ -10,7 +10,8 @@ enum SharedVectors {
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent("shared/vectors")
 
-    static let arePresent = FileManager.default.fileExists(atPath: directory.appendingPathComponent("MANIFEST.tsv").path)
+    private static let manifest = directory.appendingPathComponent("MANIFEST.tsv")
+    static let arePresent = FileManager.default.fileExists(atPath: manifest.path)
     static let absence: Comment = "../shared/vectors is not beside the repository"
 
     /// One row of the manifest.
@@ -50,9 +51,7 @@ enum SharedVectors {
     }
 
     static let rows: [Row] = {
-        guard let text = try? String(contentsOf: directory.appendingPathComponent("MANIFEST.tsv"), encoding: .utf8) else {
-            return []
-        }
+        guard let text = try? String(contentsOf: manifest, encoding: .utf8) else { return [] }
         let lines = text.split(separator: "\n").map { $0.split(separator: "\t", omittingEmptySubsequences: false) }
         guard let header = lines.first?.map(String.init) else { return [] }
         return lines.dropFirst().map { cells in

@@ -35,8 +35,8 @@ struct TestAuthority: Sendable {
         let number = Int.random(in: 1...1_000_000_000)
         root = TestCertificate(name: "Test Root \(number)", key: keys, validity: Self.validity, isCA: true, issuer: nil)
         intermediate = TestCertificate(
-            name: "Test Intermediate \(number)", key: keys, validity: flaws.intermediateValidity, isCA: flaws.intermediateIsCA,
-            marker: flaws.intermediateMarker, issuer: root)
+            name: "Test Intermediate \(number)", key: keys, validity: flaws.intermediateValidity,
+            isCA: flaws.intermediateIsCA, marker: flaws.intermediateMarker, issuer: root)
         leaf = TestCertificate(
             name: "Test Leaf", key: keys == .rsa ? .rsa : flaws.leafKey, validity: flaws.leafValidity, isCA: false,
             marker: flaws.leafMarker, issuer: intermediate)
@@ -96,8 +96,8 @@ final class TestCertificate: @unchecked Sendable {
         ASN1_TIME_set(X509_getm_notAfter(certificate), time_t(validity.upperBound))
         X509_set_pubkey(certificate, key)
         let subject = X509_get_subject_name(certificate)
-        X509_NAME_add_entry_by_txt(subject, "C", MBSTRING_UTF8_, "US", -1, -1, 0)
-        X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8_, name, -1, -1, 0)
+        X509_NAME_add_entry_by_txt(subject, "C", utf8Text, "US", -1, -1, 0)
+        X509_NAME_add_entry_by_txt(subject, "CN", utf8Text, name, -1, -1, 0)
         X509_set_issuer_name(certificate, issuer.map { X509_get_subject_name($0.certificate) } ?? subject)
         addExtension(NID_basic_constraints, isCA ? "critical,CA:TRUE" : "critical,CA:FALSE")
         addExtension(NID_key_usage, isCA ? "critical,keyCertSign,cRLSign" : "critical,digitalSignature")
@@ -110,8 +110,8 @@ final class TestCertificate: @unchecked Sendable {
         EVP_PKEY_free(key)
     }
 
-    /// `MBSTRING_UTF8`, a macro Swift does not see.
-    private let MBSTRING_UTF8_: Int32 = 0x1000
+    /// `MBSTRING_UTF8`, a macro that Swift does not see.
+    private let utf8Text: Int32 = 0x1000
 
     private static func makeKey(_ kind: TestAuthority.Key) -> OpaquePointer {
         let context = EVP_PKEY_CTX_new_id(kind == .rsa ? EVP_PKEY_RSA : EVP_PKEY_EC, nil)
@@ -185,8 +185,8 @@ final class TestCertificate: @unchecked Sendable {
         let partial = UInt32(CMS_PARTIAL | CMS_BINARY | CMS_NOSMIMECAP)
         let message = CMS_sign(nil, nil, nil, nil, partial)
         defer { CMS_ContentInfo_free(message) }
-        let attributes = hasSignedAttributes ? 0 : UInt32(CMS_NOATTR)
-        CMS_add1_signer(message, certificate, key, sha1 ? EVP_sha1() : EVP_sha256(), UInt32(CMS_NOSMIMECAP) | attributes)
+        let flags = UInt32(CMS_NOSMIMECAP) | (hasSignedAttributes ? 0 : UInt32(CMS_NOATTR))
+        CMS_add1_signer(message, certificate, key, sha1 ? EVP_sha1() : EVP_sha256(), flags)
         for other in others { CMS_add1_cert(message, other.certificate) }
         CMS_final(message, input, nil, UInt32(CMS_BINARY))
         var bytes: UnsafeMutablePointer<UInt8>?

@@ -62,7 +62,8 @@ enum TestASN1 {
         switch content.count {
         case 0..<0x80: [tag, UInt8(content.count)] + content
         case 0x80..<0x100: [tag, 0x81, UInt8(content.count)] + content
-        default: [tag, 0x83, UInt8(content.count >> 16), UInt8(content.count >> 8 & 0xFF), UInt8(content.count & 0xFF)] + content
+        default:
+            [tag, 0x83] + [16, 8, 0].map { UInt8(content.count >> $0 & 0xFF) } + content
         }
     }
 

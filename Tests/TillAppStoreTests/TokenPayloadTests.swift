@@ -37,7 +37,9 @@ struct TokenPayloadTests {
     @Test("unknown keys and unknown values survive")
     func unknown() throws {
         let jws = authority.sign(
-            TestPayloads.transaction(["type": "Lifetime Pass", "newInAnyYear": ["x": [1, nil]], "revocationReason": 77]))
+            TestPayloads.transaction([
+                "type": "Lifetime Pass", "newInAnyYear": ["x": [1, nil]], "revocationReason": 77,
+            ]))
         let transaction = try authority.verifier().transaction(jws)
         #expect(transaction.type?.rawValue == "Lifetime Pass")
         #expect(transaction.revocationReason?.rawValue == 77)
@@ -88,8 +90,9 @@ struct TokenPayloadTests {
         let both = try authority.verifier(environments: [.production, .sandbox])
         let sandbox = authority.sign(TestPayloads.transaction(["environment": "Sandbox"]))
         #expect(try both.transaction(sandbox).environment == .sandbox)
-        #expect(refusal { try both.transaction(authority.sign(TestPayloads.transaction(["environment": "Xcode"]))) }
-            == .wrongEnvironment)
+        #expect(
+            refusal { try both.transaction(authority.sign(TestPayloads.transaction(["environment": "Xcode"]))) }
+                == .wrongEnvironment)
     }
 
     @Test("proofs of one kind are not taken for another")

@@ -32,7 +32,9 @@ struct Base64Tests {
         #expect(Base64.decode(text) == nil)
     }
 
-    @Test("stray bits and padding are refused without padding too", arguments: ["Zh", "Zm9", "Zg==", "Z", "Zm9vA", "é"])
+    @Test(
+        "stray bits and padding are refused without padding too",
+        arguments: ["Zh", "Zm9", "Zg==", "Z", "Zm9vA", "é"])
     func refusedUnpadded(text: String) {
         #expect(Base64.decode(text, .url) == nil)
     }

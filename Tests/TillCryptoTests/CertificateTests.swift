@@ -50,7 +50,8 @@ struct CertificateTests {
         #expect(Certificate(der: der + [0]) == nil)
         #expect(Certificate(der: Array(der.dropLast())) == nil)
         #expect(Certificate(der: []) == nil)
-        #expect(Certificate(derOrPEM: Array("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----".utf8)) == nil)
+        let empty = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"
+        #expect(Certificate(derOrPEM: Array(empty.utf8)) == nil)
         #expect(Certificate(derOrPEM: Array("hello".utf8)) == nil)
     }
 
@@ -78,7 +79,10 @@ struct CertificateTests {
         let der = try #require(PEM.decode(Self.text, label: "CERTIFICATE"))
         // A ContentInfo of plain data: well-formed, but signed by nobody.
         let plain: [UInt8] =
-            [0x30, 0x11, 0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x07, 0x01, 0xA0, 0x04, 0x04, 0x02, 1, 2]
+            [
+                0x30, 0x11, 0x06, 0x09, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x07, 0x01, 0xA0, 0x04, 0x04, 0x02, 1,
+                2,
+            ]
         for bytes in [[], [1, 2, 3, 4], der, plain] as [[UInt8]] {
             #expect(throws: SignedMessage.Malformation.notSignedData) { try SignedMessage(bytes) }
         }

@@ -31,11 +31,13 @@ struct ControlEndpointTests {
         await world.remove()
     }
 
-    @Test("Wrong types and values are refused by name, and nothing is bought", arguments: [
-        "quantity": JSONValue.int(11), "quantity ": .int(0), "appAccountToken": "not-a-uuid", "outcome": "maybe",
-        "storefront": "cn", "receipt": "yes", "account": .string(String(repeating: "a", count: 201)),
-        "bundleId": .int(3), "productId": .array([]),
-    ])
+    @Test(
+        "Wrong types and values are refused by name, and nothing is bought",
+        arguments: [
+            "quantity": JSONValue.int(11), "quantity ": .int(0), "appAccountToken": "not-a-uuid", "outcome": "maybe",
+            "storefront": "cn", "receipt": "yes", "account": .string(String(repeating: "a", count: 201)),
+            "bundleId": .int(3), "productId": .array([]),
+        ])
     func wrongValue(_ name: String, _ value: JSONValue) async throws {
         let world = try await EmulatedWorld()
         let member = name.trimmingCharacters(in: .whitespaces)
@@ -108,7 +110,8 @@ struct ControlEndpointTests {
         await world.remove()
     }
 
-    @Test("An unknown or malformed transaction id is 404", arguments: ["1", "abc", "-5", "007", "99999999999999999999"])
+    @Test(
+        "An unknown or malformed transaction id is 404", arguments: ["1", "abc", "-5", "007", "99999999999999999999"])
     func unknownTransaction(_ id: String) async throws {
         let world = try await EmulatedWorld()
         #expect(await world.ask(.post, "/emulator/transactions/\(id)/finish").status == 404)

@@ -36,7 +36,9 @@ final class EmulatedWorld: Sendable {
         _ configuration: EmulatorConfiguration = EmulatorConfiguration(), directory: URL? = nil,
         start: Instant = EmulatedWorld.start
     ) async throws {
-        let directory = directory ?? FileManager.default.temporaryDirectory
+        let directory =
+            directory
+            ?? FileManager.default.temporaryDirectory
             .appendingPathComponent("till-emulator-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         var configuration = configuration

@@ -79,7 +79,8 @@ struct IssuerTests {
         #expect(verified.status == 0, "\(verified.output)")
         #expect(try Data(contentsOf: directory.appendingPathComponent("content")) == Data(content))
         let shown = try run(
-            ["openssl", "cms", "-cmsout", "-print", "-inform", "DER", "-in", "receipt"], in: directory).output
+            ["openssl", "cms", "-cmsout", "-print", "-inform", "DER", "-in", "receipt"], in: directory
+        ).output
         #expect(shown.contains("signedAttrs:\n          <ABSENT>"))
         #expect(shown.contains("eContentType: pkcs7-data (1.2.840.113549.1.7.1)"))
     }

@@ -83,7 +83,8 @@ import Testing
         Case("5,000 query items", get("/?" + String(repeating: "a&", count: 5_000)), "too_many_query_items"),
         Case("101 fields", get("/", String(repeating: "X: y\r\n", count: 100)), status: 431, "header_too_large"),
         Case(
-            "a long field", get("/", "X: \(String(repeating: "y", count: 9_000))\r\n"), status: 431, "header_too_large"),
+            "a long field", get("/", "X: \(String(repeating: "y", count: 9_000))\r\n"), status: 431,
+            "header_too_large"),
         Case("a long target", get("/" + String(repeating: "y", count: 9_000)), status: 431, "header_too_large"),
         Case("a field past the buffer", get("/", "X: \(String(repeating: "y", count: 60_000))\r\n"), status: 431, nil),
         Case("a method nobody knows", "BREW / HTTP/1.1\r\nHost: t\r\n\r\n", status: 501, "method_not_implemented"),
@@ -119,7 +120,8 @@ import Testing
         Case("an empty value", get("/", "X:\r\nY: \r\n"), status: 200, nil),
         Case("a tab in a value", get("/", "X: a\tb\r\n"), status: 200, nil),
         Case(
-            "Latin-1 in a value", Array("GET / HTTP/1.1\r\nHost: t\r\nX: ".utf8) + [0xE9] + Array("\r\n\r\n".utf8), status: 200,
+            "Latin-1 in a value", Array("GET / HTTP/1.1\r\nHost: t\r\nX: ".utf8) + [0xE9] + Array("\r\n\r\n".utf8),
+            status: 200,
             nil),
         Case("an empty line before the request", "\r\n" + get("/"), status: 200, nil),
         Case("HTTP/1.0 without Host", "GET / HTTP/1.0\r\n\r\n", status: 200, nil),
@@ -127,11 +129,13 @@ import Testing
         Case("100 query items", get("/?" + String(repeating: "a&", count: 100)), status: 200, nil),
         Case("100 fields", get("/", String(repeating: "X: y\r\n", count: 99)), status: 200, nil),
         Case(
-            "a field just within the limit", get("/", "X: \(String(repeating: "y", count: 8_100))\r\n"), status: 200, nil),
+            "a field just within the limit", get("/", "X: \(String(repeating: "y", count: 8_100))\r\n"), status: 200,
+            nil),
         Case("cookies", get("/", "Cookie: a=b; c=d\r\nCookie: e=f\r\nX: y\r\n"), status: 200, nil),
         Case("a cookie that is none", get("/", "Cookie: ;;=;\"\r\nX: y\r\n"), status: 200, nil),
         Case(
-            "a chunk extension", post("Transfer-Encoding: chunked\r\n", "3;a=b\r\nabc\r\n0\r\nX: y\r\n\r\n"), status: 200, nil),
+            "a chunk extension", post("Transfer-Encoding: chunked\r\n", "3;a=b\r\nabc\r\n0\r\nX: y\r\n\r\n"),
+            status: 200, nil),
     ]
 
     @Test("What HTTP allows is let in, in one piece or byte by byte", arguments: good, [false, true])

@@ -91,13 +91,15 @@ import Testing
                 let all = model.filter { $0.value.phase != .leaving }
                 let full = own.count >= 5 ? own : all.count >= 12 ? all : [:]
                 let oldest = full.filter { unfinished.contains($0.value.phase) }.min { $0.value.since < $1.value.since }
-                #expect(shut == oldest?.value.socket)
-                #expect(isWelcome == (full.isEmpty || oldest != nil))
+                if shut != oldest?.value.socket || isWelcome != (full.isEmpty || oldest != nil) {
+                    Issue.record("step \(step): shut \(String(describing: shut)), welcome \(isWelcome)")
+                    return
+                }
                 if let oldest { model[oldest.key]?.phase = .leaving }
                 guard isWelcome else { continue }
                 socket += 1
                 let place = table.open(socket: socket, peer: Self.peer(host), deadline: 0)
-                #expect(model[place] == nil)
+                if model[place] != nil { Issue.record("step \(step): place \(place) was given twice") }
                 model[place] = Model(socket: socket, host: host, since: step)
             case 2, 3:
                 guard !places.isEmpty else { continue }
@@ -115,10 +117,13 @@ import Testing
                 model[place]?.phase = phase
                 if phase != .body || !unfinished.contains(old) { model[place]?.since = step }
             }
-            #expect(table.count == model.count)
             let busy = model.values.filter { ![.waiting, .lingering, .leaving].contains($0.phase) }
-            #expect(table.busy == busy.count)
+            if table.count != model.count || table.busy != busy.count {
+                Issue.record("step \(step): \(table.count) and \(table.busy), not \(model.count) and \(busy.count)")
+                return
+            }
         }
+        #expect(socket > 100)
         #expect(table.places.count <= 100)
     }
 }

@@ -15,11 +15,11 @@ import Testing
         return configuration
     }
 
-    /// Sends a byte every 50 ms until the other end has gone; how long that took, or nil after 3 s.
+    /// Sends a byte every 50 ms until the other end has gone; how long that took, or nil after 20 s.
     private static func trickle(_ connection: RawConnection, _ bytes: [UInt8]) -> Int? {
         let start = monotonicMilliseconds()
         connection.setReceiveTimeout(50)
-        for index in 0..<60 {
+        for index in 0..<400 {
             connection.send([bytes[index % bytes.count]])
             if connection.hasEnded() { return monotonicMilliseconds() - start }
         }
@@ -32,7 +32,7 @@ import Testing
             let connection = try #require(RawConnection(port: listener.port))
             connection.send("GET /")
             let time = try #require(Self.trickle(connection, Array("a".utf8)))
-            #expect((300..<1_500).contains(time))
+            #expect((300..<10_000).contains(time))
         }
     }
 
@@ -42,7 +42,7 @@ import Testing
             let connection = try #require(RawConnection(port: listener.port))
             connection.send("GET / HTTP/1.1\r\nHost: t\r\n")
             let time = try #require(Self.trickle(connection, Array("X: y\r\n".utf8)))
-            #expect((300..<1_500).contains(time))
+            #expect((300..<10_000).contains(time))
             let reply = try #require(connection.receive())
             #expect(reply.status == 408)
             #expect(reply.text.contains(#""code":"request_too_slow""#))
@@ -56,17 +56,20 @@ import Testing
             let framing = hasLength ? "Content-Length: 1000" : "Transfer-Encoding: chunked"
             connection.send("POST / HTTP/1.1\r\nHost: t\r\n\(framing)\r\n\r\n")
             let time = try #require(Self.trickle(connection, Array((hasLength ? "a" : "1\r\na\r\n").utf8)))
-            #expect((300..<1_500).contains(time))
+            #expect((300..<10_000).contains(time))
             #expect(try #require(connection.receive()).status == 408)
         }
     }
 
     @Test("A kept-alive connection is closed when it has been idle for long, and not before")
     func idle() async throws {
-        try await withListener(Self.short) { listener in
+        var configuration = Self.short
+        configuration.headerDeadline = 10_000
+        configuration.idleDeadline = 1_200
+        try await withListener(configuration) { listener in
             let connection = try #require(RawConnection(port: listener.port))
             for _ in 0..<3 {
-                usleep(200_000)
+                usleep(500_000)
                 connection.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n")
                 #expect(try #require(connection.receive()).status == 200)
             }
@@ -80,7 +83,7 @@ import Testing
         try await withListener(Self.short, handler: { _ in HTTPResponse(status: 200, body: big) }) { listener in
             let connection = try #require(RawConnection(port: listener.port))
             connection.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n")
-            for _ in 0..<150 where listener.connections > 0 || listener.requestsUnderWay > 0 { usleep(20_000) }
+            for _ in 0..<500 where listener.connections > 0 || listener.requestsUnderWay > 0 { usleep(20_000) }
             #expect(listener.connections == 0)
             #expect(listener.requestsUnderWay == 0)
         }
@@ -108,22 +111,23 @@ import Testing
         configuration.threads = 1
         configuration.bodyDeadline = 100
         configuration.idleDeadline = 100
+        let gate = Gate()
         try await withListener(
             configuration,
             handler: { request in
-                if request.path == "/late" { try? await Task.sleep(nanoseconds: 500_000_000) }
+                if request.path == "/late" { await gate.pass() }
                 return HTTPResponse(status: 200, body: Array(request.path.utf8))
             }
         ) { listener in
             let late = try #require(RawConnection(port: listener.port))
             late.send("GET /late HTTP/1.1\r\nHost: t\r\n\r\n")
-            let start = monotonicMilliseconds()
             for _ in 0..<20 {
                 let prompt = try #require(RawConnection(port: listener.port))
                 prompt.send("GET /prompt HTTP/1.1\r\nHost: t\r\n\r\n")
                 #expect(try #require(prompt.receive()).text == "/prompt")
+                usleep(20_000)
             }
-            #expect(monotonicMilliseconds() - start < 450)
+            gate.open()
             #expect(try #require(late.receive()).text == "/late")
         }
     }

@@ -208,7 +208,7 @@ import Testing
             // Left alone, both would be answered after a while.
             let cancelled = Task { await expectFault(.stopped) { try await send(target, request) } }
             let stopped = Task { await expectFault(.stopped) { try await send(target, request) } }
-            for _ in 0..<100 where listener.requestsUnderWay < 2 { usleep(5_000) }
+            for _ in 0..<500 where listener.requestsUnderWay < 2 { usleep(5_000) }
             cancelled.cancel()
             await cancelled.value
             fetch.stop()

@@ -59,3 +59,27 @@ func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) async {
         }
     }
 }
+
+/// Holds whoever comes until it is opened.
+final class Gate: Sendable {
+    private let state = Guarded((isOpen: false, waiting: [CheckedContinuation<Void, Never>]()))
+
+    func pass() async {
+        await withCheckedContinuation { continuation in
+            let isOpen = state.with { state in
+                if !state.isOpen { state.waiting.append(continuation) }
+                return state.isOpen
+            }
+            if isOpen { continuation.resume() }
+        }
+    }
+
+    func open() {
+        let waiting = state.with { state in
+            state.isOpen = true
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+}

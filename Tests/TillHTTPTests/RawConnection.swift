@@ -6,7 +6,7 @@ final class RawConnection: @unchecked Sendable {
     private var unread: [UInt8] = []
 
     /// Nil where nobody listens or the connection is refused.
-    init?(port: UInt16, receiveTimeoutMilliseconds: Int = 5_000) {
+    init?(port: UInt16, receiveTimeoutMilliseconds: Int = 20_000) {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { return nil }
         var address = sockaddr_in()

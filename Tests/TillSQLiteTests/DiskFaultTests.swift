@@ -115,7 +115,7 @@ struct DiskFaultTests {
         #expect(refused > 100)
     }
 
-    @Test("Without powersafe overwrite SQLite writes a commit twice: full at the second time is in doubt, and may stand")
+    @Test("Without powersafe overwrite a commit's end is written again: full there is in doubt, and may stand")
     func fullInDoubt() async throws {
         var doubts = 0
         var stood = 0

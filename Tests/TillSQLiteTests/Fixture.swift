@@ -13,6 +13,7 @@ final class TemporaryDirectory: Sendable {
     }
 
     var database: String { path + "/ledger.db" }
+    var name: String { URL(fileURLWithPath: path).lastPathComponent }
 
     deinit { try? FileManager.default.removeItem(atPath: path) }
 }

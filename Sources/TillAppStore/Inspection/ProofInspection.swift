@@ -34,7 +34,10 @@ public struct ProofInspection: Sendable {
 
     /// `{"kind", "verdict", "detail", "fields"}` (CONTRACT §1).
     public var json: JSONValue {
-        ["kind": .string(kind.rawValue), "verdict": .string(verdict), "detail": .string(detail), "fields": .object(fields)]
+        [
+            "kind": .string(kind.rawValue), "verdict": .string(verdict), "detail": .string(detail),
+            "fields": .object(fields),
+        ]
     }
 
     /// Recognises and checks a proof: a JWS; an app receipt as DER, PEM or base64; an old-style receipt as text or

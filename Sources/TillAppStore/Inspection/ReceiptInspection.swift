@@ -40,7 +40,8 @@ extension ReceiptContainer {
     fileprivate func describe(in inspection: inout ProofInspection) {
         inspection.fields["digest"] = .string(digest.rawValue)
         // The end of a long name tells more than its beginning.
-        inspection.fields["signer"] = .string(String(String.UnicodeScalarView(signer.subject.unicodeScalars.suffix(120))))
+        let end = String.UnicodeScalarView(signer.subject.unicodeScalars.suffix(120))
+        inspection.fields["signer"] = .string(String(end))
         inspection.fields["cert_count"] = .int(Int64(message.certificates.count))
         inspection.fields["signed_attrs"] = .bool(message.hasSignedAttributes)
     }

@@ -43,7 +43,8 @@ enum JSONText {
         while cursor < value.end {
             let digit = Int64(text[cursor] &- UInt8(ascii: "0"))
             let (tens, overflows) = result.multipliedReportingOverflow(by: 10)
-            let (sum, carries) = isNegative
+            let (sum, carries) =
+                isNegative
                 ? tens.subtractingReportingOverflow(digit) : tens.addingReportingOverflow(digit)
             if overflows || carries { return nil }
             result = sum

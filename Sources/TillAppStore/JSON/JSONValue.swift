@@ -48,7 +48,9 @@ public enum JSONValue: Equatable, Sendable {
                 try scanner.take(UInt8(ascii: "]"))
                 return .array(elements)
             }
-            repeat { elements.append(try read(&scanner, depth: depth + 1)) } while try !scanner.closes(
+            repeat {
+                elements.append(try read(&scanner, depth: depth + 1))
+            } while try !scanner.closes(
                 UInt8(ascii: "]"))
             return .array(elements)
         default:

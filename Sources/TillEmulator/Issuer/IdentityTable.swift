@@ -39,7 +39,8 @@ enum IdentityTable {
 
     static func apiKey(_ session: any Session) throws -> PrivateKey? {
         let pem = try session.first(
-            "SELECT private_key FROM identities WHERE name = ?", [.text(apiKeyName)]) { $0.text(0) }
+            "SELECT private_key FROM identities WHERE name = ?", [.text(apiKeyName)]
+        ) { $0.text(0) }
         return try pem.map { try PrivateKey(pem: $0) }
     }
 

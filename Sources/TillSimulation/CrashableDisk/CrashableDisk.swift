@@ -67,7 +67,8 @@ public final class CrashableDisk: @unchecked Sendable {
         public var isReadOnly = false
         /// Syncs report success and keep nothing: what a cheap controller does.
         public var syncsLie = false
-        /// False: a write may destroy bytes beside it, as SQLite is told, which then writes commits twice.
+        /// False: SQLite is told that a write may destroy bytes beside it, and writes the end of each commit again to
+        /// keep the next write away from it. (The disk destroys none.) Takes effect when the database is opened.
         public var hasPowersafeOverwrite = true
         /// How many of the operations fail with an input/output error, 0 to 1.
         public var failureRates: [Operation: Double] = [:]

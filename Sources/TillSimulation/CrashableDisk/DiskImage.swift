@@ -65,7 +65,9 @@ final class DiskFile {
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) -> Bool {
         let count = max(0, min(buffer.count, content.count - offset))
         if count > 0 {
-            content.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[offset..<offset + count])) }
+            content.withUnsafeBytes { bytes in
+                buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + count]))
+            }
         }
         if count < buffer.count, let start = buffer.baseAddress { memset(start + count, 0, buffer.count - count) }
         return count == buffer.count
@@ -130,7 +132,9 @@ final class DiskFile {
 
     private static func write(_ bytes: UnsafeRawBufferPointer, at offset: Int, to content: inout [UInt8]) {
         if content.count < offset + bytes.count { resize(&content, to: offset + bytes.count, filler: nil) }
-        content.withUnsafeMutableBytes { UnsafeMutableRawBufferPointer(rebasing: $0[offset...]).copyMemory(from: bytes) }
+        content.withUnsafeMutableBytes { target in
+            UnsafeMutableRawBufferPointer(rebasing: target[offset...]).copyMemory(from: bytes)
+        }
     }
 
     private static func resize(_ content: inout [UInt8], to size: Int, filler: UInt8?) {

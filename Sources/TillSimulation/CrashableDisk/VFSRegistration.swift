@@ -27,6 +27,7 @@ final class VFSRegistration: @unchecked Sendable {
         vfs.pointee.szOsFile = Int32(Self.fileSize)
         vfs.pointee.mxPathname = 1_024
         vfs.pointee.zName = UnsafePointer(cName)
+        // SQLite keeps the disk as long as it is registered; unregistering releases it.
         vfs.pointee.pAppData = UnsafeMutableRawPointer(
             Unmanaged.passRetained(Disk(disk, UnsafePointer(methods))).toOpaque())
         fillFunctions()
@@ -62,6 +63,7 @@ final class VFSRegistration: @unchecked Sendable {
             let (handle, code) = disk.open(name.map { String(cString: $0) }, flags: flags)
             guard let handle else { return code }
             file.pointee.pMethods = context.methods
+            // SQLite's file keeps the handle until xClose releases it.
             UnsafeMutableRawPointer(file).storeBytes(
                 of: Unmanaged.passRetained(handle).toOpaque(), toByteOffset: MemoryLayout<UnsafeRawPointer>.size,
                 as: UnsafeMutableRawPointer.self)

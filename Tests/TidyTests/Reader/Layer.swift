@@ -20,6 +20,7 @@ struct Layer: Sendable, RandomAccessCollection {
         var tokens: [Token] = []
         var line = 1
         var position = 0
+        var end = -1
         while position < bytes.count {
             let start = position
             switch bytes[position] {
@@ -35,7 +36,9 @@ struct Layer: Sendable, RandomAccessCollection {
             default:
                 position += 1
             }
-            tokens.append(Token(text: String(decoding: bytes[start..<position], as: UTF8.self), line: line))
+            let text = String(decoding: bytes[start..<position], as: UTF8.self)
+            tokens.append(Token(text: text, line: line, isJoined: start == end))
+            end = position
         }
         return tokens
     }
@@ -46,6 +49,8 @@ struct Token: Hashable, Sendable {
     let text: String
     /// Counted from 1.
     let line: Int
+    /// Whether it stands right behind the token before it.
+    let isJoined: Bool
 
     /// Letters, digits, `_`, and everything beyond ASCII.
     static func isWordByte(_ byte: UInt8) -> Bool {

@@ -1,24 +1,35 @@
 /// A piece of code to look for, word by word and sign by sign: `Task {` is found in `Task{`, `Date()` is not in
-/// `CivilDate()`.
+/// `CivilDate()`, and `try!` is not in `try !isEmpty()`.
 struct Needle: Sendable {
     let text: String
-    let words: [String]
+    private let tokens: [Token]
 
     init(_ text: String) {
         self.text = text
-        words = Layer(Array(text.utf8)).tokens.map(\.text)
+        tokens = Layer(Array(text.utf8)).tokens
     }
+
+    /// In tokens.
+    var count: Int { tokens.count }
 
     /// Where each of the needles begins in the tokens, in one pass over them.
     static func places(of needles: [Needle], in tokens: [Token]) -> [(needle: Needle, index: Int)] {
-        let byFirst = Dictionary(grouping: needles) { $0.words[0] }
+        let byFirst = Dictionary(grouping: needles) { $0.tokens[0].text }
         var places: [(needle: Needle, index: Int)] = []
         for (index, token) in tokens.enumerated() {
-            for needle in byFirst[token.text] ?? [] where index + needle.words.count <= tokens.count {
-                let isThere = needle.words.indices.allSatisfy { tokens[index + $0].text == needle.words[$0] }
-                if isThere { places.append((needle, index)) }
+            for needle in byFirst[token.text] ?? [] where needle.matches(tokens, at: index) {
+                places.append((needle, index))
             }
         }
         return places
+    }
+
+    private func matches(_ others: [Token], at start: Int) -> Bool {
+        guard start + count <= others.count else { return false }
+        return tokens.indices.allSatisfy { index in
+            let other = others[start + index]
+            let isAsClose = index == 0 || other.isJoined || !tokens[index].isJoined
+            return other.text == tokens[index].text && isAsClose
+        }
     }
 }

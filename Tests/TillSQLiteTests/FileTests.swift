@@ -1,0 +1,193 @@
+import Foundation
+import Testing
+import TillStorage
+
+@testable import TillSQLite
+
+@Suite("The file, its lock and its versions")
+struct FileTests {
+    let directory = TemporaryDirectory()
+
+    private func serve(
+        _ path: String? = nil, _ change: (inout SQLiteDatabase.Options) -> Void = { _ in }
+    ) throws(DatabaseFault) -> SQLiteDatabase {
+        try SQLiteDatabase.open(
+            path: path ?? directory.database, role: .server, options: Ledger.options(change))
+    }
+
+    private func operate() throws(DatabaseFault) -> SQLiteDatabase {
+        try SQLiteDatabase.open(path: directory.database, role: .operator, options: Ledger.options())
+    }
+
+    @Test("A second server on the same file is refused and told who has it, under any name of the file")
+    func secondServer() async throws {
+        let first = try serve()
+        let alias = directory.path + "/alias.db"
+        try FileManager.default.createSymbolicLink(atPath: alias, withDestinationPath: directory.database)
+        for path in [directory.database, directory.path + "/../" + directory.name + "/ledger.db", alias] {
+            let refusal = await fault { try serve(path) }
+            #expect(refusal?.kind == .inUse)
+            #expect(refusal?.detail.contains("process \(getpid())") == true, "\(refusal?.detail ?? "")")
+            #expect(refusal?.detail.contains("stop it first") == true)
+        }
+        await first.close()
+        let second = try serve()
+        await second.close()
+    }
+
+    @Test("A server of another process keeps us out while it lives, and a killed one leaves no stale lock")
+    func otherProcess() async throws {
+        let holder = Process()
+        holder.executableURL = URL(fileURLWithPath: "/bin/sh")
+        let script = "exec 9<>\"$0\"; flock -n 9 && echo $$ >&9 && echo ready; exec sleep 60"
+        #expect(FileManager.default.createFile(atPath: directory.database + "-lock", contents: nil))
+        holder.arguments = ["-c", script, directory.database + "-lock"]
+        let output = Pipe()
+        holder.standardOutput = output
+        try holder.run()
+        #expect(String(decoding: output.fileHandleForReading.availableData, as: UTF8.self) == "ready\n")
+        let refusal = await fault { try serve() }
+        #expect(refusal?.kind == .inUse)
+        #expect(refusal?.detail.contains("process \(holder.processIdentifier)") == true, "\(refusal?.detail ?? "")")
+        kill(holder.processIdentifier, SIGKILL)
+        holder.waitUntilExit()
+        let database = try serve()
+        // And the other way round: ours keeps another process out.
+        let other = Process()
+        other.executableURL = URL(fileURLWithPath: "/bin/sh")
+        other.arguments = ["-c", "exec 9<>\"$0\"; flock -n 9", directory.database + "-lock"]
+        try other.run()
+        other.waitUntilExit()
+        #expect(other.terminationStatus == 1)
+        await database.close()
+    }
+
+    @Test("A database object that is dropped without close lets go of the file as well")
+    func dropped() async throws {
+        do { _ = try serve() }
+        var reopened: SQLiteDatabase?
+        for _ in 0..<200 where reopened == nil {
+            reopened = try? serve()
+            if reopened == nil { usleep(10_000) }
+        }
+        #expect(reopened != nil)
+        await reopened?.close()
+    }
+
+    @Test("An operator reads beside the server what is committed and not yet in the file, and can't write")
+    func operatorBesideServer() async throws {
+        let server = try serve()
+        for id in Int64(1)...20 { _ = try await server.write { try Ledger.grant(id, in: $0) } }
+        let desk = try operate()
+        #expect(try await desk.read(Ledger.granted).count == 20)
+        _ = try await server.write { try Ledger.grant(21, in: $0) }
+        #expect(try await desk.read(Ledger.granted).count == 21)
+        let refusal = await fault { try await desk.write { try Ledger.grant(22, in: $0) } }
+        #expect(refusal?.kind == .readOnly)
+        await desk.close()
+        _ = try await server.write { try Ledger.grant(23, in: $0) }
+        await server.close()
+    }
+
+    @Test("An operator opens a database that no server runs on; a missing one is a clear fault")
+    func operatorAlone() async throws {
+        let missing = await fault { try operate() }
+        #expect(missing?.detail.contains("no database") == true)
+        let server = try serve()
+        _ = try await server.write { try Ledger.grant(1, in: $0) }
+        await server.close()
+        let desk = try operate()
+        #expect(try await desk.read(Ledger.granted) == [1])
+        let besideDesk = try serve()
+        _ = try await besideDesk.write { try Ledger.grant(2, in: $0) }
+        #expect(try await desk.read(Ledger.granted) == [1, 2])
+        await besideDesk.close()
+        await desk.close()
+    }
+
+    @Test("Only this user can read the files")
+    func rights() async throws {
+        let database = try serve()
+        _ = try await database.write { try Ledger.grant(1, in: $0) }
+        for suffix in ["", "-wal", "-shm", "-lock"] {
+            let attributes = try FileManager.default.attributesOfItem(atPath: directory.database + suffix)
+            #expect(attributes[.posixPermissions] as? Int == 0o600, "\(suffix)")
+        }
+        await database.close()
+    }
+
+    @Test("A clean close leaves one file without a log")
+    func cleanClose() async throws {
+        let database = try serve()
+        for id in Int64(1)...20 { _ = try await database.write { try Ledger.grant(id, in: $0) } }
+        await database.close()
+        #expect(!FileManager.default.fileExists(atPath: directory.database + "-wal"))
+    }
+
+    @Test("A path that can't be is refused with what to do")
+    func badPaths() async {
+        let missing = await fault { try serve(directory.path + "/no/such/ledger.db") }
+        #expect(missing?.detail.contains("does not exist; create it first") == true)
+        for path in ["", ":memory:", directory.path, directory.path + "/"] {
+            #expect(await fault { try serve(path) } != nil, "\(path)")
+        }
+    }
+
+    @Test("Another program's database and what is no database are refused and left as they are")
+    func foreignFiles() async throws {
+        let foreign = directory.path + "/foreign.db"
+        let other = try serve(foreign) { $0.applicationID = 42 }
+        await other.close()
+        let before = FileManager.default.contents(atPath: foreign)
+        #expect(await fault { try serve(foreign) }?.kind == .corrupt)
+        #expect(FileManager.default.contents(atPath: foreign) == before)
+        let text = directory.path + "/text.db"
+        try Data("this is no database, whatever its name says. ".utf8 + Data(count: 5_000))
+            .write(to: URL(fileURLWithPath: text))
+        #expect(await fault { try serve(text) }?.kind == .corrupt)
+    }
+
+    @Test("An older file is brought up to date with its rows; a newer one is refused")
+    func migrations() async throws {
+        let first = try serve()
+        _ = try await first.write { try Ledger.grant(1, in: $0) }
+        await first.close()
+        let later: [StaticString] =
+            Ledger.migrations + [
+                "ALTER TABLE grants ADD COLUMN product TEXT; UPDATE grants SET product = 'points.60';",
+                "CREATE TABLE outbox (id INTEGER PRIMARY KEY) STRICT",
+            ]
+        let second = try serve { $0.migrations = later }
+        #expect(
+            try await second.read { try $0.query("SELECT product FROM grants", []) { $0.text(0) } } == ["points.60"])
+        #expect(try await second.read { try $0.first("PRAGMA user_version", []) { $0.integer(0) } } == 3)
+        await second.close()
+        for role in [SQLiteDatabase.Role.server, .operator] {
+            let refusal = await fault {
+                try SQLiteDatabase.open(path: directory.database, role: role, options: Ledger.options())
+            }
+            #expect(refusal?.kind == .newerSchema)
+            #expect(refusal?.detail.contains("upgrade the program") == true)
+        }
+    }
+
+    @Test("A migration that fails leaves the version before it, whole")
+    func failedMigration() async throws {
+        let first = try serve()
+        await first.close()
+        let broken: [StaticString] = Ledger.migrations + ["CREATE TABLE half (id INTEGER) STRICT; CREATE NONSENSE;"]
+        let refusal = await fault { try serve { $0.migrations = broken } }
+        #expect(refusal?.detail.contains("migration 2") == true)
+        let again = try serve()
+        #expect(
+            try await again.read { try $0.first("SELECT 1 FROM sqlite_schema WHERE name = 'half'", []) { _ in 1 } }
+                == nil)
+        await again.close()
+        let older = await fault {
+            try SQLiteDatabase.open(
+                path: directory.database, role: .operator,
+                options: Ledger.options { $0.migrations = Ledger.migrations + ["CREATE TABLE more (id INTEGER)"] })
+        }
+        #expect(older?.detail.contains("start the server once") == true)
+    }
+}

@@ -1,0 +1,203 @@
+import Testing
+import TillStorage
+
+@testable import TillSQLite
+
+@Suite("Values and statements")
+struct ValueTests {
+    let directory = TemporaryDirectory()
+
+    private func open() throws -> SQLiteDatabase {
+        try SQLiteDatabase.open(path: directory.database, role: .server, options: Ledger.options())
+    }
+
+    /// Printed as what it is and not as 8 MiB of numbers.
+    struct Sample: Sendable, CustomTestStringConvertible {
+        let value: SQLValue
+
+        var testDescription: String {
+            switch value {
+            case .null: "null"
+            case .integer(let integer): "\(integer)"
+            case .text(let text): "\(text.utf8.count) bytes of text"
+            case .blob(let blob): "\(blob.count) bytes"
+            }
+        }
+    }
+
+    private static let samples: [SQLValue] = [
+        .null, .integer(.min), .integer(.max), .integer(0), .integer(-1), .text(""), .text("a\0b"),
+        .text("掉单👩‍👩‍👧"), .text("'; DROP TABLE orders; --"), .text(String(repeating: "学", count: 3_000)), .blob([]),
+        .blob([0]), .blob([UInt8](repeating: 0xFF, count: 511)), .blob([UInt8](repeating: 7, count: 512)),
+        .blob([UInt8](repeating: 9, count: 8 << 20)),
+    ]
+
+    @Test("Every value comes back as it went in", arguments: samples.map(Sample.init))
+    func roundTrip(sample: Sample) async throws {
+        let value = sample.value
+        let database = try open()
+        try await database.write { session in
+            try session.execute("CREATE TABLE one (id INTEGER PRIMARY KEY, before, value, after)", [])
+            try session.execute(
+                "INSERT INTO one (before, value, after) VALUES (?, ?, ?)", [.text("before"), value, .integer(3)])
+        }
+        let back = try await database.read { session in
+            try session.first("SELECT before, value, after, typeof(value) FROM one", []) { row in
+                let same: SQLValue =
+                    switch value {
+                    case .null: row.isNull(1) ? .null : .text("not null")
+                    case .integer: .integer(row.integer(1))
+                    case .text: .text(row.text(1))
+                    case .blob: .blob(row.blob(1))
+                    }
+                #expect(row.text(0) == "before" && row.integer(2) == 3)
+                #expect(row.isNull(1) == (value == .null))
+                return (same, row.text(3))
+            }
+        }
+        let type =
+            switch value {
+            case .null: "null"
+            case .integer: "integer"
+            case .text: "text"
+            case .blob: "blob"
+            }
+        let isSame = back?.0 == value
+        #expect(isSame)
+        #expect(back?.1 == type)
+        await database.close()
+    }
+
+    @Test("Several large values in one statement are not mixed up")
+    func severalLargeValues() async throws {
+        let database = try open()
+        let texts = (0..<6).map { String(repeating: "\($0)", count: 1_000 + $0) }
+        let back = try await database.write { session in
+            try session.first(
+                "SELECT ?, ?, ?, ?, ?, ?",
+                [
+                    .text(texts[0]), .blob(Array(texts[1].utf8)), .text(texts[2]), .integer(3),
+                    .blob(Array(texts[4].utf8)), .text(texts[5]),
+                ]
+            ) { row in (0..<6).map { row.text($0) } }
+        }
+        #expect(back == [texts[0], texts[1], texts[2], "3", texts[4], texts[5]])
+        await database.close()
+    }
+
+    @Test("10,000 rows stream: the reader sees the first rows and may stop there")
+    func rowsStream() async throws {
+        let database = try open()
+        try await database.write { session in
+            for id in Int64(0)..<10_000 {
+                try session.execute("INSERT INTO orders (id, note) VALUES (?, ?)", [.integer(id), .text("note \(id)")])
+            }
+        }
+        let all = try await database.read { session in
+            try session.query("SELECT id, note FROM orders ORDER BY id", []) { row in
+                #expect(row.text(1) == "note \(row.integer(0))")
+                return row.integer(0)
+            }
+        }
+        #expect(all == Array(0..<10_000))
+        let seen = Counter()
+        await #expect(throws: Refused(reason: "enough")) {
+            try await database.read { session in
+                _ = try session.query("SELECT id FROM orders ORDER BY id", []) { row in
+                    seen.add()
+                    if row.integer(0) == 2 { throw Refused(reason: "enough") }
+                }
+            }
+        }
+        #expect(seen.value == 3)
+        #expect(try await database.read { try $0.first("SELECT 1", []) { $0.integer(0) } } == 1)
+        await database.close()
+    }
+
+    @Test("A prepared statement follows a change of the schema")
+    func schemaChange() async throws {
+        let database = try open()
+        let columns: @Sendable (any Session) throws -> String? = { session in
+            try session.first("SELECT * FROM orders", []) { $0.text(3) }
+        }
+        _ = try await database.write { try $0.execute("INSERT INTO orders (id) VALUES (?)", [.integer(1)]) }
+        #expect(try await database.write(columns) == "")
+        #expect(try await database.read(columns) == "")
+        _ = try await database.write {
+            try $0.execute("ALTER TABLE orders ADD COLUMN storefront TEXT DEFAULT 'CHN'", [])
+        }
+        #expect(try await database.write(columns) == "CHN")
+        #expect(try await database.read(columns) == "CHN")
+        await database.close()
+    }
+
+    @Test("A statement may run inside itself, row by row")
+    func nestedStatement() async throws {
+        let database = try open()
+        let pairs = try await database.write { session in
+            for id in Int64(1)...3 { try session.execute("INSERT INTO orders (id) VALUES (?)", [.integer(id)]) }
+            let query: StaticString = "SELECT id FROM orders WHERE id >= ? ORDER BY id"
+            return try session.query(query, [.integer(2)]) { outer in
+                let inner = try session.query(query, [.integer(outer.integer(0))]) { $0.integer(0) }
+                return [outer.integer(0)] + inner
+            }
+        }
+        #expect(pairs == [[2, 2, 3], [3, 3]])
+        await database.close()
+    }
+
+    @Test("execute counts the rows it changed, and 0 for what changes none")
+    func changeCounts() async throws {
+        let database = try open()
+        let counts = try await database.write { session in
+            [
+                try session.execute("INSERT INTO orders (id) VALUES (1), (2), (3)", []),
+                try session.execute("INSERT INTO orders (id) VALUES (1) ON CONFLICT DO NOTHING", []),
+                try session.execute("CREATE TABLE more (id INTEGER)", []),
+                try session.execute("UPDATE orders SET note = ? WHERE id > ?", [.text("x"), .integer(1)]),
+                try session.execute("DELETE FROM orders WHERE id = 9", []),
+            ]
+        }
+        #expect(counts == [3, 0, 0, 2, 0])
+        await database.close()
+    }
+
+    @Test("Mistakes in a statement are faults that a repetition can't heal")
+    func mistakes() async throws {
+        let database = try open()
+        let mistakes: [@Sendable (any Session) throws -> Int] = [
+            { try $0.execute("INSERT INTO nowhere VALUES (1)", []) },
+            { try $0.execute("INSERT INTO orders (id) VALUES (?)", []) },
+            { try $0.execute("INSERT INTO orders (id) VALUES (?)", [.integer(1), .integer(2)]) },
+            { try $0.execute("SELECT 1; SELECT 2", []) },
+            { try $0.execute("SELECT \"misspelt\"", []) },
+            { try $0.execute("", []) },
+            { try $0.execute("COMMIT", []) },
+            { try $0.execute("SAVEPOINT mine", []) },
+            { try $0.execute("PRAGMA foreign_keys = OFF", []) },
+        ]
+        for mistake in mistakes {
+            let found = await fault { try await database.write(mistake) }
+            #expect(found?.kind == .other && found?.isRetryable == false)
+        }
+        #expect(try await database.write { try Ledger.grant(1, in: $0) } == 1)
+        await database.close()
+    }
+
+    @Test("A read can't change anything, and a kept session answers nothing")
+    func readOnlySession() async throws {
+        let database = try open()
+        let write = await fault { try await database.read { try Ledger.grant(1, in: $0) } }
+        #expect(write?.kind == .other)
+        let kept = Kept()
+        try await database.write { kept.session = $0 }
+        #expect(throws: DatabaseFault.self) { try kept.session?.execute("DELETE FROM orders", []) }
+        #expect(try await database.read(Ledger.granted).isEmpty)
+        await database.close()
+    }
+
+    /// Unchecked because it is written inside a write and read after that write was answered.
+    private final class Kept: @unchecked Sendable {
+        var session: (any Session)?
+    }
+}
