@@ -81,6 +81,9 @@ final class BuyerProcess: Sendable {
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
         posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
+        // The shop's sockets are not the buyer's: a port would stay taken as long as he lives. One that isn't open is
+        // passed over.
+        for descriptor in STDERR_FILENO + 1..<256 { posix_spawn_file_actions_addclose(&actions, descriptor) }
         var arguments: [UnsafeMutablePointer<CChar>?] = []
         for word in ["till", Command.demoBuyer.name] { arguments.append(strdup(word)) }
         arguments.append(nil)

@@ -40,7 +40,9 @@ extension DemoRun {
         let status = try await shop.status(of: entry.id)
         transcript.check(
             "forged_order", status == OrderStatus.prepared.name,
-            Text(en: "at the server the order is still \(status)", zh: "服务器上订单仍是 \(status)"))
+            Text(
+                en: "at the server the order is still \(status)",
+                zh: "服务器上订单仍是“\(OrderStatus(name: status)?.title.zh ?? status)”"))
         transcript.record([
             "kind": "forged", "userId": .string(user), "productId": .string(product.id.text),
             "orderId": .string(entry.id.description), "outcome": isRefused ? "refused" : "taken",
