@@ -23,7 +23,7 @@ build: ## build everything · 编译全部
 	swift build
 
 lint: deps ## formatting, then the rules of the house · 检查格式与项目规矩
-	swift format lint --strict --recursive --parallel Package.swift Sources Tests
+	swift format lint --strict --recursive --parallel Package.swift Sources Tests Benchmarks
 	swift test --disable-xctest --filter TidyTests
 
 test: deps ## build and run every test · 编译并运行全部测试
