@@ -187,7 +187,8 @@ struct DashboardBrowserTests {
         let faint = try await page.value(contrast)
         #expect(faint.array?.isEmpty == true, "\(look): \(faint.encoded())")
         let unnamed = try await page.value(
-            "[...document.querySelectorAll('input:not([type=hidden]), select')].filter((one) => !one.labels.length).length")
+            "[...document.querySelectorAll('input:not([type=hidden]), select')].filter((a) => !a.labels.length).length"
+        )
         #expect(unnamed == 0, "\(look): a field without a label")
     }
 
@@ -257,7 +258,8 @@ struct DashboardBrowserTests {
             #expect(page.takeErrors().isEmpty)
             _ = try await page.value(
                 """
-                document.getElementById("results").innerHTML = "<img src=x onerror='hacked=1'><style>*{color:red}</style>";
+                document.getElementById("results").innerHTML =
+                  "<img src=x onerror='hacked=1'><style>*{color:red}</style>";
                 const script = document.createElement("script");
                 script.textContent = "hacked = 1";
                 document.body.append(script);

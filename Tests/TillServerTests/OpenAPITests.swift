@@ -38,7 +38,9 @@ import TillHTTP
         let names = described.compactMap { $0.operation["operationId"]?.string }
         #expect(names.count == described.count && Set(names).count == names.count)
         for (method, path, operation) in described {
-            let wanted = path.split(separator: "/").filter { $0.hasPrefix("{") }.map { String($0.dropFirst().dropLast()) }
+            let wanted = path.split(separator: "/").filter { $0.hasPrefix("{") }.map {
+                String($0.dropFirst().dropLast())
+            }
             let told = (operation["parameters"]?.array ?? []).filter { $0["in"]?.string == "path" }
             #expect(told.compactMap { $0["name"]?.string } == wanted, "\(method) \(path)")
             #expect(told.allSatisfy { $0["required"]?.bool == true })
@@ -87,7 +89,9 @@ import TillHTTP
         #expect(Set(samples.keys) == own, "\(own.symmetricDifference(samples.keys))")
         for (name, sample) in samples {
             let schema = try #require(OpenAPI.schemas[name])
-            #expect(Set(schema["properties"]?.object?.keys ?? [:].keys) == Set(sample.full.object?.keys ?? [:].keys), "\(name)")
+            #expect(
+                Set(schema["properties"]?.object?.keys ?? [:].keys) == Set(sample.full.object?.keys ?? [:].keys),
+                "\(name)")
             let required = Set((schema["required"]?.array ?? []).compactMap(\.string))
             #expect(required == Set(sample.least.object?.keys ?? [:].keys), "\(name)")
             #expect(check.problems(sample.full, schema).isEmpty, "\(name): \(check.problems(sample.full, schema))")
@@ -122,7 +126,8 @@ import TillHTTP
                 (.post, Paths.orders, Paths.orders, ["userId": "u2", "productId": product], 201),
                 (.post, Paths.orders, Paths.orders, ["userId": "u2", "productId": "nothing"], 422),
                 (.post, Paths.orders, Paths.orders, ["userId": 7], 400),
-                (.get, Paths.order, "/v1/orders/\(order)", nil, 200), (.get, Paths.order, "/v1/orders/\(open)", nil, 200),
+                (.get, Paths.order, "/v1/orders/\(order)", nil, 200),
+                (.get, Paths.order, "/v1/orders/\(open)", nil, 200),
                 (.get, Paths.order, "/v1/orders/x", nil, 404),
                 (.get, Paths.userOrders, "/v1/users/u1/orders", nil, 200),
                 (.post, Paths.cancelOrder, "/v1/orders/\(open)/cancel", ["reason": "no"], 200),
@@ -134,7 +139,10 @@ import TillHTTP
                 (.get, Paths.wallet, "/v1/users/u1/wallet", nil, 200),
                 (.post, Paths.debits, "/v1/users/u1/wallet/debits", debit, 201),
                 (.post, Paths.debits, "/v1/users/u1/wallet/debits", debit, 200),
-                (.post, Paths.debits, "/v1/users/u9/wallet/debits", ["currency": "p", "amount": 1, "reference": "z"], 409),
+                (
+                    .post, Paths.debits, "/v1/users/u9/wallet/debits",
+                    ["currency": "p", "amount": 1, "reference": "z"], 409
+                ),
                 (.get, Paths.postings, "/v1/users/u1/wallet/postings", nil, 200),
                 (.get, Paths.products, Paths.products, nil, 200), (.get, Paths.health, Paths.health, nil, 200),
                 (.get, Paths.readiness, Paths.readiness, nil, 200), (.get, Paths.openAPI, Paths.openAPI, nil, 200),
@@ -257,7 +265,9 @@ extension OpenAPITests {
         try JSONValue(decoding: JSONText.encode(value))
     }
 
-    private static func both(_ full: some Encodable, _ least: some Encodable) throws -> (full: JSONValue, least: JSONValue) {
+    private static func both(_ full: some Encodable, _ least: some Encodable) throws -> (
+        full: JSONValue, least: JSONValue
+    ) {
         (try sample(full), try sample(least))
     }
 

@@ -20,7 +20,8 @@ enum OpenAPI {
             "license": ["name": "Apache 2.0", "identifier": "Apache-2.0"],
         ],
         "servers": [["url": "/", "description": "This server."]],
-        "tags": .array(OpenAPIOperation.Tag.allCases.map { ["name": .string($0.rawValue), "description": .string($0.text)] }),
+        "tags": .array(
+            OpenAPIOperation.Tag.allCases.map { ["name": .string($0.rawValue), "description": .string($0.text)] }),
         "paths": paths,
         "components": [
             "schemas": .object(schemas), "responses": ["Problem": defaultResponse],
@@ -52,8 +53,8 @@ enum OpenAPI {
         "userToken": [
             "type": "http", "scheme": "bearer", "bearerFormat": "JWT",
             "description": """
-            An app's user, by a token that the app's backend signed: HS256 or ES256 as the key is configured, `sub` the \
-            user id, `exp` required.
+            An app's user, by a token that the app's backend signed: HS256 or ES256 as the key is configured, `sub` \
+            the user id, `exp` required.
             """,
         ],
         "operatorToken": [
@@ -83,7 +84,9 @@ extension Server {
     /// `GET /openapi.json`.
     func readOpenAPI(_ call: Call) async throws -> HTTPResponse {
         var headers = HTTPHeaders([("ETag", Self.openAPITag), ("Cache-Control", "no-cache")])
-        if call.request.headers["If-None-Match"] == Self.openAPITag { return HTTPResponse(status: 304, headers: headers) }
+        if call.request.headers["If-None-Match"] == Self.openAPITag {
+            return HTTPResponse(status: 304, headers: headers)
+        }
         headers.add("Content-Type", "application/json")
         return HTTPResponse(status: 200, headers: headers, body: Self.openAPIText)
     }

@@ -4,7 +4,8 @@ import TillBilling
 
 extension OpenAPI {
     private static let cursor = OpenAPIOperation.Parameter.query(
-        "cursor", ["type": "string", "pattern": "^[0-9]{1,19}$"], "Goes on with older ones, as the page's own link does.")
+        "cursor", ["type": "string", "pattern": "^[1-9][0-9]{0,17}$"],
+        "Goes on with older ones, as the page's own link does.")
 
     private static let filters: [OpenAPIOperation.Parameter] = [
         .query(

@@ -173,7 +173,10 @@ extension OpenAPIOperation {
             if let example = answer.example { content["example"] = example }
             members["content"] = .object([answer.type: .object(content)])
         } else if answer.type != "application/json" {
-            members["content"] = .object([answer.type: ["schema": ["type": "string"]]])
+            var content: [String: JSONValue] = [answer.type: ["schema": ["type": "string"]]]
+            // The listener refuses what breaks the rules of HTTP, before any page is asked.
+            if answer.status == 400 { content["application/problem+json"] = ["schema": OpenAPI.ref("Problem")] }
+            members["content"] = .object(content)
         }
         if !answer.headers.isEmpty {
             members["headers"] = .object(
@@ -205,7 +208,8 @@ extension OpenAPIOperation {
 extension OpenAPIOperation.Parameter {
     static let idempotencyKey = header(
         "Idempotency-Key", ["type": "string", "minLength": 1, "maxLength": 255],
-        "A repeated request with this key is answered as the first one was, for 48 hours. Scoped by credential and address.")
+        "A repetition with this key is answered as the first request was, for 48 hours. Scoped by credential and address."
+    )
     static let orderID = path("id", OpenAPISchema.uuid("The order's id."), "The order's id.")
     static let userID = path(
         "userId", OpenAPISchema.userID, "The user's id, percent-encoded. A user token's own; any for a backend.")
@@ -215,5 +219,5 @@ extension OpenAPIOperation.Parameter {
     static let limit = query(
         "limit", ["type": "integer", "minimum": 1, "maximum": 100, "default": 20], "How many at most.")
     static let cursor = query(
-        "cursor", ["type": "string", "pattern": "^[0-9]{1,19}$"], "`nextCursor` of the page before.")
+        "cursor", ["type": "string", "pattern": "^[1-9][0-9]{0,17}$"], "`nextCursor` of the page before.")
 }

@@ -76,10 +76,11 @@ extension OpenAPI {
             "What somebody sets out to buy.",
             [
                 "id": OpenAPISchema.uuid("Chosen by the device, so that repeating makes no second order."),
-                "userId": OpenAPISchema.text("Who buys. Needed from a backend; a user token's own otherwise.", maximum: 128),
+                "userId": OpenAPISchema.name(
+                    "Who buys. Needed from a backend; a user token's own otherwise.", maximum: 128),
                 "productId": OpenAPISchema.text("As in the catalogue."),
                 "quantity": OpenAPISchema.integer("1 if absent. More only for what is consumable.", 1...10),
-                "deviceId": OpenAPISchema.text("Opaque. At most 128 bytes.", maximum: 128),
+                "deviceId": OpenAPISchema.name("Opaque.", maximum: 128),
                 "metadata": ref("Metadata"),
             ], optional: ["id", "userId", "quantity", "deviceId", "metadata"]),
         "OrderReason": OpenAPISchema.object(
@@ -97,7 +98,7 @@ extension OpenAPI {
                 "quantity": OpenAPISchema.integer("How many.", 1...10), "status": statusWords,
                 "statusCode": OpenAPISchema.integer(
                     "The same as a number: "
-                        + OrderStatus.allCases.map { "\($0.rawValue) \($0.name)" }.joined(separator: ", ") + ".", 0...6),
+                        + OrderStatus.allCases.map { "\($0.rawValue) \($0.name)" }.joined(separator: ", "), 0...6),
                 "price": ref("Money"),
                 "transactionId": OpenAPISchema.orNull(OpenAPISchema.text("Apple's id of what was paid.")),
                 "environment": OpenAPISchema.orNull(

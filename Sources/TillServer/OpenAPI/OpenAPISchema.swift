@@ -23,6 +23,14 @@ enum OpenAPISchema {
         return .object(members)
     }
 
+    /// What an outsider names: not empty, bounded, without control characters.
+    static func name(_ description: String, maximum: Int64) -> JSONValue {
+        [
+            "type": "string", "minLength": 1, "maxLength": .int(maximum), "pattern": "^[^\\u0000-\\u001F\\u007F]*$",
+            "description": .string("\(description) At most \(maximum) bytes, no control characters."),
+        ]
+    }
+
     static func integer(_ description: String, _ range: ClosedRange<Int64>? = nil) -> JSONValue {
         var members: [String: JSONValue] = [
             "type": "integer", "format": "int64", "description": .string(description),
@@ -54,16 +62,16 @@ enum OpenAPISchema {
 
     /// The same, or null.
     static func orNull(_ schema: JSONValue) -> JSONValue {
-        guard var members = schema.object, let type = members["type"] else { return ["anyOf": [schema, ["type": "null"]]] }
+        guard var members = schema.object, let type = members["type"] else {
+            return ["anyOf": [schema, ["type": "null"]]]
+        }
         members["type"] = [type, "null"]
         if let words = members["enum"]?.array { members["enum"] = .array(words + [.null]) }
         return .object(members)
     }
 
-    static let userID: JSONValue = [
-        "type": "string", "minLength": 1, "maxLength": .int(Int64(UserID.maximumLength)),
-        "description": "A user of the app, as the app's backend names them. At most 128 bytes, no control characters.",
-    ]
+    static let userID = name(
+        "A user of the app, as the app's backend names them.", maximum: Int64(UserID.maximumLength))
 
     /// One page of a list.
     static func page(of schema: String) -> JSONValue {

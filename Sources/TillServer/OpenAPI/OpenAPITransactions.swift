@@ -94,21 +94,25 @@ extension OpenAPI {
     ]
 
     private static let submitProof: JSONValue = {
-        var schema = OpenAPISchema.object(
-            "A proof, and what is said beside it.",
-            [
-                "signedTransaction": OpenAPISchema.text("Exactly as StoreKit gave it (JWS)."),
-                "receipt": OpenAPISchema.text("An app receipt in base64; white space inside is ignored."),
-                "transactionId": OpenAPISchema.text("The transaction meant; needed beside a receipt."),
-                "productId": OpenAPISchema.text("The product meant; needed beside a receipt."),
-                "orderId": OpenAPISchema.uuid("The order the app believes it pays for."),
-                "userId": OpenAPISchema.text("Believed from a backend only.", maximum: 128),
-            ],
-            optional: ["signedTransaction", "receipt", "transactionId", "productId", "orderId", "userId"]
-        ).object ?? [:]
+        var schema =
+            OpenAPISchema.object(
+                "A proof, and what is said beside it.",
+                [
+                    "signedTransaction": OpenAPISchema.text("Exactly as StoreKit gave it (JWS)."),
+                    "receipt": OpenAPISchema.text("An app receipt in base64; white space inside is ignored."),
+                    "transactionId": OpenAPISchema.text("The transaction meant; needed beside a receipt."),
+                    "productId": OpenAPISchema.text("The product meant; needed beside a receipt."),
+                    "orderId": OpenAPISchema.uuid("The order the app believes it pays for."),
+                    "userId": OpenAPISchema.name("Believed from a backend only.", maximum: 128),
+                ],
+                optional: ["signedTransaction", "receipt", "transactionId", "productId", "orderId", "userId"]
+            ).object ?? [:]
         schema["oneOf"] = [
-            ["required": ["signedTransaction"], "title": "A signed transaction"],
-            ["required": ["receipt", "transactionId", "productId"], "title": "A receipt"],
+            ["required": ["signedTransaction"], "not": ["required": ["receipt"]], "title": "A signed transaction"],
+            [
+                "required": ["receipt", "transactionId", "productId"], "not": ["required": ["signedTransaction"]],
+                "title": "A receipt",
+            ],
         ]
         return .object(schema)
     }()

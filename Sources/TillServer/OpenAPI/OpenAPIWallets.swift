@@ -58,14 +58,15 @@ extension OpenAPI {
         "Debit": OpenAPISchema.object(
             "Points to take.",
             [
-                "currency": OpenAPISchema.text("The kind of points.", maximum: 64),
+                "currency": OpenAPISchema.name("The kind of points.", maximum: 64),
                 "amount": OpenAPISchema.integer("How many.", 1...1_000_000_000_000),
-                "reference": OpenAPISchema.text("The backend's own name for this debit; at most 128 bytes.", maximum: 128),
+                "reference": OpenAPISchema.name("The backend's own name for this debit.", maximum: 128),
             ]),
         "DebitReply": OpenAPISchema.object(
             "A debit, and what is left.",
             [
-                "reference": OpenAPISchema.text("As it was sent."), "currency": OpenAPISchema.text("The kind of points."),
+                "reference": OpenAPISchema.text("As it was sent."),
+                "currency": OpenAPISchema.text("The kind of points."),
                 "amount": OpenAPISchema.integer("Points that were taken."),
                 "balance": OpenAPISchema.integer("What is left now; on a repetition too."),
                 "at": OpenAPISchema.time("When they were taken."),

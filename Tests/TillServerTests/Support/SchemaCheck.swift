@@ -14,12 +14,17 @@ struct SchemaCheck {
         }
         var found: [String] = []
         if let choices = schema["oneOf"]?.array {
-            let fitting = choices.count { missing(value, $0["required"]).isEmpty }
+            let fitting = choices.count { choice in
+                let isForbidden = choice["not"].map { missing(value, $0["required"]).isEmpty } ?? false
+                return missing(value, choice["required"]).isEmpty && !isForbidden
+            }
             if fitting != 1 { found.append("\(place): fits \(fitting) of \(choices.count)") }
         }
         if let type = schema["type"] {
             let types = type.array?.compactMap(\.string) ?? [type.string ?? ""]
-            guard types.contains(where: { isOf($0, value) }) else { return ["\(place): no \(types): \(value.encoded())"] }
+            guard types.contains(where: { isOf($0, value) }) else {
+                return ["\(place): no \(types): \(value.encoded())"]
+            }
         }
         if let words = schema["enum"]?.array, !words.contains(value) { found.append("\(place): \(value) isn't listed") }
         if let number = value.number {
