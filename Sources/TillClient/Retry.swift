@@ -84,7 +84,7 @@ public struct Retry: Sendable {
     /// - Parameter occasion: what is sent: at a launch everything, by a timer what is due.
     public func resubmit(on occasion: RetrySchedule.Occasion) async -> Report {
         var report = Report()
-        var waiting: [TransactionID: StoreTransaction] = [:]
+        var waiting: [TransactionID: QueuedTransaction] = [:]
         let now = effects.clock()
         for entry in await journal.entries() where schedule.isDue(entry, now: now, on: occasion) {
             guard let transaction = await journal.paidTransaction(of: entry.id) else { continue }
@@ -113,7 +113,7 @@ public struct Retry: Sendable {
         return await submit(transaction)
     }
 
-    private func send(_ transactions: [StoreTransaction]) async -> [TransactionID: SubmitOutcome] {
+    private func send(_ transactions: [QueuedTransaction]) async -> [TransactionID: SubmitOutcome] {
         await withTaskGroup(of: (TransactionID, SubmitOutcome).self) { group in
             var outcomes: [TransactionID: SubmitOutcome] = [:]
             var rest = transactions[...]

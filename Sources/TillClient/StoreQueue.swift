@@ -9,7 +9,7 @@ public enum PurchaseProof: Hashable, Sendable {
 }
 
 /// A paid transaction as the store shows it to the app: bought, restored, or left unfinished by an earlier launch.
-public struct StoreTransaction: Hashable, Sendable {
+public struct QueuedTransaction: Hashable, Sendable {
     public let id: TransactionID
     public let productID: ProductID
     public let quantity: Int
@@ -35,12 +35,12 @@ public struct StoreTransaction: Hashable, Sendable {
 /// reinstallation (facts/storekit-client §C).
 public struct StoreQueue: Sendable {
     /// Every paid transaction that nobody has finished yet.
-    public var unfinished: @Sendable () async throws -> [StoreTransaction]
+    public var unfinished: @Sendable () async throws -> [QueuedTransaction]
     /// Takes a transaction off the queue for ever. One that is gone already is no error.
     public var finish: @Sendable (TransactionID) async -> Void
 
     public init(
-        unfinished: @escaping @Sendable () async throws -> [StoreTransaction],
+        unfinished: @escaping @Sendable () async throws -> [QueuedTransaction],
         finish: @escaping @Sendable (TransactionID) async -> Void
     ) {
         self.unfinished = unfinished

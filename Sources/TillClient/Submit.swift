@@ -56,7 +56,7 @@ public actor Submit {
     /// Never throws and never loses: whatever goes wrong, the transaction stays in the store's queue, and where the
     /// disk allowed it, the proof in the journal. A transaction that is under way already is not sent a second time;
     /// both callers hear the same.
-    public func callAsFunction(_ transaction: StoreTransaction) async -> SubmitOutcome {
+    public func callAsFunction(_ transaction: QueuedTransaction) async -> SubmitOutcome {
         if underWay[transaction.id] != nil {
             return await withCheckedContinuation { underWay[transaction.id]?.append($0) }
         }
@@ -66,7 +66,7 @@ public actor Submit {
         return outcome
     }
 
-    private func bring(_ transaction: StoreTransaction) async -> SubmitOutcome {
+    private func bring(_ transaction: QueuedTransaction) async -> SubmitOutcome {
         let entry = try? await save(transaction)
         guard let session = await server.session() else { return await postpone(entry, because: ServerFault.signedOut) }
         let reply: SubmitProofReply
@@ -86,7 +86,7 @@ public actor Submit {
     ///
     /// - Throws: if it can't be written down. Then it is sent all the same, for the money is paid, but it stays in the
     ///   store's queue until a later launch can write it down.
-    private func save(_ transaction: StoreTransaction) async throws(JournalFault) -> JournalEntry {
+    private func save(_ transaction: QueuedTransaction) async throws(JournalFault) -> JournalEntry {
         let now = effects.clock()
         if let entry = await journal.entry(of: transaction.id) {
             return try await journal.save(transaction, for: entry.id, at: now)
@@ -103,7 +103,7 @@ public actor Submit {
         return try await journal.adopt(transaction, as: UniqueID(random: effects.entropy(16)), at: now)
     }
 
-    private func body(for transaction: StoreTransaction, _ entry: JournalEntry?) -> SubmitProofBody {
+    private func body(for transaction: QueuedTransaction, _ entry: JournalEntry?) -> SubmitProofBody {
         let order = entry.map { $0.isOpened ? $0.id : nil } ?? transaction.token
         return switch transaction.proof {
         case .signedTransaction(let text): SubmitProofBody(signedTransaction: text, orderId: order)
@@ -116,7 +116,7 @@ public actor Submit {
 
     /// The store obeys `finish`, and nothing else; the journal notes the outcome.
     private func obey(
-        _ reply: SubmitProofReply, _ transaction: StoreTransaction, _ entry: JournalEntry?
+        _ reply: SubmitProofReply, _ transaction: QueuedTransaction, _ entry: JournalEntry?
     ) async -> SubmitOutcome {
         // What this device could not write down stays in the queue: the next launch asks again and hears the same.
         if reply.finish, entry != nil { await queue.finish(transaction.id) }

@@ -10,7 +10,7 @@ struct JournalSizeTests {
     private func buy(_ number: Int, in journal: OrderJournal, proofLength: Int = 4_000) async throws {
         let id = UniqueID(high: 7, low: UInt64(number))
         let at = noon.adding(seconds: Int64(number))
-        let transaction = StoreTransaction(
+        let transaction = QueuedTransaction(
             id: TransactionID("2000000\(number)"), productID: ProductID("com.example.points.60"), quantity: 1,
             token: id, purchasedAt: at,
             proof: .signedTransaction(String(repeating: "e", count: proofLength)))

@@ -17,8 +17,8 @@ struct OrderJournalTests {
             at: noon.adding(seconds: Int64(number)))
     }
 
-    private func transaction(_ number: Int, proof: PurchaseProof? = nil) -> StoreTransaction {
-        StoreTransaction(
+    private func transaction(_ number: Int, proof: PurchaseProof? = nil) -> QueuedTransaction {
+        QueuedTransaction(
             id: TransactionID("20000000000\(number)"), productID: ProductID("points.60"), quantity: 1,
             token: id(number), purchasedAt: noon, proof: proof ?? .signedTransaction("signed.\(number)"))
     }
@@ -169,14 +169,14 @@ struct OrderJournalTests {
     @Test("A token-less payment belongs to the newest order it can be, and to none if two buyers had one")
     func candidates() async throws {
         let journal = try OrderJournal(disk: PretendDisk().disk)
-        let later = StoreTransaction(
+        let later = QueuedTransaction(
             id: TransactionID("9"), productID: ProductID("points.60"), quantity: 1, token: nil,
             purchasedAt: noon.adding(seconds: 100), proof: .receipt([1]))
         for number in [1, 2, 3] { try await journal.add(entry(number)) }
         #expect(await journal.candidate(for: later) == nil)
         for number in [1, 2] { try await journal.markOpened(id(number)) }
         #expect(await journal.candidate(for: later)?.id == id(2))
-        let early = StoreTransaction(
+        let early = QueuedTransaction(
             id: TransactionID("9"), productID: ProductID("points.60"), quantity: 1, token: nil, purchasedAt: noon,
             proof: .receipt([1]))
         #expect(await journal.candidate(for: early) == nil)

@@ -15,7 +15,7 @@ final class PretendWorld: Sendable {
         var killAt = Int.max
         var session: Session? = Session(userID: UserID("ann"), token: "ann")
         // The store.
-        var queue: [StoreTransaction] = []
+        var queue: [QueuedTransaction] = []
         var finished: [TransactionID] = []
         var finishedBeforeWord: [TransactionID] = []
         // The server.
@@ -97,8 +97,8 @@ final class PretendWorld: Sendable {
     }
 
     /// A buyer pays: the transaction is in the store's queue for ever after, whatever becomes of the device.
-    func pay(_ order: JournalEntry, id: String = "2000000000000001", signed: String = "signed") -> StoreTransaction {
-        let transaction = StoreTransaction(
+    func pay(_ order: JournalEntry, id: String = "2000000000000001", signed: String = "signed") -> QueuedTransaction {
+        let transaction = QueuedTransaction(
             id: TransactionID(id), productID: order.productID, quantity: order.quantity, token: order.id,
             purchasedAt: state.now.now, proof: .signedTransaction("\(signed).\(id).\(order.id)"))
         state.with { $0.queue.append(transaction) }

@@ -215,7 +215,7 @@ struct SubmitTests {
         let world = PretendWorld()
         let app = try PretendApp(world)
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
-        let receipt = StoreTransaction(
+        let receipt = QueuedTransaction(
             id: TransactionID("31"), productID: PretendApp.points, quantity: 1, token: nil,
             purchasedAt: world.state.now.now, proof: .receipt([0xFB, 0xFF, 0x00]))
         _ = await app.submit(receipt)

@@ -278,9 +278,9 @@ import TillStorage
     private static let manyOrders: StaticString = """
         WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1) \
         INSERT INTO orders (id, user, product, quantity, status, price, currency, environment, transaction_id, \
-        created_at, updated_at) SELECT randomblob(16), 'u1', 'com.example.learn.points60', 1, \
+        created_at, updated_at, moves) SELECT randomblob(16), 'u1', 'com.example.learn.points60', 1, \
         CASE i % 3 WHEN 0 THEN 0 WHEN 1 THEN 1 ELSE 4 END, 600, 'CNY', \
-        CASE i % 3 WHEN 1 THEN 2 END, CASE i % 3 WHEN 1 THEN 't' || i END, i, i FROM n
+        CASE i % 3 WHEN 1 THEN 2 END, CASE i % 3 WHEN 1 THEN 't' || i END, i, i, 0 FROM n
         """
     private static let theirTransactions: StaticString = """
         INSERT INTO transactions (environment, id, original_id, product, quantity, purchased_at, signed_at, state, \

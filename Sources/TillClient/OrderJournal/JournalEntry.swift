@@ -35,7 +35,7 @@ public struct JournalEntry: Hashable, Sendable, Identifiable {
 
     /// A paid transaction whose beginning this device does not know: the app was reinstalled, or the purchase was
     /// made elsewhere (O7).
-    init(adopting transaction: StoreTransaction, as id: OrderID, at: Instant) {
+    init(adopting transaction: QueuedTransaction, as id: OrderID, at: Instant) {
         self.init(
             id: id, productID: transaction.productID, quantity: transaction.quantity, price: nil, userID: nil,
             history: [OrderMove(status: .ongoing, at: at, reason: "adopted")])

@@ -60,11 +60,11 @@ public actor OrderJournal {
     public func proof(of id: OrderID) -> PurchaseProof? { held[id]?.proof }
 
     /// The transaction of an order whose proof is still kept, as the store showed it.
-    public func paidTransaction(of id: OrderID) -> StoreTransaction? {
+    public func paidTransaction(of id: OrderID) -> QueuedTransaction? {
         guard let held = held[id], let proof = held.proof, let transaction = held.entry.transactionID else {
             return nil
         }
-        return StoreTransaction(
+        return QueuedTransaction(
             id: transaction, productID: held.entry.productID, quantity: held.entry.quantity,
             token: held.entry.isOpened ? id : nil, purchasedAt: held.entry.updatedAt, proof: proof)
     }
@@ -77,7 +77,7 @@ public actor OrderJournal {
 
     /// The order a transaction without a token may belong to (U1, rung 2): the same product and quantity, begun before
     /// it was paid, and no transaction yet. Nil if such orders are of several buyers: then only the server can tell.
-    public func candidate(for transaction: StoreTransaction) -> JournalEntry? {
+    public func candidate(for transaction: QueuedTransaction) -> JournalEntry? {
         let open = held.values.lazy.map(\.entry).filter { entry in
             entry.transactionID == nil && entry.isOpened && entry.productID == transaction.productID
                 && entry.quantity == transaction.quantity && entry.createdAt.seconds <= transaction.purchasedAt.seconds
@@ -117,7 +117,7 @@ public actor OrderJournal {
     /// completed or refunded already stays so.
     @discardableResult
     public func save(
-        _ transaction: StoreTransaction, for id: OrderID, at: Instant
+        _ transaction: QueuedTransaction, for id: OrderID, at: Instant
     ) throws(JournalFault) -> JournalEntry {
         var entry = try known(id)
         guard entry.status != .completed, entry.status != .refunded else { return entry }
@@ -133,7 +133,7 @@ public actor OrderJournal {
     /// A paid transaction whose order is not in this journal: it gets an entry of its own (O7).
     @discardableResult
     public func adopt(
-        _ transaction: StoreTransaction, as id: OrderID, at: Instant
+        _ transaction: QueuedTransaction, as id: OrderID, at: Instant
     ) throws(JournalFault) -> JournalEntry {
         guard held[id] == nil else { throw .knownOrder(id) }
         let entry = JournalEntry(adopting: transaction, as: id, at: at)

@@ -1,9 +1,11 @@
 extension Command {
     /// Every command of `till`, in the order the help lists them.
     static let all: [Command] = [
+        .demo,
         .initialize,
         .serve,
         .emulate,
         .verify,
+        .demoBuyer,
     ]
 }

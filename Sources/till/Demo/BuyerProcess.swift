@@ -1,0 +1,207 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// One run of a buyer's app: this same program as a process of its own, which can really be killed.
+///
+/// A thread reads what it says, because waiting for a pipe on one of Swift's few threads could stop both servers.
+final class BuyerProcess: Sendable {
+    enum Event: Sendable {
+        case said(JSONValue)
+        /// By itself with an exit code, or by a signal.
+        case ended(code: Int32?, signal: Int32?)
+    }
+
+    let id: pid_t
+    /// What it says, then how it ended.
+    let events: AsyncStream<Event>
+    private let input: Int32
+    private let isReaped = Locked(false)
+
+    private init(id: pid_t, input: Int32, events: AsyncStream<Event>) {
+        self.id = id
+        self.input = input
+        self.events = events
+    }
+
+    deinit { close(input) }
+
+    static func start(_ papers: BuyerPapers) throws -> BuyerProcess {
+        var (toChild, fromChild): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
+        guard closedOnExec(&toChild), closedOnExec(&fromChild) else { throw failure("pipe", errno) }
+        defer {
+            close(toChild[0])
+            close(fromChild[1])
+        }
+        let id: pid_t
+        do {
+            id = try spawn(input: toChild[0], output: fromChild[1])
+        } catch {
+            close(toChild[1])
+            close(fromChild[0])
+            throw error
+        }
+        let (events, continuation) = AsyncStream<Event>.makeStream()
+        let process = BuyerProcess(id: id, input: toChild[1], events: events)
+        process.tell(String(decoding: try JSONEncoder().encode(papers), as: UTF8.self))
+        listen(fromChild[0], process, continuation)
+        return process
+    }
+
+    /// A line to its stdin. One that is gone does not hear it.
+    func tell(_ line: String) {
+        let bytes = Array((line + "\n").utf8)
+        _ = bytes.withUnsafeBytes { write(input, $0.baseAddress, $0.count) }
+    }
+
+    /// Signal 9: the process has no say in it. Nothing happens to one that has ended.
+    func kill() {
+        isReaped.withLock { isReaped in
+            // Until it is reaped nobody else can have its number.
+            if !isReaped { _ = systemKill(id) }
+        }
+    }
+
+    // MARK: Starting
+
+    private static func spawn(input: Int32, output: Int32) throws -> pid_t {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
+        posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
+        // The shop's sockets are not the buyer's: a port would stay taken as long as he lives. One that isn't open is
+        // passed over.
+        for descriptor in STDERR_FILENO + 1..<256 { posix_spawn_file_actions_addclose(&actions, descriptor) }
+        var arguments: [UnsafeMutablePointer<CChar>?] = []
+        for word in ["till", Command.demoBuyer.name] { arguments.append(strdup(word)) }
+        arguments.append(nil)
+        defer { for argument in arguments { free(argument) } }
+        var id = pid_t()
+        let failed = posix_spawn(&id, try executable(), &actions, nil, arguments, environ)
+        guard failed == 0 else { throw failure("posix_spawn", failed) }
+        return id
+    }
+
+    /// The file this process was started from, even if it has been replaced since.
+    private static func executable() throws -> String {
+        #if os(Linux)
+            return "/proc/self/exe"
+        #else
+            var size = UInt32(4_096)
+            var path = [CChar](repeating: 0, count: Int(size))
+            guard _NSGetExecutablePath(&path, &size) == 0 else { throw failure("_NSGetExecutablePath", ENAMETOOLONG) }
+            return String(decoding: path.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        #endif
+    }
+
+    private static func closedOnExec(_ ends: inout [Int32]) -> Bool {
+        guard pipe(&ends) == 0 else { return false }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        return true
+    }
+
+    private static func failure(_ step: String, _ number: Int32) -> CommandFailure {
+        CommandFailure(
+            Text(
+                en: "can't start a buyer's process: \(step) failed with errno \(number)",
+                zh: "无法启动买家进程：\(step) 失败，errno \(number)"))
+    }
+
+    // MARK: Listening
+
+    fileprivate final class Listening {
+        let output: Int32
+        let process: BuyerProcess
+        let continuation: AsyncStream<Event>.Continuation
+
+        init(_ output: Int32, _ process: BuyerProcess, _ continuation: AsyncStream<Event>.Continuation) {
+            self.output = output
+            self.process = process
+            self.continuation = continuation
+        }
+    }
+
+    private static func listen(
+        _ output: Int32, _ process: BuyerProcess, _ continuation: AsyncStream<Event>.Continuation
+    ) {
+        // Owned by the thread, which ends when the process does.
+        let context = Unmanaged.passRetained(Listening(output, process, continuation)).toOpaque()
+        #if canImport(Darwin)
+            var thread: pthread_t?
+        #else
+            var thread = pthread_t()
+        #endif
+        let failed = pthread_create(
+            &thread, nil,
+            { context in
+                #if canImport(Darwin)
+                    let pointer: UnsafeMutableRawPointer? = context
+                #else
+                    let pointer = context
+                #endif
+                if let pointer { Unmanaged<Listening>.fromOpaque(pointer).takeRetainedValue().run() }
+                return nil
+            }, context)
+        guard failed == 0 else {
+            Unmanaged<Listening>.fromOpaque(context).release()
+            close(output)
+            process.kill()
+            process.reap(continuation)
+            return
+        }
+        #if canImport(Darwin)
+            if let thread { pthread_detach(thread) }
+        #else
+            pthread_detach(thread)
+        #endif
+    }
+
+    /// Waits for the end and tells it.
+    fileprivate func reap(_ continuation: AsyncStream<Event>.Continuation) {
+        var facts = siginfo_t()
+        while waitid(P_PID, id_t(id), &facts, WEXITED | WNOWAIT) != 0, errno == EINTR {}
+        var status: Int32 = 0
+        isReaped.withLock { isReaped in
+            while waitpid(id, &status, 0) < 0, errno == EINTR {}
+            isReaped = true
+        }
+        let signal = status & 0x7F
+        continuation.yield(
+            signal == 0 ? .ended(code: status >> 8 & 0xFF, signal: nil) : .ended(code: nil, signal: signal))
+        continuation.finish()
+    }
+}
+
+extension BuyerProcess.Listening {
+    func run() {
+        var rest: [UInt8] = []
+        while true {
+            let chunk = [UInt8](unsafeUninitializedCapacity: 4_096) { buffer, count in
+                repeat { count = read(output, buffer.baseAddress, 4_096) } while count < 0 && errno == EINTR
+                count = max(count, 0)
+            }
+            if chunk.isEmpty { break }
+            rest += chunk
+            while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                if let said = try? JSONValue(decoding: rest[..<end]) { continuation.yield(.said(said)) }
+                rest.removeSubrange(...end)
+            }
+        }
+        close(output)
+        process.reap(continuation)
+    }
+}
+
+private func systemKill(_ id: pid_t) -> Int32 { kill(id, SIGKILL) }

@@ -1,0 +1,124 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillEmulator
+import TillHTTP
+import TillServer
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// LearnPoints' shop for the demo: an emulated App Store and a purchase server, both in this process, each behind a
+/// listener of its own on 127.0.0.1.
+struct DemoShop: Sendable {
+    static let bundleID = "com.example.learn"
+
+    let store: RunningEmulator
+    let server: RunningServer
+    let catalog: Catalog
+    let secretKey: String
+    let operatorToken: String
+    /// Signs the buyers' tokens, as the app's own backend would.
+    let userTokenSecret: String
+    private let fetch: Fetch
+    private let clock: @Sendable () -> Instant
+
+    /// - Throws: `CommandFailure` with what stands in the way.
+    static func open(in directory: String, port: UInt16, process: ProcessEffects) async throws -> DemoShop {
+        let catalog = try JSONDecoder().decode(Catalog.self, from: Data(Starter.catalog.utf8))
+        let fetch = try Fetch()
+        var selling = EmulatorConfiguration()
+        selling.app = EmulatedApp(bundleID: bundleID)
+        selling.products = catalog.products.map { product in
+            StoreProduct(id: product.id, kind: .consumable, name: product.names.en, prices: ["CHN": product.price])
+        }
+        let store = try await RunningEmulator(selling, directory: directory, port: 0, process: process)
+        let keys = Starter(directory: directory, entropy: process.entropy)
+        // The emulator's root is trusted here only, and only beside sandbox (CONTRACT §3).
+        let configuration = Configuration(
+            listen: ListenAddress(host: "127.0.0.1", port: port),
+            database: .sqlite(path: resolve("till.db", from: directory)), catalog: catalog,
+            apple: AppleSettings(
+                bundleID: bundleID, appAppleID: nil, environments: [.sandbox],
+                roots: [store.emulator.issuer.rootCertificate]),
+            secretKeys: [SecretKey(id: "demo", sha256: Digest.sha256.hash(keys.secretKey.utf8))],
+            userTokens: [UserTokenKey(id: "app", algorithm: .hs256(secret: Array(keys.userTokenSecret.utf8)))],
+            operators: [SecretKey(id: "demo", sha256: Digest.sha256.hash(keys.operatorToken.utf8))], reviewUsers: [])
+        do {
+            return DemoShop(
+                store: store, server: try RunningServer(configuration, process: process), catalog: catalog,
+                secretKey: keys.secretKey, operatorToken: keys.operatorToken, userTokenSecret: keys.userTokenSecret,
+                fetch: fetch, clock: process.clock)
+        } catch {
+            await store.stop()
+            throw error
+        }
+    }
+
+    var serverURL: String { "http://127.0.0.1:\(server.port)" }
+    var storeURL: String { "http://127.0.0.1:\(store.port)" }
+    var dashboard: String { serverURL + "/dashboard" }
+
+    /// Keeps both sides going until its task is cancelled.
+    func work() async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await store.runJobs() }
+            group.addTask { await server.runJobs() }
+        }
+    }
+
+    /// The server first: what the store still wants to tell it can be told again.
+    func close() async {
+        await server.stop()
+        await store.stop()
+        fetch.stop()
+    }
+
+    /// A user token, HS256, good for an hour.
+    func token(of user: UserID) -> String {
+        let header = Base64.encode(Array(#"{"alg":"HS256","typ":"JWT"}"#.utf8), .url)
+        let claims: JSONValue = ["sub": .string(user.text), "exp": .int(clock().seconds + 3_600)]
+        let message = "\(header).\(Base64.encode(Array(claims.encoded().utf8), .url))"
+        let code = HMACSHA256.code(for: message.utf8, key: userTokenSecret.utf8)
+        return "\(message).\(Base64.encode(code, .url))"
+    }
+
+    // MARK: Asking the server, as the app's backend would
+
+    func points(of user: UserID) async throws -> Int64 {
+        let path = "/v1/users/\(user)/wallet"
+        let wallet = try await JSONCall(fetch).get(serverURL + path, bearer: secretKey)
+        return wallet["balances"]?["points"]?.int ?? 0
+    }
+
+    /// How many times a purchase put points into the wallet.
+    func grants(of user: UserID) async throws -> Int {
+        let path = "/v1/users/\(user)/wallet/postings?limit=100"
+        let postings = try await JSONCall(fetch).get(serverURL + path, bearer: secretKey)
+        return (postings["data"]?.array ?? []).filter { $0["kind"]?.string == "purchase" }.count
+    }
+
+    func status(of order: OrderID) async throws -> String {
+        try await JSONCall(fetch).get(serverURL + "/v1/orders/\(order)", bearer: secretKey)["status"]?.string ?? ""
+    }
+
+    // MARK: The store's notifications
+
+    func setNotifications(on isOn: Bool) async throws {
+        try await store.emulator.store.setNotificationURL(isOn ? serverURL + "/v1/notifications/apple" : nil)
+    }
+
+    /// Waits until the store has told the server everything, for five seconds at most.
+    /// - Returns: whether it has.
+    func notificationsArrived() async throws -> Bool {
+        for _ in 0..<100 {
+            let state = try await JSONCall(fetch).get(storeURL + "/emulator/state")
+            if state["notifications"]?["pending"]?.int == 0 { return true }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        return false
+    }
+}

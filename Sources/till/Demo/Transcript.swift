@@ -1,0 +1,59 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+
+/// What happened, a line a step for people, and as one JSON object for programs.
+final class Transcript: Sendable {
+    private struct State {
+        var checks: [(name: String, passed: Bool, sentence: Text)] = []
+        var purchases: [JSONValue] = []
+    }
+
+    private let call: Invocation
+    private let state = Locked(State())
+
+    init(_ call: Invocation) { self.call = call }
+
+    func heading(_ text: Text) {
+        call.say(Text(""))
+        call.say(text)
+    }
+
+    func step(_ text: Text) { call.say(Text(en: "  · \(text.en)", zh: "  · \(text.zh)")) }
+
+    /// Something that has to be so.
+    /// - Parameter name: stable, for programs.
+    func check(_ name: String, _ passed: Bool, _ text: Text) {
+        state.withLock { $0.checks.append((name, passed, text)) }
+        let mark = passed ? "✓" : "✗"
+        call.say(Text(en: "  \(mark) \(text.en)", zh: "  \(mark) \(text.zh)"))
+    }
+
+    func record(_ purchase: JSONValue) { state.withLock { $0.purchases.append(purchase) } }
+
+    var passed: Bool { state.withLock { state in !state.checks.isEmpty && state.checks.allSatisfy(\.passed) } }
+
+    /// What should have been so and was not.
+    var failures: [Text] {
+        state.withLock { state in
+            state.checks.filter { !$0.passed }.map { check in
+                Text(en: "not so: \(check.sentence.en)", zh: "不成立：\(check.sentence.zh)")
+            }
+        }
+    }
+
+    func json(of shop: DemoShop) -> JSONValue {
+        let (checks, purchases) = state.withLock { ($0.checks, $0.purchases) }
+        return [
+            "passed": .bool(passed),
+            "purchases": .array(purchases),
+            "checks": .array(checks.map { ["name": .string($0.name), "passed": .bool($0.passed)] }),
+            "server": [
+                "url": .string(shop.serverURL), "dashboard": .string(shop.dashboard),
+                "operatorToken": .string(shop.operatorToken), "secretKey": .string(shop.secretKey),
+                "userTokenSecret": .string(shop.userTokenSecret),
+            ],
+            "store": ["url": .string(shop.storeURL)],
+        ]
+    }
+}

@@ -1,0 +1,129 @@
+import Foundation
+import Testing
+import TillAppStore
+
+/// `till` itself, as a process: the program that this package built, beside the tests.
+final class TillProcess: Sendable {
+    /// What it writes to stdout, line by line.
+    let lines: AsyncStream<String>
+    private let process: Process
+    private let input: FileHandle
+    private let errors: Collected
+    private let ended: AsyncStream<Int32>
+
+    private init(
+        _ process: Process, _ input: FileHandle, _ lines: AsyncStream<String>, _ errors: Collected,
+        _ ended: AsyncStream<Int32>
+    ) {
+        self.process = process
+        self.input = input
+        self.lines = lines
+        self.errors = errors
+        self.ended = ended
+    }
+
+    /// The tests' own executable lies beside it, in SwiftPM's directory of products.
+    static var executable: URL {
+        let tests = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
+        return tests.deletingLastPathComponent().appendingPathComponent("till")
+    }
+
+    static func start(_ arguments: [String]) throws -> TillProcess {
+        let process = Process()
+        process.executableURL = executable
+        process.arguments = arguments
+        let (input, output, errors) = (Pipe(), Pipe(), Pipe())
+        process.standardInput = input
+        process.standardOutput = output
+        process.standardError = errors
+        let (ended, endedContinuation) = AsyncStream<Int32>.makeStream()
+        process.terminationHandler = { process in
+            let isSignal = process.terminationReason == .uncaughtSignal
+            endedContinuation.yield(isSignal ? -process.terminationStatus : process.terminationStatus)
+            endedContinuation.finish()
+        }
+        let (lines, linesContinuation) = AsyncStream<String>.makeStream()
+        let rest = Collected()
+        output.fileHandleForReading.readabilityHandler = { handle in
+            let data = handle.availableData
+            for line in rest.add(data) { linesContinuation.yield(line) }
+            guard data.isEmpty else { return }
+            handle.readabilityHandler = nil
+            linesContinuation.finish()
+        }
+        let complaints = Collected()
+        errors.fileHandleForReading.readabilityHandler = { handle in
+            let data = handle.availableData
+            _ = complaints.add(data)
+            if data.isEmpty { handle.readabilityHandler = nil }
+        }
+        try process.run()
+        return TillProcess(process, input.fileHandleForWriting, lines, complaints, ended)
+    }
+
+    var id: Int32 { process.processIdentifier }
+    var complaints: String { errors.text }
+
+    func tell(_ line: String) throws { try input.write(contentsOf: Data((line + "\n").utf8)) }
+
+    func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
+
+    /// Its exit code; the negative number of the signal that ended it.
+    func end() async -> Int32 {
+        for await code in ended { return code }
+        return process.terminationStatus
+    }
+
+    /// All it wrote, and its exit code.
+    func finish() async -> (output: String, code: Int32) {
+        var output = ""
+        for await line in lines { output += line + "\n" }
+        return (output, await end())
+    }
+
+    /// What it writes as one JSON document, as soon as that is whole.
+    func document() async throws -> JSONValue {
+        var text = ""
+        for await line in lines {
+            text += line + "\n"
+            if line == "}", let value = try? JSONValue(decoding: text) { return value }
+        }
+        return try JSONValue(decoding: text)
+    }
+
+    /// The first event of that name (`till demo-buyer` writes one a line); nil if it ended before.
+    func event(_ name: String) async -> JSONValue? {
+        for await line in lines {
+            guard let event = try? JSONValue(decoding: line) else { continue }
+            if event["event"]?.string == name { return event }
+        }
+        return nil
+    }
+}
+
+/// Bytes that arrive bit by bit.
+private final class Collected: @unchecked Sendable {
+    private let lock = NSLock()
+    private var all = Data()
+    private var line = Data()
+
+    /// - Returns: the lines that are whole now.
+    func add(_ data: Data) -> [String] {
+        lock.lock()
+        defer { lock.unlock() }
+        all += data
+        line += data
+        var found: [String] = []
+        while let end = line.firstIndex(of: UInt8(ascii: "\n")) {
+            found.append(String(decoding: line[..<end], as: UTF8.self))
+            line = Data(line[line.index(after: end)...])
+        }
+        return found
+    }
+
+    var text: String {
+        lock.lock()
+        defer { lock.unlock() }
+        return String(decoding: all, as: UTF8.self)
+    }
+}
