@@ -208,7 +208,7 @@ extension OpenAPIOperation {
 extension OpenAPIOperation.Parameter {
     static let idempotencyKey = header(
         "Idempotency-Key", ["type": "string", "minLength": 1, "maxLength": 255],
-        "A repetition with this key is answered as the first request was, for 48 hours. Scoped by credential and address."
+        "A repetition with this key is answered as the first request was, for 48 hours; for this caller and address."
     )
     static let orderID = path("id", OpenAPISchema.uuid("The order's id."), "The order's id.")
     static let userID = path(
