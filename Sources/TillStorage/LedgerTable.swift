@@ -73,7 +73,8 @@ public struct LedgerTable {
             """
             SELECT p.sequence, p.environment, p.user, p.contra, p.currency, p.amount, p.kind, p.reference, g.id, p.at \
             FROM postings p LEFT JOIN grants g ON g.transaction_sequence = p.grant_sequence \
-            WHERE p.user = (SELECT user FROM grants WHERE transaction_sequence = ?1) AND p.grant_sequence = ?1 ORDER BY p.sequence
+            WHERE p.user = (SELECT user FROM grants WHERE transaction_sequence = ?1) AND p.grant_sequence = ?1 \
+            ORDER BY p.sequence
             """, [.integer(sequence)], Self.read)
     }
 
