@@ -34,7 +34,11 @@ struct RequestBody {
     var isEmpty: Bool { members.isEmpty }
 
     /// `null` is as good as absent.
-    func value(_ name: String) -> JSONValue? { members[name].flatMap { $0.isNull ? nil : $0 } }
+    func value(_ name: String) -> JSONValue? {
+        // Not by `flatMap`: in its closure `nil` would be a literal of JSONValue, which is null again.
+        guard let value = members[name], !value.isNull else { return .none }
+        return value
+    }
 
     func text(_ name: String, upTo limit: Int = 200) throws(Problem) -> String? {
         guard let value = value(name) else { return nil }
