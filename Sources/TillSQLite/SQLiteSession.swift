@@ -41,6 +41,11 @@ final class SQLiteSession: Session {
         return sqlite3_total_changes64(connection.handle) == before ? 0 : Int(sqlite3_changes64(connection.handle))
     }
 
+    func insertIfNew(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseFault) -> Int64? {
+        guard try execute(sql, values) > 0, let connection else { return nil }
+        return sqlite3_last_insert_rowid(connection.handle)
+    }
+
     func query<Value>(
         _ sql: StaticString, _ values: [SQLValue], _ read: (any Row) throws -> Value
     ) throws -> [Value] {

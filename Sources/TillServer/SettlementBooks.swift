@@ -17,7 +17,7 @@ struct SettlementBooks {
     private let outbox: OutboxTable
 
     private var stored: TransactionTable.Stored?
-    private var storedGrant: GrantTable.Stored?
+    private var storedGrant: Grant?
     private var knownOrders: [OrderID: OrderTable.Stored] = [:]
 
     init(
@@ -41,7 +41,7 @@ struct SettlementBooks {
     mutating func load(product: Product?) throws -> SettlementFacts {
         stored = try transactions.find(transaction.id, in: transaction.environment)
         if let stored, stored.state != .quarantined {
-            storedGrant = try grants.find(transaction.id, in: transaction.environment)
+            storedGrant = try grants.find(transaction: stored.sequence)
         }
         var tokenOrder: Order?
         var claimedOrder: Order?
@@ -53,7 +53,7 @@ struct SettlementBooks {
         return SettlementFacts(
             transaction: transaction, caller: origin.caller,
             recorded: stored.map { stored in
-                RecordedTransaction(state: stored.state, signedAt: stored.signedAt, grant: storedGrant?.grant)
+                RecordedTransaction(state: stored.state, signedAt: stored.signedAt, grant: storedGrant)
             },
             tokenOrder: tokenOrder, claimedOrderID: origin.claimedOrder, claimedOrder: claimedOrder,
             originalOrder: try originalOrder(), product: product)
@@ -77,14 +77,14 @@ struct SettlementBooks {
     // MARK: Decisions
 
     mutating func carryOut(
-        _ settlement: Settlement, _ facts: SettlementFacts, freshGrantID: UniqueID, freshOrderID: OrderID
+        _ settlement: Settlement, _ facts: SettlementFacts, freshGrantID: UniqueID, freshOrderID: () -> OrderID
     ) throws -> Settle.Outcome {
         switch settlement {
         case .grant(let user, let order, let newOrderID, let rung):
             guard let product = facts.product else { preconditionFailure("nothing is granted for an unknown product") }
             let target =
                 try order.map { try move($0, to: .completed, reason: rung.rawValue) }
-                ?? openOrder(newOrderID ?? freshOrderID, for: user, product: product, reason: rung.rawValue)
+                ?? openOrder(newOrderID ?? freshOrderID(), for: user, product: product, reason: rung.rawValue)
             return .granted(try grant(freshGrantID, to: target, product: product, rung: rung))
         case .alreadyGranted(let grant):
             if let stored, transaction.signedAt > stored.signedAt, !transaction.isFromReceipt {
@@ -112,18 +112,16 @@ struct SettlementBooks {
             points: points.map { GrantedPoints(currency: $0.kind, amount: $0.amount) },
             entitlement: product.entitlement, at: now)
         let sequence = try record(.granted, quarantine: nil, orderSequence: target.sequence)
-        let grantSequence = try grants.insert(grant, orderSequence: target.sequence)
-        for posting in grant.postings(kind: .purchase, at: now) { try ledger.post(posting, grant: grantSequence) }
+        try grants.insert(grant, transaction: sequence, orderSequence: target.sequence)
+        for posting in grant.postings(kind: .purchase, at: now) { try ledger.post(posting, grant: sequence) }
         try note(sequence, "granted", ground: rung.rawValue)
         try tell("grant.created", grant, sequence)
         return grant
     }
 
     private mutating func revoke(_ grant: Grant) throws -> Grant {
-        guard let stored, let storedGrant else { preconditionFailure("only a recorded grant is revoked") }
-        for posting in grant.postings(kind: .refund, at: now) {
-            try ledger.post(posting, grant: storedGrant.sequence)
-        }
+        guard let stored else { preconditionFailure("only a recorded grant is revoked") }
+        for posting in grant.postings(kind: .refund, at: now) { try ledger.post(posting, grant: stored.sequence) }
         let sequence = try record(.revoked, quarantine: nil, orderSequence: stored.orderSequence)
         try moveOwnOrder(stored.orderSequence, to: .refunded, reason: "revoked_by_apple")
         try note(sequence, "revoked", ground: "revocation_date")
@@ -132,9 +130,9 @@ struct SettlementBooks {
     }
 
     private mutating func reinstate(_ grant: Grant) throws -> Grant {
-        guard let stored, let storedGrant else { preconditionFailure("only a recorded grant is reinstated") }
+        guard let stored else { preconditionFailure("only a recorded grant is reinstated") }
         for posting in grant.postings(kind: .refundReversal, at: now) {
-            try ledger.post(posting, grant: storedGrant.sequence)
+            try ledger.post(posting, grant: stored.sequence)
         }
         let sequence = try record(.granted, quarantine: nil, orderSequence: stored.orderSequence)
         try moveOwnOrder(stored.orderSequence, to: .completed, reason: "refund_reversed")
@@ -149,7 +147,7 @@ struct SettlementBooks {
             if transaction.signedAt > stored.signedAt {
                 try record(.revoked, quarantine: nil, orderSequence: stored.orderSequence)
             }
-            return storedGrant?.grant
+            return storedGrant
         }
         var orderSequence = stored?.orderSequence
         if let order = facts.tokenOrder, order.transactionID == nil, !transaction.isRenewal,

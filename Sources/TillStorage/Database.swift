@@ -25,6 +25,9 @@ public protocol Session: AnyObject {
     @discardableResult
     func execute(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseFault) -> Int
 
+    /// Runs one `INSERT` and returns the integer primary key of the new row; nil if `ON CONFLICT` kept it out.
+    func insertIfNew(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseFault) -> Int64?
+
     /// Runs one query and reads each row as it comes. The row is valid only inside `read`.
     func query<Value>(_ sql: StaticString, _ values: [SQLValue], _ read: (any Row) throws -> Value) throws -> [Value]
 }
@@ -37,9 +40,13 @@ extension Session {
         try query(sql, values, read).first
     }
 
-    /// The integer primary key that the newest `INSERT` of this session made.
-    public func lastInsertedRow() throws -> Int64 {
-        try first("SELECT last_insert_rowid()", []) { $0.integer(0) } ?? 0
+    /// Runs one `INSERT` that nothing may keep out; returns the new row's integer primary key.
+    @discardableResult
+    public func insert(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseFault) -> Int64 {
+        guard let row = try insertIfNew(sql, values) else {
+            throw DatabaseFault(.other, "nothing was inserted by \(sql)")
+        }
+        return row
     }
 }
 

@@ -10,11 +10,9 @@ public struct LedgerTable {
         public let posting: Posting
     }
 
-    /// Adds a posting and moves the balance with it. `grant` is the sequence of the grant it belongs to; without one
-    /// the posting's own reference is stored.
-    /// - Returns: the balance after it.
-    @discardableResult
-    public func post(_ posting: Posting, grant: Int64?) throws -> Int64 {
+    /// Adds a posting and moves the balance with it. `grant` is the sequence of the transaction whose grant it belongs
+    /// to; without one the posting's own reference is stored.
+    public func post(_ posting: Posting, grant: Int64?) throws {
         try session.execute(
             """
             INSERT INTO postings (environment, user, contra, currency, amount, kind, grant_sequence, reference, at) \
@@ -25,15 +23,12 @@ public struct LedgerTable {
                 .text(posting.currency), .integer(posting.amount), .text(posting.kind.rawValue), .optional(grant),
                 grant == nil ? .text(posting.reference) : .null, .instant(posting.at),
             ])
-        let balances = try session.query(
+        try session.execute(
             """
             INSERT INTO balances (environment, user, currency, amount) VALUES (?, ?, ?, ?) \
-            ON CONFLICT (environment, user, currency) DO UPDATE SET amount = amount + excluded.amount \
-            RETURNING amount
+            ON CONFLICT (environment, user, currency) DO UPDATE SET amount = amount + excluded.amount
             """,
-            [posting.environment.column, .text(posting.userID.text), .text(posting.currency), .integer(posting.amount)]
-        ) { $0.integer(0) }
-        return balances.first ?? posting.amount
+            [posting.environment.column, .text(posting.userID.text), .text(posting.currency), .integer(posting.amount)])
     }
 
     public func wallet(of user: UserID, in environment: Environment) throws -> Wallet {
@@ -49,7 +44,7 @@ public struct LedgerTable {
         try session.first(
             """
             SELECT p.sequence, p.environment, p.user, p.contra, p.currency, p.amount, p.kind, p.reference, g.id, p.at \
-            FROM postings p LEFT JOIN grants g ON g.sequence = p.grant_sequence \
+            FROM postings p LEFT JOIN grants g ON g.transaction_sequence = p.grant_sequence \
             WHERE p.environment = ? AND p.reference = ? AND p.kind = 'debit'
             """, [environment.column, .text(reference)], Self.read)
     }
@@ -61,19 +56,20 @@ public struct LedgerTable {
         try session.query(
             """
             SELECT p.sequence, p.environment, p.user, p.contra, p.currency, p.amount, p.kind, p.reference, g.id, p.at \
-            FROM postings p LEFT JOIN grants g ON g.sequence = p.grant_sequence \
+            FROM postings p LEFT JOIN grants g ON g.transaction_sequence = p.grant_sequence \
             WHERE p.user = ? AND p.environment = ? AND p.sequence < ? ORDER BY p.sequence DESC LIMIT ?
             """,
             [.text(user.text), environment.column, .integer(before), .integer(Int64(limit))], Self.read)
     }
 
     /// All postings of one grant, oldest first. They are looked for among its user's, which an index holds together.
-    public func postings(grant sequence: Int64) throws -> [Stored] {
+    public func postings(grantOf sequence: Int64) throws -> [Stored] {
         try session.query(
             """
             SELECT p.sequence, p.environment, p.user, p.contra, p.currency, p.amount, p.kind, p.reference, g.id, p.at \
-            FROM postings p LEFT JOIN grants g ON g.sequence = p.grant_sequence \
-            WHERE p.user = (SELECT user FROM grants WHERE sequence = ?1) AND p.grant_sequence = ?1 ORDER BY p.sequence
+            FROM postings p LEFT JOIN grants g ON g.transaction_sequence = p.grant_sequence \
+            WHERE p.user = (SELECT user FROM grants WHERE transaction_sequence = ?1) AND p.grant_sequence = ?1 \
+            ORDER BY p.sequence
             """, [.integer(sequence)], Self.read)
     }
 

@@ -28,7 +28,7 @@ public struct NotificationTable {
         uuid: String, environment: Environment, type: String, subtype: String?, signedAt: Instant?, at: Instant,
         payload: String
     ) throws -> Int64? {
-        let inserted = try session.execute(
+        try session.insertIfNew(
             """
             INSERT INTO notifications (uuid, environment, type, subtype, signed_at, received_at, state, detail, \
             payload) \
@@ -38,7 +38,6 @@ public struct NotificationTable {
                 .text(uuid), environment.column, .text(type), .optional(subtype), .optional(signedAt?.milliseconds),
                 .instant(at), .text(payload),
             ])
-        return inserted == 1 ? try session.lastInsertedRow() : nil
     }
 
     public func mark(_ sequence: Int64, _ state: State, detail: String) throws {

@@ -9,15 +9,17 @@ public struct OrderTable {
     public struct Stored: Sendable, Hashable {
         public let sequence: Int64
         public var order: Order
+        /// How many lines its history has.
+        var moveCount: Int64
     }
 
     /// Opens an order: its row and the first line of its history.
     @discardableResult
     public func insert(_ order: Order, reason: String) throws -> Stored {
-        try session.execute(
+        let sequence = try session.insert(
             """
             INSERT INTO orders (id, user, product, quantity, status, price, currency, environment, transaction_id, \
-            device, metadata, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            device, metadata, created_at, updated_at, moves) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
             """,
             [
                 .id(order.id), .text(order.userID.text), .text(order.productID.text), .integer(Int64(order.quantity)),
@@ -25,16 +27,15 @@ public struct OrderTable {
                 order.environment?.column ?? .null, .optional(order.transactionID?.text), .optional(order.deviceID),
                 .optional(order.metadata), .instant(order.createdAt), .instant(order.updatedAt),
             ])
-        let sequence = try session.lastInsertedRow()
-        try insertMove(sequence, OrderMove(status: order.status, at: order.createdAt, reason: reason))
-        return Stored(sequence: sequence, order: order)
+        try insertMove(sequence, 1, OrderMove(status: order.status, at: order.createdAt, reason: reason))
+        return Stored(sequence: sequence, order: order, moveCount: 1)
     }
 
     public func find(_ id: OrderID) throws -> Stored? {
         try session.first(
             """
             SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-            device, metadata, created_at, updated_at FROM orders WHERE id = ?
+            device, metadata, created_at, updated_at, moves FROM orders WHERE id = ?
             """, [.id(id)], Self.read)
     }
 
@@ -42,7 +43,7 @@ public struct OrderTable {
         try session.first(
             """
             SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-            device, metadata, created_at, updated_at FROM orders WHERE sequence = ?
+            device, metadata, created_at, updated_at, moves FROM orders WHERE sequence = ?
             """, [.integer(sequence)], Self.read)
     }
 
@@ -56,7 +57,8 @@ public struct OrderTable {
         for status in way {
             precondition(moved.order.status.mayMove(to: status), "an order's status only makes legal moves")
             moved.order.status = status
-            try insertMove(stored.sequence, OrderMove(status: status, at: at, reason: reason))
+            moved.moveCount += 1
+            try insertMove(stored.sequence, moved.moveCount, OrderMove(status: status, at: at, reason: reason))
         }
         if moved.order.transactionID == nil, let transaction, let environment {
             moved.order.transactionID = transaction
@@ -64,10 +66,14 @@ public struct OrderTable {
         }
         moved.order.updatedAt = at
         try session.execute(
-            "UPDATE orders SET status = ?, transaction_id = ?, environment = ?, updated_at = ? WHERE sequence = ?",
+            """
+            UPDATE orders SET status = ?, transaction_id = ?, environment = ?, updated_at = ?, moves = ? \
+            WHERE sequence = ?
+            """,
             [
                 .integer(Int64(moved.order.status.rawValue)), .optional(moved.order.transactionID?.text),
-                moved.order.environment?.column ?? .null, .instant(at), .integer(stored.sequence),
+                moved.order.environment?.column ?? .null, .instant(at), .integer(moved.moveCount),
+                .integer(stored.sequence),
             ])
         return moved
     }
@@ -89,7 +95,7 @@ public struct OrderTable {
         try session.query(
             """
             SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-            device, metadata, created_at, updated_at FROM orders \
+            device, metadata, created_at, updated_at, moves FROM orders \
             WHERE user = ?1 AND sequence < ?2 AND (environment IS NULL OR environment = ?3) \
             AND (?4 IS NULL OR status = ?4) ORDER BY sequence DESC LIMIT ?5
             """,
@@ -106,7 +112,7 @@ public struct OrderTable {
             try session.query(
                 """
                 SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-                device, metadata, created_at, updated_at FROM orders \
+                device, metadata, created_at, updated_at, moves FROM orders \
                 WHERE user = ?1 AND sequence < ?2 AND (?3 IS NULL OR status = ?3) ORDER BY sequence DESC LIMIT ?4
                 """,
                 [
@@ -118,7 +124,7 @@ public struct OrderTable {
             try session.query(
                 """
                 SELECT o.sequence, o.id, o.user, o.product, o.quantity, o.status, o.price, o.currency, o.environment, \
-                o.transaction_id, o.device, o.metadata, o.created_at, o.updated_at \
+                o.transaction_id, o.device, o.metadata, o.created_at, o.updated_at, o.moves \
                 FROM transactions t CROSS JOIN orders o ON o.sequence = t.order_sequence \
                 WHERE t.order_sequence IS NOT NULL AND t.order_sequence < ? AND o.status = 1 \
                 GROUP BY t.order_sequence ORDER BY t.order_sequence DESC LIMIT ?
@@ -128,26 +134,26 @@ public struct OrderTable {
             try session.query(
                 """
                 SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-                device, metadata, created_at, updated_at FROM orders \
+                device, metadata, created_at, updated_at, moves FROM orders \
                 WHERE status = ? AND status <> 1 AND sequence < ? ORDER BY sequence DESC LIMIT ?
                 """, [.integer(Int64(status.rawValue)), .integer(before), .integer(Int64(limit))], Self.read)
         case (nil, nil):
             try session.query(
                 """
                 SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-                device, metadata, created_at, updated_at FROM orders \
+                device, metadata, created_at, updated_at, moves FROM orders \
                 WHERE sequence < ? ORDER BY sequence DESC LIMIT ?
                 """, [.integer(before), .integer(Int64(limit))], Self.read)
         }
     }
 
-    private func insertMove(_ sequence: Int64, _ move: OrderMove) throws {
+    private func insertMove(_ sequence: Int64, _ number: Int64, _ move: OrderMove) throws {
         try session.execute(
-            """
-            INSERT INTO order_moves (order_sequence, number, status, at, reason) VALUES \
-            (?1, (SELECT coalesce(max(number), 0) + 1 FROM order_moves WHERE order_sequence = ?1), ?2, ?3, ?4)
-            """,
-            [.integer(sequence), .integer(Int64(move.status.rawValue)), .instant(move.at), .text(move.reason)])
+            "INSERT INTO order_moves (order_sequence, number, status, at, reason) VALUES (?, ?, ?, ?, ?)",
+            [
+                .integer(sequence), .integer(number), .integer(Int64(move.status.rawValue)), .instant(move.at),
+                .text(move.reason),
+            ])
     }
 
     private static func read(_ row: any Row) throws -> Stored {
@@ -160,6 +166,7 @@ public struct OrderTable {
                 price: Money(amount: row.integer(6), currency: Currency(row.text(7))),
                 transactionID: row.optionalText(9).map { TransactionID($0) },
                 environment: try row.optionalEnvironment(8), deviceID: row.optionalText(10),
-                metadata: row.optionalText(11), createdAt: row.instant(12), updatedAt: row.instant(13)))
+                metadata: row.optionalText(11), createdAt: row.instant(12), updatedAt: row.instant(13)),
+            moveCount: row.integer(14))
     }
 }

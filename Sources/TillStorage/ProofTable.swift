@@ -1,4 +1,7 @@
 /// `proofs`: the signed bytes exactly as they came, one for each transaction: the copy that decided its state.
+///
+/// The first part of a signed transaction is its certificates, four fifths of it and the same for all that one signer
+/// signed; it is stored once, in `proof_headers`.
 public struct ProofTable {
     private let session: any Session
     public init(_ session: any Session) { self.session = session }
@@ -9,22 +12,41 @@ public struct ProofTable {
     }
 
     public func insert(transaction sequence: Int64, kind: Kind, body: [UInt8]) throws {
+        let (header, rest) = try parts(of: body, kind)
         try session.execute(
-            "INSERT INTO proofs (transaction_sequence, kind, body) VALUES (?, ?, ?)",
-            [.integer(sequence), .integer(kind.rawValue), .blob(body)])
+            "INSERT INTO proofs (transaction_sequence, kind, header_sequence, body) VALUES (?, ?, ?, ?)",
+            [.integer(sequence), .integer(kind.rawValue), header, rest])
     }
 
     /// Keeps the copy that decided the newest state. A signed transaction outranks a receipt.
     public func replace(transaction sequence: Int64, kind: Kind, body: [UInt8]) throws {
+        let (header, rest) = try parts(of: body, kind)
         try session.execute(
-            "UPDATE proofs SET kind = ?2, body = ?3 WHERE transaction_sequence = ?1 AND kind >= ?2",
-            [.integer(sequence), .integer(kind.rawValue), .blob(body)])
+            """
+            UPDATE proofs SET kind = ?2, header_sequence = ?3, body = ?4 WHERE transaction_sequence = ?1 AND kind >= ?2
+            """, [.integer(sequence), .integer(kind.rawValue), header, rest])
     }
 
     public func find(transaction sequence: Int64) throws -> (kind: Kind, body: [UInt8])? {
-        try session.first("SELECT kind, body FROM proofs WHERE transaction_sequence = ?", [.integer(sequence)]) { row in
+        try session.first(
+            """
+            SELECT p.kind, h.header, p.body FROM proofs p \
+            LEFT JOIN proof_headers h ON h.sequence = p.header_sequence WHERE p.transaction_sequence = ?
+            """, [.integer(sequence)]
+        ) { row in
             guard let kind = Kind(rawValue: row.integer(0)) else { throw row.unreadable("a proof's kind") }
-            return (kind, row.blob(1))
+            return (kind, row.blob(1) + row.blob(2))
         }
+    }
+
+    /// The header's reference and the rest; the whole body where there is no header to share.
+    private func parts(of body: [UInt8], _ kind: Kind) throws -> (header: SQLValue, rest: SQLValue) {
+        guard kind == .signedTransaction, let end = body.firstIndex(of: UInt8(ascii: ".")) else {
+            return (.null, .blob(body))
+        }
+        let header = SQLValue.blob(Array(body[...end]))
+        let known = try session.first("SELECT sequence FROM proof_headers WHERE header = ?", [header]) { $0.integer(0) }
+        let sequence = try known ?? session.insert("INSERT INTO proof_headers (header) VALUES (?)", [header])
+        return (.integer(sequence), .blob(Array(body[(end + 1)...])))
     }
 }

@@ -36,7 +36,7 @@ public struct RefusedProofTable {
     }
 
     public func insert(_ entry: Entry) throws {
-        try session.execute(
+        let newest = try session.insert(
             """
             INSERT INTO refused_proofs (at, door, caller, claimed_order, code, detail, digest) \
             VALUES (?, ?, ?, ?, ?, ?, ?)
@@ -45,7 +45,6 @@ public struct RefusedProofTable {
                 .instant(entry.at), .text(entry.door), .text(entry.caller), .optional(entry.claimedOrder),
                 .text(entry.code), .text(entry.detail), .blob(entry.digest),
             ])
-        let newest = try session.lastInsertedRow()
         try session.execute("DELETE FROM refused_proofs WHERE sequence <= ?", [.integer(newest - Self.capacity)])
     }
 

@@ -3,7 +3,8 @@
 ///
 /// Times are milliseconds since 1970 UTC. Environments are 1 production, 2 sandbox. Rows refer to each other by
 /// `sequence`, which is small, and which also says in what order things came. Rules that the database can hold, it
-/// holds: one grant for a transaction, postings and grants never edited or deleted (DESIGN §4).
+/// holds: one row for a transaction of an environment and one grant for that row, postings and grants never edited or
+/// deleted (DESIGN §4). Every grant costs a page of log for each index with keys in no order, so there are few.
 public enum Schema {
     /// Each entry is a script of statements separated by `;`, run in one transaction together with the new version.
     public static let migrations: [StaticString] = [ledger]
@@ -24,6 +25,7 @@ public enum Schema {
             metadata TEXT,
             created_at INTEGER NOT NULL,
             updated_at INTEGER NOT NULL,
+            moves INTEGER NOT NULL,
             CHECK ((transaction_id IS NULL) = (environment IS NULL))
         ) STRICT;
         CREATE INDEX orders_by_user ON orders (user, sequence);
@@ -61,9 +63,15 @@ public enum Schema {
         CREATE INDEX transactions_by_order ON transactions (order_sequence) WHERE order_sequence IS NOT NULL;
         CREATE INDEX transactions_unsettled ON transactions (state, sequence) WHERE state <> 1;
 
+        CREATE TABLE proof_headers (
+            sequence INTEGER PRIMARY KEY,
+            header BLOB NOT NULL UNIQUE
+        ) STRICT;
+
         CREATE TABLE proofs (
             transaction_sequence INTEGER PRIMARY KEY REFERENCES transactions (sequence),
             kind INTEGER NOT NULL CHECK (kind IN (1, 2)),
+            header_sequence INTEGER REFERENCES proof_headers (sequence),
             body BLOB NOT NULL
         ) STRICT;
 
@@ -83,17 +91,12 @@ public enum Schema {
             BEGIN SELECT RAISE(ABORT, 'evidence is never deleted'); END;
 
         CREATE TABLE grants (
-            sequence INTEGER PRIMARY KEY,
+            transaction_sequence INTEGER PRIMARY KEY REFERENCES transactions (sequence),
             id BLOB NOT NULL CHECK (length(id) = 16),
-            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
-            transaction_id TEXT NOT NULL,
             order_sequence INTEGER NOT NULL REFERENCES orders (sequence),
             user TEXT NOT NULL,
-            product TEXT NOT NULL,
-            quantity INTEGER NOT NULL,
             entitlement TEXT,
-            at INTEGER NOT NULL,
-            UNIQUE (environment, transaction_id)
+            at INTEGER NOT NULL
         ) STRICT;
         CREATE TRIGGER grants_are_never_edited BEFORE UPDATE ON grants
             BEGIN SELECT RAISE(ABORT, 'grants are never edited'); END;
@@ -108,7 +111,7 @@ public enum Schema {
             currency TEXT NOT NULL,
             amount INTEGER NOT NULL CHECK (amount <> 0),
             kind TEXT NOT NULL,
-            grant_sequence INTEGER REFERENCES grants (sequence),
+            grant_sequence INTEGER REFERENCES grants (transaction_sequence),
             reference TEXT,
             at INTEGER NOT NULL,
             CHECK ((grant_sequence IS NULL) = (reference IS NOT NULL))
@@ -130,7 +133,7 @@ public enum Schema {
         ) STRICT, WITHOUT ROWID;
 
         CREATE TABLE outbox (
-            sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+            sequence INTEGER PRIMARY KEY,
             type TEXT NOT NULL,
             user TEXT,
             transaction_sequence INTEGER REFERENCES transactions (sequence),

@@ -32,7 +32,7 @@ public struct TransactionTable {
             case .order(let id): .id(id)
             case .unreadable, nil: .null
             }
-        try session.execute(
+        return try session.insert(
             """
             INSERT INTO transactions (environment, id, original_id, product, quantity, token, purchased_at, signed_at, \
             revoked_at, price, currency, state, quarantine, order_sequence, received_at) \
@@ -46,7 +46,6 @@ public struct TransactionTable {
                 .optional(transaction.price?.currency.text), .integer(Int64(state.rawValue)),
                 .optional(quarantine?.rawValue), .optional(orderSequence), .instant(at),
             ])
-        return try session.lastInsertedRow()
     }
 
     /// Puts a known transaction into a new state.

@@ -38,7 +38,7 @@ struct DashboardBrowserTests {
     }
 
     /// A server on a port of its own, and a browser in front of it.
-    private static func visit(_ look: (Office, Page, String) async throws -> Void) async throws {
+    private static func visit(_ look: (Office, BrowserPage, String) async throws -> Void) async throws {
         try await Office.open { office in
             let router = office.server.router
             let listener = try Listener(
@@ -57,7 +57,7 @@ struct DashboardBrowserTests {
         }
     }
 
-    private static func logIn(_ page: Page, _ address: String) async throws {
+    private static func logIn(_ page: BrowserPage, _ address: String) async throws {
         try await page.open(address)
         try await page.until("document.activeElement.id === 'token'", "the token can be typed at once")
         try await page.type(Office.operatorToken)
@@ -181,13 +181,14 @@ struct DashboardBrowserTests {
     }
 
     /// No sideways scrolling, and text stands out from its ground (WCAG 2.2, 1.4.3 and 1.4.10).
-    private static func measure(_ page: Page, _ look: String) async throws {
+    private static func measure(_ page: BrowserPage, _ look: String) async throws {
         let widths = try await page.value("[document.documentElement.scrollWidth, window.innerWidth]").array ?? []
         #expect(widths.count == 2 && (widths[0].int ?? 9_999) <= (widths[1].int ?? 0), "\(look): \(widths)")
         let faint = try await page.value(contrast)
         #expect(faint.array?.isEmpty == true, "\(look): \(faint.encoded())")
         let unnamed = try await page.value(
-            "[...document.querySelectorAll('input:not([type=hidden]), select')].filter((one) => !one.labels.length).length")
+            "[...document.querySelectorAll('input:not([type=hidden]), select')].filter((a) => !a.labels.length).length"
+        )
         #expect(unnamed == 0, "\(look): a field without a label")
     }
 
@@ -257,7 +258,8 @@ struct DashboardBrowserTests {
             #expect(page.takeErrors().isEmpty)
             _ = try await page.value(
                 """
-                document.getElementById("results").innerHTML = "<img src=x onerror='hacked=1'><style>*{color:red}</style>";
+                document.getElementById("results").innerHTML =
+                  "<img src=x onerror='hacked=1'><style>*{color:red}</style>";
                 const script = document.createElement("script");
                 script.textContent = "hacked = 1";
                 document.body.append(script);

@@ -197,7 +197,8 @@ import TillHTTP
     func protection() async throws {
         try await Office.open { office in
             let visitor = try await Visitor.loggedIn(office)
-            let targets = Self.pages + ["/dashboard/login", "/dashboard/live", "/dashboard/style.css", "/dashboard/live.js"]
+            let targets =
+                Self.pages + ["/dashboard/login", "/dashboard/live", "/dashboard/style.css", "/dashboard/live.js"]
             for target in targets {
                 let answer = try await visitor.get(target)
                 let policy = try #require(answer.headers["Content-Security-Policy"])
@@ -230,7 +231,9 @@ import TillHTTP
         #expect(found.last == cookies.last)
 
         let attempts = LoginAttempts()
-        for number in 0..<LoginAttempts.capacity { attempts.countFailure("10.0.\(number >> 8).\(number & 255)", now: now) }
+        for number in 0..<LoginAttempts.capacity {
+            attempts.countFailure("10.0.\(number >> 8).\(number & 255)", now: now)
+        }
         #expect(!attempts.mayTry("192.0.2.1", now: now))
         #expect(attempts.mayTry("10.0.0.1", now: now))
         #expect(attempts.mayTry("192.0.2.1", now: now.adding(seconds: 61)))

@@ -50,22 +50,74 @@ import TillSQLite
     func oneGrant() async throws {
         try await withLedger { ledger in
             let opened = order(2)
-            let grant = Grant(
-                id: UniqueID(high: 9, low: 9), environment: .production, transactionID: TransactionID("7"),
-                orderID: opened.id, userID: user, productID: opened.productID, quantity: 1, points: [],
-                entitlement: nil, at: at)
-            try await ledger.write { session in
+            let sequence = try await ledger.write { session in
                 let stored = try OrderTable(session).insert(opened, reason: "opened")
-                _ = try GrantTable(session).insert(grant, orderSequence: stored.sequence)
+                let sequence = try TransactionTable(session).insert(
+                    paid("7", product: opened.productID), state: .granted, quarantine: nil,
+                    orderSequence: stored.sequence, at: at)
+                try GrantTable(session).insert(
+                    grant("7", opened), transaction: sequence, orderSequence: stored.sequence)
+                return sequence
             }
             await #expect(throws: DatabaseFault.self) {
-                try await ledger.write { session in _ = try GrantTable(session).insert(grant, orderSequence: 1) }
+                try await ledger.write { session in
+                    try GrantTable(session).insert(grant("7", opened), transaction: sequence, orderSequence: 1)
+                }
             }
-            let sandbox = Grant(
-                id: UniqueID(high: 9, low: 10), environment: .sandbox, transactionID: TransactionID("7"),
-                orderID: opened.id, userID: user, productID: opened.productID, quantity: 1, points: [],
-                entitlement: nil, at: at)
-            _ = try await ledger.write { session in try GrantTable(session).insert(sandbox, orderSequence: 1) }
+            // The same transaction can't come in under another row either.
+            await #expect(throws: DatabaseFault.self) {
+                _ = try await ledger.write { session in
+                    try TransactionTable(session).insert(
+                        paid("7", product: opened.productID), state: .granted, quarantine: nil, orderSequence: 1, at: at
+                    )
+                }
+            }
+            #expect(try await ledger.read { try GrantTable($0).find(transaction: sequence) } == grant("7", opened))
+        }
+    }
+
+    private func grant(_ id: String, _ order: Order, points: [GrantedPoints] = []) -> Grant {
+        Grant(
+            id: UniqueID(high: 9, low: 9), environment: .production, transactionID: TransactionID(id),
+            orderID: order.id,
+            userID: user, productID: order.productID, quantity: 1, points: points, entitlement: nil, at: at)
+    }
+
+    @Test("A proof comes back byte for byte; what signers share is stored once")
+    func proofs() async throws {
+        try await withLedger { ledger in
+            let bodies = ["header.one.s1", "header.two.s2", "other.three.s3", "no parts", ""].map { Array($0.utf8) }
+            let found = try await ledger.write { session in
+                let table = ProofTable(session)
+                for (number, body) in bodies.enumerated() {
+                    let sequence = try TransactionTable(session).insert(
+                        paid("\(number)", product: ProductID("p")), state: .revoked, quarantine: nil,
+                        orderSequence: nil,
+                        at: at)
+                    try table.insert(transaction: sequence, kind: .signedTransaction, body: body)
+                }
+                let headers = try session.first("SELECT count(*) FROM proof_headers", []) { $0.integer(0) }
+                return (try (1...5).map { try table.find(transaction: $0)?.body }, headers)
+            }
+            #expect(found.0 == bodies)
+            #expect(found.1 == 2)
+        }
+    }
+
+    @Test("A receipt never replaces a signed transaction as proof; the other way round it does")
+    func proofRank() async throws {
+        try await withLedger { ledger in
+            let found = try await ledger.write { session in
+                let table = ProofTable(session)
+                let sequence = try TransactionTable(session).insert(
+                    paid("1", product: ProductID("p")), state: .revoked, quarantine: nil, orderSequence: nil, at: at)
+                try table.insert(transaction: sequence, kind: .receipt, body: [1, 2])
+                try table.replace(transaction: sequence, kind: .signedTransaction, body: Array("a.b.c".utf8))
+                try table.replace(transaction: sequence, kind: .receipt, body: [3])
+                return try table.find(transaction: sequence)
+            }
+            #expect(found?.kind == .signedTransaction)
+            #expect(found?.body == Array("a.b.c".utf8))
         }
     }
 
@@ -83,11 +135,9 @@ import TillSQLite
                 try EvidenceTable(session).insert(
                     transaction: transaction,
                     .init(at: at, decision: "granted", ground: "token", door: "app", caller: "user:u1"))
-                let grant = Grant(
-                    id: UniqueID(high: 9, low: 9), environment: .production, transactionID: TransactionID("8"),
-                    orderID: opened.id, userID: user, productID: opened.productID, quantity: 1,
-                    points: [GrantedPoints(currency: "points", amount: 60)], entitlement: nil, at: at)
-                let sequence = try GrantTable(session).insert(grant, orderSequence: stored.sequence)
+                let grant = grant("8", opened, points: [GrantedPoints(currency: "points", amount: 60)])
+                try GrantTable(session).insert(grant, transaction: transaction, orderSequence: stored.sequence)
+                let sequence = transaction
                 for posting in grant.postings(kind: .purchase, at: at) {
                     try LedgerTable(session).post(posting, grant: sequence)
                 }
@@ -95,7 +145,7 @@ import TillSQLite
             let (update, delete): (StaticString, StaticString) =
                 switch table {
                 case "postings": ("UPDATE postings SET amount = 61", "DELETE FROM postings")
-                case "grants": ("UPDATE grants SET quantity = 2", "DELETE FROM grants")
+                case "grants": ("UPDATE grants SET user = 'x'", "DELETE FROM grants")
                 default: ("UPDATE evidence SET ground = 'x'", "DELETE FROM evidence")
                 }
             for statement in [update, delete] {
@@ -116,7 +166,7 @@ import TillSQLite
             try await ledger.write { session in
                 let books = LedgerTable(session)
                 try books.post(posting(100, kind: .purchase, reference: "a"), grant: nil)
-                #expect(try books.post(posting(-30, kind: .debit, reference: "b"), grant: nil) == 70)
+                try books.post(posting(-30, kind: .debit, reference: "b"), grant: nil)
             }
             let found = try await ledger.read { session in
                 let books = LedgerTable(session)

@@ -47,6 +47,12 @@ extension JSONValue {
 
     private static func write(_ text: String, to output: inout String) {
         output += "\""
+        defer { output += "\"" }
+        // Almost every string is plain, and is appended whole: one scalar at a time costs several times as much.
+        guard text.utf8.contains(where: { $0 < 0x20 || $0 == 0x22 || $0 == 0x5C }) else {
+            output += text
+            return
+        }
         for scalar in text.unicodeScalars {
             switch scalar {
             case "\"": output += "\\\""
@@ -60,6 +66,5 @@ extension JSONValue {
             default: output.unicodeScalars.append(scalar)
             }
         }
-        output += "\""
     }
 }

@@ -82,7 +82,9 @@ struct LoginPage {
         PageFrame.bare(title: say("Log in", "登录"), say, languages: languages) {
             element("form", Attribute("method", "post"), .action(.login), .class("card", "narrow")) {
                 element("h1") { say("Operators", "运营登录") }
-                if let complaint { element("p", .class("complaint"), Attribute("role", "alert")) { sentence(complaint) } }
+                if let complaint {
+                    element("p", .class("complaint"), Attribute("role", "alert")) { sentence(complaint) }
+                }
                 element("label", Attribute("for", "token")) { say("Operator token", "运营令牌") }
                 emptyElement(
                     "input", Attribute("id", "token"), Attribute("name", "token"), Attribute("type", "password"),

@@ -40,9 +40,9 @@ struct TransactionDossier: Sendable {
         self.transaction = transaction
         self.order = order
         evidence = try EvidenceTable(session).list(transaction: transaction.sequence)
-        let stored = try GrantTable(session).find(transaction.id, in: transaction.environment)
-        grant = stored?.grant
-        postings = try stored.map { try LedgerTable(session).postings(grant: $0.sequence).map(\.posting) } ?? []
+        grant = try GrantTable(session).find(transaction: transaction.sequence)
+        postings =
+            try grant == nil ? [] : LedgerTable(session).postings(grantOf: transaction.sequence).map(\.posting)
         proof = try ProofTable(session).find(transaction: transaction.sequence).map(ProofFacts.init)
     }
 

@@ -140,7 +140,8 @@ struct OrderListPage {
             element("label", Attribute("for", name)) { title }
             emptyElement(
                 "input", Attribute("id", name), Attribute("name", name), Attribute("type", "search"),
-                .value(value ?? ""), .placeholder(hint), Attribute("maxlength", "128"), Attribute("autocomplete", "off"),
+                .value(value ?? ""), .placeholder(hint), Attribute("maxlength", "128"),
+                Attribute("autocomplete", "off"),
                 Attribute("autocapitalize", "none"), Attribute("spellcheck", "false"))
         }
     }

@@ -123,7 +123,7 @@ enum MessagePage {
             message(
                 say("Wrong host", "主机名不符"),
                 say(
-                    "This server doesn't answer under that name. Use its address, or add the name under \"dashboardHosts\".",
+                    "There are no pages under that name. Use the server's address, or add it under \"dashboardHosts\".",
                     "本服务器不以该名称提供页面。请使用服务器地址，或在 \"dashboardHosts\" 中加入该名称。"))
         }
     }

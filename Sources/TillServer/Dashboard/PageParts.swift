@@ -81,7 +81,9 @@ extension HTML {
         element("td", .class(name), Attribute("role", "cell"), content: content)
     }
 
-    static func row(@HTMLBuilder _ cells: () -> HTML) -> HTML { element("tr", Attribute("role", "row"), content: cells) }
+    static func row(@HTMLBuilder _ cells: () -> HTML) -> HTML {
+        element("tr", Attribute("role", "row"), content: cells)
+    }
 
     static func nothing(_ sentence: String) -> HTML { element("p", .class("nothing")) { sentence } }
 

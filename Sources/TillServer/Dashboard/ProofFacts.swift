@@ -23,7 +23,8 @@ struct ProofFacts: Sendable {
     }
 
     private static func claims(_ body: [UInt8]) -> [(name: String, value: JSONValue)] {
-        guard let payload = CompactToken(body)?.payload, let members = (try? JSONValue(decoding: payload))?.object else {
+        guard let payload = CompactToken(body)?.payload, let members = (try? JSONValue(decoding: payload))?.object
+        else {
             return []
         }
         return members.sorted { $0.key < $1.key }.prefix(claimLimit).map { ($0.key, $0.value) }

@@ -33,7 +33,9 @@ enum Stylesheet {
         h3 { font-size: .92rem; margin: 1.4rem 0 .5rem; color: var(--faint); }
         p { margin: .25rem 0; }
         code, .amount, time { font-variant-numeric: tabular-nums; }
-        code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: .88em; }
+        code {
+          font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: .88em;
+        }
         .skip { position: absolute; left: -10000px; top: 0; background: var(--card); padding: .5rem 1rem; z-index: 2; }
         .skip:focus { left: 0; }
         .hint, .nothing, footer { color: var(--faint); }
@@ -59,7 +61,10 @@ enum Stylesheet {
         .head { display: flex; flex-wrap: wrap; align-items: center; gap: .5rem 1rem; margin-bottom: .9rem; }
         .head h2 { margin: 0; }
         .up { font-size: .9rem; margin-bottom: .75rem; }
-        .card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 1.1rem 1.25rem; margin: 1rem 0; }
+        .card {
+          background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 1.1rem 1.25rem;
+          margin: 1rem 0;
+        }
         .narrow { max-width: 26rem; margin: 8vh auto; display: grid; gap: .7rem; }
         .complaint { background: var(--bad-ground); color: var(--bad); border-radius: 6px; padding: .5rem .75rem; }
         .plain { list-style: none; padding: 0; margin: 0; }
@@ -67,27 +72,43 @@ enum Stylesheet {
         button, input, select { font: inherit; color: inherit; }
         label { font-size: .85rem; color: var(--faint); display: block; margin-bottom: .2rem; }
         input, select {
-          width: 100%; background: var(--card); border: 1px solid var(--faint); border-radius: 6px; padding: .45rem .6rem;
-          height: 2.5rem;
+          width: 100%; background: var(--card); border: 1px solid var(--faint); border-radius: 6px;
+          height: 2.5rem; padding: .45rem .6rem;
         }
         input::placeholder { color: var(--faint); opacity: 1; }
         button { border-radius: 6px; padding: .45rem .9rem; cursor: pointer; min-height: 2.5rem; }
-        .primary { background: var(--accent); color: var(--on-accent); border: 1px solid var(--accent); font-weight: 600; }
-        .quiet { background: none; border: 1px solid var(--line); color: var(--faint); min-height: 2rem; padding: .2rem .7rem; font-size: .88rem; }
+        .primary {
+          background: var(--accent); color: var(--on-accent); border: 1px solid var(--accent); font-weight: 600;
+        }
+        .quiet {
+          background: none; border: 1px solid var(--line); color: var(--faint); min-height: 2rem; padding: .2rem
+          .7rem; font-size: .88rem;
+        }
         .quiet:hover { background: var(--hover); }
         .who form { margin: 0; }
-        .filters { display: grid; grid-template-columns: 11rem 1fr 1.4fr auto; gap: .75rem; align-items: end; margin-bottom: 1rem; }
+        .filters {
+          display: grid; grid-template-columns: 11rem 1fr 1.4fr auto; gap: .75rem; align-items: end; margin-bottom:
+          1rem;
+        }
         .buttons { display: flex; align-items: center; gap: .9rem; }
 
-        .live { display: flex; align-items: center; gap: .5rem; margin: 0 0 0 auto; font-size: .88rem; color: var(--faint); }
+        .live {
+          display: flex; align-items: center; gap: .5rem; margin: 0 0 0 auto; font-size: .88rem; color: var(--faint);
+        }
         .live[hidden] { display: none; }
         .dot { width: .6rem; height: .6rem; border-radius: 50%; background: var(--good); }
         .live[data-state="paused"] .dot { background: var(--idle); border-radius: 1px; }
         .live[data-state="lost"] .dot { background: var(--bad); }
         .live[data-state="lost"] { color: var(--bad); }
 
-        .pill, .badge { display: inline-block; border-radius: 999px; padding: .1rem .6rem; font-size: .82rem; font-weight: 600; white-space: nowrap; }
-        .badge { border-radius: 4px; font-weight: 500; padding: .05rem .45rem; border: 1px solid currentColor; color: var(--faint); }
+        .pill, .badge {
+          display: inline-block; border-radius: 999px; padding: .1rem .6rem; font-size: .82rem; font-weight: 600;
+          white-space: nowrap;
+        }
+        .badge {
+          border-radius: 4px; font-weight: 500; padding: .05rem .45rem; border: 1px solid currentColor; color:
+          var(--faint);
+        }
         .badge.production { color: var(--good); }
         .badge.sandbox { color: var(--waiting); }
         .badge.none { border-color: transparent; padding-inline: 0; }
@@ -99,8 +120,13 @@ enum Stylesheet {
         .pill.back { color: var(--back); background: var(--back-ground); }
 
         table { width: 100%; border-collapse: collapse; background: var(--card); }
-        .orders, main > .refusals, .quarantine { border: 1px solid var(--line); border-radius: 10px; border-collapse: separate; border-spacing: 0; }
-        th { text-align: left; font-weight: 500; font-size: .82rem; color: var(--faint); overflow-wrap: normal; white-space: nowrap; }
+        .orders, main > .refusals, .quarantine {
+          border: 1px solid var(--line); border-radius: 10px; border-collapse: separate; border-spacing: 0;
+        }
+        th {
+          text-align: left; font-weight: 500; font-size: .82rem; color: var(--faint); overflow-wrap: normal;
+          white-space: nowrap;
+        }
         th, td { padding: .55rem .8rem; vertical-align: top; border-bottom: 1px solid var(--line); }
         tbody tr:last-child > * { border-bottom: 0; }
         .orders tbody tr:hover { background: var(--hover); }
@@ -116,16 +142,24 @@ enum Stylesheet {
         .day { color: var(--faint); }
         .pager { display: flex; gap: 1.25rem; padding: 1rem 0; }
 
-        .facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(17rem, 1fr)); gap: .7rem 1.5rem; margin: 0; }
+        .facts {
+          display: grid; grid-template-columns: repeat(auto-fill, minmax(17rem, 1fr)); gap: .7rem 1.5rem; margin: 0;
+        }
         dt { font-size: .82rem; color: var(--faint); }
         dd { margin: 0; }
         summary { cursor: pointer; margin: .8rem 0; color: var(--accent); }
         .claims tbody th { width: 16rem; }
 
         .timeline { list-style: none; margin: 0; padding: 0 0 0 .35rem; }
-        .timeline li { position: relative; display: grid; grid-template-columns: 13.5rem minmax(0, 1fr); gap: 0 1rem; padding: 0 0 1.1rem 1.4rem; border-left: 2px solid var(--line); }
+        .timeline li {
+          position: relative; display: grid; grid-template-columns: 13.5rem minmax(0, 1fr); gap: 0 1rem; padding: 0 0
+          1.1rem 1.4rem; border-left: 2px solid var(--line);
+        }
         .timeline li:last-child { border-left-color: transparent; padding-bottom: 0; }
-        .timeline li::before { content: ""; position: absolute; left: -7px; top: .4rem; width: 12px; height: 12px; border-radius: 50%; background: currentColor; border: 2px solid var(--card); }
+        .timeline li::before {
+          content: ""; position: absolute; left: -7px; top: .4rem; width: 12px; height: 12px; border-radius: 50%;
+          background: currentColor; border: 2px solid var(--card);
+        }
         .timeline li.good::before { color: var(--good); }
         .timeline li.busy::before { color: var(--busy); }
         .timeline li.idle::before { color: var(--idle); }
@@ -150,7 +184,9 @@ enum Stylesheet {
           .card tbody tr { padding: .7rem 0; }
           tbody tr:last-child { border-bottom: 0; }
           .amount { text-align: left; }
-          .orders tbody tr { display: flex; flex-wrap: wrap; justify-content: space-between; gap: .15rem .75rem; align-items: baseline; }
+          .orders tbody tr {
+            display: flex; flex-wrap: wrap; justify-content: space-between; gap: .15rem .75rem; align-items: baseline;
+          }
           .orders .product { flex: 0 0 calc(100% - 8rem); min-width: 0; }
           .orders .amount { order: 1; flex: 0 0 7.25rem; text-align: right; }
           .orders .status { order: 2; flex: 1 0 auto; }

@@ -29,7 +29,7 @@ final class Chromium: Sendable {
     private static let patience = Duration.seconds(60)
 
     /// Opens a browser with one empty page, and ends it whatever happens.
-    static func open<Value>(_ use: (Page) async throws -> Value) async throws -> Value {
+    static func open<Value>(_ use: (BrowserPage) async throws -> Value) async throws -> Value {
         guard let path else { throw Failure("no chromium is installed") }
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-browser-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -87,11 +87,11 @@ final class Chromium: Sendable {
         try? input.close()
     }
 
-    private func page() async throws -> Page {
+    private func page() async throws -> BrowserPage {
         let target = try await send("Target.createTarget", ["url": "about:blank"])["targetId"] ?? .null
         let attached = try await send("Target.attachToTarget", ["targetId": target, "flatten": true])
         guard let session = attached["sessionId"]?.string else { throw Failure("no page: \(attached.encoded())") }
-        let page = Page(browser: self, session: session)
+        let page = BrowserPage(browser: self, session: session)
         for domain in ["Page", "Runtime", "Log", "Network"] { try await page.send("\(domain).enable") }
         return page
     }
@@ -167,7 +167,7 @@ final class Chromium: Sendable {
 }
 
 /// One page, with a mouse and a keyboard.
-struct Page: Sendable {
+struct BrowserPage: Sendable {
     let browser: Chromium
     let session: String
 

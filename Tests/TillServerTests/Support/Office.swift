@@ -50,7 +50,8 @@ final class Office: Sendable {
         let configuration = ServerConfiguration(
             catalog: catalog,
             apple: AppleTrust(
-                roots: [emulator.issuer.rootCertificate], bundleID: bundleID, appAppleID: nil, environments: [.sandbox]),
+                roots: [emulator.issuer.rootCertificate], bundleID: bundleID, appAppleID: nil,
+                environments: [.sandbox]),
             secretKeys: [SecretKey(id: "backend", sha256: Digest.sha256.hash(secretKey.utf8))],
             operators: operators.map { SecretKey(id: "anna", sha256: Digest.sha256.hash($0.utf8)) },
             dashboardHosts: hosts)

@@ -1,0 +1,119 @@
+import TillAPI
+import TillAppStore
+import TillBilling
+
+extension OpenAPI {
+    private static let orderID: JSONValue = "3f2c91ab-6d0e-4b57-9a43-0c5d8e1f2a64"
+
+    private static let orderExample: JSONValue = [
+        "id": orderID, "userId": "u1", "productId": "com.example.learn.points60", "quantity": 1,
+        "status": "prepared", "statusCode": 0, "price": ["amount": 600, "currency": "CNY"], "transactionId": nil,
+        "environment": nil, "deviceId": "iPad-7", "metadata": ["level": 3], "createdAt": "2026-03-01T08:30:00.123Z",
+        "updatedAt": "2026-03-01T08:30:00.123Z",
+        "history": [["status": "prepared", "at": "2026-03-01T08:30:00.123Z", "reason": "opened"]],
+    ]
+
+    private static let pageOfOrders: JSONValue = [
+        "data": [orderExample], "hasMore": true, "nextCursor": "41",
+    ]
+
+    static let orderOperations: [OpenAPIOperation] = [
+        OpenAPIOperation(
+            method: .post, path: Paths.orders, id: "openOrder", tag: .orders, summary: "Open an order",
+            description: """
+                Before any money moves. The order's id goes into the purchase as `appAccountToken`, and so decides who \
+                is given what was paid. The same id again is the same order.
+                """,
+            caller: .app,
+            body: OpenAPIOperation.Body(
+                "OpenOrder",
+                example: ["id": orderID, "userId": "u1", "productId": "com.example.learn.points60", "quantity": 1]),
+            isRepeatable: true,
+            answers: [
+                OpenAPIOperation.Answer(201, "The order is open.", "Order", example: orderExample),
+                OpenAPIOperation.Answer(200, "The order was open already.", "Order"),
+            ],
+            refusals: [.forbidden, .unknownProduct, .quantityNotAllowed, .orderConflict]),
+        OpenAPIOperation(
+            method: .get, path: Paths.order, id: "readOrder", tag: .orders, summary: "Read an order",
+            description: "Another user's order isn't there for a user token.", caller: .app, parameters: [.orderID],
+            answers: [OpenAPIOperation.Answer(200, "The order.", "Order", example: orderExample)],
+            refusals: [.unknownOrder]),
+        close(
+            Paths.cancelOrder, id: "cancelOrder", "Tell that the buyer cancelled",
+            "Should it turn out paid after all, it is granted all the same."),
+        close(
+            Paths.failOrder, id: "failOrder", "Tell that the store said no",
+            "Should it turn out paid after all, it is granted all the same."),
+        OpenAPIOperation(
+            method: .get, path: Paths.userOrders, id: "listUserOrders", tag: .orders, summary: "List a user's orders",
+            description: "An order is in the environment it was paid in; one that isn't paid yet, in both.",
+            caller: .app,
+            parameters: [
+                .userID, .query("status", statusWords, "Only orders that stand so."), .environment, .limit, .cursor,
+            ],
+            answers: [OpenAPIOperation.Answer(200, "The orders.", "OrderPage", example: pageOfOrders)],
+            refusals: [.forbidden, .invalidField]),
+    ]
+
+    private static func close(
+        _ path: String, id: String, _ summary: String, _ description: String
+    ) -> OpenAPIOperation {
+        OpenAPIOperation(
+            method: .post, path: path, id: id, tag: .orders, summary: summary, description: description, caller: .app,
+            parameters: [.orderID],
+            body: OpenAPIOperation.Body(
+                "OrderReason", isRequired: false, example: ["reason": "SKErrorPaymentCancelled"]),
+            isRepeatable: true, answers: [OpenAPIOperation.Answer(200, "The order as it stands now.", "Order")],
+            refusals: [.unknownOrder, .illegalMove])
+    }
+
+    private static let statusWords = OpenAPISchema.words(
+        "Where an order stands.", OrderStatus.allCases.map(\.name))
+
+    static let orderSchemas: [String: JSONValue] = [
+        "OpenOrder": OpenAPISchema.object(
+            "What somebody sets out to buy.",
+            [
+                "id": OpenAPISchema.uuid("Chosen by the device, so that repeating makes no second order."),
+                "userId": OpenAPISchema.name(
+                    "Who buys. Needed from a backend; a user token's own otherwise.", maximum: 128),
+                "productId": OpenAPISchema.text("As in the catalogue."),
+                "quantity": OpenAPISchema.integer("1 if absent. More only for what is consumable.", 1...10),
+                "deviceId": OpenAPISchema.name("Opaque.", maximum: 128),
+                "metadata": ref("Metadata"),
+            ], optional: ["id", "userId", "quantity", "deviceId", "metadata"]),
+        "OrderReason": OpenAPISchema.object(
+            "Why, for the order's history.",
+            ["reason": OpenAPISchema.text("In the device's words. At most 500 bytes.", maximum: 500)],
+            optional: ["reason"]),
+        "Metadata": [
+            "description": .string("Any JSON the app wants to find again; at most \(Metadata.maximumSize) bytes.")
+        ],
+        "Order": OpenAPISchema.object(
+            "What somebody set out to buy, and what became of it.",
+            [
+                "id": OpenAPISchema.uuid("Also the purchase's `appAccountToken`."), "userId": OpenAPISchema.userID,
+                "productId": OpenAPISchema.text("As in the catalogue."),
+                "quantity": OpenAPISchema.integer("How many.", 1...10), "status": statusWords,
+                "statusCode": OpenAPISchema.integer(
+                    "The same as a number: "
+                        + OrderStatus.allCases.map { "\($0.rawValue) \($0.name)" }.joined(separator: ", "), 0...6),
+                "price": ref("Money"),
+                "transactionId": OpenAPISchema.orNull(OpenAPISchema.text("Apple's id of what was paid.")),
+                "environment": OpenAPISchema.orNull(
+                    OpenAPISchema.words("Where it was paid.", Environment.allCases.map(\.rawValue))),
+                "deviceId": OpenAPISchema.orNull(OpenAPISchema.text("As it was opened.")),
+                "metadata": ref("Metadata"), "createdAt": OpenAPISchema.time("When it was opened."),
+                "updatedAt": OpenAPISchema.time("When it last changed."),
+                "history": OpenAPISchema.list("Every move, oldest first.", of: ref("OrderMove")),
+            ]),
+        "OrderMove": OpenAPISchema.object(
+            "One line of an order's history.",
+            [
+                "status": statusWords, "at": OpenAPISchema.time("When."),
+                "reason": OpenAPISchema.text("A stable word or a sentence; empty when there is nothing to say."),
+            ]),
+        "OrderPage": OpenAPISchema.page(of: "Order"),
+    ]
+}

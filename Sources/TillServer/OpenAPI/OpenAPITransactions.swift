@@ -1,0 +1,119 @@
+import TillAPI
+import TillAppStore
+import TillBilling
+
+extension OpenAPI {
+    private static let grantedExample: JSONValue = [
+        "outcome": "granted", "transactionId": "2000000356937285", "finish": true,
+        "orderId": "3f2c91ab-6d0e-4b57-9a43-0c5d8e1f2a64", "userId": "u1",
+        "grant": [
+            "id": "6d9a35b3-eea1-46d2-9a75-8b7273506f71", "productId": "com.example.learn.points60", "quantity": 1,
+            "postings": [["account": "user:u1", "currency": "points", "amount": 60]],
+        ],
+    ]
+
+    /// What is wrong with a proof, in the order of the checks.
+    private static let proofRefusals: [Refusal] = [
+        .malformed, .missingChain, .chainLength, .badCertificate, .badRoot, .chainUntrusted, .chainExpired, .missingOID,
+        .badSignature, .wrongApp, .wrongEnvironment, .wrongDevice,
+    ]
+
+    static let transactionOperations: [OpenAPIOperation] = [
+        OpenAPIOperation(
+            method: .post, path: Paths.transactions, id: "submitProof", tag: .transactions,
+            summary: "Send a proof of purchase",
+            description: """
+                A signed transaction, or a receipt with the transaction and product it is about. Any genuine proof is \
+                taken from any signed-in user; whose it is, is decided by what Apple signed. A caller who isn't the \
+                owner is told only `outcome`, `transactionId` and `finish`. Sending it again changes nothing.
+                """,
+            caller: .app,
+            body: OpenAPIOperation.Body(
+                "SubmitProof",
+                example: [
+                    "signedTransaction": "eyJhbGciOiJFUzI1NiIsIng1YyI6WyJNSUlC…",
+                    "orderId": "3f2c91ab-6d0e-4b57-9a43-0c5d8e1f2a64",
+                ]),
+            bodyLimit: Server.receiptBodyLimit, isRepeatable: true,
+            answers: [
+                OpenAPIOperation.Answer(
+                    200, "Granted, granted before, or revoked by Apple.", "SubmitProofReply", example: grantedExample),
+                OpenAPIOperation.Answer(
+                    202, "Kept, but not granted: Apple has to be asked, or nobody could be named the owner.",
+                    "SubmitProofReply",
+                    example: [
+                        "outcome": "quarantined", "transactionId": "2000000356937285", "finish": false,
+                        "reason": "no_owner",
+                    ]),
+            ],
+            refusals: proofRefusals + [.transactionNotInReceipt, .transactionMismatch, .productMismatch]),
+        OpenAPIOperation(
+            method: .post, path: Paths.appleNotifications, id: "receiveNotification", tag: .transactions,
+            summary: "Apple's notification (version 2)",
+            description: """
+                The address to enter in App Store Connect. 200 as soon as it is stored; refused only if it isn't \
+                Apple's for this app, because Apple doesn't send again what was answered 200.
+                """,
+            body: OpenAPIOperation.Body(
+                "AppleNotification", example: ["signedPayload": "eyJhbGciOiJFUzI1NiIsIng1YyI6WyJNSUlC…"]),
+            answers: [OpenAPIOperation.Answer(200, "Stored.", "Empty", example: [:])], refusals: proofRefusals),
+    ]
+
+    static let transactionSchemas: [String: JSONValue] = [
+        "SubmitProof": submitProof,
+        "SubmitProofReply": OpenAPISchema.object(
+            "What became of a proof.",
+            [
+                "outcome": OpenAPISchema.words(
+                    "What became of it.", ["granted", "alreadyGranted", "accepted", "quarantined", "revoked"]),
+                "transactionId": OpenAPISchema.text("Apple's id."),
+                "finish": OpenAPISchema.truth("Whether the device may finish the transaction. Obey only this."),
+                "orderId": OpenAPISchema.uuid("The order it pays for."), "userId": OpenAPISchema.userID,
+                "grant": ref("Grant"),
+                "reason": OpenAPISchema.words(
+                    "Why it is quarantined.", QuarantineReason.allCases.map(\.rawValue)),
+            ], optional: ["orderId", "userId", "grant", "reason"]),
+        "Grant": OpenAPISchema.object(
+            "What a paid transaction gave its owner.",
+            [
+                "id": OpenAPISchema.uuid("One for each transaction, for ever."),
+                "productId": OpenAPISchema.text("As in the catalogue."),
+                "quantity": OpenAPISchema.integer("How many."),
+                "postings": OpenAPISchema.list("The points.", of: ref("GrantPosting")),
+                "entitlement": OpenAPISchema.text("The lasting right, if the product gives one."),
+            ], optional: ["entitlement"]),
+        "GrantPosting": OpenAPISchema.object(
+            "Points that were given.",
+            [
+                "account": OpenAPISchema.text("Whose wallet."), "currency": OpenAPISchema.text("The kind of points."),
+                "amount": OpenAPISchema.integer("How many."),
+            ]),
+        "AppleNotification": OpenAPISchema.object(
+            "As Apple sends it.", ["signedPayload": OpenAPISchema.text("A JWS.")]),
+        "Empty": OpenAPISchema.object("Nothing to say.", [:]),
+    ]
+
+    private static let submitProof: JSONValue = {
+        var schema =
+            OpenAPISchema.object(
+                "A proof, and what is said beside it.",
+                [
+                    "signedTransaction": OpenAPISchema.text("Exactly as StoreKit gave it (JWS)."),
+                    "receipt": OpenAPISchema.text("An app receipt in base64; white space inside is ignored."),
+                    "transactionId": OpenAPISchema.text("The transaction meant; needed beside a receipt."),
+                    "productId": OpenAPISchema.text("The product meant; needed beside a receipt."),
+                    "orderId": OpenAPISchema.uuid("The order the app believes it pays for."),
+                    "userId": OpenAPISchema.name("Believed from a backend only.", maximum: 128),
+                ],
+                optional: ["signedTransaction", "receipt", "transactionId", "productId", "orderId", "userId"]
+            ).object ?? [:]
+        schema["oneOf"] = [
+            ["required": ["signedTransaction"], "not": ["required": ["receipt"]], "title": "A signed transaction"],
+            [
+                "required": ["receipt", "transactionId", "productId"], "not": ["required": ["signedTransaction"]],
+                "title": "A receipt",
+            ],
+        ]
+        return .object(schema)
+    }()
+}

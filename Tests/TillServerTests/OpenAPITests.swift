@@ -1,0 +1,277 @@
+import Testing
+import TillAPI
+import TillAppStore
+import TillBilling
+import TillHTTP
+
+@testable import TillServer
+
+@Suite("The OpenAPI document") struct OpenAPITests {
+    private let check = SchemaCheck(document: OpenAPI.document)
+
+    /// Method and address of everything that is described.
+    private var described: [(method: String, path: String, operation: JSONValue)] {
+        (OpenAPI.document["paths"]?.object ?? [:]).flatMap { path, item in
+            (item.object ?? [:]).map { ($0.key.uppercased(), path, $0.value) }
+        }
+    }
+
+    @Test("Every route is described, and everything that is described is served, with the same body limit")
+    func routes() async throws {
+        try await Office.open { office async throws in
+            let routes = office.server.router.routes
+            let served = Set(routes.map { "\($0.method.rawValue) \($0.pattern)" })
+            let told = Set(described.map { "\($0.method) \($0.path)" })
+            #expect(served.subtracting(told).isEmpty, "not described: \(served.subtracting(told))")
+            #expect(told.subtracting(served).isEmpty, "not served: \(told.subtracting(served))")
+            #expect(served.count == routes.count && routes.count > 20)
+            #expect(OpenAPI.operations.count == routes.count)
+            for route in routes where route.method == .post {
+                let operation = described.first { $0.method == "POST" && $0.path == route.pattern }?.operation
+                #expect(operation?["x-body-limit"]?.int == Int64(route.bodyLimit), "\(route.pattern)")
+            }
+        }
+    }
+
+    @Test("Each operation has a name of its own and describes the parameters of its path")
+    func operations() {
+        let names = described.compactMap { $0.operation["operationId"]?.string }
+        #expect(names.count == described.count && Set(names).count == names.count)
+        for (method, path, operation) in described {
+            let wanted = path.split(separator: "/").filter { $0.hasPrefix("{") }.map {
+                String($0.dropFirst().dropLast())
+            }
+            let told = (operation["parameters"]?.array ?? []).filter { $0["in"]?.string == "path" }
+            #expect(told.compactMap { $0["name"]?.string } == wanted, "\(method) \(path)")
+            #expect(told.allSatisfy { $0["required"]?.bool == true })
+            let answers = operation["responses"]?.object ?? [:]
+            #expect(answers.keys.contains { $0.hasPrefix("2") || $0 == "303" })
+            #expect(answers["default"] != nil)
+            #expect(operation["summary"]?.string?.isEmpty == false)
+        }
+    }
+
+    @Test("Every reference leads to something, and everything can be reached")
+    func references() {
+        var used: Set<String> = []
+        func walk(_ value: JSONValue) {
+            if let reference = value["$ref"]?.string {
+                used.insert(reference)
+                #expect(check.resolve(reference) != .null, "\(reference)")
+            }
+            for member in value.object ?? [:] { walk(member.value) }
+            for element in value.array ?? [] { walk(element) }
+        }
+        walk(OpenAPI.document)
+        for name in OpenAPI.schemas.keys { #expect(used.contains("#/components/schemas/\(name)"), "\(name) is unused") }
+    }
+
+    @Test("Every code a program may meet is listed, and each operation names its own with their status")
+    func codes() {
+        let listed = OpenAPI.schemas["Problem"]?["properties"]?["code"]?["enum"]?.array?.compactMap(\.string) ?? []
+        #expect(Set(listed).count == listed.count)
+        for refusal in Refusal.allCases { #expect(listed.contains(refusal.rawValue)) }
+        for reason in BadRequest.allCases { #expect(listed.contains(reason.rawValue)) }
+        for operation in OpenAPI.operations {
+            for refusal in operation.allRefusals where operation.answers.allSatisfy({ $0.status != refusal.status }) {
+                let answer = operation.json["responses"]?[String(refusal.status)]
+                #expect(answer?["description"]?.string?.contains("`\(refusal.rawValue)`") == true)
+            }
+        }
+    }
+
+    @Test("Schemas name the members that are really sent and taken, and require those that are always there")
+    func members() throws {
+        let samples = try Self.samples
+        let own = Set(OpenAPI.schemas.keys).subtracting([
+            "Metadata", "AnyObject", "LoginForm", "LogoutForm", "Empty", "SubmitProof",
+        ])
+        #expect(Set(samples.keys) == own, "\(own.symmetricDifference(samples.keys))")
+        for (name, sample) in samples {
+            let schema = try #require(OpenAPI.schemas[name])
+            #expect(
+                Set(schema["properties"]?.object?.keys ?? [:].keys) == Set(sample.full.object?.keys ?? [:].keys),
+                "\(name)")
+            let required = Set((schema["required"]?.array ?? []).compactMap(\.string))
+            #expect(required == Set(sample.least.object?.keys ?? [:].keys), "\(name)")
+            #expect(check.problems(sample.full, schema).isEmpty, "\(name): \(check.problems(sample.full, schema))")
+        }
+    }
+
+    @Test("Every example fits its schema")
+    func examples() {
+        var count = 0
+        func walk(_ value: JSONValue) {
+            if let example = value["example"], let schema = value["schema"] {
+                count += 1
+                #expect(check.problems(example, schema).isEmpty, "\(check.problems(example, schema))")
+            }
+            for member in value.object ?? [:] { walk(member.value) }
+            for element in value.array ?? [] { walk(element) }
+        }
+        walk(OpenAPI.document)
+        #expect(count > 20)
+    }
+
+    @Test("What the server answers is as described: status, type and every member")
+    func answers() async throws {
+        try await Office.open { office in
+            let (order, _) = try await office.sell(to: "u1")
+            let open = try await office.openOrder(user: "u1", device: "d", metadata: [1, "two", nil])
+            let paid = try await office.pay(token: open)
+            let stray = try await office.pay(token: nil)
+            let product: JSONValue = .string(Office.points60)
+            let debit: JSONValue = ["currency": "points", "amount": 5, "reference": "r1"]
+            let calls: [(HTTPMethod, String, String, JSONValue?, Int)] = [
+                (.post, Paths.orders, Paths.orders, ["userId": "u2", "productId": product], 201),
+                (.post, Paths.orders, Paths.orders, ["userId": "u2", "productId": "nothing"], 422),
+                (.post, Paths.orders, Paths.orders, ["userId": 7], 400),
+                (.get, Paths.order, "/v1/orders/\(order)", nil, 200),
+                (.get, Paths.order, "/v1/orders/\(open)", nil, 200),
+                (.get, Paths.order, "/v1/orders/x", nil, 404),
+                (.get, Paths.userOrders, "/v1/users/u1/orders", nil, 200),
+                (.post, Paths.cancelOrder, "/v1/orders/\(open)/cancel", ["reason": "no"], 200),
+                (.post, Paths.failOrder, "/v1/orders/\(order)/fail", [:], 409),
+                (.post, Paths.transactions, Paths.transactions, ["signedTransaction": .string(paid.signed)], 200),
+                (.post, Paths.transactions, Paths.transactions, ["signedTransaction": .string(stray.signed)], 202),
+                (.post, Paths.transactions, Paths.transactions, ["signedTransaction": "x"], 422),
+                (.post, Paths.appleNotifications, Paths.appleNotifications, ["signedPayload": "x"], 422),
+                (.get, Paths.wallet, "/v1/users/u1/wallet", nil, 200),
+                (.post, Paths.debits, "/v1/users/u1/wallet/debits", debit, 201),
+                (.post, Paths.debits, "/v1/users/u1/wallet/debits", debit, 200),
+                (
+                    .post, Paths.debits, "/v1/users/u9/wallet/debits",
+                    ["currency": "p", "amount": 1, "reference": "z"], 409
+                ),
+                (.get, Paths.postings, "/v1/users/u1/wallet/postings", nil, 200),
+                (.get, Paths.products, Paths.products, nil, 200), (.get, Paths.health, Paths.health, nil, 200),
+                (.get, Paths.readiness, Paths.readiness, nil, 200), (.get, Paths.openAPI, Paths.openAPI, nil, 200),
+            ]
+            for (method, pattern, path, body, status) in calls {
+                var request = HTTPRequest(method: method, path: path)
+                request.headers.add("Authorization", "Bearer \(Office.secretKey)")
+                request.body = body.map { Array($0.encoded().utf8) } ?? []
+                let reply = await office.server.respond(to: request)
+                #expect(reply.status == status, "\(method) \(path): \(String(decoding: reply.body, as: UTF8.self))")
+                let operation = described.first { $0.method == method.rawValue && $0.path == pattern }?.operation
+                let told = try #require(operation?["responses"]?[String(status)], "\(method) \(path) \(status)")
+                let type = try #require(reply.headers["Content-Type"])
+                let schema = try #require(told["content"]?[type]?["schema"], "\(method) \(path) \(status) \(type)")
+                let problems = check.problems(try JSONValue(decoding: reply.body), schema)
+                if pattern != Paths.openAPI { #expect(problems.isEmpty, "\(method) \(path): \(problems)") }
+            }
+        }
+    }
+
+    @Test("Addresses that are described as guarded turn strangers away, and the open ones don't")
+    func security() async throws {
+        try await Office.open { office async throws in
+            for operation in OpenAPI.operations where operation.tag != .dashboard {
+                let path = operation.path.replacing("{id}", with: "x").replacing("{userId}", with: "u1")
+                let reply = await office.server.respond(to: HTTPRequest(method: operation.method, path: path))
+                #expect((reply.status == 401) == (operation.caller != .anybody), "\(operation.id)")
+            }
+        }
+    }
+
+    @Test("It is served as JSON, and not again to who has it")
+    func served() async throws {
+        try await Office.open { office in
+            let first = await office.server.respond(to: HTTPRequest(method: .get, path: "/openapi.json"))
+            #expect(first.status == 200)
+            #expect(first.headers["Content-Type"] == "application/json")
+            #expect(try JSONValue(decoding: first.body)["openapi"]?.string == "3.1.0")
+            let tag = try #require(first.headers["ETag"])
+            let again = HTTPRequest(
+                method: .get, path: "/openapi.json", headers: HTTPHeaders([("If-None-Match", tag)]))
+            #expect(await office.server.respond(to: again).status == 304)
+        }
+    }
+}
+
+extension OpenAPITests {
+    /// For each schema a value with everything in it and one with as little as there can be, made by the very types
+    /// that are sent and taken.
+    private static var samples: [String: (full: JSONValue, least: JSONValue)] {
+        get throws {
+            let id = UniqueID(high: 1, low: 2)
+            let now = Instant(seconds: 1_790_000_000)
+            let money = Money(amount: 600, currency: Currency("CNY"))
+            func order(_ metadata: Metadata?) -> OrderReply {
+                OrderReply(
+                    Order(
+                        id: id, userID: UserID("u"), productID: ProductID("p"), quantity: 1, price: money,
+                        createdAt: now, updatedAt: now), metadata: metadata,
+                    history: [OrderMove(status: .prepared, at: now, reason: "opened")])
+            }
+            func grant(_ entitlement: String?) -> GrantReply {
+                GrantReply(
+                    Grant(
+                        id: id, environment: .sandbox, transactionID: TransactionID("1"), orderID: id,
+                        userID: UserID("u"), productID: ProductID("p"), quantity: 1,
+                        points: [GrantedPoints(currency: "points", amount: 60)], entitlement: entitlement, at: now))
+            }
+            func product(_ entitlement: String?) -> Product {
+                Product(
+                    id: ProductID("p"), type: .consumable, names: Text(en: "a", zh: "b"), price: money,
+                    points: ["points": 1], entitlement: entitlement)
+            }
+            let posting = PostingReply(
+                Posting(
+                    environment: .sandbox, userID: UserID("u"), contra: .sold, currency: "points", amount: 60,
+                    kind: .purchase, reference: "r", at: now))
+            func problem(_ detail: String?) -> Problem {
+                Problem(refusal: .invalidField, status: 400, language: .english, requestId: "r", detail: detail)
+            }
+            let debit = DebitBody(currency: "points", amount: 1, reference: "r")
+            let fullOrder = OpenOrderBody(
+                id: id, userId: "u", productId: "p", quantity: 1, deviceId: "d", metadata: .integer(1))
+            let fullProof = SubmitProofBody(
+                signedTransaction: "a", receipt: nil, transactionId: "1", productId: "p", orderId: id, userId: "u")
+            let withReceipt = SubmitProofBody(receipt: "b", transactionId: "1", productId: "p")
+            let fullReply = SubmitProofReply(
+                outcome: .granted, transactionId: "1", finish: true, orderId: id, userId: "u", grant: grant(nil),
+                reason: "no_owner")
+            let made: [String: (full: JSONValue, least: JSONValue)] = [
+                "Order": try both(order(.integer(1)), order(nil)),
+                "OrderMove": try same(order(nil).history[0]),
+                "OrderPage": try same(Page(data: [order(nil)], hasMore: true, nextCursor: "1")),
+                "OpenOrder": try both(fullOrder, OpenOrderBody(productId: "p")),
+                "OrderReason": try both(OrderReasonBody(reason: "r"), OrderReasonBody(reason: nil)),
+                "SubmitProofReply": try both(
+                    fullReply, SubmitProofReply(outcome: .accepted, transactionId: "1", finish: false)),
+                "Grant": try both(grant("pro"), grant(nil)), "GrantPosting": try same(grant(nil).postings[0]),
+                "AppleNotification": try same(AppleNotificationBody(signedPayload: "a")),
+                "Wallet": try same(WalletReply(balances: ["points": 1])), "Debit": try same(debit),
+                "DebitReply": try same(
+                    DebitReply(reference: "r", currency: "points", amount: 1, balance: 2, at: now)),
+                "Posting": try same(posting),
+                "PostingPage": try same(Page(data: [posting], hasMore: false, nextCursor: nil)),
+                "Products": try same(ProductsReply(data: [product(nil)])),
+                "Product": try both(product("pro"), product(nil)), "Text": try same(Text(en: "a", zh: "b")),
+                "Money": try same(money), "Problem": try both(problem("d"), problem(nil)),
+                "Health": try same(["status": "ok"]),
+                "Readiness": try same(["status": "ready", "database": "ok"]),
+            ]
+            // Exactly one of the two ways is taken, so no one value has all members.
+            let proof = (try sample(fullProof).object ?? [:]).merging(try sample(withReceipt).object ?? [:]) { $1 }
+            let schema = try #require(OpenAPI.schemas["SubmitProof"]?["properties"]?.object)
+            #expect(Set(proof.keys) == Set(schema.keys))
+            return made
+        }
+    }
+
+    private static func sample(_ value: some Encodable) throws -> JSONValue {
+        try JSONValue(decoding: JSONText.encode(value))
+    }
+
+    private static func both(_ full: some Encodable, _ least: some Encodable) throws -> (
+        full: JSONValue, least: JSONValue
+    ) {
+        (try sample(full), try sample(least))
+    }
+
+    private static func same(_ value: some Encodable) throws -> (full: JSONValue, least: JSONValue) {
+        try both(value, value)
+    }
+}
