@@ -41,10 +41,12 @@ final class Exchange: @unchecked Sendable {
     private let isClaimed = Atomic<Bool>(false)
     private var answer: MadeResponse?
     private let live: LiveCount
+    private let memory: BodyMemory
+    private var taken = 0
 
     init(
         connection: OpaquePointer, place: Int, peer: String, isLate: Bool, raw: UnsafeBufferPointer<UInt8>,
-        live: LiveCount
+        live: LiveCount, memory: BodyMemory
     ) {
         self.connection = connection
         self.place = place
@@ -54,10 +56,36 @@ final class Exchange: @unchecked Sendable {
         targetStart = UInt(bitPattern: raw.baseAddress)
         targetCount = raw.count
         self.live = live
+        self.memory = memory
         live.value.add(1, ordering: .relaxed)
     }
 
-    deinit { live.value.subtract(1, ordering: .relaxed) }
+    deinit {
+        live.value.subtract(1, ordering: .relaxed)
+        memory.giveBack(taken)
+    }
+
+    /// Keeps a piece of the body; false where there is no memory for it. What is taken is given back when the exchange
+    /// goes, which the handler's task holds for as long as it has the body.
+    func keep(_ piece: UnsafeRawBufferPointer) -> Bool {
+        let needed = body.count + piece.count
+        if needed > body.capacity, let announced = border.contentLength {
+            // An array would double beyond what is still to come.
+            body.reserveCapacity(max(needed, min(announced, 2 * body.count)))
+        }
+        body.append(contentsOf: piece)
+        let counted = max(0, body.capacity - ListenerConfiguration.smallBody) - taken
+        guard counted > 0 else { return true }
+        taken += counted
+        return memory.take(counted)
+    }
+
+    /// Lets go of the body.
+    func dropBody() {
+        body = []
+        memory.giveBack(taken)
+        taken = 0
+    }
 
     /// True for the first caller only: it and nobody else answers.
     func claim() -> Bool { !isClaimed.exchange(true, ordering: .acquiringAndReleasing) }

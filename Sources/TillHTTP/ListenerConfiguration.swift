@@ -30,6 +30,13 @@ public struct ListenerConfiguration: Sendable {
     /// and 16 KiB after each request and keeps it for each connection, so generosity has a price.
     public var headerSizeLimit = 8 << 10
 
+    /// Bytes of all bodies in memory together, as far as each is longer than ``smallBody``: without this bound a few
+    /// thousand strangers who each send most of a long body, and wait, would hold gigabytes. A long body that finds no
+    /// room is answered 503; short ones, which nearly all are, are never in its way.
+    public var bodyMemoryLimit = 128 << 20
+    /// So much of each body is not counted; that many times the connections bounds the rest.
+    static let smallBody = 32 << 10
+
     /// Where handlers run. Without one a handler starts on the connection's own event-loop thread (which saves a hop)
     /// and goes on wherever its first suspension ends.
     public var executor: (any TaskExecutor)?
@@ -74,6 +81,8 @@ public enum ListenerRefusal: Sendable, Hashable {
     case stopping(retryAfter: Int)
     /// 503: the server went down before the handler had answered; what was asked may have happened.
     case cutOff(retryAfter: Int)
+    /// 503: too many long bodies are coming in at once.
+    case crowded(retryAfter: Int)
 
     public var status: Int {
         switch self {
@@ -82,7 +91,7 @@ public enum ListenerRefusal: Sendable, Hashable {
         case .bodyTooLarge: 413
         case .headerTooLarge: 431
         case .methodNotImplemented: 501
-        case .stopping, .cutOff: 503
+        case .stopping, .cutOff, .crowded: 503
         }
     }
 
@@ -96,13 +105,14 @@ public enum ListenerRefusal: Sendable, Hashable {
         case .methodNotImplemented: "method_not_implemented"
         case .stopping: "server_stopping"
         case .cutOff: "server_stopped"
+        case .crowded: "server_crowded"
         }
     }
 
     /// Whether the same request may go through later.
     public var isRetryable: Bool {
         switch self {
-        case .tooSlow, .stopping, .cutOff: true
+        case .tooSlow, .stopping, .cutOff, .crowded: true
         case .badRequest, .bodyTooLarge, .headerTooLarge, .methodNotImplemented: false
         }
     }
@@ -110,7 +120,7 @@ public enum ListenerRefusal: Sendable, Hashable {
     /// Seconds for `Retry-After`.
     public var retryAfter: Int? {
         switch self {
-        case .stopping(let seconds), .cutOff(let seconds): seconds
+        case .stopping(let seconds), .cutOff(let seconds), .crowded(let seconds): seconds
         case .badRequest, .tooSlow, .bodyTooLarge, .headerTooLarge, .methodNotImplemented: nil
         }
     }
@@ -125,6 +135,8 @@ public enum ListenerRefusal: Sendable, Hashable {
         case .headerTooLarge: chinese ? "请求头太大。" : "The header is too large."
         case .methodNotImplemented: chinese ? "不支持这个请求方法。" : "This method is not implemented."
         case .stopping: chinese ? "服务器正在停止，请稍后重试。" : "The server is stopping; try again shortly."
+        case .crowded:
+            chinese ? "同时上传的内容太多，请稍后重试。" : "Too much is being uploaded at once; try again shortly."
         case .cutOff:
             chinese ? "服务器在答复之前停止了，请稍后重试。" : "The server stopped before it could answer; try again shortly."
         }

@@ -17,6 +17,7 @@ final class ListenerCore: @unchecked Sendable {
     let handler: Handler
     let table: Guarded<ConnectionTable>
     let live = LiveCount()
+    private let memory: BodyMemory
     let isStopping = Atomic<Bool>(false)
 
     /// A body nobody asked for is read (and dropped) so far, so that the answer, a 404 as a rule, reaches its sender.
@@ -34,6 +35,7 @@ final class ListenerCore: @unchecked Sendable {
         self.configuration = configuration
         self.bodyLimit = bodyLimit
         self.handler = handler
+        memory = BodyMemory(limit: configuration.bodyMemoryLimit)
         table = Guarded(
             ConnectionTable(limit: connectionLimit, limitPerAddress: configuration.connectionLimitPerAddress))
     }
@@ -67,7 +69,8 @@ final class ListenerCore: @unchecked Sendable {
         let deadline = monotonicMilliseconds() + configuration.headerDeadline
         let peer = table.with { $0.places[place].peer }
         let exchange = Exchange(
-            connection: connection, place: place, peer: peer, isLate: late, raw: bytes, live: live)
+            connection: connection, place: place, peer: peer, isLate: late, raw: bytes, live: live,
+            memory: memory)
         table.with { $0.begin(place, exchange, deadline: deadline) }
         if case .failure(.tooManyQueryItems) = exchange.target { hangUp(exchange, .badRequest(.tooManyQueryItems)) }
         return exchange
@@ -109,7 +112,8 @@ final class ListenerCore: @unchecked Sendable {
         guard let refusal = refusal(exchange, isSeamless, method: method, version: version) else {
             if exchange.border.announcesBody {
                 // The announced length is a promise of a stranger: memory follows it only so far.
-                exchange.body.reserveCapacity(min(exchange.border.contentLength ?? 0, exchange.bodyLimit, 64 << 10))
+                exchange.body.reserveCapacity(
+                    min(exchange.border.contentLength ?? 0, exchange.bodyLimit, ListenerConfiguration.smallBody))
                 let deadline = monotonicMilliseconds() + configuration.bodyDeadline
                 table.with { $0.set(exchange.place, .body, deadline: deadline) }
             }
@@ -149,10 +153,13 @@ final class ListenerCore: @unchecked Sendable {
     private func receive(_ piece: UnsafeRawBufferPointer, _ exchange: Exchange) -> MHD_Result {
         exchange.received += piece.count
         guard exchange.received <= exchange.takenBytes else {
-            exchange.body = []
+            exchange.dropBody()
             return refuse(exchange, .bodyTooLarge(limit: exchange.bodyLimit))
         }
-        if exchange.bodyLimit > 0 { exchange.body.append(contentsOf: piece) }
+        guard exchange.bodyLimit == 0 || exchange.keep(piece) else {
+            exchange.dropBody()
+            return refuse(exchange, .crowded(retryAfter: Self.retryAfterSeconds))
+        }
         return .YES
     }
 

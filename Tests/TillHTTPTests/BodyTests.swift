@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 @testable import TillHTTP
@@ -68,6 +69,41 @@ import Testing
             welcome.send("POST / HTTP/1.1\r\nHost: t\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n")
             welcome.send("abc")
             #expect(try #require(welcome.receive()).text == "abc")
+        }
+    }
+
+    @Test("Long bodies share a bounded memory: what finds no room is told to come back; short ones always find some")
+    func memory() async throws {
+        var configuration = ListenerConfiguration()
+        configuration.bodyMemoryLimit = 1 << 20
+        try await withListener(configuration, bodyLimit: 1 << 20) { listener in
+            func send(_ count: Int, of announced: Int) throws -> RawConnection {
+                let connection = try #require(RawConnection(port: listener.port))
+                connection.send("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: \(announced)\r\n\r\n")
+                connection.send(Self.body(count))
+                return connection
+            }
+            for _ in 0..<3 {
+                for _ in 0..<500 where listener.requestsUnderWay > 0 { usleep(10_000) }
+                var waiting: [RawConnection] = []
+                for _ in 0..<3 { waiting.append(try send(300_000, of: 300_001)) }
+                usleep(300_000)
+                let refused = try #require(try send(600_000, of: 600_001).receive())
+                #expect(refused.status == 503)
+                #expect(refused.text.contains(#""code":"server_crowded""#))
+                #expect(refused.text.contains(#""retryable":true"#))
+                #expect(Int(refused.header("Retry-After") ?? "").map { $0 > 0 } == true)
+                #expect(try #require(try send(32_768, of: 32_768).receive()).body.count == 32_768)
+                // Who was there first is not disturbed, and what they held is free again.
+                for connection in waiting {
+                    connection.send("x")
+                    #expect(try #require(connection.receive()).body.count == 300_001)
+                }
+                waiting = []
+                // An answer is there a moment before its request is gone.
+                for _ in 0..<500 where listener.requestsUnderWay > 0 { usleep(10_000) }
+                #expect(try #require(try send(1 << 20, of: 1 << 20).receive()).body.count == 1 << 20)
+            }
         }
     }
 

@@ -105,7 +105,7 @@ extension OpenAPI {
         BadRequest.allCases.map(\.rawValue)
         + [
             ListenerRefusal.bodyTooLarge(limit: 0), .headerTooLarge, .tooSlow, .methodNotImplemented,
-            .stopping(retryAfter: 0), .cutOff(retryAfter: 0),
+            .stopping(retryAfter: 0), .cutOff(retryAfter: 0), .crowded(retryAfter: 0),
         ].map(\.code)
 
     private static let problem = OpenAPISchema.object(
