@@ -86,7 +86,7 @@ let package = Package(
             name: "JourneyTests",
             dependencies: [
                 "TillServer", "TillEmulator", "TillClient", "TillSQLite", "TillHTTP", "TillAPI", "TillBilling",
-                "TillStorage", "TillAppStore", "TillCrypto", "till",
+                "TillStorage", "TillAppStore", "TillCrypto", "TillSimulation", "till",
             ]
         ),
     ],

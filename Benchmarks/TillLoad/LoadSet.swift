@@ -25,8 +25,16 @@ struct LoadSet {
     static func user(_ number: Int) -> String { "user-\(number % users)" }
 
     /// The order of a number: always the same id, so that orders and proofs can be made apart.
+    /// Spread over all there are, as random ids are: a database that only met ascending ones would look quicker.
     static func order(_ number: Int) -> UniqueID {
-        UniqueID(high: 0x7111_0000_0000_4000, low: UInt64(number) | 1 << 63)
+        func mixed(_ value: UInt64) -> UInt64 {
+            var mixed = value &* 0x9E37_79B9_7F4A_7C15
+            mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
+            mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+            return mixed ^ mixed >> 31
+        }
+        let seed = UInt64(number) + 1
+        return UniqueID(high: mixed(seed), low: mixed(seed | 1 << 40))
     }
 
     private func file(_ name: String) -> URL { directory.appendingPathComponent(name) }

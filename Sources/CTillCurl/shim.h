@@ -28,6 +28,23 @@ static inline CURLcode till_curl_set_list(CURL *easy, CURLoption option, struct 
     return curl_easy_setopt(easy, option, value);
 }
 
+/// As libcurl's own, but no program that this one starts inherits the socket.
+static inline curl_socket_t till_curl_open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    (void)context;
+    (void)purpose;
+#ifdef SOCK_CLOEXEC
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+#else
+    return socket(address->family, address->socktype, address->protocol);
+#endif
+}
+
+static inline CURLcode till_curl_keep_sockets(CURL *easy)
+{
+    return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, till_curl_open_socket);
+}
+
 typedef size_t (*till_curl_sink)(char *bytes, size_t size, size_t count, void *context);
 
 static inline CURLcode till_curl_set_sink(CURL *easy, CURLoption option, till_curl_sink sink)

@@ -21,7 +21,7 @@ struct ListeningSocket {
         guard getaddrinfo(address, String(port), &hints, &found) == 0, let found else { throw .badAddress(address) }
         defer { freeaddrinfo(found) }
         let info = found.pointee
-        let descriptor = socket(info.ai_family, info.ai_socktype, info.ai_protocol)
+        let descriptor = socket(info.ai_family, info.ai_socktype | heirless, info.ai_protocol)
         guard descriptor >= 0 else { throw .system(step: "socket", code: errno) }
         do throws(ListenerFault) {
             try Self.listen(descriptor, info, address: address, port: port)
@@ -40,7 +40,7 @@ struct ListeningSocket {
         // A server that restarts must not wait for the last one's connections to leave TIME_WAIT.
         var yes: Int32 = 1
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<Int32>.size))
-        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        if heirless == 0 { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
         if bind(descriptor, info.ai_addr, info.ai_addrlen) != 0 {
             switch errno {
@@ -72,12 +72,15 @@ struct ListeningSocket {
 
 #if canImport(Glibc)
     private let streamSocket = Int32(SOCK_STREAM.rawValue)
+    /// With the call that makes the socket: a program started by another thread just after it would inherit the socket.
+    private let heirless = Int32(SOCK_CLOEXEC.rawValue)
     let noSignal = Int32(MSG_NOSIGNAL)
     let dontWait = Int32(MSG_DONTWAIT)
     let shutBoth = Int32(SHUT_RDWR)
     let shutWriting = Int32(SHUT_WR)
 #else
     private let streamSocket = SOCK_STREAM
+    private let heirless: Int32 = 0
     let noSignal: Int32 = 0
     let dontWait = MSG_DONTWAIT
     let shutBoth = SHUT_RDWR

@@ -50,6 +50,7 @@ final class Transfer: @unchecked Sendable {
         try set(till_curl_set_text(easy, CURLOPT_URL, url))
         try set(till_curl_set_long(easy, CURLOPT_FOLLOWLOCATION, 0))
         try set(till_curl_set_long(easy, CURLOPT_NOSIGNAL, 1))
+        try set(till_curl_keep_sockets(easy))
         try set(till_curl_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)))
         try set(till_curl_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)))
         // An empty proxy is libcurl's word for none, whatever the environment says.

@@ -10,8 +10,8 @@ import CTillMicroHTTPD
 ///
 /// libmicrohttpd 0.9.75 takes a bare LF for a line end, joins folded lines, loses what follows a NUL and ends the
 /// header at a line without a name, and says nothing of it. But it parses in place: the strings it lends lie where
-/// their bytes came in, one behind the other. So between two of them there is exactly a CRLF, or something that was hidden
-/// from us.
+/// their bytes came in, one behind the other. So between two of them there is exactly a CRLF, or something that was
+/// hidden from us.
 struct WireLayout {
     private let border: UnsafeMutablePointer<HeaderBorder>
     private let countLimit: Int

@@ -2,12 +2,18 @@ import CTillSQLite
 import TillStorage
 
 /// Moves committed pages from the write-ahead log into the database file, on a connection of its own, so that no
-/// request waits for it: 20 ms after a commit, and not at all when nothing was committed.
+/// request waits for it: when the log has grown by `pagesWorthMoving`, or a second after a commit, and not at all when
+/// nothing was committed. Each time costs two syncs that compete with the writer's own, and moves pages that the next
+/// grants change again, so more often is slower for everybody (docs/decisions/0006).
 final class Checkpointer: @unchecked Sendable {
     /// Guards `hasWork` and `isStopping`.
     private let bell = Monitor()
     private var hasWork = false
+    private var isWorthIt = false
     private var isStopping = false
+    /// How long the log was when it was last moved.
+    private var movedPages = 0
+    private var logPages = 0
 
     /// Guards `connection`.
     private let turn = Monitor()
@@ -17,7 +23,9 @@ final class Checkpointer: @unchecked Sendable {
     let pageLimit: Int
     private var restartAbove: Int
 
-    private static let pauseMilliseconds = 20
+    private static let pauseMilliseconds = 1_000
+    /// 4 MiB of pages.
+    private static let pagesWorthMoving = 1_024
 
     init(_ connection: Connection, logLimitBytes: Int) throws(DatabaseFault) {
         self.connection = connection
@@ -34,7 +42,12 @@ final class Checkpointer: @unchecked Sendable {
             restart(logPages)
         }
         bell.locked {
-            if !hasWork {
+            self.logPages = logPages
+            // After a full checkpoint the log begins again at its start.
+            if logPages < movedPages { movedPages = 0 }
+            let becomesWorthIt = !isWorthIt && logPages - movedPages >= Self.pagesWorthMoving
+            if becomesWorthIt { isWorthIt = true }
+            if becomesWorthIt || !hasWork {
                 hasWork = true
                 bell.signal()
             }
@@ -59,8 +72,10 @@ final class Checkpointer: @unchecked Sendable {
         while true {
             let stop = bell.locked {
                 while !hasWork && !isStopping { bell.wait() }
-                if !isStopping { bell.wait(milliseconds: Self.pauseMilliseconds) }
+                if !isStopping, !isWorthIt { bell.wait(milliseconds: Self.pauseMilliseconds) }
                 hasWork = false
+                isWorthIt = false
+                movedPages = logPages
                 return isStopping
             }
             if stop { return }

@@ -75,6 +75,7 @@ final class GroupCommit {
             connection = try usableConnection()
             try connection.run("BEGIN IMMEDIATE")
         } catch {
+            reopenIfReadOnly(error)
             return .failed(error)
         }
         do throws(DatabaseFault) {
@@ -82,6 +83,7 @@ final class GroupCommit {
             for job in jobs { try run(job, connection, &hasChanged) }
         } catch {
             rollBack(connection)
+            reopenIfReadOnly(error)
             return .undone(error)
         }
         do throws(DatabaseFault) {
@@ -139,6 +141,12 @@ final class GroupCommit {
     private func reopenNextTime() {
         connection?.close()
         connection = nil
+    }
+
+    /// A connection that was opened while the file could not be written stays a reading one for ever, although SQLite
+    /// was asked for more and said nothing (https://sqlite.org/c3ref/open.html, SQLITE_OPEN_READWRITE).
+    private func reopenIfReadOnly(_ fault: DatabaseFault) {
+        if fault.kind == .readOnly { reopenNextTime() }
     }
 
     private func rollBack(_ connection: Connection) {

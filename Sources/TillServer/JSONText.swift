@@ -1,3 +1,4 @@
+import TillAppStore
 import TillHTTP
 
 #if canImport(FoundationEssentials)
@@ -44,6 +45,12 @@ enum JSONText {
 
     private static func path(_ keys: [any CodingKey]) -> String {
         keys.isEmpty ? "body" : keys.map(\.stringValue).joined(separator: ".")
+    }
+
+    static func response(_ status: Int, _ value: JSONValue) -> HTTPResponse {
+        HTTPResponse(
+            status: status, headers: HTTPHeaders([("Content-Type", "application/json")]),
+            body: Array(value.encoded().utf8))
     }
 
     static func response(_ status: Int, _ value: some Encodable) -> HTTPResponse {

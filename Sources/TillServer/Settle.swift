@@ -49,14 +49,13 @@ struct Settle: Sendable {
         let transaction = PaidTransaction(verified)
         let product = catalog[transaction.productID]
         let grantID = UniqueID(random: entropy(16))
-        let orderID = UniqueID(random: entropy(16))
         let now = clock()
         return try await database.write { session in
             var books = SettlementBooks(
                 session: session, transaction: transaction, proof: proof, origin: origin, now: now)
             let facts = try books.load(product: product)
             let settlement = Settlement(facts)
-            return try books.carryOut(settlement, facts, freshGrantID: grantID, freshOrderID: orderID)
+            return try books.carryOut(settlement, facts, freshGrantID: grantID) { UniqueID(random: entropy(16)) }
         }
     }
 }

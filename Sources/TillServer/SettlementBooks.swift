@@ -77,14 +77,14 @@ struct SettlementBooks {
     // MARK: Decisions
 
     mutating func carryOut(
-        _ settlement: Settlement, _ facts: SettlementFacts, freshGrantID: UniqueID, freshOrderID: OrderID
+        _ settlement: Settlement, _ facts: SettlementFacts, freshGrantID: UniqueID, freshOrderID: () -> OrderID
     ) throws -> Settle.Outcome {
         switch settlement {
         case .grant(let user, let order, let newOrderID, let rung):
             guard let product = facts.product else { preconditionFailure("nothing is granted for an unknown product") }
             let target =
                 try order.map { try move($0, to: .completed, reason: rung.rawValue) }
-                ?? openOrder(newOrderID ?? freshOrderID, for: user, product: product, reason: rung.rawValue)
+                ?? openOrder(newOrderID ?? freshOrderID(), for: user, product: product, reason: rung.rawValue)
             return .granted(try grant(freshGrantID, to: target, product: product, rung: rung))
         case .alreadyGranted(let grant):
             if let stored, transaction.signedAt > stored.signedAt, !transaction.isFromReceipt {

@@ -12,9 +12,7 @@ public struct LedgerTable {
 
     /// Adds a posting and moves the balance with it. `grant` is the sequence of the transaction whose grant it belongs
     /// to; without one the posting's own reference is stored.
-    /// - Returns: the balance after it.
-    @discardableResult
-    public func post(_ posting: Posting, grant: Int64?) throws -> Int64 {
+    public func post(_ posting: Posting, grant: Int64?) throws {
         try session.execute(
             """
             INSERT INTO postings (environment, user, contra, currency, amount, kind, grant_sequence, reference, at) \
@@ -25,15 +23,12 @@ public struct LedgerTable {
                 .text(posting.currency), .integer(posting.amount), .text(posting.kind.rawValue), .optional(grant),
                 grant == nil ? .text(posting.reference) : .null, .instant(posting.at),
             ])
-        let balances = try session.query(
+        try session.execute(
             """
             INSERT INTO balances (environment, user, currency, amount) VALUES (?, ?, ?, ?) \
-            ON CONFLICT (environment, user, currency) DO UPDATE SET amount = amount + excluded.amount \
-            RETURNING amount
+            ON CONFLICT (environment, user, currency) DO UPDATE SET amount = amount + excluded.amount
             """,
-            [posting.environment.column, .text(posting.userID.text), .text(posting.currency), .integer(posting.amount)]
-        ) { $0.integer(0) }
-        return balances.first ?? posting.amount
+            [posting.environment.column, .text(posting.userID.text), .text(posting.currency), .integer(posting.amount)])
     }
 
     public func wallet(of user: UserID, in environment: Environment) throws -> Wallet {

@@ -66,7 +66,10 @@ public struct OrderTable {
         }
         moved.order.updatedAt = at
         try session.execute(
-            "UPDATE orders SET status = ?, transaction_id = ?, environment = ?, updated_at = ?, moves = ? WHERE sequence = ?",
+            """
+            UPDATE orders SET status = ?, transaction_id = ?, environment = ?, updated_at = ?, moves = ? \
+            WHERE sequence = ?
+            """,
             [
                 .integer(Int64(moved.order.status.rawValue)), .optional(moved.order.transactionID?.text),
                 moved.order.environment?.column ?? .null, .instant(at), .integer(moved.moveCount),

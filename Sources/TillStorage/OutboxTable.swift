@@ -1,7 +1,7 @@
 import TillBilling
 
 /// `outbox`: what the app's backend is to be told, written in the same commit as what it tells of. Sequences are
-/// never used twice, so a reader can ask for everything after the last one it saw.
+/// never used twice as long as the newest row stays, so a reader can ask for everything after the last one it saw.
 public struct OutboxTable {
     private let session: any Session
     public init(_ session: any Session) { self.session = session }

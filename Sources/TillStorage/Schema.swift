@@ -133,7 +133,7 @@ public enum Schema {
         ) STRICT, WITHOUT ROWID;
 
         CREATE TABLE outbox (
-            sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+            sequence INTEGER PRIMARY KEY,
             type TEXT NOT NULL,
             user TEXT,
             transaction_sequence INTEGER REFERENCES transactions (sequence),

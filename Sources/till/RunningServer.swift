@@ -2,6 +2,7 @@ import TillBilling
 import TillHTTP
 import TillSQLite
 import TillServer
+import TillStorage
 
 /// A server with its ledger and its socket: what `serve` and the demo start, and stop in good order.
 final class RunningServer: Sendable {
@@ -20,8 +21,7 @@ final class RunningServer: Sendable {
         do {
             ledger = try SQLiteDatabase.open(path: path, role: .server)
         } catch {
-            throw CommandFailure(
-                Text(en: "the ledger \(shown(path)): \(error.detail)", zh: "账本 \(shown(path))：\(error.detail)"))
+            throw error.failure(ledger: shown(path))
         }
         do {
             server = try Server(
@@ -54,6 +54,24 @@ final class RunningServer: Sendable {
     func stop() async {
         await listener.stop(grace: 30)
         await ledger.close()
+    }
+}
+
+extension DatabaseFault {
+    /// What to do about it. The driver's own words, which say most, are English.
+    fileprivate func failure(ledger: String) -> CommandFailure {
+        let chinese =
+            switch kind {
+            case .inUse: "正由另一个服务器使用；请先停止它，或给这个服务器另一个账本"
+            case .full: "所在的磁盘已满；请腾出空间"
+            case .readOnly: "不可写；请给本进程写这个文件及其目录的权限"
+            case .inputOutput: "所在的磁盘出错；请查看系统日志"
+            case .corrupt: "已损坏，或不是 Till 的账本；请恢复备份"
+            case .newerSchema: "由更新版本的 Till 写成；请升级本程序"
+            case .constraint, .busy, .closed, .other: "打不开；请检查路径与目录"
+            }
+        return CommandFailure(
+            Text(en: "the ledger \(ledger): \(detail)", zh: "账本 \(ledger) \(chinese)（\(detail)）"))
     }
 }
 

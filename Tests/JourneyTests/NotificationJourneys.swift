@@ -83,6 +83,26 @@ import TillStorage
         }
     }
 
+    @Test("A notification of an environment that does not count is stored and answered 200, and settles nothing")
+    func otherEnvironment() async throws {
+        try await Shop.open(environments: [.production]) { shop in
+            let payload = try await Self.notification(shop, Caught())
+            let body: JSONValue = ["signedPayload": .string(payload)]
+            #expect(try await shop.send(.post, "/v1/notifications/apple", body, as: .nobody).status == 200)
+            #expect(try await shop.grantCount() == 0)
+            #expect(try await shop.points(of: "u1", environment: "sandbox") == 0)
+            let stored = try await shop.ledger.read { session in
+                try session.first("SELECT state, detail, payload FROM notifications", []) { row in
+                    (row.integer(0), row.text(1), row.text(2))
+                }
+            }
+            #expect(stored?.0 == NotificationTable.State.stuck.rawValue)
+            #expect(stored?.1 == "wrong_environment: Sandbox")
+            #expect(stored?.2 == payload)
+            #expect(try await PendingNotifications(shop.server).settleAll() == 0)
+        }
+    }
+
     @Test("What is not Apple's is refused; nothing of it is settled (P9)")
     func forged() async throws {
         try await Shop.open { shop in

@@ -56,7 +56,7 @@ struct ConfigurationTests {
                {"id": "b", "algorithm": "HS256", "secretFile": "token.secret"},
                {"id": "c", "algorithm": "ES256", "publicKeyFile": "token.pem"}],
              "operators": [{"id": "anna", "sha256": "\(Self.hash)"}],
-             "reviewUsers": ["reviewer", "审核员"]}
+             "dashboardHosts": ["till.example.com"], "reviewUsers": ["reviewer", "审核员"]}
             """)
         let configuration = try Configuration.load(file: file)
         #expect(configuration.listen == ListenAddress(host: "::1", port: 0))
@@ -71,6 +71,7 @@ struct ConfigurationTests {
                 == [SecretKey(id: "backend", sha256: [UInt8](repeating: 0xAB, count: 32))])
         #expect(configuration.operators.map(\.id) == ["anna"])
         #expect(configuration.reviewUsers == [UserID("reviewer"), UserID("审核员")])
+        #expect(configuration.dashboardHosts == ["till.example.com"])
         #expect(configuration.userTokens.map(\.id) == ["a", "b", "c"])
         #expect(configuration.userTokens[0].issuer == "me" && configuration.userTokens[0].audience == "you")
         guard case .hs256(let inline) = configuration.userTokens[0].algorithm,
@@ -148,6 +149,11 @@ struct ConfigurationTests {
             ("\"database\": \"sqlite::memory:\"", "database: a ledger must be a file, not memory"),
             ("\"catalog\": [1]", "catalog: wants a path or an object, found a list"),
             ("\"catalog\": {}", "catalog.products: is missing"),
+            ("\"catalog\": {\"product\": []}", "catalog.product: there is no such key. Did you mean products?"),
+            (
+                "\"catalog\": {\"products\": [{\"pionts\": {}}]}",
+                "catalog.products[0].pionts: there is no such key. Did you mean points?"
+            ),
             ("\"catalog\": {\"products\": [{\"id\": 7}]}", "catalog.products[0].id: has the wrong type"),
             ("\"catalog\": \"none.json\"", "none.json: there is no such file"),
             ("\"apple\": 7", "apple: wants an object, found a number"),

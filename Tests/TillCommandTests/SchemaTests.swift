@@ -50,7 +50,7 @@ struct SchemaTests {
             ConfigurationKey.allCases.map(\.variable) == [
                 "TILL_LISTEN", "TILL_DATABASE", "TILL_CATALOG", "TILL_APPLE_BUNDLE_ID", "TILL_APPLE_APP_APPLE_ID",
                 "TILL_APPLE_ENVIRONMENTS", "TILL_APPLE_ROOTS", "TILL_SECRET_KEYS", "TILL_USER_TOKENS", "TILL_OPERATORS",
-                "TILL_REVIEW_USERS",
+                "TILL_DASHBOARD_HOSTS", "TILL_REVIEW_USERS",
             ])
     }
 

@@ -31,6 +31,25 @@ struct ControlEndpointTests {
         await world.remove()
     }
 
+    @Test("A null is as good as no member: {\"url\": null} turns notifications off (regression: it was refused)")
+    func null() async throws {
+        let world = try await EmulatedWorld()
+        let on = await world.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
+        #expect(on.json["url"] == "http://127.0.0.1:9/")
+        let off = await world.ask(.put, "/emulator/notifications", ["url": .null])
+        #expect(off.status == 200)
+        #expect(off.json["url"] == .null)
+        #expect(await world.ask(.get, "/emulator/state").json["notifications"]?["url"] == .null)
+        let bought = await world.ask(
+            .post, "/emulator/purchases",
+            with(["quantity": .null, "appAccountToken": .null, "storefront": .null, "outcome": .null, "receipt": .null])
+        )
+        #expect(bought.status == 200)
+        let missing = await world.ask(.post, "/emulator/purchases", with(["productId": .null]))
+        #expect(missing.json["code"] == "missing_member")
+        await world.remove()
+    }
+
     @Test(
         "Wrong types and values are refused by name, and nothing is bought",
         arguments: [

@@ -167,6 +167,24 @@ struct DiskFaultTests {
         try await server.check()
     }
 
+    @Test("Read-only while the writer opens its connection anew: writable again by itself (regression: for ever)")
+    func readOnlyAtReopening() async throws {
+        let server = try Server()
+        #expect(server.grantFive(from: 1).isEmpty)
+        // After a failed sync nobody knows what was committed, and the connection is opened anew: on this disk.
+        server.disk.failNext(.sync)
+        #expect(!server.grantFive(from: 10).isEmpty)
+        server.disk.conditions.isReadOnly = true
+        for first in stride(from: Int64(20), to: 60, by: 10) {
+            let faults = server.grantFive(from: first)
+            #expect(faults.count == 5)
+            #expect(faults.allSatisfy { $0.kind == .readOnly && $0.isRetryable }, "\(faults)")
+        }
+        server.disk.conditions.isReadOnly = false
+        #expect(server.grantFive(from: 60).isEmpty)
+        try await server.check()
+    }
+
     @Test("A read that fails is a fault of that request alone")
     func failedReads() async throws {
         let server = try Server()

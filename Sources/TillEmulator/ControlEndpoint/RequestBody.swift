@@ -20,7 +20,7 @@ struct RequestBody {
         }
         for name in members.keys.sorted() where !names.contains(name) {
             let shown = String(name.prefix(60))
-            let nearest = nearestName(to: name, in: names)
+            let nearest = nearestName(to: name, among: names)
             let known = names.joined(separator: ", ")
             throw .badRequest(
                 "unknown_member",
@@ -34,7 +34,11 @@ struct RequestBody {
     var isEmpty: Bool { members.isEmpty }
 
     /// `null` is as good as absent.
-    func value(_ name: String) -> JSONValue? { members[name].flatMap { $0.isNull ? nil : $0 } }
+    func value(_ name: String) -> JSONValue? {
+        // Not by `flatMap`: in its closure `nil` would be a literal of JSONValue, which is null again.
+        guard let value = members[name], !value.isNull else { return .none }
+        return value
+    }
 
     func text(_ name: String, upTo limit: Int = 200) throws(Problem) -> String? {
         guard let value = value(name) else { return nil }

@@ -38,6 +38,11 @@ extension Server {
 
     /// Makes of a stored notification what there is to make of it.
     func settleNotification(_ sequence: Int64, _ notification: VerifiedNotification) async throws {
+        guard verifier.accepts(notification.environment) else {
+            let detail = "\(Refusal.wrongEnvironment.rawValue): \(notification.environment.rawValue)"
+            try await database.write { try NotificationTable($0).mark(sequence, .stuck, detail: detail) }
+            return
+        }
         var detail = "no transaction"
         if let transaction = notification.transaction, let token = notification.payload.data?.signedTransactionInfo {
             let origin = Settle.Origin(door: .notification, caller: .apple, claimedOrder: nil)

@@ -9,7 +9,7 @@ extension Server {
     /// `POST /v1/transactions`: the first door. Any valid proof is taken from any signed-in user, because the phone
     /// that delivers it may be another customer's (P8); who owns it is decided by what Apple signed.
     func submitTransaction(_ call: Call) async throws -> HTTPResponse {
-        let body = try JSONText.decode(SubmitProofBody.self, from: call.request.body)
+        let body = try SubmitProofBody(json: call.request.body)
         let origin = Settle.Origin(
             door: .app, caller: try caller(call, naming: body.userId), claimedOrder: body.orderId)
         let (verified, proof): (VerifiedTransaction, Settle.Proof)
@@ -75,21 +75,20 @@ extension Server {
     }
 
     private func reply(to call: Call, _ id: TransactionID, _ outcome: Settle.Outcome) -> HTTPResponse {
+        var status = 200
+        let body: SubmitProofReply
         switch outcome {
-        case .granted(let grant): JSONText.response(200, reply(to: call, .granted, grant))
-        case .alreadyGranted(let grant): JSONText.response(200, reply(to: call, .alreadyGranted, grant))
-        case .revoked(let grant):
-            JSONText.response(
-                200,
-                grant.map { reply(to: call, .revoked, $0) }
-                    ?? SubmitProofReply(outcome: .revoked, transactionId: id.text, finish: true))
+        case .granted(let grant): body = reply(to: call, .granted, grant)
+        case .alreadyGranted(let grant): body = reply(to: call, .alreadyGranted, grant)
+        case .revoked(let grant?): body = reply(to: call, .revoked, grant)
+        case .revoked(nil): body = SubmitProofReply(outcome: .revoked, transactionId: id.text, finish: true)
         case .quarantined(let reason):
             // Not finished: it stays in the store's queue until it has an owner (invariant 3).
-            JSONText.response(
-                202,
-                SubmitProofReply(
-                    outcome: .quarantined, transactionId: id.text, finish: false, reason: reason.rawValue))
+            status = 202
+            body = SubmitProofReply(
+                outcome: .quarantined, transactionId: id.text, finish: false, reason: reason.rawValue)
         }
+        return JSONText.response(status, body.json)
     }
 
     /// All of it for the owner and for backends; for anybody else only that it is done (P8).

@@ -46,14 +46,16 @@ extension Server {
         let (isNew, balance, at) = try await database.write { session -> (Bool, Int64, Instant) in
             let ledger = LedgerTable(session)
             let wallet = try ledger.wallet(of: user, in: environment)
+            let balance = wallet.balances[currency, default: 0]
             if let known = try ledger.debit(reference: reference, in: environment)?.posting {
                 guard known.userID == user, known.currency == currency, known.amount == posting.amount else {
                     throw Refused(.referenceConflict)
                 }
-                return (false, wallet.balances[currency, default: 0], known.at)
+                return (false, balance, known.at)
             }
             guard wallet.covers(body.amount, of: currency) else { throw Refused(.insufficientFunds) }
-            return (true, try ledger.post(posting, grant: nil), posting.at)
+            try ledger.post(posting, grant: nil)
+            return (true, balance - body.amount, posting.at)
         }
         return JSONText.response(
             isNew ? 201 : 200,

@@ -13,7 +13,7 @@ extension ConfigurationReader {
     /// The catalogue: an object in place, or the path of a file that holds one. Every finding is a problem, so that a
     /// server never starts with a catalogue that would grant the wrong thing.
     mutating func readCatalog() -> Catalog? {
-        guard let (value, place) = readCatalogText() else { return nil }
+        guard let (value, place) = readCatalogText(), knowsEveryKey(value, place) else { return nil }
         let catalog: Catalog
         do {
             catalog = try JSONDecoder().decode(Catalog.self, from: Data(value.encoded().utf8))
@@ -27,6 +27,19 @@ extension ConfigurationReader {
         let findings = catalog.findings
         for finding in findings { reader.complain(place.key("products"), finding.sentence) }
         return findings.isEmpty ? catalog : nil
+    }
+
+    /// A misspelt key would silently give the buyer nothing.
+    private mutating func knowsEveryKey(_ value: JSONValue, _ place: Place) -> Bool {
+        let before = problems.count
+        let root = Setting(value: value, place: place, base: "")
+        guard let products = reader.object(root, names: ["products"])?["products"] else {
+            return problems.count == before
+        }
+        for product in reader.list(products, most: 100_000) ?? [] {
+            _ = reader.object(product, names: ["id", "type", "names", "price", "points", "entitlement"])
+        }
+        return problems.count == before
     }
 
     private mutating func readCatalogText() -> (value: JSONValue, place: Place)? {

@@ -13,6 +13,8 @@ struct Configuration: Sendable {
     let userTokens: [UserTokenKey]
     /// Keys of people who may see the dashboard.
     let operators: [SecretKey]
+    /// Names under which the dashboard may be asked for, beside the loopback's.
+    let dashboardHosts: [String]
     /// Users who see the sandbox beside production (App Review buys there; DESIGN §4, invariant 7).
     let reviewUsers: Set<UserID>
 }
@@ -84,6 +86,7 @@ extension Configuration {
             apple: AppleTrust(
                 roots: apple.roots ?? [], bundleID: apple.bundleID, appAppleID: apple.appAppleID,
                 environments: apple.environments),
-            secretKeys: secretKeys, userTokens: userTokens, operators: operators, reviewUsers: reviewUsers)
+            secretKeys: secretKeys, userTokens: userTokens, operators: operators, dashboardHosts: dashboardHosts,
+            reviewUsers: reviewUsers)
     }
 }

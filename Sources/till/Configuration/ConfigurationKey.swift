@@ -11,6 +11,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case secretKeys
     case userTokens
     case operators
+    case dashboardHosts
     case reviewUsers
 
     /// How the text of an environment variable is read.
@@ -26,7 +27,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         switch self {
         case .listen, .database, .catalog, .bundleID: .text
         case .appAppleID: .number
-        case .environments, .roots, .reviewUsers: .list
+        case .environments, .roots, .dashboardHosts, .reviewUsers: .list
         case .secretKeys, .userTokens, .operators: .json
         }
     }
@@ -36,7 +37,9 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     var isSecret: Bool {
         switch self {
         case .secretKeys, .userTokens, .operators: true
-        case .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .reviewUsers: false
+        case .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .dashboardHosts,
+            .reviewUsers:
+            false
         }
     }
 

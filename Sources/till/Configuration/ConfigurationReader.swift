@@ -48,11 +48,12 @@ struct ConfigurationReader {
         let secretKeys = readSecretKeys(.secretKeys)
         let operators = readSecretKeys(.operators)
         let userTokens = readUserTokens()
+        let dashboardHosts = readDashboardHosts()
         let reviewUsers = readReviewUsers()
         guard let listen, let database, let catalog, let apple else { return nil }
         return Configuration(
             listen: listen, database: database, catalog: catalog, apple: apple, secretKeys: secretKeys,
-            userTokens: userTokens, operators: operators, reviewUsers: reviewUsers)
+            userTokens: userTokens, operators: operators, dashboardHosts: dashboardHosts, reviewUsers: reviewUsers)
     }
 
     func setting(_ key: ConfigurationKey) -> Setting? { sources.settings[key] }
@@ -101,6 +102,11 @@ struct ConfigurationReader {
             return nil
         }
         return .sqlite(path: resolve(String(path), from: setting.base))
+    }
+
+    private mutating func readDashboardHosts() -> [String] {
+        guard let setting = setting(.dashboardHosts), let list = reader.list(setting) else { return [] }
+        return list.compactMap { reader.text($0, most: 255) }
     }
 
     private mutating func readReviewUsers() -> Set<UserID> {

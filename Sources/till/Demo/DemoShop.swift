@@ -46,7 +46,8 @@ struct DemoShop: Sendable {
                 roots: [store.emulator.issuer.rootCertificate]),
             secretKeys: [SecretKey(id: "demo", sha256: Digest.sha256.hash(keys.secretKey.utf8))],
             userTokens: [UserTokenKey(id: "app", algorithm: .hs256(secret: Array(keys.userTokenSecret.utf8)))],
-            operators: [SecretKey(id: "demo", sha256: Digest.sha256.hash(keys.operatorToken.utf8))], reviewUsers: [])
+            operators: [SecretKey(id: "demo", sha256: Digest.sha256.hash(keys.operatorToken.utf8))],
+            dashboardHosts: [], reviewUsers: [])
         do {
             return DemoShop(
                 store: store, server: try RunningServer(configuration, process: process), catalog: catalog,

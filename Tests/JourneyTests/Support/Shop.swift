@@ -48,14 +48,23 @@ final class Shop: Sendable {
     }
 
     /// Opens a shop, runs a journey in it, and closes it whatever happens.
+    ///
+    /// - Parameters:
+    ///   - ledger: how the ledger is opened; with a VFS of its own it lies there and not in a file.
+    ///   - change: what this shop's server is told otherwise than usual.
     static func open(
         _ reach: Reach = .inProcess, environments: Set<TillBilling.Environment> = [.sandbox],
+        ledger: SQLiteDatabase.Options = SQLiteDatabase.Options(),
+        change: (inout ServerConfiguration) -> Void = { _ in },
         _ journey: (Shop) async throws -> Void
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let shop = try await found(reach, environments, folder)
+        var configuration = usualConfiguration
+        configuration.apple.environments = environments
+        change(&configuration)
+        let shop = try await found(reach, configuration, ledger, folder)
         do {
             try await journey(shop)
             try await shop.checkTheBooks()
@@ -67,15 +76,23 @@ final class Shop: Sendable {
     }
 
     /// RSA keys take a second to make, so all shops share theirs; each has a root of its own all the same.
-    private static let receiptKeys: [String: String] = {
+    static let receiptKeys: [String: String] = {
         let keys = ["receiptIntermediate", "receiptSigner"].compactMap { name in
             (try? PrivateKey.generate(.rsa2048).pem()).map { (name, $0) }
         }
         return Dictionary(uniqueKeysWithValues: keys)
     }()
 
+    /// All a server is told; the root that it trusts comes with its store.
+    static var usualConfiguration: ServerConfiguration {
+        ServerConfiguration(
+            catalog: catalog, apple: AppleTrust(bundleID: bundleID, appAppleID: nil, environments: [.sandbox]),
+            secretKeys: [SecretKey(id: "backend", sha256: Digest.sha256.hash(secretKey.utf8))],
+            userTokens: [UserTokenKey(id: "app", algorithm: .hs256(secret: tokenSecret))])
+    }
+
     private static func found(
-        _ reach: Reach, _ environments: Set<TillBilling.Environment>, _ folder: URL
+        _ reach: Reach, _ configured: ServerConfiguration, _ options: SQLiteDatabase.Options, _ folder: URL
     ) async throws -> Shop {
         let time = TestClock()
         let relay = Relay()
@@ -87,14 +104,10 @@ final class Shop: Sendable {
         let emulator = try await Emulator(
             configuration: store, database: storeFile, clock: { time.now }, entropy: RandomBytes.make,
             send: { url, request async throws(HTTPFault) in try await relay.send(url, request) })
-        let ledger = try SQLiteDatabase.open(path: folder.appendingPathComponent("till.db").path, role: .server)
-        let configuration = ServerConfiguration(
-            catalog: catalog,
-            apple: AppleTrust(
-                roots: [emulator.issuer.rootCertificate], bundleID: bundleID, appAppleID: nil,
-                environments: environments),
-            secretKeys: [SecretKey(id: "backend", sha256: Digest.sha256.hash(secretKey.utf8))],
-            userTokens: [UserTokenKey(id: "app", algorithm: .hs256(secret: tokenSecret))])
+        let path = options.vfs == nil ? folder.appendingPathComponent("till.db").path : "till.db"
+        let ledger = try SQLiteDatabase.open(path: path, role: .server, options: options)
+        var configuration = configured
+        configuration.apple.roots = [emulator.issuer.rootCertificate]
         let server = try Server(
             configuration: configuration, database: ledger, clock: { time.now }, entropy: RandomBytes.make)
         let closeFiles: @Sendable () async -> Void = {
@@ -158,6 +171,15 @@ final class Shop: Sendable {
         return try await Reply(toServer(target, Self.request(method, target, headers, body)))
     }
 
+    /// Only the status, of whatever is answered: pages are no JSON.
+    func status(
+        _ method: HTTPMethod, _ target: String, _ body: JSONValue? = nil, as party: Party
+    ) async throws -> Int {
+        var headers = HTTPHeaders([(name: "Host", value: "127.0.0.1")])
+        if let authorization = party.authorization(now: time.now) { headers.add("Authorization", authorization) }
+        return try await toServer(target, Self.request(method, target, headers, body)).status
+    }
+
     /// Sends a request to the emulated App Store.
     func ask(_ method: HTTPMethod, _ target: String, _ body: JSONValue? = nil) async throws -> Reply {
         let headers = HTTPHeaders(body == nil ? [] : [(name: "Content-Type", value: "application/json")])
@@ -201,6 +223,21 @@ final class Shop: Sendable {
         #expect(reply.status == 200)
         return Payment(
             id: reply["transactionId"].text, signed: reply["signedTransaction"].text, receipt: reply["receipt"].text)
+    }
+
+    /// Pays for an order, and returns what the store would post about it, which it posts nowhere.
+    func notification(of order: OrderID) async throws -> String {
+        let caught = Caught()
+        _ = try await ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
+        intercept { request in
+            caught.take(request)
+            return HTTPResponse(status: 200)
+        }
+        _ = try await pay(token: order)
+        await emulator.sendDueNotifications()
+        intercept(nil)
+        _ = try await ask(.put, "/emulator/notifications", ["url": .null])
+        return try #require(caught.payloads.last)
     }
 
     func submit(

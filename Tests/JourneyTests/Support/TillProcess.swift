@@ -28,9 +28,10 @@ final class TillProcess: Sendable {
         return tests.deletingLastPathComponent().appendingPathComponent("till")
     }
 
-    static func start(_ arguments: [String]) throws -> TillProcess {
+    /// - Parameter other: another program than `till`, by its path.
+    static func start(_ arguments: [String], executable other: String? = nil) throws -> TillProcess {
         let process = Process()
-        process.executableURL = executable
+        process.executableURL = other.map { URL(fileURLWithPath: $0) } ?? executable
         process.arguments = arguments
         let (input, output, errors) = (Pipe(), Pipe(), Pipe())
         process.standardInput = input

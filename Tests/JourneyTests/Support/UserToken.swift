@@ -21,3 +21,14 @@ extension UserToken {
         return "\(header).\(claims).\(Base64.encode(code, .url))"
     }
 }
+
+extension UserToken {
+    static func es256(subject: String, expires: Int64, key: PrivateKey) throws -> String {
+        try es256(header: #"{"alg":"ES256"}"#, claims: #"{"sub":"\#(subject)","exp":\#(expires)}"#, key: key)
+    }
+
+    static func es256(header: String, claims: String, key: PrivateKey) throws -> String {
+        let signed = "\(Base64.encode(Array(header.utf8), .url)).\(Base64.encode(Array(claims.utf8), .url))"
+        return "\(signed).\(Base64.encode(try key.signES256(Array(signed.utf8)), .url))"
+    }
+}

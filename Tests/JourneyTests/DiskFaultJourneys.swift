@@ -1,0 +1,193 @@
+import Testing
+import TillAppStore
+import TillBilling
+import TillHTTP
+import TillSQLite
+import TillServer
+import TillSimulation
+import TillStorage
+
+/// A full disk, a read-only database and a failing disk under the real server, on the real driver: an SQLite VFS stands
+/// in for the disk.
+@Suite("A disk that can't be written") struct DiskFaultJourneys {
+    enum Trouble: String, CaseIterable, Sendable {
+        case full, readOnly, failing
+
+        func strike(_ disk: CrashableDisk) {
+            switch self {
+            // A capacity would leave room inside the log; this is a disk on which no write finds any.
+            case .full: for skip in 0..<5_000 { disk.failNext(.write, with: .full, after: skip) }
+            case .readOnly: disk.conditions.isReadOnly = true
+            case .failing: disk.conditions.failureRates = [.write: 1, .sync: 1, .truncate: 1]
+            }
+        }
+
+        static func end(_ disk: CrashableDisk) {
+            disk.forgetFailures()
+            disk.conditions = CrashableDisk.Conditions()
+        }
+    }
+
+    /// Everything a POST can ask for, each with whether it goes through once the disk is well again.
+    private struct Errand: Sendable {
+        let name: String
+        let target: String
+        let body: JSONValue?
+        var party = Party.user("u1")
+        var key: String?
+        let wellAgain: Int
+
+        func send(_ shop: Shop) async throws -> Reply {
+            try await shop.send(
+                .post, target, body, as: party, headers: key.map { [("Idempotency-Key", $0)] } ?? [])
+        }
+    }
+
+    /// What there is before the trouble: a funded wallet, orders to close, proofs to post.
+    private struct Start: Sendable {
+        let errands: [Errand]
+        let opened: OrderID
+        let waiting: [OrderID]
+        let notification: String
+    }
+
+    private static func start(_ shop: Shop) async throws -> Start {
+        let funded = try await shop.openOrder(as: "u1")
+        _ = try await shop.submit(shop.pay(token: funded).signed, as: .user("u1"))
+        var orders: [OrderID] = []
+        for _ in 0..<6 { orders.append(try await shop.openOrder(as: "u1")) }
+        let (plain, keyed) = (try await shop.pay(token: orders[2]), try await shop.pay(token: orders[3]))
+        let inReceipt = try await shop.pay(token: nil, account: "other")
+        let notification = try await shop.notification(of: orders[5])
+        let id = UniqueID(high: 7, low: 8)
+        func debit(_ reference: String) -> JSONValue {
+            ["currency": "points", "amount": 10, "reference": .string(reference)]
+        }
+        let product: JSONValue = ["id": .string(id.description), "productId": .string(Shop.points60)]
+        let receipt: JSONValue = [
+            "receipt": .string(inReceipt.receipt), "transactionId": .string(inReceipt.id),
+            "productId": .string(Shop.points60), "orderId": .string(orders[4].description),
+        ]
+        let (orderPath, debits) = ("/v1/orders", "/v1/users/u1/wallet/debits")
+        let errands = [
+            Errand(name: "order", target: orderPath, body: product, wellAgain: 201),
+            Errand(
+                name: "order, keyed", target: orderPath, body: ["productId": .string(Shop.points300)], key: "o",
+                wellAgain: 201),
+            Errand(name: "cancel", target: "\(orderPath)/\(orders[0])/cancel", body: nil, wellAgain: 200),
+            Errand(name: "fail", target: "\(orderPath)/\(orders[1])/fail", body: nil, key: "f", wellAgain: 200),
+            Errand(
+                name: "proof", target: "/v1/transactions", body: ["signedTransaction": .string(plain.signed)],
+                wellAgain: 200),
+            Errand(
+                name: "proof, keyed", target: "/v1/transactions", body: ["signedTransaction": .string(keyed.signed)],
+                key: "p", wellAgain: 200),
+            Errand(name: "receipt", target: "/v1/transactions", body: receipt, wellAgain: 200),
+            // Even a refusal is written down before it is said.
+            Errand(
+                name: "forged", target: "/v1/transactions", body: ["signedTransaction": .string(plain.signed + "A")],
+                wellAgain: 422),
+            Errand(name: "debit", target: debits, body: debit("a"), party: .backend, wellAgain: 201),
+            Errand(name: "debit, keyed", target: debits, body: debit("b"), party: .backend, key: "d", wellAgain: 201),
+            Errand(
+                name: "notification", target: "/v1/notifications/apple",
+                body: ["signedPayload": .string(notification)], party: .nobody, wellAgain: 200),
+        ]
+        return Start(errands: errands, opened: id, waiting: orders, notification: notification)
+    }
+
+    @Test(
+        "Each POST is told to come back (503, Retry-After), half of nothing is there, and then all of it goes through",
+        arguments: Trouble.allCases, Reach.allCases)
+    func comesBack(_ trouble: Trouble, _ reach: Reach) async throws {
+        let disk = CrashableDisk(seed: 11)
+        var options = SQLiteDatabase.Options()
+        options.vfs = disk.vfs
+        try await Shop.open(reach, ledger: options) { shop in
+            let start = try await Self.start(shop)
+            let grants = try await shop.grantCount()
+            trouble.strike(disk)
+            // Twice: the driver opens its connection anew after some faults.
+            for errand in start.errands + start.errands {
+                let reply = try await errand.send(shop)
+                #expect(reply.status == 503, "\(errand.name): \(reply.body)")
+                #expect(reply.code == "unavailable", "\(errand.name)")
+                #expect(reply["retryable"] == true)
+                #expect(reply.headers["Content-Type"] == "application/problem+json")
+                #expect(Int(reply.headers["Retry-After"] ?? "").map { $0 > 0 } == true)
+            }
+            try await Self.checkNothingChanged(shop, start, grants: grants)
+            Trouble.end(disk)
+            #expect(try await shop.send(.get, "/readyz", as: .nobody).status == 200)
+            try await Self.checkAllGoesThrough(shop, start, grants: grants)
+        }
+    }
+
+    /// Reading goes on, and finds nothing of what was refused.
+    private static func checkNothingChanged(_ shop: Shop, _ start: Start, grants: Int64) async throws {
+        let readiness = try await shop.send(.get, "/readyz", as: .nobody)
+        #expect(readiness.status == 503)
+        #expect(readiness["status"].text == "not_ready")
+        #expect(readiness.headers["Retry-After"] != nil)
+        for target in ["/healthz", "/v1/products"] {
+            #expect(try await shop.send(.get, target, as: .nobody).status == 200)
+        }
+        #expect(try await shop.send(.get, "/v1/orders/\(start.opened)").status == 404)
+        for order in start.waiting { #expect(try await shop.status(of: order) == "prepared") }
+        #expect(try await shop.send(.get, "/v1/users/u1/orders")["data"].list.count == 7)
+        #expect(try await shop.points(of: "u1") == 60)
+        #expect(try await shop.send(.get, "/v1/users/u1/wallet/postings")["data"].list.count == 1)
+        #expect(try await shop.grantCount() == grants)
+        let pending = try await shop.ledger.read { try NotificationTable($0).pending(after: 0, limit: 10) }
+        #expect(pending.isEmpty)
+    }
+
+    /// The same requests, again as they were; and once more, as somebody who lost the answers.
+    private static func checkAllGoesThrough(_ shop: Shop, _ start: Start, grants: Int64) async throws {
+        for errand in start.errands {
+            let reply = try await errand.send(shop)
+            #expect(reply.status == errand.wellAgain, "\(errand.name): \(reply.body)")
+        }
+        for errand in start.errands {
+            let reply = try await errand.send(shop)
+            let replayed = errand.key == nil && reply.status == 200 ? 200 : errand.wellAgain
+            #expect(reply.status == replayed, "\(errand.name): \(reply.body)")
+            #expect((reply.headers["Idempotency-Replayed"] != nil) == (errand.key != nil), "\(errand.name)")
+        }
+        // Two signed transactions, one receipt and one notification; two debits of ten.
+        #expect(try await shop.grantCount() == grants + 4)
+        #expect(try await shop.points(of: "u1") == 60 + 4 * 60 - 20)
+        #expect(try await shop.send(.get, "/v1/users/u1/wallet/postings")["data"].list.count == 1 + 4 + 2)
+        #expect(try await shop.send(.get, "/v1/users/u1/orders")["data"].list.count == 9)
+        let statuses = ["cancelled", "failed", "completed", "completed", "completed", "completed"]
+        for (order, status) in zip(start.waiting, statuses) { #expect(try await shop.status(of: order) == status) }
+    }
+
+    @Test("A file system that really has no more room: what was answered stays, the rest gets through when there is")
+    func fillsUp() async throws {
+        let disk = CrashableDisk(seed: 12)
+        var options = SQLiteDatabase.Options()
+        options.vfs = disk.vfs
+        try await Shop.open(ledger: options) { shop in
+            disk.conditions.capacity = disk.usedBytes + 300_000
+            func open(_ number: Int) async throws -> Reply {
+                let filling = String(repeating: "x", count: 3_000)
+                let body: JSONValue = [
+                    "id": .string(UniqueID(high: 1, low: UInt64(number)).description),
+                    "productId": .string(Shop.points60), "metadata": ["filling": .string(filling)],
+                ]
+                return try await shop.send(.post, "/v1/orders", body, as: .user("u\(number)"))
+            }
+            var refused: [Int] = []
+            for number in 0..<200 {
+                let reply = try await open(number)
+                #expect([201, 503].contains(reply.status))
+                if reply.status == 503 { refused.append(number) }
+            }
+            #expect(!refused.isEmpty && refused.count < 200)
+            disk.conditions.capacity = nil
+            for number in refused { #expect(try await open(number).status == 201) }
+            for number in 0..<200 { #expect(try await open(number).status == 200) }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+import TillBilling
+import TillStorage
+
+/// Everything a ledger says about some sales, and what contradicts itself there: DESIGN §4's invariants 1, 2, 4 and 5,
+/// asked of the tables after every power cut.
+struct LedgerInspection: Sendable {
+    private(set) var granted: Set<TransactionID> = []
+    private(set) var revoked: Set<TransactionID> = []
+    /// Granted, revoked or quarantined.
+    private(set) var recorded: Set<TransactionID> = []
+    private(set) var opened: Set<OrderID> = []
+    private(set) var notices: Set<String> = []
+    private(set) var pendingNotices = 0
+    private(set) var debits: Set<String> = []
+    private(set) var violations: [String] = []
+
+    init(of sales: [Sale], debits references: [String], in session: any Session) throws {
+        let events = try OutboxTable(session).list(after: 0, limit: 1_000)
+        for sale in sales { try inspect(sale, events, session) }
+        let (ledger, notifications) = (LedgerTable(session), NotificationTable(session))
+        for reference in references where try ledger.debit(reference: reference, in: .sandbox) != nil {
+            debits.insert(reference)
+        }
+        for notice in sales.flatMap({ [$0.notice, $0.refund].compactMap { $0 } })
+        where try notifications.find(uuid: notice.uuid) != nil {
+            notices.insert(notice.uuid)
+        }
+        pendingNotices = try notifications.pending(after: 0, limit: 1_000).count
+        for user in Set(sales.map(\.user)) { try inspect(user, sales, ledger) }
+        violations += try ledger.unbalanced().map { "unbalanced: \($0)" }
+        let verdict = try session.query("PRAGMA integrity_check", []) { $0.text(0) }
+        if verdict != ["ok"] { violations.append("integrity: \(verdict.prefix(3))") }
+        let orphans = try session.query("PRAGMA foreign_key_check", []) { $0.text(0) }
+        if !orphans.isEmpty { violations.append("foreign keys: \(orphans)") }
+    }
+
+    /// One sale: its order, transaction, grant, postings, evidence and events are there together or not at all.
+    private mutating func inspect(_ sale: Sale, _ events: [OutboxTable.Event], _ session: any Session) throws {
+        func complain(_ text: String) { violations.append("\(sale.transaction): \(text)") }
+        let order = try OrderTable(session).find(sale.order)?.order
+        if order != nil { opened.insert(sale.order) }
+        let grant = try GrantTable(session).find(sale.transaction, in: .sandbox)
+        guard let stored = try TransactionTable(session).find(sale.transaction, in: .sandbox) else {
+            if grant != nil { complain("granted without a transaction") }
+            if let order, order.status != .prepared { complain("order \(order.status) without a transaction") }
+            return
+        }
+        recorded.insert(sale.transaction)
+        if try ProofTable(session).find(transaction: stored.sequence) == nil { complain("no proof") }
+        let evidence = try EvidenceTable(session).list(transaction: stored.sequence).map(\.decision)
+        let told = events.filter { $0.transactionSequence == stored.sequence }.map(\.type)
+        func count(_ decision: String, _ event: String, _ expected: Int) {
+            let (decisions, events) = (evidence.filter { $0 == decision }.count, told.filter { $0 == event }.count)
+            if decisions != expected || events != expected {
+                complain("\(decisions) × \(decision), \(events) × \(event), not \(expected)")
+            }
+        }
+        let postings = try grant.map { try LedgerTable(session).postings(grant: $0.sequence).map(\.posting) } ?? []
+        count("granted", "grant.created", grant == nil ? 0 : 1)
+        switch stored.state {
+        case .granted:
+            granted.insert(sale.transaction)
+            guard let grant else { return complain("recorded as granted, and no grant") }
+            if postings.map(\.amount) != [Sale.points] { complain("postings \(postings.map(\.amount))") }
+            if grant.grant.userID.text != sale.user { complain("granted to \(grant.grant.userID)") }
+            if order?.status != .completed { complain("granted, and its order is not completed") }
+            if order?.transactionID != sale.transaction { complain("its order holds another transaction") }
+        case .revoked:
+            revoked.insert(sale.transaction)
+            if grant != nil { count("revoked", "grant.revoked", 1) }
+            let expected = grant == nil ? [] : [Sale.points, -Sale.points]
+            if postings.map(\.amount) != expected { complain("postings \(postings.map(\.amount)) after a refund") }
+            if let order, grant != nil, order.status != .refunded { complain("refunded, and its order is not") }
+        case .quarantined:
+            if grant != nil { complain("quarantined and granted") }
+            count("quarantined", "transaction.quarantined", 1)
+        }
+    }
+
+    /// Nothing was given to a user but for these sales.
+    private mutating func inspect(_ user: String, _ sales: [Sale], _ ledger: LedgerTable) throws {
+        let postings = try ledger.postings(of: UserID(user), in: .sandbox, before: .max, limit: 1_000).map(\.posting)
+        let owned = sales.filter { $0.user == user }
+        let given = postings.filter { $0.kind == .purchase }
+        if given.count > owned.filter({ granted.contains($0.transaction) || revoked.contains($0.transaction) }).count {
+            violations.append("\(user) has \(given.count) purchases")
+        }
+        let balance = try ledger.wallet(of: UserID(user), in: .sandbox).balances["points", default: 0]
+        let sum = postings.reduce(0) { $0 + $1.amount }
+        if balance != sum { violations.append("\(user) has \(balance), the postings say \(sum)") }
+    }
+}

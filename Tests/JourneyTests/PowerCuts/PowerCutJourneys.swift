@@ -1,0 +1,58 @@
+import Testing
+import TillServer
+import TillSimulation
+
+/// The whole server, on the real driver, over a disk that loses and tears what was not synced.
+@Suite("Power cuts under the whole server") struct PowerCutJourneys {
+    @Test(
+        "The power fails anywhere: what was answered stands, whole and once, and retries end in one grant each (O6)",
+        arguments: [UInt64(0)..<52, 52..<104])
+    func powerCuts(_ seeds: Range<UInt64>) async throws {
+        var (answered, settledLater, cuts) = (0, 0, Set<CrashableDisk.Cut>())
+        try await Shop.open { shop in
+            let sales = try await Sale.make(8, refunded: 3, in: shop)
+            for seed in seeds {
+                let world = Self.world(seed, sales, shop)
+                for _ in 0..<2 { await world.live(operations: 700) }
+                await world.settleEverything()
+                #expect(world.violations.isEmpty, "seed \(seed): \(world.violations)")
+                answered += world.answered
+                settledLater += world.settledLater
+                cuts.formUnion(world.cuts)
+            }
+        }
+        // The cuts have to have come where it matters.
+        #expect(answered > seeds.count * 50)
+        #expect(settledLater > 0, "no cut between a notification's storing and its settling")
+        for cut in [
+            CrashableDisk.Cut(operation: .write, file: "till.db-wal"), .init(operation: .sync, file: "till.db-wal"),
+            .init(operation: .write, file: "till.db"),
+        ] {
+            #expect(cuts.contains(cut), "no cut in \(cut)")
+        }
+    }
+
+    enum Plant: String, CaseIterable, Sendable { case synchronousOff, lyingSyncs }
+
+    @Test("The same checks find a planted synchronous=OFF, and a disk whose syncs lie", arguments: Plant.allCases)
+    func planted(_ plant: Plant) async throws {
+        try await Shop.open { shop in
+            let sales = try await Sale.make(8, refunded: 3, in: shop)
+            var lost: [String] = []
+            for seed in UInt64(0)..<20 where lost.isEmpty {
+                let world = ServerUnderPowerCuts(
+                    seed: seed, sales, Self.configuration(shop), clock: { shop.time.now },
+                    synchronous: plant == .synchronousOff ? "OFF" : "FULL", syncsLie: plant == .lyingSyncs)
+                await world.live(operations: 700)
+                lost = world.violations.filter { $0.hasPrefix("answered and lost") || $0.hasPrefix("cannot be") }
+            }
+            #expect(!lost.isEmpty)
+        }
+    }
+
+    private static func world(_ seed: UInt64, _ sales: [Sale], _ shop: Shop) -> ServerUnderPowerCuts {
+        ServerUnderPowerCuts(seed: seed, sales, configuration(shop), clock: { shop.time.now })
+    }
+
+    private static func configuration(_ shop: Shop) -> ServerConfiguration { shop.server.configuration }
+}

@@ -1,0 +1,145 @@
+import Foundation
+import Testing
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillEmulator
+import TillHTTP
+import TillSQLite
+
+/// `till serve` as a process of its own, on files made for one test, and an emulated App Store in the test's process
+/// whose root it trusts.
+final class ServerProcess: Sendable {
+    let folder: URL
+    let emulator: Emulator
+    private let storeFile: SQLiteDatabase
+    private let fetch: Fetch
+
+    var configurationFile: String { folder.appendingPathComponent("till.json").path }
+    var ledgerFile: String { folder.appendingPathComponent("till.db").path }
+
+    private init(folder: URL, emulator: Emulator, storeFile: SQLiteDatabase, fetch: Fetch) {
+        self.folder = folder
+        self.emulator = emulator
+        self.storeFile = storeFile
+        self.fetch = fetch
+    }
+
+    /// Makes the files and the store, runs the journey, and takes all of it away again. Nothing is started yet.
+    static func withFiles(_ journey: (ServerProcess) async throws -> Void) async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-serve-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        var store = EmulatorConfiguration()
+        store.app = EmulatedApp(bundleID: Shop.bundleID)
+        store.products = Shop.sampleProducts
+        store.keys = Shop.receiptKeys
+        let storeFile = try Emulator.openDatabase(path: folder.appendingPathComponent("store.db").path)
+        let emulator = try await Emulator(
+            configuration: store, database: storeFile,
+            clock: { Instant(seconds: Int64(Date().timeIntervalSince1970)) }, entropy: RandomBytes.make,
+            send: { _, _ async throws(HTTPFault) in throw HTTPFault(.cannotConnect, "nobody listens") })
+        let server = ServerProcess(
+            folder: folder, emulator: emulator, storeFile: storeFile, fetch: try Fetch())
+        try server.writeFiles()
+        do {
+            try await journey(server)
+        } catch {
+            await server.close()
+            throw error
+        }
+        await server.close()
+    }
+
+    private func close() async {
+        fetch.stop()
+        await storeFile.close()
+    }
+
+    private func writeFiles() throws {
+        func write(_ name: String, _ text: String) throws {
+            try Data(text.utf8).write(to: folder.appendingPathComponent(name))
+        }
+        let hash = Digest.sha256.hash(Shop.secretKey.utf8).map { String(format: "%02x", $0) }.joined()
+        try write("root.pem", Self.pem(emulator.issuer.rootCertificate))
+        try write("user-token.secret", String(decoding: Shop.tokenSecret, as: UTF8.self))
+        let secret = folder.appendingPathComponent("user-token.secret").path
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: secret)
+        try write(
+            "catalog.json",
+            """
+            {"products": [{"id": "\(Shop.points60)", "type": "Consumable", "names": {"en": "60 points", "zh": "60 学点"},
+              "price": {"amount": 600, "currency": "CNY"}, "points": {"points": 60}}]}
+            """)
+        try write(
+            "till.json",
+            """
+            {"listen": "127.0.0.1:0", "database": "sqlite:till.db", "catalog": "catalog.json",
+              "apple": {"bundleId": "\(Shop.bundleID)", "environments": ["Sandbox"], "roots": ["root.pem"]},
+              "secretKeys": [{"id": "backend", "sha256": "\(hash)"}],
+              "userTokens": [{"id": "app", "algorithm": "HS256", "secretFile": "user-token.secret"}]}
+            """)
+    }
+
+    private static func pem(_ der: [UInt8]) -> String {
+        "-----BEGIN CERTIFICATE-----\n\(Base64.encode(der))\n-----END CERTIFICATE-----\n"
+    }
+
+    // MARK: The process
+
+    /// Starts `till serve` and waits until it listens.
+    func start(_ more: [String] = []) async throws -> (process: TillProcess, port: UInt16) {
+        let process = try TillProcess.start(["serve", "--config", configurationFile, "--json"] + more)
+        for await line in process.lines {
+            let address = try JSONValue(decoding: line).at("listening").text
+            let port = try #require(UInt16(address.split(separator: ":").last ?? ""), "\(line)")
+            return (process, port)
+        }
+        throw Failed(complaint: process.complaints)
+    }
+
+    struct Failed: Error {
+        let complaint: String
+    }
+
+    // MARK: Requests
+
+    func send(
+        _ port: UInt16, _ method: HTTPMethod, _ path: String, _ body: JSONValue? = nil, as party: Party = .backend
+    ) async throws -> Reply {
+        var headers = HTTPHeaders(body == nil ? [] : [(name: "Content-Type", value: "application/json")])
+        let now = Instant(seconds: Int64(Date().timeIntervalSince1970))
+        if let authorization = party.authorization(now: now) { headers.add("Authorization", authorization) }
+        return try Reply(
+            await fetch.send(
+                "http://127.0.0.1:\(port)\(path)",
+                HTTPRequest(
+                    method: method, path: "", headers: headers, body: body.map { Array($0.encoded().utf8) } ?? [])))
+    }
+
+    /// A payment in the emulated store.
+    func pay(token: OrderID?) async throws -> Payment {
+        var body: [String: JSONValue] = [
+            "bundleId": .string(Shop.bundleID), "productId": .string(Shop.points60), "receipt": false,
+        ]
+        if let token { body["appAccountToken"] = .string(token.description) }
+        let response = await emulator.respond(
+            to: HTTPRequest(
+                method: .post, path: "/emulator/purchases", body: Array(JSONValue.object(body).encoded().utf8)))
+        let reply = try Reply(response)
+        try #require(reply.status == 200)
+        return Payment(id: reply["transactionId"].text, signed: reply["signedTransaction"].text, receipt: "")
+    }
+
+    /// One purchase from order to points, for a user who has bought nothing else.
+    func buy(_ port: UInt16, as user: String) async throws {
+        let opened = try await send(port, .post, "/v1/orders", ["productId": .string(Shop.points60)], as: .user(user))
+        #expect(opened.status == 201)
+        let order = try #require(UniqueID(opened["id"].text))
+        let proof = try await pay(token: order).signed
+        let reply = try await send(
+            port, .post, "/v1/transactions", ["signedTransaction": .string(proof)], as: .user(user))
+        #expect(reply["outcome"].text == "granted")
+        #expect(try await send(port, .get, "/v1/users/\(user)/wallet")["balances"].at("points").int == 60)
+    }
+}

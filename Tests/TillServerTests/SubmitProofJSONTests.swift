@@ -1,0 +1,61 @@
+import Foundation
+import Testing
+import TillAPI
+import TillAppStore
+import TillBilling
+
+@testable import TillServer
+
+@Suite("The JSON of the route that counts") struct SubmitProofJSONTests {
+    private let grant = GrantReply(
+        Grant(
+            id: UniqueID(high: 1, low: 2), environment: .sandbox, transactionID: TransactionID("7"),
+            orderID: UniqueID(high: 3, low: 4), userID: UserID("u\"1"), productID: ProductID("p"), quantity: 2,
+            points: [GrantedPoints(currency: "points", amount: 120)], entitlement: "pro", at: Instant(milliseconds: 0)))
+
+    @Test("A reply is written as its Codable form would be")
+    func replies() throws {
+        let replies = [
+            SubmitProofReply(outcome: .quarantined, transactionId: "7", finish: false, reason: "no_owner"),
+            SubmitProofReply(outcome: .revoked, transactionId: "7", finish: true),
+            SubmitProofReply(
+                outcome: .granted, transactionId: "7", finish: true, orderId: UniqueID(high: 3, low: 4),
+                userId: "u\"1", grant: grant),
+        ]
+        for reply in replies {
+            let codable = try JSONValue(decoding: [UInt8](JSONEncoder().encode(reply)))
+            #expect(reply.json == codable)
+            let back = try JSONDecoder().decode(SubmitProofReply.self, from: Data(reply.json.encoded().utf8))
+            #expect(back == reply)
+        }
+    }
+
+    @Test("A body is read as its Codable form would be, unknown members and nulls included")
+    func bodies() throws {
+        let texts = [
+            #"{"signedTransaction":"a.b.c"}"#, #"{"receipt":"AA==","transactionId":"1","productId":"p"}"#,
+            #"{"signedTransaction":"x","orderId":"3F2C4D5E-0011-4a2b-8c3d-0123456789ab","userId":"u","more":[1]}"#,
+            #"{"signedTransaction":null,"receipt":null}"#, "{}",
+        ]
+        for text in texts {
+            let read = try SubmitProofBody(json: Array(text.utf8))
+            let codable = try JSONDecoder().decode(SubmitProofBody.self, from: Data(text.utf8))
+            #expect(
+                [read.signedTransaction, read.receipt, read.transactionId, read.productId, read.userId]
+                    == [
+                        codable.signedTransaction, codable.receipt, codable.transactionId, codable.productId,
+                        codable.userId,
+                    ])
+            #expect(read.orderId == codable.orderId)
+        }
+    }
+
+    @Test(
+        "A body that doesn't fit is refused",
+        arguments: [
+            "", "{", "[]", "null", "7", #"{"signedTransaction":7}"#, #"{"orderId":"x"}"#, #"{"userId":{}}"#,
+        ])
+    func misfits(_ text: String) {
+        #expect(throws: Refused.self) { try SubmitProofBody(json: Array(text.utf8)) }
+    }
+}
