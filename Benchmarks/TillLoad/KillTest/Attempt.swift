@@ -1,6 +1,6 @@
 /// One purchase as its buyer lived it until the server died: what was asked and what was answered.
 struct Attempt: Sendable {
-    let number: Int
+    let buyer: Buyer
     /// The order was confirmed.
     var isOrderOpen = false
     /// How many answers said that this very request granted it. Never more than one, killed servers or not.
@@ -18,7 +18,7 @@ struct Attempt: Sendable {
     /// Answers that nobody should have got.
     var faults: [String] = []
 
-    init(_ number: Int) { self.number = number }
+    init(_ buyer: Buyer) { self.buyer = buyer }
 
     var isAnswered: Bool { isGranted || isNotified }
 
@@ -48,6 +48,6 @@ struct Attempt: Sendable {
     }
 
     private mutating func note(unexpected answer: ServerAPI.Answer, _ what: String) {
-        if answer == .nothing { isCutOff = true } else { faults.append("purchase \(number), \(what): \(answer)") }
+        if answer == .nothing { isCutOff = true } else { faults.append("purchase \(buyer.number), \(what): \(answer)") }
     }
 }

@@ -37,7 +37,7 @@ struct Buyer: Sendable {
     // MARK: Under load
 
     func buy(_ api: ServerAPI) async -> Attempt {
-        var attempt = Attempt(number)
+        var attempt = Attempt(self)
         attempt.note(order: await api.openOrder(number, key: manner == .keyed ? "order-\(number)" : nil))
         guard attempt.isOrderOpen else { return attempt }
         switch manner {
@@ -86,7 +86,7 @@ struct Buyer: Sendable {
 
     func comeBack(_ before: Attempt, _ api: ServerAPI) async -> Findings {
         var findings = Findings(faults: before.faults)
-        var now = Attempt(number)
+        var now = Attempt(self)
         let order = await api.openOrder(number)
         now.note(order: order)
         if before.isOrderOpen, order.status == 201 { findings.lost.append("order \(number)") }

@@ -20,7 +20,9 @@ struct KillBooks {
         let database = try SQLiteDatabase.open(path: ledger, role: .operator)
         let findings = try await database.read { session in
             var findings = Buyer.Findings()
-            let grants = try session.query("SELECT transaction_id FROM grants", []) { $0.text(0) }
+            let grants = try session.query(
+                "SELECT t.id FROM grants g JOIN transactions t ON t.sequence = g.transaction_sequence", []
+            ) { $0.text(0) }
             compare(grants, with: granted.map(LoadIssuer.transactionID), "grant of", &findings)
             let debits = try session.query("SELECT reference FROM postings WHERE kind = 'debit'", []) { $0.text(0) }
             compare(debits, with: spent.map { "debit-\($0)" }, "debit", &findings)

@@ -55,7 +55,7 @@ struct KillTest {
             next += attempts.count
             try killSomeAtStart(&result)
             if isPlanted, round == rounds {
-                attempts.append(Self.neverSent(next))
+                attempts.append(try neverSent(next))
                 next += 1
             }
             server = try ServerProcess(till: till, set: set)
@@ -123,19 +123,18 @@ struct KillTest {
         let url = try server.listening()
         let fetch = try Fetch()
         let api = ServerAPI(url: url, send: fetch.send)
-        try await withThrowingTaskGroup(of: Buyer.Findings.self) { group in
+        await withTaskGroup(of: Buyer.Findings.self) { group in
             var waiting = attempts[...]
-            func start() throws {
+            func start() {
                 guard let attempt = waiting.popFirst() else { return }
-                let buyer = try Buyer(attempt.number, issuer)
-                books.note(buyer)
+                books.note(attempt.buyer)
                 if attempt.isAnswered { result.answered += 1 } else { result.inDoubt += 1 }
-                group.addTask { await buyer.comeBack(attempt, api) }
+                group.addTask { await attempt.buyer.comeBack(attempt, api) }
             }
-            for _ in 0..<Self.width { try start() }
-            while let findings = try await group.next() {
+            for _ in 0..<Self.width { start() }
+            while let findings = await group.next() {
                 result.add(findings)
-                try start()
+                start()
             }
         }
         fetch.stop()
@@ -143,8 +142,8 @@ struct KillTest {
 
     // MARK: Planting
 
-    private static func neverSent(_ number: Int) -> Attempt {
-        var attempt = Attempt(number)
+    private func neverSent(_ number: Int) throws -> Attempt {
+        var attempt = Attempt(try Buyer(number, issuer))
         attempt.isGranted = true
         return attempt
     }
