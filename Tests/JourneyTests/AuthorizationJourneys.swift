@@ -82,8 +82,9 @@ import TillServer
     static let tokens: [(kind: String, isGood: Bool)] = [
         ("good", true), ("good, named by kid", true), ("good, audience in a list", true),
         ("kid of another key", false), ("kid of no key", false), ("another private key", false),
-        ("public key as HS256 secret", false), ("public key's PEM as HS256 secret", false), ("ES256 of the HS256 key", false),
-        ("none", false), ("crit", false), ("crit, empty", false), ("DER signature", false), ("zero signature", false),
+        ("public key as HS256 secret", false), ("public key's PEM as HS256 secret", false),
+        ("ES256 of the HS256 key", false), ("none", false),
+        ("crit", false), ("crit, empty", false), ("DER signature", false), ("zero signature", false),
         ("wrong issuer", false), ("no issuer", false), ("wrong audience", false), ("no audience", false),
         ("expired", false), ("not yet", false), ("expiry as text", false), ("no subject", false),
         ("empty subject", false), ("subject with a line feed", false), ("payload of another token", false),

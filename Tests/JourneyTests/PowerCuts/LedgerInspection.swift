@@ -39,13 +39,12 @@ struct LedgerInspection: Sendable {
         func complain(_ text: String) { violations.append("\(sale.transaction): \(text)") }
         let order = try OrderTable(session).find(sale.order)?.order
         if order != nil { opened.insert(sale.order) }
-        let grant = try GrantTable(session).find(sale.transaction, in: .sandbox)
         guard let stored = try TransactionTable(session).find(sale.transaction, in: .sandbox) else {
-            if grant != nil { complain("granted without a transaction") }
             if let order, order.status != .prepared { complain("order \(order.status) without a transaction") }
             return
         }
         recorded.insert(sale.transaction)
+        let grant = try GrantTable(session).find(transaction: stored.sequence)
         if try ProofTable(session).find(transaction: stored.sequence) == nil { complain("no proof") }
         let evidence = try EvidenceTable(session).list(transaction: stored.sequence).map(\.decision)
         let told = events.filter { $0.transactionSequence == stored.sequence }.map(\.type)
@@ -55,14 +54,14 @@ struct LedgerInspection: Sendable {
                 complain("\(decisions) × \(decision), \(events) × \(event), not \(expected)")
             }
         }
-        let postings = try grant.map { try LedgerTable(session).postings(grant: $0.sequence).map(\.posting) } ?? []
+        let postings = try LedgerTable(session).postings(grantOf: stored.sequence).map(\.posting)
         count("granted", "grant.created", grant == nil ? 0 : 1)
         switch stored.state {
         case .granted:
             granted.insert(sale.transaction)
             guard let grant else { return complain("recorded as granted, and no grant") }
             if postings.map(\.amount) != [Sale.points] { complain("postings \(postings.map(\.amount))") }
-            if grant.grant.userID.text != sale.user { complain("granted to \(grant.grant.userID)") }
+            if grant.userID.text != sale.user { complain("granted to \(grant.userID)") }
             if order?.status != .completed { complain("granted, and its order is not completed") }
             if order?.transactionID != sale.transaction { complain("its order holds another transaction") }
         case .revoked:
@@ -72,7 +71,7 @@ struct LedgerInspection: Sendable {
             if postings.map(\.amount) != expected { complain("postings \(postings.map(\.amount)) after a refund") }
             if let order, grant != nil, order.status != .refunded { complain("refunded, and its order is not") }
         case .quarantined:
-            if grant != nil { complain("quarantined and granted") }
+            if grant != nil || !postings.isEmpty { complain("quarantined and granted") }
             count("quarantined", "transaction.quarantined", 1)
         }
     }

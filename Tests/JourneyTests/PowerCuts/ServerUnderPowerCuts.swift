@@ -8,8 +8,8 @@ import TillStorage
 
 @testable import TillSQLite
 
-/// A whole server on a disk whose power fails: serves a random mix of requests, loses power in the middle of one, starts
-/// again, and is held to every answer it ever gave.
+/// A whole server on a disk whose power fails: serves a random mix of requests, loses power in the middle of one,
+/// starts again, and is held to every answer it ever gave.
 final class ServerUnderPowerCuts {
     private enum Errand: Hashable {
         case open(Int), submit(Int), notice(Int), refund(Int)

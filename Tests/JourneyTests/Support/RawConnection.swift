@@ -109,6 +109,8 @@ final class OwnThread: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let work = Work(UnownedJob(job), self)
         var thread = pthread_t()
+        // The new thread takes this reference over.
+        let context = Unmanaged.passRetained(work).toOpaque()
         let result = pthread_create(
             &thread, nil,
             { context in
@@ -116,7 +118,7 @@ final class OwnThread: TaskExecutor {
                 let work = Unmanaged<Work>.fromOpaque(context).takeRetainedValue()
                 work.job.runSynchronously(on: work.executor.asUnownedTaskExecutor())
                 return nil
-            }, Unmanaged.passRetained(work).toOpaque())
+            }, context)
         if result != 0 { fatalError("no thread for a test") }
         pthread_detach(thread)
     }

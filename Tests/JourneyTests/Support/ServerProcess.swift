@@ -14,6 +14,7 @@ final class ServerProcess: Sendable {
     let emulator: Emulator
     private let storeFile: SQLiteDatabase
     private let fetch: Fetch
+    private let started = Locked<[TillProcess]>([])
 
     var configurationFile: String { folder.appendingPathComponent("till.json").path }
     var ledgerFile: String { folder.appendingPathComponent("till.db").path }
@@ -52,6 +53,8 @@ final class ServerProcess: Sendable {
     }
 
     private func close() async {
+        // A journey that failed half-way leaves none of its servers behind.
+        for process in started.withLock({ $0 }) { process.abandon() }
         fetch.stop()
         await storeFile.close()
     }
@@ -90,6 +93,7 @@ final class ServerProcess: Sendable {
     /// Starts `till serve` and waits until it listens.
     func start(_ more: [String] = []) async throws -> (process: TillProcess, port: UInt16) {
         let process = try TillProcess.start(["serve", "--config", configurationFile, "--json"] + more)
+        started.withLock { $0.append(process) }
         for await line in process.lines {
             let address = try JSONValue(decoding: line).at("listening").text
             let port = try #require(UInt16(address.split(separator: ":").last ?? ""), "\(line)")

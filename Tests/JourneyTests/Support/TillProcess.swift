@@ -69,6 +69,9 @@ final class TillProcess: Sendable {
 
     func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
 
+    /// Ends it without ceremony, if it still runs.
+    func abandon() { if process.isRunning { send(SIGKILL) } }
+
     /// Its exit code; the negative number of the signal that ended it.
     func end() async -> Int32 {
         for await code in ended { return code }
