@@ -7,9 +7,10 @@ struct TillLoad {
         usage: till-load make DIR COUNT              a configuration, a root, and COUNT signed transactions
                till-load open DIR URL                open the orders of all of them at a running server
                till-load buy DIR URL                 post all of them
-               till-load verify DIR SECONDS          proofs verified a second by one thread, chain cached
+               till-load verify DIR SECONDS          proofs verified in a second of one core, chain cached
                till-load sync DIR SECONDS            4 KiB appended with fdatasync a second
-               till-load ledger FILE                 what is in a ledger: GRANTS ORDERS PROOF-BYTES FILE-BYTES
+               till-load ledger FILE                 what is in a ledger: grants, orders, bytes of proofs as stored
+                                                     and as they came, bytes of the database
                till-load kill DIR TILL ROUNDS [--planted]
                                                      kill the server TILL with signal 9 under load, ROUNDS times
         """
