@@ -2,10 +2,9 @@ import Foundation
 import TillAppStore
 import TillBilling
 import TillCrypto
-import TillEmulator
 
-/// A directory with everything a measured server and its load need: a configuration, a root of its own, and as many
-/// paid orders as asked for, each with its signed transaction.
+/// A directory with everything a measured server and its load need: a configuration, a root to trust, and, for a
+/// benchmark, signed transactions made beforehand.
 struct LoadSet {
     static let bundleID = "com.example.learn"
     static let productID = "com.example.learn.points60"
@@ -19,7 +18,9 @@ struct LoadSet {
 
     var configuration: String { directory.appendingPathComponent("till.json").path }
     var ledger: String { directory.appendingPathComponent("till.db").path }
-    var root: [UInt8] { get throws { [UInt8](try Data(contentsOf: directory.appendingPathComponent("root.cer"))) } }
+    /// Holds the id of the server that runs here, so that whoever cleans up after us can end it.
+    var processID: URL { directory.appendingPathComponent("server.pid") }
+    var root: [UInt8] { get throws { [UInt8](try Data(contentsOf: file("root.cer"))) } }
 
     static func user(_ number: Int) -> String { "user-\(number % users)" }
 
@@ -36,50 +37,56 @@ struct LoadSet {
         return UniqueID(high: mixed(seed), low: mixed(seed | 1 << 40))
     }
 
-    /// Signed transactions, one a line, in the order of their numbers.
-    func proofs() throws -> [String] {
-        let text = try String(contentsOf: directory.appendingPathComponent("proofs.txt"), encoding: .utf8)
-        return text.split(separator: "\n").map(String.init)
-    }
+    private func file(_ name: String) -> URL { directory.appendingPathComponent(name) }
 
     // MARK: Making
 
-    func make(count: Int) throws {
+    /// What a server needs to start here and to trust the issuer.
+    func prepare(_ issuer: LoadIssuer) throws {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-        let now = Instant(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000))
-        let issuer = try Issuer.found(at: now) { RandomBytes.make(16) }
-        try Data(issuer.rootCertificate).write(to: directory.appendingPathComponent("root.cer"))
-        try write("catalog.json", Self.catalog)
-        try write("till.json", Self.settings)
-        let file = directory.appendingPathComponent("proofs.txt")
-        _ = FileManager.default.createFile(atPath: file.path, contents: nil)
-        let handle = try FileHandle(forWritingTo: file)
+        try Data(issuer.root).write(to: file("root.cer"))
+        try Data(Self.catalog.utf8).write(to: file("catalog.json"))
+        try Data(Self.settings.utf8).write(to: URL(fileURLWithPath: configuration))
+    }
+
+    /// The same, and `count` signed transactions in the order of their numbers. Their header, which holds the
+    /// certificates and is four fifths of each, is the same for all: it stands alone on the first line, what differs
+    /// on one line each.
+    func make(count: Int) throws {
+        let issuer = try LoadIssuer()
+        try prepare(issuer)
+        let unfinished = file("proofs.unfinished")
+        _ = FileManager.default.createFile(atPath: unfinished.path, contents: nil)
+        let handle = try FileHandle(forWritingTo: unfinished)
         defer { try? handle.close() }
         for first in stride(from: 0, to: count, by: 1_000) {
             var lines = ""
             for number in first..<min(first + 1_000, count) {
-                lines += try issuer.sign(payload: Array(Self.payload(number, now).utf8)) + "\n"
+                let proof = try issuer.proof(number)
+                guard let dot = proof.utf8.firstIndex(of: UInt8(ascii: ".")) else { throw LoadFault("no token") }
+                if number == 0 { lines += proof[...dot] + "\n" }
+                lines += proof[proof.utf8.index(after: dot)...] + "\n"
             }
             try handle.write(contentsOf: Data(lines.utf8))
         }
+        try? FileManager.default.removeItem(at: file("proofs.txt"))
+        try FileManager.default.moveItem(at: unfinished, to: file("proofs.txt"))
     }
 
-    private func write(_ name: String, _ text: String) throws {
-        try Data(text.utf8).write(to: directory.appendingPathComponent(name))
+    /// What `make` has made: the header with its dot, and what follows it in each transaction.
+    private func parts() throws -> (header: Substring, rests: ArraySlice<Substring>) {
+        let text = try String(contentsOf: file("proofs.txt"), encoding: .utf8)
+        let lines = text.split(separator: "\n")
+        guard let header = lines.first else { throw LoadFault("\(directory.path) has no proofs") }
+        return (header, lines.dropFirst())
     }
 
-    /// What Apple signs about a consumable (facts/jws §4), about a kilobyte of it.
-    private static func payload(_ number: Int, _ now: Instant) -> String {
-        let id = 2_000_000_600_000_000 + number
-        let bought = now.milliseconds - 60_000
-        return """
-            {"transactionId":"\(id)","originalTransactionId":"\(id)","bundleId":"\(bundleID)",\
-            "productId":"\(productID)","purchaseDate":\(bought),"originalPurchaseDate":\(bought),\
-            "quantity":1,"type":"Consumable","appAccountToken":"\(order(number))",\
-            "inAppOwnershipType":"PURCHASED","signedDate":\(bought + 500),"environment":"Sandbox",\
-            "transactionReason":"PURCHASE","storefront":"CHN","storefrontId":"143465","price":6000,\
-            "currency":"CNY","appTransactionId":"704312345678901234"}
-            """
+    func proofCount() throws -> Int { try parts().rests.count }
+
+    func proofs(_ numbers: Range<Int>) throws -> [String] {
+        let (header, rests) = try parts()
+        guard numbers.upperBound <= rests.count else { throw LoadFault("there are only \(rests.count) proofs") }
+        return rests.dropFirst(numbers.lowerBound).prefix(numbers.count).map { String(header + $0) }
     }
 
     private static let catalog = """
@@ -95,4 +102,9 @@ struct LoadSet {
             "secretKeys":[{"id":"load","sha256":"\(hash.joined())"}]}
             """
     }
+}
+
+struct LoadFault: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
 }

@@ -9,30 +9,62 @@ struct ServerAPI: Sendable {
 
     /// What became of a request: an answer, or none.
     enum Answer: Sendable, Hashable {
-        case done(status: Int, outcome: String)
+        case done(status: Int, outcome: String, isReplay: Bool = false)
         case nothing
+
+        var status: Int {
+            switch self {
+            case .done(let status, _, _): status
+            case .nothing: 0
+            }
+        }
+
+        /// Granted now, by this very request, and not an older answer told again.
+        var isFreshGrant: Bool { self == .done(status: 200, outcome: "granted", isReplay: false) }
+
+        /// Says that the grant exists.
+        var confirmsGrant: Bool {
+            switch self {
+            case .done(200, "granted", _), .done(200, "alreadyGranted", _): true
+            default: false
+            }
+        }
     }
 
-    func openOrder(_ number: Int) async -> Answer {
+    func openOrder(_ number: Int, key: String? = nil) async -> Answer {
         let (id, user, product) = (LoadSet.order(number), LoadSet.user(number), LoadSet.productID)
-        return await post("/v1/orders", #"{"id":"\#(id)","userId":"\#(user)","productId":"\#(product)"}"#)
+        return await post("/v1/orders", #"{"id":"\#(id)","userId":"\#(user)","productId":"\#(product)"}"#, key: key)
     }
 
-    func submit(_ proof: String) async -> Answer {
-        await post("/v1/transactions", #"{"signedTransaction":"\#(proof)"}"#)
+    func submit(_ proof: String, key: String? = nil) async -> Answer {
+        await post("/v1/transactions", #"{"signedTransaction":"\#(proof)"}"#, key: key)
     }
 
-    func points(of user: String) async throws -> Int64 {
+    func notify(_ payload: String) async -> Answer {
+        await post("/v1/notifications/apple", #"{"signedPayload":"\#(payload)"}"#)
+    }
+
+    func debit(_ user: String, amount: Int64, reference: String) async -> Answer {
+        await post(
+            "/v1/users/\(user)/wallet/debits",
+            #"{"currency":"points","amount":\#(amount),"reference":"\#(reference)"}"#)
+    }
+
+    /// The order's status; nil if the server doesn't answer or doesn't know it.
+    func orderStatus(_ number: Int) async -> String? {
         let request = HTTPRequest(method: .get, path: "", headers: Self.headers)
-        let response = try await send(url + "/v1/users/\(user)/wallet", request)
-        return try JSONValue(decoding: response.body)["balances"]?["points"]?.int ?? 0
+        guard let response = try? await send(url + "/v1/orders/\(LoadSet.order(number))", request) else { return nil }
+        return (try? JSONValue(decoding: response.body))?["status"]?.string
     }
 
-    private func post(_ path: String, _ body: String) async -> Answer {
-        let request = HTTPRequest(method: .post, path: "", headers: Self.headers, body: Array(body.utf8))
+    private func post(_ path: String, _ body: String, key: String? = nil) async -> Answer {
+        var headers = Self.headers
+        if let key { headers.add("Idempotency-Key", key) }
+        let request = HTTPRequest(method: .post, path: "", headers: headers, body: Array(body.utf8))
         guard let response = try? await send(url + path, request) else { return .nothing }
         let outcome = (try? JSONValue(decoding: response.body))?["outcome"]?.string ?? ""
-        return .done(status: response.status, outcome: outcome)
+        let isReplay = response.headers["Idempotency-Replayed"] != nil
+        return .done(status: response.status, outcome: outcome, isReplay: isReplay)
     }
 
     private static var headers: HTTPHeaders {

@@ -4,18 +4,23 @@ import TillAppStore
 /// A real `till serve`, started by us and ended by us, by its own process id.
 final class ServerProcess {
     private let process = Process()
-    /// Where it listens: `http://127.0.0.1:PORT`.
-    let url: String
+    private let output = Pipe()
+    private let set: LoadSet
+    private var url: String?
 
-    var processID: Int32 { process.processIdentifier }
-
-    /// Starts the program and waits until it says where it listens.
-    init(till: String, configuration: String) throws {
+    /// Starts the program and doesn't wait for it.
+    init(till: String, set: LoadSet) throws {
+        self.set = set
         process.executableURL = URL(fileURLWithPath: till)
-        process.arguments = ["serve", "--config", configuration, "--json"]
-        let output = Pipe()
+        process.arguments = ["serve", "--config", set.configuration, "--json"]
         process.standardOutput = output
         try process.run()
+        try Data("\(process.processIdentifier)\n".utf8).write(to: set.processID)
+    }
+
+    /// Waits until it says where it listens: `http://127.0.0.1:PORT`.
+    func listening() throws -> String {
+        if let url { return url }
         var line: [UInt8] = []
         while let byte = try output.fileHandleForReading.read(upToCount: 1)?.first, byte != UInt8(ascii: "\n") {
             line.append(byte)
@@ -24,25 +29,26 @@ final class ServerProcess {
             throw LoadFault("the server did not say where it listens")
         }
         self.url = url
+        return url
     }
 
     /// Signal 9: no chance to put anything in order.
     func kill() {
-        Foundation.kill(processID, SIGKILL)
-        process.waitUntilExit()
+        Foundation.kill(process.processIdentifier, SIGKILL)
+        waitForEnd()
     }
 
     /// SIGTERM, and waits for the good end.
     func stop() throws {
         process.terminate()
-        process.waitUntilExit()
+        waitForEnd()
         guard process.terminationStatus == 0 else {
             throw LoadFault("the server ended with \(process.terminationStatus)")
         }
     }
-}
 
-struct LoadFault: Error, CustomStringConvertible {
-    let description: String
-    init(_ description: String) { self.description = description }
+    private func waitForEnd() {
+        process.waitUntilExit()
+        try? FileManager.default.removeItem(at: set.processID)
+    }
 }

@@ -56,7 +56,7 @@ struct PaymentSheet {
         guard let product = try ProductTable.find(request.productID, session) else {
             let known = try ProductTable.all(session).map(\.id.text)
             return .failure(
-                .unknownProduct(request.productID.text, nearest: nearestName(to: request.productID.text, in: known)))
+                .unknownProduct(request.productID.text, nearest: nearestName(to: request.productID.text, among: known)))
         }
         let own = try AccountTable.storefront(of: request.account, openingIn: storefront, session)
         let shop = request.storefront ?? own

@@ -20,7 +20,7 @@ struct RequestBody {
         }
         for name in members.keys.sorted() where !names.contains(name) {
             let shown = String(name.prefix(60))
-            let nearest = nearestName(to: name, in: names)
+            let nearest = nearestName(to: name, among: names)
             let known = names.joined(separator: ", ")
             throw .badRequest(
                 "unknown_member",

@@ -186,6 +186,11 @@ final class Shop: Sendable {
         return try await Reply(toEmulator(target, Self.request(method, target, headers, body)))
     }
 
+    /// Sends a request to our server as it stands.
+    func deliver(_ request: HTTPRequest) async throws(HTTPFault) -> HTTPResponse {
+        try await toServer(request.path, request)
+    }
+
     private static func request(
         _ method: HTTPMethod, _ target: String, _ headers: HTTPHeaders, _ body: JSONValue?
     ) -> HTTPRequest {

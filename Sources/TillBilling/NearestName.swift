@@ -2,13 +2,14 @@
 ///
 /// Near is: equal but for case, `-` and `_`; or the only one that begins with what was typed (three letters at
 /// least); or at most a third of its letters wrong, missing, extra or swapped.
-func nearestName(to typed: String, among names: [String]) -> String? {
+public func nearestName(to typed: String, among names: [String]) -> String? {
     let wanted = comparable(typed)
     guard !wanted.isEmpty, wanted.count <= 64 else { return nil }
     var nearest: String?
     var least = Int.max
-    for name in names {
+    for name in names.prefix(10_000) {
         let candidate = comparable(name)
+        guard candidate.count <= 100 else { continue }
         let distance = editDistance(wanted, candidate)
         let isNear = distance <= max(wanted.count, candidate.count) / 3 || distance <= 1 && candidate.count > 1
         if isNear, distance < least { (nearest, least) = (name, distance) }

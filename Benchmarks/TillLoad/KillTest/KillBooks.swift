@@ -1,0 +1,82 @@
+import TillAppStore
+import TillBilling
+import TillSQLite
+import TillStorage
+
+/// What the load knows must stand in the ledger in the end, and whether it does.
+struct KillBooks {
+    /// Every purchase that was ever tried: all of them went through in the end.
+    private(set) var granted: Set<Int> = []
+    private(set) var spent: Set<Int> = []
+
+    mutating func note(_ buyer: Buyer) {
+        granted.insert(buyer.number)
+        if buyer.manner == .spender { spent.insert(buyer.number) }
+    }
+
+    /// Reads the ledger's file after the last server has ended: one grant for each purchase, its points and one event
+    /// with it, one debit for each reference, wallets that add up, and a file that SQLite finds whole.
+    func close(_ ledger: String) async throws -> Buyer.Findings {
+        let database = try SQLiteDatabase.open(path: ledger, role: .operator)
+        let findings = try await database.read { session in
+            var findings = Buyer.Findings()
+            let grants = try session.query(
+                "SELECT t.id FROM grants g JOIN transactions t ON t.sequence = g.transaction_sequence", []
+            ) { $0.text(0) }
+            compare(grants, with: granted.map(LoadIssuer.transactionID), "grant of", &findings)
+            let debits = try session.query("SELECT reference FROM postings WHERE kind = 'debit'", []) { $0.text(0) }
+            compare(debits, with: spent.map { "debit-\($0)" }, "debit", &findings)
+            try comparePoints(session, &findings)
+            try compareCounts(session, &findings)
+            findings.faults += try LedgerTable(session).unbalanced().map { "balance of \($0)" }
+            findings.faults += try session.query("PRAGMA foreign_key_check", []) { "foreign key of \($0.text(0))" }
+            findings.faults += try session.query("PRAGMA integrity_check", []) { $0.text(0) }.filter { $0 != "ok" }
+            return findings
+        }
+        await database.close()
+        return findings
+    }
+
+    private func compare(
+        _ found: [String], with expected: [String], _ what: String, _ findings: inout Buyer.Findings
+    ) {
+        let expected = Set(expected)
+        var seen: Set<String> = []
+        for name in found {
+            if !seen.insert(name).inserted { findings.twice.append("\(what) \(name)") }
+            if !expected.contains(name) { findings.faults.append("\(what) \(name): nobody asked for it") }
+        }
+        findings.lost += expected.subtracting(seen).sorted().map { "\(what) \($0)" }
+    }
+
+    private func comparePoints(_ session: any Session, _ findings: inout Buyer.Findings) throws {
+        var expected: [String: Int64] = [:]
+        for number in granted { expected[LoadSet.user(number), default: 0] += LoadSet.pointsEach }
+        for number in spent { expected[LoadSet.user(number), default: 0] -= Buyer.debitEach }
+        let found = try session.query("SELECT user, sum(amount) FROM postings GROUP BY user", []) {
+            (user: $0.text(0), points: $0.integer(1))
+        }
+        for (user, points) in found {
+            let due = expected.removeValue(forKey: user) ?? 0
+            let sentence = "\(user) has \(points) points and should have \(due)"
+            if points > due { findings.twice.append(sentence) }
+            if points < due { findings.lost.append(sentence) }
+        }
+        findings.lost += expected.keys.map { "all points of \($0)" }
+    }
+
+    /// What a commit must hold together (DESIGN §4, invariant 2).
+    private func compareCounts(_ session: any Session, _ findings: inout Buyer.Findings) throws {
+        func count(_ sql: StaticString) throws -> Int { Int(try session.first(sql, []) { $0.integer(0) } ?? 0) }
+        let counts = [
+            ("completed orders", try count("SELECT count(*) FROM orders WHERE status = 1")),
+            ("postings of purchases", try count("SELECT count(*) FROM postings WHERE kind = 'purchase'")),
+            ("events", try count("SELECT count(*) FROM outbox WHERE type = 'grant.created'")),
+        ]
+        for (name, number) in counts where number != granted.count {
+            findings.faults.append("\(number) \(name) for \(granted.count) purchases")
+        }
+        let pending = try count("SELECT count(*) FROM notifications WHERE state <> 1")
+        if pending > 0 { findings.faults.append("\(pending) notifications are not settled") }
+    }
+}

@@ -1,0 +1,159 @@
+import Foundation
+import TillBilling
+import TillHTTP
+import TillSQLite
+import TillStorage
+
+/// Kills a real server with signal 9 under load, again and again, some of them while they start and recover, and holds
+/// what the next one remembers against what was answered: nothing answered may be lost, nothing made twice (O6, DESIGN
+/// §4 invariants 1, 2 and 4). A killed process leaves the kernel's memory behind: what a power cut takes is tested on
+/// the simulated disk.
+struct KillTest {
+    let till: String
+    let set: LoadSet
+    let rounds: Int
+    /// Tells the books of one grant that was never asked for, and gives one user the points of a purchase a second
+    /// time: a check that doesn't find both is worth nothing.
+    let isPlanted: Bool
+    private let issuer: LoadIssuer
+
+    struct Result {
+        var kills = 0
+        var killsAtStart = 0
+        /// Purchases that the killed servers had answered for, and those they left in doubt.
+        var answered = 0
+        var inDoubt = 0
+        var lost: [String] = []
+        var twice: [String] = []
+        var faults: [String] = []
+        var isGood: Bool { lost.isEmpty && twice.isEmpty && faults.isEmpty && answered > 0 }
+
+        mutating func add(_ findings: Buyer.Findings) {
+            lost += findings.lost
+            twice += findings.twice
+            faults += findings.faults
+        }
+    }
+
+    /// How many buyers are at it at once.
+    private static let width = 32
+
+    init(till: String, set: LoadSet, rounds: Int, isPlanted: Bool) throws {
+        (self.till, self.set, self.rounds, self.isPlanted) = (till, set, rounds, isPlanted)
+        issuer = try LoadIssuer()
+        try set.prepare(issuer)
+    }
+
+    func run(report: (_ round: Int, Result) -> Void) async throws -> Result {
+        var result = Result()
+        var books = KillBooks()
+        var next = 0
+        var server = try ServerProcess(till: till, set: set)
+        for round in 1...rounds {
+            var attempts = try await load(server, from: next)
+            result.kills += 1
+            next += attempts.count
+            try killSomeAtStart(&result)
+            if isPlanted, round == rounds {
+                attempts.append(try neverSent(next))
+                next += 1
+            }
+            server = try ServerProcess(till: till, set: set)
+            try await check(attempts, server, &books, &result)
+            report(round, result)
+        }
+        try server.stop()
+        if isPlanted { try await plantPoints() }
+        result.add(try await books.close(set.ledger))
+        return result
+    }
+
+    // MARK: Killing
+
+    /// Lets buyers in until the server is killed from behind, at a moment nobody knows before.
+    private func load(_ server: ServerProcess, from first: Int) async throws -> [Attempt] {
+        let url = try server.listening()
+        let fetch = try Fetch()
+        let api = ServerAPI(url: url, send: fetch.send)
+        let timer = Task.detached { try? await Task.sleep(for: .milliseconds(Int.random(in: 5...400))) }
+        let load = Task.detached { try await self.buy(api, from: first) }
+        await timer.value
+        server.kill()
+        let attempts = try await load.value
+        fetch.stop()
+        return attempts
+    }
+
+    private func buy(_ api: ServerAPI, from first: Int) async throws -> [Attempt] {
+        try await withThrowingTaskGroup(of: Attempt.self) { group in
+            var next = first
+            var attempts: [Attempt] = []
+            func start() {
+                let number = next
+                next += 1
+                group.addTask { try await Buyer(number, issuer).buy(api) }
+            }
+            for _ in 0..<Self.width { start() }
+            while let attempt = try await group.next() {
+                attempts.append(attempt)
+                if !attempt.isCutOff { start() }
+            }
+            return attempts
+        }
+    }
+
+    /// Every third time the next server doesn't live to listen either: it is killed while it starts and recovers, once
+    /// or twice.
+    private func killSomeAtStart(_ result: inout Result) throws {
+        guard Int.random(in: 0..<3) == 0 else { return }
+        for _ in 0..<Int.random(in: 1...2) {
+            let server = try ServerProcess(till: till, set: set)
+            usleep(UInt32.random(in: 0...40_000))
+            server.kill()
+            result.kills += 1
+            result.killsAtStart += 1
+        }
+    }
+
+    // MARK: Checking
+
+    private func check(
+        _ attempts: [Attempt], _ server: ServerProcess, _ books: inout KillBooks, _ result: inout Result
+    ) async throws {
+        let url = try server.listening()
+        let fetch = try Fetch()
+        let api = ServerAPI(url: url, send: fetch.send)
+        await withTaskGroup(of: Buyer.Findings.self) { group in
+            var waiting = attempts[...]
+            func start() {
+                guard let attempt = waiting.popFirst() else { return }
+                books.note(attempt.buyer)
+                if attempt.isAnswered { result.answered += 1 } else { result.inDoubt += 1 }
+                group.addTask { await attempt.buyer.comeBack(attempt, api) }
+            }
+            for _ in 0..<Self.width { start() }
+            while let findings = await group.next() {
+                result.add(findings)
+                start()
+            }
+        }
+        fetch.stop()
+    }
+
+    // MARK: Planting
+
+    private func neverSent(_ number: Int) throws -> Attempt {
+        var attempt = Attempt(try Buyer(number, issuer))
+        attempt.isGranted = true
+        return attempt
+    }
+
+    private func plantPoints() async throws {
+        let ledger = try SQLiteDatabase.open(path: set.ledger, role: .server)
+        let posting = Posting(
+            environment: .sandbox, userID: UserID(LoadSet.user(0)), contra: .sold, currency: "points",
+            amount: LoadSet.pointsEach, kind: .refundReversal, reference: "planted", at: Instant(milliseconds: 0))
+        _ = try await ledger.write { session in try LedgerTable(session).post(posting, grant: nil) }
+        await ledger.close()
+    }
+}

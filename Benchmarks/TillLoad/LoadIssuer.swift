@@ -1,0 +1,48 @@
+import Foundation
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillEmulator
+
+/// Stands in for Apple where a load needs it: a root of its own, and what Apple signs about the load's purchases.
+struct LoadIssuer: Sendable {
+    private let issuer: Issuer
+    /// When everything was bought: a minute before the issuer was founded.
+    private let bought: Int64
+
+    init() throws {
+        let now = Instant(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000))
+        issuer = try Issuer.found(at: now) { RandomBytes.make(16) }
+        bought = now.milliseconds - 60_000
+    }
+
+    var root: [UInt8] { issuer.rootCertificate }
+
+    static func transactionID(_ number: Int) -> String { String(2_000_000_600_000_000 + number) }
+
+    /// What Apple signs about a consumable (facts/jws §4), about a kilobyte of it.
+    func proof(_ number: Int) throws -> String {
+        let id = Self.transactionID(number)
+        let payload = """
+            {"transactionId":"\(id)","originalTransactionId":"\(id)","bundleId":"\(LoadSet.bundleID)",\
+            "productId":"\(LoadSet.productID)","purchaseDate":\(bought),"originalPurchaseDate":\(bought),\
+            "quantity":1,"type":"Consumable","appAccountToken":"\(LoadSet.order(number))",\
+            "inAppOwnershipType":"PURCHASED","signedDate":\(bought + 500),"environment":"Sandbox",\
+            "transactionReason":"PURCHASE","storefront":"CHN","storefrontId":"143465","price":6000,\
+            "currency":"CNY","appTransactionId":"704312345678901234"}
+            """
+        return try issuer.sign(payload: Array(payload.utf8))
+    }
+
+    /// The notification Apple sends about the same purchase (facts/jws §7). Its UUID belongs to the number, so that
+    /// it can be sent again as the same one.
+    func notification(_ number: Int, about proof: String) throws -> String {
+        let id = UniqueID(high: 0x7222_0000_0000_4000, low: UInt64(number) | 1 << 63)
+        let payload = """
+            {"notificationType":"ONE_TIME_CHARGE","notificationUUID":"\(id)","version":"2.0",\
+            "signedDate":\(bought + 700),"data":{"bundleId":"\(LoadSet.bundleID)","bundleVersion":"1",\
+            "environment":"Sandbox","signedTransactionInfo":"\(proof)"}}
+            """
+        return try issuer.sign(payload: Array(payload.utf8))
+    }
+}

@@ -1,0 +1,42 @@
+import TillHTTP
+
+/// Brings a running server to a known state, 64 requests at a time: what a measurement needs before and after it.
+struct OrderLoad {
+    let set: LoadSet
+    let url: String
+
+    /// Opens the orders of all proofs.
+    func openAll() async throws {
+        try await send(0..<set.proofCount()) { api, number in await api.openOrder(number).status == 201 }
+    }
+
+    /// Posts all proofs; those posted before are answered as such.
+    func buyAll() async throws {
+        let numbers = 0..<(try set.proofCount())
+        let proofs = try set.proofs(numbers)
+        try await send(numbers) { api, number in await api.submit(proofs[number]).confirmsGrant }
+    }
+
+    private func send(
+        _ numbers: Range<Int>, _ request: @escaping @Sendable (ServerAPI, Int) async -> Bool
+    ) async throws {
+        let fetch = try Fetch()
+        let api = ServerAPI(url: url, send: fetch.send)
+        let failed = await withTaskGroup(of: Bool.self) { group in
+            var waiting = numbers
+            var failed = 0
+            func start() {
+                guard let number = waiting.popFirst() else { return }
+                group.addTask { await request(api, number) }
+            }
+            for _ in 0..<64 { start() }
+            while let isDone = await group.next() {
+                if !isDone { failed += 1 }
+                start()
+            }
+            return failed
+        }
+        fetch.stop()
+        guard failed == 0 else { throw LoadFault("\(failed) of \(numbers.count) requests failed") }
+    }
+}
