@@ -43,6 +43,8 @@ final class ShopUnderPowerCuts {
     func live(
         operations: Int, _ conditions: (inout CrashableDisk.Conditions) -> Void = { _ in }
     ) async -> [String] {
+        // Inline, nothing ever waits: without this one of the few threads that all tests share would be held for long.
+        await Task.yield()
         conditions(&disk.conditions)
         disk.cutPower(afterOperations: random.below(operations))
         if let database = try? open() {

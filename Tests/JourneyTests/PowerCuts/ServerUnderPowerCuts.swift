@@ -150,6 +150,8 @@ final class ServerUnderPowerCuts {
         if let authorization = party.authorization(now: clock()) { headers.add("Authorization", authorization) }
         // With a key and without one, in turns: both have to do.
         if let key, random.below(2) == 0 { headers.add("Idempotency-Key", key) }
+        // Inline, nothing ever waits: without this the few threads that all tests share would be held for seconds.
+        await Task.yield()
         let response = await server.respond(
             to: HTTPRequest(method: .post, path: path, headers: headers, body: Array(body.encoded().utf8)))
         let known: Set<Int> = [200, 201, 202, 409, 503]
