@@ -20,7 +20,7 @@ function request()
   return wrk.format(nil, nil, nil, '{"signedTransaction":"' .. header .. rest .. '"}')
 end
 
--- Requests a second, p50 and p99 in milliseconds, requests answered, answers that were not 2xx, connections that failed.
+-- Requests a second, p50 and p99 in milliseconds, requests answered, answers that were not 2xx, failed connections.
 function done(summary, latency)
   local errors = summary.errors
   io.write(string.format("RESULT %.0f %.2f %.2f %d %d %d\n", summary.requests / (summary.duration / 1e6),
