@@ -1,0 +1,42 @@
+import TillAppStore
+import TillHTTP
+
+/// Puts an HTTP client behind the effect that Apple's services are asked by.
+public func appleExchange(over send: @escaping HTTPSend) -> AppleExchange {
+    { (request) async throws(AppleOutage) -> AppleAnswer in
+        let method: HTTPMethod =
+            switch request.method {
+            case .get: .get
+            case .post: .post
+            case .put: .put
+            }
+        let headers = HTTPHeaders(request.headers.map { ($0.name, $0.value) })
+        // The URL alone says where to; the path is only of this end (`Fetch.send`).
+        let message = HTTPRequest(method: method, path: "/", headers: headers, body: request.body)
+        let response: HTTPResponse
+        do throws(HTTPFault) {
+            response = try await send(request.url, message)
+        } catch {
+            throw AppleOutage(error)
+        }
+        guard response.body.count <= request.answerLimit else {
+            throw AppleOutage(.answerTooLarge, "\(response.body.count) bytes, \(request.answerLimit) at most")
+        }
+        let fields = response.headers.fields.map { AppleRequest.Header($0.name, $0.value) }
+        return AppleAnswer(status: response.status, headers: fields, body: response.body)
+    }
+}
+
+extension AppleOutage {
+    init(_ fault: HTTPFault) {
+        let reason: Reason =
+            switch fault.kind {
+            case .badURL, .cannotResolve, .cannotConnect, .tls, .other: .unreachable
+            case .timedOut: .timedOut
+            case .connectionLost: .connectionLost
+            case .answerTooLarge: .answerTooLarge
+            case .stopped: .stopped
+            }
+        self.init(reason, fault.detail)
+    }
+}
