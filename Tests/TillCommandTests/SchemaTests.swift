@@ -49,8 +49,10 @@ struct SchemaTests {
         #expect(
             ConfigurationKey.allCases.map(\.variable) == [
                 "TILL_LISTEN", "TILL_DATABASE", "TILL_CATALOG", "TILL_APPLE_BUNDLE_ID", "TILL_APPLE_APP_APPLE_ID",
-                "TILL_APPLE_ENVIRONMENTS", "TILL_APPLE_ROOTS", "TILL_SECRET_KEYS", "TILL_USER_TOKENS", "TILL_OPERATORS",
-                "TILL_DASHBOARD_HOSTS", "TILL_REVIEW_USERS",
+                "TILL_APPLE_ENVIRONMENTS", "TILL_APPLE_ROOTS", "TILL_APPLE_ISSUER_ID", "TILL_APPLE_KEY_ID",
+                "TILL_APPLE_PRIVATE_KEY", "TILL_APPLE_PRIVATE_KEY_FILE", "TILL_APPLE_SHARED_SECRET",
+                "TILL_APPLE_SHARED_SECRET_FILE", "TILL_APPLE_REVOCATION", "TILL_APPLE_EMULATOR", "TILL_SECRET_KEYS",
+                "TILL_USER_TOKENS", "TILL_OPERATORS", "TILL_DASHBOARD_HOSTS", "TILL_REVIEW_USERS",
             ])
     }
 
@@ -62,6 +64,7 @@ struct SchemaTests {
             schema["properties"]?["apple"]?["properties"]?["environments"]?["items"]?["enum"] == [
                 "Production", "Sandbox",
             ])
+        #expect(schema["properties"]?["apple"]?["properties"]?["revocation"]?["enum"] == ["off", "soft", "hard"])
         #expect(schema["properties"]?["listen"]?["default"]?.string == ListenAddress.standard.description)
     }
 }

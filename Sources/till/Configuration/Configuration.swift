@@ -7,6 +7,7 @@ struct Configuration: Sendable {
     let database: DatabaseLocation
     let catalog: Catalog
     let apple: AppleSettings
+    let appleService: AppleServiceSettings
     /// Keys of backends, which may speak for any user.
     let secretKeys: [SecretKey]
     /// Keys that tokens of users are signed with.

@@ -8,6 +8,14 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case appAppleID = "apple.appAppleId"
     case environments = "apple.environments"
     case roots = "apple.roots"
+    case issuerID = "apple.issuerId"
+    case keyID = "apple.keyId"
+    case privateKey = "apple.privateKey"
+    case privateKeyFile = "apple.privateKeyFile"
+    case sharedSecret = "apple.sharedSecret"
+    case sharedSecretFile = "apple.sharedSecretFile"
+    case revocation = "apple.revocation"
+    case emulator = "apple.emulator"
     case secretKeys
     case userTokens
     case operators
@@ -25,7 +33,9 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
 
     var form: VariableForm {
         switch self {
-        case .listen, .database, .catalog, .bundleID: .text
+        case .listen, .database, .catalog, .bundleID, .issuerID, .keyID, .privateKey, .privateKeyFile, .sharedSecret,
+            .sharedSecretFile, .revocation, .emulator:
+            .text
         case .appAppleID: .number
         case .environments, .roots, .dashboardHosts, .reviewUsers: .list
         case .secretKeys, .userTokens, .operators: .json
@@ -33,11 +43,12 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     }
 
     /// Whether the variable may also be given as `…_FILE`, the path of a file that holds its text: what a secret
-    /// store mounts.
+    /// store mounts. (`privateKeyFile` and `sharedSecretFile` are keys of their own, whose variables end so anyway.)
     var isSecret: Bool {
         switch self {
         case .secretKeys, .userTokens, .operators: true
-        case .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .dashboardHosts,
+        case .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .issuerID, .keyID,
+            .privateKey, .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .dashboardHosts,
             .reviewUsers:
             false
         }

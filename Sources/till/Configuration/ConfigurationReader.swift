@@ -45,15 +45,17 @@ struct ConfigurationReader {
         let database = readDatabase()
         let catalog = readCatalog()
         let apple = readApple()
+        let appleService = readAppleService()
         let secretKeys = readSecretKeys(.secretKeys)
         let operators = readSecretKeys(.operators)
         let userTokens = readUserTokens()
         let dashboardHosts = readDashboardHosts()
         let reviewUsers = readReviewUsers()
-        guard let listen, let database, let catalog, let apple else { return nil }
+        guard let listen, let database, let catalog, let apple, let appleService else { return nil }
         return Configuration(
-            listen: listen, database: database, catalog: catalog, apple: apple, secretKeys: secretKeys,
-            userTokens: userTokens, operators: operators, dashboardHosts: dashboardHosts, reviewUsers: reviewUsers)
+            listen: listen, database: database, catalog: catalog, apple: apple, appleService: appleService,
+            secretKeys: secretKeys, userTokens: userTokens, operators: operators, dashboardHosts: dashboardHosts,
+            reviewUsers: reviewUsers)
     }
 
     func setting(_ key: ConfigurationKey) -> Setting? { sources.settings[key] }

@@ -44,6 +44,7 @@ struct DemoShop: Sendable {
             apple: AppleSettings(
                 bundleID: bundleID, appAppleID: nil, environments: [.sandbox],
                 roots: [store.emulator.issuer.rootCertificate]),
+            appleService: .nobody,
             secretKeys: [SecretKey(id: "demo", sha256: Digest.sha256.hash(keys.secretKey.utf8))],
             userTokens: [UserTokenKey(id: "app", algorithm: .hs256(secret: Array(keys.userTokenSecret.utf8)))],
             operators: [SecretKey(id: "demo", sha256: Digest.sha256.hash(keys.operatorToken.utf8))],

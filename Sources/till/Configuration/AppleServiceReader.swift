@@ -1,0 +1,156 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+
+/// How Apple is asked: with which key and secret, where, and about what.
+struct AppleServiceSettings: Sendable {
+    /// Nil: the App Store Server API is never asked, and no offers are signed.
+    let key: InAppPurchaseKey?
+    /// Nil: verifyReceipt is asked without one, and refuses receipts with subscriptions (21004).
+    let sharedSecret: String?
+    let revocation: RevocationPolicy
+    let hosts: AppleHosts
+    /// Whether that is an emulated store and not Apple.
+    let asksEmulator: Bool
+
+    /// Nobody is asked anything.
+    static let nobody = AppleServiceSettings(
+        key: nil, sharedSecret: nil, revocation: .off, hosts: .apple, asksEmulator: false)
+}
+
+/// `apple.issuerId`, `keyId`, `privateKey`, `sharedSecret`, `revocation`, `emulator`. No message repeats a secret.
+extension ConfigurationReader {
+    /// Nil only beside a problem.
+    mutating func readAppleService() -> AppleServiceSettings? {
+        let before = problems.count
+        let key = readInAppPurchaseKey()
+        let sharedSecret = readSharedSecret()
+        let revocation = readRevocation()
+        let emulator = readEmulator()
+        guard problems.count == before else { return nil }
+        return AppleServiceSettings(
+            key: key, sharedSecret: sharedSecret, revocation: revocation,
+            hosts: emulator.map(AppleHosts.emulator(at:)) ?? .apple, asksEmulator: emulator != nil)
+    }
+
+    /// All three parts or none.
+    private mutating func readInAppPurchaseKey() -> InAppPurchaseKey? {
+        let keyText = secret(.privateKey, .privateKeyFile)
+        let parts: [ConfigurationKey] = [.issuerID, .keyID]
+        let given = parts.compactMap(setting)
+        guard setting(.privateKey) ?? setting(.privateKeyFile) != nil || !given.isEmpty else { return nil }
+        let issuerID = requiredSetting(.issuerID).flatMap { matching($0, Self.issuerForm) { UniqueID($0) != nil } }
+        let keyID = requiredSetting(.keyID).flatMap { setting in
+            matching(setting, Self.keyIDForm) { text in
+                text.utf8.count <= 32
+                    && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0 & 0xDF) }
+            }
+        }
+        if setting(.privateKey) == nil, setting(.privateKeyFile) == nil { _ = requiredSetting(.privateKey) }
+        guard let issuerID, let keyID, let keyText else { return nil }
+        do {
+            let privateKey = try PrivateKey(pem: keyText.text)
+            return try InAppPurchaseKey(issuerID: issuerID, keyID: keyID, privateKey: privateKey)
+        } catch {
+            reader.complain(
+                keyText.place,
+                Text(
+                    en: "is no P-256 private key in PKCS#8 PEM (-----BEGIN PRIVATE KEY-----), as App Store Connect "
+                        + "gives it in a .p8 file",
+                    zh: "不是 PKCS#8 PEM 格式的 P-256 私钥（-----BEGIN PRIVATE KEY-----），即 App Store Connect 给出的 .p8 文件"))
+            return nil
+        }
+    }
+
+    private mutating func readSharedSecret() -> String? {
+        guard let secret = secret(.sharedSecret, .sharedSecretFile) else { return nil }
+        if (1...128).contains(secret.text.utf8.count), secret.text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) {
+            return secret.text
+        }
+        reader.complain(
+            secret.place,
+            Text(
+                en: "wants 1 to 128 printable ASCII characters without spaces, as App Store Connect shows it",
+                zh: "要 1 到 128 个不带空格的可见 ASCII 字符，即 App Store Connect 显示的那一串"))
+        return nil
+    }
+
+    private mutating func readRevocation() -> RevocationPolicy {
+        guard let setting = setting(.revocation), let text = reader.text(setting) else { return .off }
+        if let policy = RevocationPolicy(rawValue: text) { return policy }
+        let names = RevocationPolicy.allCases.map(\.rawValue)
+        let near = nearestName(to: text, among: names)
+        reader.complain(
+            setting.place,
+            Text(
+                en: "wants off, soft or hard, found \"\(shown(text))\"" + (near.map { ". Did you mean \($0)?" } ?? ""),
+                zh: "要 off、soft 或 hard，却是“\(shown(text))”" + (near.map { "。是不是想写 \($0)？" } ?? "")))
+        return .off
+    }
+
+    /// `http://127.0.0.1:8788`: scheme, host and port, and nothing behind them.
+    private mutating func readEmulator() -> String? {
+        guard let setting = setting(.emulator), let text = reader.text(setting) else { return nil }
+        let origin = text.hasSuffix("/") ? String(text.dropLast()) : text
+        let rest = origin.hasPrefix("http://") ? origin.dropFirst(7) : origin.dropFirst(8)
+        let isOrigin = origin.hasPrefix("http://") || origin.hasPrefix("https://")
+        guard isOrigin, ListenAddress(String(rest)) != nil || ListenAddress(rest + ":80") != nil else {
+            reader.complain(
+                setting.place,
+                Text(
+                    en: "wants the origin of an emulated store such as http://127.0.0.1:8788, found "
+                        + "\"\(shown(text))\"",
+                    zh: "要模拟商店的地址，如 http://127.0.0.1:8788，却是“\(shown(text))”"))
+            return nil
+        }
+        // Its answers would be taken for Apple's.
+        let environments = self.setting(.environments)?.value.array ?? []
+        guard !environments.contains(.string(Environment.production.rawValue)) else {
+            reader.complain(
+                setting.place,
+                Text(
+                    en: "stands beside Production: an emulated store is never asked about real purchases. Take one of "
+                        + "the two out",
+                    zh: "和 Production 同时出现：真实购买绝不能去问模拟商店。请去掉其中之一"))
+            return nil
+        }
+        return origin
+    }
+
+    // MARK: Forms
+
+    private static let issuerForm = Text(
+        en: "wants the issuer id of App Store Connect, a UUID", zh: "要 App Store Connect 的 issuer id，是一个 UUID")
+    private static let keyIDForm = Text(
+        en: "wants the key's id, letters and digits like 2X9R4HXF34", zh: "要密钥的 id，由字母和数字组成，如 2X9R4HXF34")
+
+    private mutating func matching(_ setting: Setting, _ form: Text, _ isGood: (String) -> Bool) -> String? {
+        guard let text = reader.text(setting) else { return nil }
+        if isGood(text) { return text }
+        reader.complain(
+            setting.place,
+            Text(en: "\(form.en), found \"\(shown(text))\"", zh: "\(form.zh)，却是“\(shown(text))”"))
+        return nil
+    }
+
+    /// What one key says itself, or what the file says that the other names, without the line end after it.
+    private mutating func secret(_ key: ConfigurationKey, _ fileKey: ConfigurationKey) -> (text: String, place: Place)?
+    {
+        switch (setting(key), setting(fileKey)) {
+        case (nil, nil): return nil
+        case (_?, let file?):
+            reader.complain(
+                file.place,
+                Text(en: "is there beside \(key.name); only one may be", zh: "和 \(key.name) 同时出现；只能有一个"))
+            return nil
+        case (let setting?, nil):
+            return reader.text(setting, most: 4_096).map { ($0, setting.place) }
+        case (nil, let setting?):
+            guard let path = reader.text(setting, most: 4_096),
+                var content = reader.file(resolve(path, from: setting.base), place: setting.place, most: 4_096)
+            else { return nil }
+            while content.last == 0x0A || content.last == 0x0D { content.removeLast() }
+            return (String(decoding: content, as: UTF8.self), setting.place)
+        }
+    }
+}
