@@ -271,18 +271,4 @@ import TillSQLite
             environment: .production, token: nil, purchasedAt: at, signedAt: at, revokedAt: nil, isRenewal: false,
             isFromReceipt: false, price: nil)
     }
-
-    private func withLedger(_ body: (any Database) async throws -> Void) async throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let ledger = try SQLiteDatabase.open(path: folder.appendingPathComponent("till.db").path, role: .server)
-        do {
-            try await body(ledger)
-        } catch {
-            await ledger.close()
-            throw error
-        }
-        await ledger.close()
-    }
 }

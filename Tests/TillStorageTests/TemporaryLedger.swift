@@ -1,0 +1,19 @@
+import Foundation
+import TillSQLite
+
+@testable import TillStorage
+
+/// A new ledger in a file of its own, gone again afterwards.
+func withLedger(_ body: (any Database) async throws -> Void) async throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let ledger = try SQLiteDatabase.open(path: folder.appendingPathComponent("till.db").path, role: .server)
+    do {
+        try await body(ledger)
+    } catch {
+        await ledger.close()
+        throw error
+    }
+    await ledger.close()
+}

@@ -1,0 +1,89 @@
+import Testing
+import TillBilling
+import TillSQLite
+
+@testable import TillStorage
+
+@Suite("Receipts that wait for Apple's word") struct WaitingProofTests {
+    private let now = Instant(milliseconds: 1_700_000_000_123)
+    private let ann = WaitingProofTable.Bearer(name: "user:ann", namedUser: nil, claimedOrder: nil)
+    private let shop = WaitingProofTable.Bearer(
+        name: "key:shop", namedUser: "ben", claimedOrder: UniqueID(high: 1, low: 2))
+
+    private func insert(
+        _ id: String, by bearer: WaitingProofTable.Bearer, receipt: UInt8, due: Int64, in session: any Session
+    ) throws {
+        try WaitingProofTable(session).insert(
+            TransactionID(id), in: .sandbox, by: bearer, receipt: [receipt, receipt],
+            digest: [UInt8](repeating: receipt, count: 32), at: now, due: now.adding(seconds: due), detail: "timedOut")
+    }
+
+    @Test("they come back when they are due, the longest overdue first, with all that was said beside them")
+    func due() async throws {
+        try await withLedger { ledger in
+            let now = now
+            try await ledger.write { session in
+                try insert("1", by: ann, receipt: 7, due: 10, in: session)
+                try insert("2", by: shop, receipt: 7, due: 5, in: session)
+                try insert("3", by: ann, receipt: 8, due: 100, in: session)
+            }
+            let waiting = try await ledger.read { try WaitingProofTable($0).due(at: now.adding(seconds: 10), limit: 9) }
+            #expect(waiting.map(\.transactionID) == [TransactionID("2"), TransactionID("1")])
+            #expect(waiting.map(\.bearer) == [shop, ann])
+            #expect(waiting.map(\.environment) == [.sandbox, .sandbox])
+            #expect(waiting.map(\.attempts) == [0, 0] && waiting.map(\.detail) == ["timedOut", "timedOut"])
+            let early = try await ledger.read { try WaitingProofTable($0).due(at: now, limit: 9) }
+            #expect(early.isEmpty)
+        }
+    }
+
+    @Test("the same question twice is one row, and a receipt is kept once however many of its purchases wait")
+    func once() async throws {
+        try await withLedger { ledger in
+            try await ledger.write { session in
+                for _ in 0..<3 {
+                    try insert("1", by: ann, receipt: 7, due: 0, in: session)
+                    try insert("1", by: shop, receipt: 7, due: 0, in: session)
+                    try insert("2", by: ann, receipt: 7, due: 0, in: session)
+                }
+            }
+            let counts = try await ledger.read { session in
+                (
+                    try WaitingProofTable(session).count(),
+                    try session.first("SELECT count(*) FROM waiting_receipts", []) { $0.integer(0) }
+                )
+            }
+            #expect(counts == (3, 1))
+        }
+    }
+
+    @Test("what Apple can't say is put off; what is settled goes for everybody who asked, its receipt with the last")
+    func goes() async throws {
+        try await withLedger { ledger in
+            let now = now
+            let first = try await ledger.write { session in
+                try insert("1", by: ann, receipt: 7, due: 0, in: session)
+                try insert("1", by: shop, receipt: 7, due: 0, in: session)
+                try insert("2", by: ann, receipt: 7, due: 0, in: session)
+                let table = WaitingProofTable(session)
+                let first = try #require(try table.due(at: now, limit: 1).first)
+                try table.postpone(first.sequence, until: now.adding(seconds: 60), detail: "rateLimited")
+                return first.sequence
+            }
+            let due = try await ledger.read { session in
+                let table = WaitingProofTable(session)
+                #expect(try table.receipt(of: first) == [7, 7])
+                return (try table.due(at: now, limit: 9), try table.due(at: now.adding(seconds: 60), limit: 9))
+            }
+            #expect(due.0.count == 2 && due.1.count == 3)
+            #expect(due.1.last?.attempts == 1 && due.1.last?.detail == "rateLimited")
+            try await ledger.write { try WaitingProofTable($0).remove(TransactionID("1"), in: .sandbox) }
+            #expect(try await ledger.read { try WaitingProofTable($0).count() } == 1)
+            try await ledger.write { try WaitingProofTable($0).remove(TransactionID("2"), in: .sandbox) }
+            let left = try await ledger.read { session in
+                try session.first("SELECT count(*) FROM waiting_receipts", []) { $0.integer(0) }
+            }
+            #expect(left == 0)
+        }
+    }
+}
