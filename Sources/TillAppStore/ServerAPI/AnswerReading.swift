@@ -1,0 +1,87 @@
+import TillBilling
+
+/// Tells Apple's answers from what only looks like one (U7): a proxy's page, a portal's redirect, half a body. None of
+/// those is ever a word about a purchase.
+struct AnswerReading {
+    private let call: ServerAPICall
+
+    /// Longest message of an error that is kept, in characters.
+    static let messageLimit = 500
+
+    init(_ call: ServerAPICall) { self.call = call }
+
+    /// The JSON object of a success.
+    func fields(of answer: AppleAnswer, from environment: Environment) throws(ServerAPIFault) -> AnswerFields {
+        try checkStatus(of: answer, from: environment)
+        return try json(in: answer)
+    }
+
+    /// A success without a body. An empty object would do as well; a page would not.
+    func nothing(in answer: AppleAnswer, from environment: Environment) throws(ServerAPIFault) {
+        try checkStatus(of: answer, from: environment)
+        if !answer.body.allSatisfy(Self.isBlank) { _ = try json(in: answer) }
+    }
+
+    private func checkStatus(of answer: AppleAnswer, from environment: Environment) throws(ServerAPIFault) {
+        switch answer.status {
+        case call.success: return
+        case 300..<400: throw unreadable(.redirect, answer, answer.header("Location") ?? "")
+        // No body is documented for it (facts/server-api §2).
+        case 401: throw .unauthorized(environment)
+        case 400...: throw refusal(in: answer)
+        default: throw unreadable(.status, answer)
+        }
+    }
+
+    /// Apple's error, if the body is one; whatever else has an error's status is nobody's word.
+    private func refusal(in answer: AppleAnswer) -> ServerAPIFault {
+        do throws(ServerAPIFault) {
+            let fields = try json(in: answer)
+            guard let code = try? fields.int64("errorCode") else { return unreadable(.status, answer, "no errorCode") }
+            guard code / 10_000 == answer.status else {
+                return unreadable(.contradiction, answer, "errorCode \(code)")
+            }
+            let message = String(((try? fields.string("errorMessage")) ?? "").prefix(Self.messageLimit))
+            let refusal = ServerAPIRefusal(
+                code: ServerAPIErrorCode(rawValue: code), message: message, status: answer.status)
+            return .refused(refusal)
+        } catch {
+            return error
+        }
+    }
+
+    private func json(in answer: AppleAnswer) throws(ServerAPIFault) -> AnswerFields {
+        guard let first = answer.body.first(where: { !Self.isBlank($0) }) else { throw unreadable(.empty, answer) }
+        if let type = answer.header("Content-Type"), !Self.isJSON(type) {
+            let isPage = Self.mediaType(type) == "text/html" || first == UInt8(ascii: "<")
+            throw unreadable(isPage ? .html : .contentType, answer, String(type.prefix(100)))
+        }
+        if first == UInt8(ascii: "<") { throw unreadable(.html, answer) }
+        do {
+            return try AnswerFields(answer.body)
+        } catch {
+            throw unreadable(.malformed, answer, error.detail)
+        }
+    }
+
+    private func unreadable(
+        _ reason: UnreadableAnswer.Reason, _ answer: AppleAnswer, _ detail: String = ""
+    ) -> ServerAPIFault {
+        .unreadable(UnreadableAnswer(reason, status: answer.status, String(detail.prefix(Self.messageLimit))))
+    }
+
+    private static func isJSON(_ type: String) -> Bool {
+        let name = mediaType(type)
+        return name == "application/json" || (name.hasPrefix("application/") && name.hasSuffix("+json"))
+    }
+
+    /// Without parameters, in small letters.
+    private static func mediaType(_ type: String) -> String {
+        let name = type.prefix { $0 != ";" }.lowercased()
+        return String(name.filter { $0 != " " && $0 != "\t" })
+    }
+
+    private static func isBlank(_ unit: UInt8) -> Bool {
+        unit == 0x20 || unit == 0x09 || unit == 0x0A || unit == 0x0D
+    }
+}

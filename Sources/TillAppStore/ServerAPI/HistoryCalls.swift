@@ -1,0 +1,155 @@
+import TillBilling
+
+/// A page of a customer's transactions (HistoryResponse).
+public struct HistoryPage: ServerAPIPage, Hashable {
+    public let transactions: [SignedTransaction]
+    /// Asks for the next page, beside the same filter. The last one of an ascending walk may be kept, and asks later for
+    /// what is new only.
+    public let revision: String?
+    public let hasMore: Bool
+    public let bundleID: String?
+    /// Absent in the sandbox.
+    public let appAppleID: Int64?
+    /// As Apple wrote it.
+    public let environment: String?
+
+    public var nextToken: String? { revision }
+
+    init(_ fields: AnswerFields) throws(AnswerMalformation) {
+        transactions = try fields.required("signedTransactions", fields.strings("signedTransactions"))
+            .map(SignedTransaction.init)
+        hasMore = try fields.required("hasMore", fields.bool("hasMore"))
+        revision = try HistoryPage.token("revision", fields, isNeeded: hasMore)
+        bundleID = try fields.string("bundleId")
+        appAppleID = try fields.int64("appAppleId")
+        environment = try fields.string("environment")
+    }
+
+    /// What leads to the next page: bounded, and there if there is one.
+    static func token(
+        _ key: StaticString, _ fields: AnswerFields, isNeeded: Bool
+    ) throws(AnswerMalformation) -> String? {
+        let token = try fields.string(key).flatMap { $0.isEmpty ? nil : $0 }
+        if isNeeded, token == nil { throw AnswerMalformation("\(key) is missing") }
+        if let token, token.utf8.count > CallTarget.tokenLimit { throw AnswerMalformation("\(key) is too long") }
+        return token
+    }
+}
+
+/// A page of a customer's refunded transactions, by the date of the refund.
+public struct RefundPage: ServerAPIPage, Hashable {
+    public let transactions: [SignedTransaction]
+    public let revision: String?
+    public let hasMore: Bool
+
+    public var nextToken: String? { revision }
+
+    init(_ fields: AnswerFields) throws(AnswerMalformation) {
+        transactions = try fields.required("signedTransactions", fields.strings("signedTransactions"))
+            .map(SignedTransaction.init)
+        hasMore = try fields.required("hasMore", fields.bool("hasMore"))
+        revision = try HistoryPage.token("revision", fields, isNeeded: hasMore)
+    }
+}
+
+/// Transactions and refunds of a customer (facts/server-api §3: 2, 2b, 5, 5b).
+extension ServerAPI {
+    /// Get Transaction History: the page after `revision`, or the first one.
+    ///
+    /// - Parameters:
+    ///   - id: any transaction of the customer.
+    ///   - environment: nil if not known, which only a first page may be.
+    public func history(
+        of id: TransactionID, filter: HistoryFilter = HistoryFilter(), revision: String? = nil,
+        in environment: Environment? = nil
+    ) async throws(ServerAPIFault) -> Answered<HistoryPage> {
+        try await history("/inApps/v2/history", of: id, filter, revision, environment)
+    }
+
+    /// The deprecated version, which leaves finished consumables out.
+    public func historyV1(
+        of id: TransactionID, filter: HistoryFilter = HistoryFilter(), revision: String? = nil,
+        in environment: Environment? = nil
+    ) async throws(ServerAPIFault) -> Answered<HistoryPage> {
+        try await history("/inApps/v1/history", of: id, filter, revision, environment)
+    }
+
+    /// All pages of a customer's history.
+    ///
+    /// - Parameters:
+    ///   - revision: kept from an earlier ascending walk with the same filter.
+    ///   - policy: how each page is asked again.
+    public func historyPages(
+        of id: TransactionID, filter: HistoryFilter = HistoryFilter(), since revision: String? = nil,
+        in environment: Environment? = nil, pageLimit: Int = PageWalk<HistoryPage>.usualPageLimit,
+        retrying policy: RetryPolicy = .patient
+    ) -> PageWalk<HistoryPage> {
+        PageWalk(start: revision, environment: environment, pageLimit: pageLimit) {
+            (revision, environment) async throws(ServerAPIFault) in
+            try await retrying(policy) { (api) async throws(ServerAPIFault) in
+                try await api.history(of: id, filter: filter, revision: revision, in: environment)
+            }
+        }
+    }
+
+    /// Get Refund History: the page after `revision`, or the first one.
+    public func refundHistory(
+        of id: TransactionID, revision: String? = nil, in environment: Environment? = nil
+    ) async throws(ServerAPIFault) -> Answered<RefundPage> {
+        let target = try valid { () throws(InvalidRequest) in
+            var target = try CallTarget("/inApps/v2/refund/lookup").segment(id.text, "transactionId")
+            try target.query("revision", revision, limit: CallTarget.tokenLimit)
+            return target
+        }
+        var call = ServerAPICall(.refundHistory, .get, target.text)
+        call.answerLimit = ServerAPICall.pageLimit
+        let asked = call
+        return try await find(in: environment) { (environment) throws(ServerAPIFault) in
+            try await ask(asked, in: environment) { (fields) throws(AnswerMalformation) in try RefundPage(fields) }
+        }
+    }
+
+    /// All pages of a customer's refunds.
+    public func refundPages(
+        of id: TransactionID, since revision: String? = nil, in environment: Environment? = nil,
+        pageLimit: Int = PageWalk<RefundPage>.usualPageLimit, retrying policy: RetryPolicy = .patient
+    ) -> PageWalk<RefundPage> {
+        PageWalk(start: revision, environment: environment, pageLimit: pageLimit) {
+            (revision, environment) async throws(ServerAPIFault) in
+            try await retrying(policy) { (api) async throws(ServerAPIFault) in
+                try await api.refundHistory(of: id, revision: revision, in: environment)
+            }
+        }
+    }
+
+    /// The deprecated version: the newest fifty at most, and no pages.
+    public func refundHistoryV1(
+        of id: TransactionID, in environment: Environment? = nil
+    ) async throws(ServerAPIFault) -> Answered<[SignedTransaction]> {
+        let target = try Self.target("/inApps/v1/refund/lookup", id, "originalTransactionId")
+        return try await find(in: environment) { (environment) throws(ServerAPIFault) in
+            try await ask(ServerAPICall(.refundHistory, .get, target.text), in: environment) {
+                (fields) throws(AnswerMalformation) in
+                try fields.required("signedTransactions", fields.strings("signedTransactions"))
+                    .map(SignedTransaction.init)
+            }
+        }
+    }
+
+    private func history(
+        _ path: String, of id: TransactionID, _ filter: HistoryFilter, _ revision: String?, _ environment: Environment?
+    ) async throws(ServerAPIFault) -> Answered<HistoryPage> {
+        let target = try valid { () throws(InvalidRequest) in
+            var target = try CallTarget(path).segment(id.text, "transactionId")
+            try target.query("revision", revision, limit: CallTarget.tokenLimit)
+            try filter.add(to: &target)
+            return target
+        }
+        var call = ServerAPICall(.history, .get, target.text)
+        call.answerLimit = ServerAPICall.pageLimit
+        let asked = call
+        return try await find(in: environment) { (environment) throws(ServerAPIFault) in
+            try await ask(asked, in: environment) { (fields) throws(AnswerMalformation) in try HistoryPage(fields) }
+        }
+    }
+}

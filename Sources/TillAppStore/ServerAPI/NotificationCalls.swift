@@ -1,0 +1,165 @@
+import TillBilling
+
+/// Notifications (facts/server-api §3: 10, 11, 12).
+extension ServerAPI {
+    /// Request a Test Notification: Apple sends one to the URL that App Store Connect has.
+    ///
+    /// - Returns: its token, good for six months.
+    public func requestTestNotification(in environment: Environment) async throws(ServerAPIFault) -> String {
+        let call = ServerAPICall(.testNotification, .post, "/inApps/v1/notifications/test")
+        return try await ask(call, in: environment) { (fields) throws(AnswerMalformation) in
+            try fields.required("testNotificationToken", fields.string("testNotificationToken"))
+        }
+    }
+
+    /// Get Test Notification Status. Just after the request Apple answers 4040008 for a while.
+    public func testNotificationStatus(
+        of token: String, in environment: Environment
+    ) async throws(ServerAPIFault) -> SentNotification {
+        let target = try valid { () throws(InvalidRequest) in
+            try CallTarget("/inApps/v1/notifications/test")
+                .segment(token, "testNotificationToken", limit: CallTarget.tokenLimit)
+        }
+        return try await ask(ServerAPICall(.testNotificationStatus, .get, target.text), in: environment) {
+            (fields) throws(AnswerMalformation) in try SentNotification(fields)
+        }
+    }
+
+    /// Get Notification History: the page after `paginationToken`, or the first one.
+    public func notificationHistory(
+        _ query: NotificationQuery, paginationToken: String? = nil, in environment: Environment
+    ) async throws(ServerAPIFault) -> NotificationPage {
+        let now = effects.clock()
+        let (target, body) = try valid { () throws(InvalidRequest) in
+            var target = CallTarget("/inApps/v1/notifications/history")
+            try target.query("paginationToken", paginationToken, limit: CallTarget.tokenLimit)
+            return (target, try query.body(now: now))
+        }
+        var call = ServerAPICall(.notificationHistory, .post, target.text, body: body)
+        call.answerLimit = ServerAPICall.pageLimit
+        return try await ask(call, in: environment) { (fields) throws(AnswerMalformation) in
+            try NotificationPage(fields)
+        }
+    }
+
+    /// All pages of the notifications of a span of time (U3).
+    public func notificationPages(
+        _ query: NotificationQuery, after paginationToken: String? = nil, in environment: Environment,
+        pageLimit: Int = 100 * PageWalk<NotificationPage>.usualPageLimit, retrying policy: RetryPolicy = .patient
+    ) -> PageWalk<NotificationPage> {
+        PageWalk(start: paginationToken, environment: environment, pageLimit: pageLimit) {
+            (token, _) async throws(ServerAPIFault) in
+            let page = try await retrying(policy) { (api) async throws(ServerAPIFault) in
+                try await api.notificationHistory(query, paginationToken: token, in: environment)
+            }
+            return Answered(page, from: environment)
+        }
+    }
+}
+
+/// Which notifications are asked for (facts/server-api §4.3).
+public struct NotificationQuery: Sendable, Hashable {
+    public enum Filter: Sendable, Hashable {
+        case all
+        /// With a subtype or of any.
+        case type(NotificationType, NotificationSubtype? = nil)
+        case transaction(TransactionID)
+    }
+
+    /// First sent then or later, at most 180 days ago.
+    public var start: Instant
+    /// First sent before.
+    public var end: Instant
+    public var filter: Filter
+    /// Only those that did not reach us, those that Apple still tries included.
+    public var onlyFailures: Bool
+
+    public init(from start: Instant, to end: Instant, filter: Filter = .all, onlyFailures: Bool = false) {
+        self.start = start
+        self.end = end
+        self.filter = filter
+        self.onlyFailures = onlyFailures
+    }
+
+    /// Milliseconds.
+    static let reach: Int64 = 180 * 86_400_000
+
+    func body(now: Instant) throws(InvalidRequest) -> JSONValue {
+        guard start < end else { throw InvalidRequest("endDate", .contradiction) }
+        guard start >= now.adding(milliseconds: -Self.reach) else { throw InvalidRequest("startDate", .outOfRange) }
+        var body: [String: JSONValue] = ["startDate": .int(start.milliseconds), "endDate": .int(end.milliseconds)]
+        switch filter {
+        case .all: break
+        case .type(let type, let subtype):
+            body["notificationType"] = .string(try Self.name(type.rawValue, "notificationType"))
+            if let subtype {
+                body["notificationSubtype"] = .string(try Self.name(subtype.rawValue, "notificationSubtype"))
+            }
+        case .transaction(let id):
+            body["transactionId"] = .string(try Self.name(id.text, "transactionId"))
+        }
+        if onlyFailures { body["onlyFailures"] = true }
+        return .object(body)
+    }
+
+    private static func name(_ text: String, _ field: String) throws(InvalidRequest) -> String {
+        guard !text.isEmpty else { throw InvalidRequest(field, .missing) }
+        guard text.utf8.count <= CallTarget.idLimit else { throw InvalidRequest(field, .tooLong) }
+        return text
+    }
+}
+
+/// A notification as Apple first sent it, and how the sending went.
+public struct SentNotification: Sendable, Hashable {
+    public let notification: SignedNotification
+    /// Six at most.
+    public let attempts: [SendAttempt]
+
+    init(_ fields: AnswerFields) throws(AnswerMalformation) {
+        notification = SignedNotification(jws: try fields.required("signedPayload", fields.string("signedPayload")))
+        attempts = try (fields.objects("sendAttempts") ?? []).map { attempt throws(AnswerMalformation) in
+            SendAttempt(
+                date: try attempt.instant("attemptDate"),
+                result: try attempt.string("sendAttemptResult").map(SendAttempt.Result.init(rawValue:)))
+        }
+    }
+}
+
+public struct SendAttempt: Sendable, Hashable {
+    /// What Apple met at our door; an unknown word survives.
+    public struct Result: RawRepresentable, Sendable, Hashable {
+        public let rawValue: String
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        public static let success = Result(rawValue: "SUCCESS")
+        public static let timedOut = Result(rawValue: "TIMED_OUT")
+        public static let tlsIssue = Result(rawValue: "TLS_ISSUE")
+        public static let circularRedirect = Result(rawValue: "CIRCULAR_REDIRECT")
+        public static let noResponse = Result(rawValue: "NO_RESPONSE")
+        public static let socketIssue = Result(rawValue: "SOCKET_ISSUE")
+        public static let unsupportedCharset = Result(rawValue: "UNSUPPORTED_CHARSET")
+        public static let invalidResponse = Result(rawValue: "INVALID_RESPONSE")
+        public static let prematureClose = Result(rawValue: "PREMATURE_CLOSE")
+        public static let unsuccessfulStatus = Result(rawValue: "UNSUCCESSFUL_HTTP_RESPONSE_CODE")
+        public static let other = Result(rawValue: "OTHER")
+    }
+
+    public let date: Instant?
+    public let result: Result?
+}
+
+/// A page of notifications.
+public struct NotificationPage: ServerAPIPage, Hashable {
+    public let notifications: [SentNotification]
+    public let paginationToken: String?
+    public let hasMore: Bool
+
+    public var nextToken: String? { paginationToken }
+
+    init(_ fields: AnswerFields) throws(AnswerMalformation) {
+        notifications = try (fields.objects("notificationHistory") ?? [])
+            .map { item throws(AnswerMalformation) in try SentNotification(item) }
+        hasMore = try fields.required("hasMore", fields.bool("hasMore"))
+        paginationToken = try HistoryPage.token("paginationToken", fields, isNeeded: hasMore)
+    }
+}

@@ -1,0 +1,212 @@
+import TillBilling
+import TillCrypto
+
+/// Keeps every endpoint inside Apple's quota of the app, and shares it fairly.
+///
+/// One budget belongs to one app: whatever asks Apple about it goes through the same one. It waits by the pause effect
+/// only. Of all who wait for one endpoint a single one, the leader, pauses until the next turn is free; it gives the
+/// turns out, and who is served while leading makes somebody else the leader. So nobody polls, and under a pretended
+/// clock all is decided by the order of the calls.
+public final class RequestBudget: Sendable {
+    private struct Key: Hashable {
+        let endpoint: ServerAPI.Endpoint
+        let environment: Environment
+    }
+
+    private enum Answer: Sendable {
+        case granted
+        case refused(ServerAPIFault)
+        /// Pause until then, and give out turns.
+        case lead(until: Instant)
+    }
+
+    private struct Room {
+        var pace: Pace
+        var queue = TurnQueue()
+        var sleepers: [UInt64: CheckedContinuation<Answer, Never>] = [:]
+        var leader: UInt64?
+    }
+
+    private struct State {
+        var rooms: [Key: Room] = [:]
+        var lastNumber: UInt64 = 0
+    }
+
+    private let quotas: RequestQuotas
+    private let clock: @Sendable () -> Instant
+    private let pause: @Sendable (Int64) async -> Void
+    private let waitingLimit: Int
+    private let state = Locked(State())
+
+    /// Longest single pause in milliseconds: the clock may be set meanwhile.
+    private static let longestPause: Int64 = 30_000
+    /// Pauses without the clock moving, after which it is taken to stand still.
+    private static let stallLimit = 10
+
+    /// - Parameter waitingLimit: how many may wait for one endpoint; more are refused at once.
+    public init(effects: AppleEffects, quotas: RequestQuotas = RequestQuotas(), waitingLimit: Int = 1_000) {
+        self.quotas = quotas
+        clock = effects.clock
+        pause = effects.pause
+        self.waitingLimit = max(waitingLimit, 1)
+    }
+
+    /// Comes back when one request may be sent. Cancelling the calling task ends the wait.
+    ///
+    /// - Throws: `overBudget` if there is no turn within the caller's patience, as soon as that is certain; `outage`
+    ///   with `stopped` if the task was cancelled.
+    public func turn(
+        _ endpoint: ServerAPI.Endpoint, in environment: Environment, for caller: RequestCaller
+    ) async throws(ServerAPIFault) {
+        let key = Key(endpoint: endpoint, environment: environment)
+        let number = state.withLock { state in
+            state.lastNumber += 1
+            return state.lastNumber
+        }
+        var answer = await sleeping(key, number) { self.enter(key, number, caller, $0) }
+        var stalls = 0
+        while case .lead(let until) = answer {
+            let before = clock()
+            await pause(min(max(until.milliseconds - before.milliseconds, 1), Self.longestPause))
+            stalls = clock() == before ? stalls + 1 : 0
+            answer = lead(key, number, isStalled: stalls >= Self.stallLimit)
+            // Another leads if this one left the queue between two pauses.
+        }
+        if case .refused(let fault) = answer { throw fault }
+    }
+
+    /// Apple said 429: no turn before then, or for a minute if it did not say when.
+    func close(_ endpoint: ServerAPI.Endpoint, in environment: Environment, until instant: Instant?) {
+        let until = instant ?? clock().adding(milliseconds: RetryAfter.unsaid)
+        state.withLock { state in
+            let key = Key(endpoint: endpoint, environment: environment)
+            state.rooms[key, default: opened(key)].pace.close(until: until)
+        }
+    }
+
+    /// How many wait for a turn of that endpoint.
+    public func waiting(for endpoint: ServerAPI.Endpoint, in environment: Environment) -> Int {
+        state.withLock { $0.rooms[Key(endpoint: endpoint, environment: environment)]?.queue.count ?? 0 }
+    }
+
+    /// The first moment that a request of that endpoint could be sent if nobody else came.
+    public func nextTurn(of endpoint: ServerAPI.Endpoint, in environment: Environment) -> Instant {
+        let key = Key(endpoint: endpoint, environment: environment)
+        let now = clock()
+        return state.withLock { state in
+            let waiting = state.rooms[key]?.queue.count ?? 0
+            return state.rooms[key, default: opened(key)].pace.earliest(at: now, behind: waiting)
+        }
+    }
+
+    // MARK: - Waiting
+
+    private func opened(_ key: Key) -> Room { Room(pace: Pace(quotas[key.endpoint, key.environment])) }
+
+    private func sleeping(
+        _ key: Key, _ number: UInt64, _ body: (CheckedContinuation<Answer, Never>) -> Void
+    ) async -> Answer {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation(body)
+        } onCancel: {
+            leave(key, number)
+        }
+    }
+
+    private func enter(
+        _ key: Key, _ number: UInt64, _ caller: RequestCaller, _ continuation: CheckedContinuation<Answer, Never>
+    ) {
+        let now = clock()
+        let answer: Answer? = state.withLock { state in
+            // Under the lock: a cancellation comes before this line, or finds the sleeper.
+            if Task.isCancelled { return .refused(Self.cancelled) }
+            var room = state.rooms[key] ?? opened(key)
+            defer { state.rooms[key] = room }
+            let next = room.pace.next(at: now)
+            if room.queue.isEmpty, next <= now {
+                room.pace.take(at: now)
+                return .granted
+            }
+            let earliest = room.pace.earliest(at: now, behind: room.queue.ahead(of: caller))
+            let deadline = now.adding(milliseconds: caller.patience)
+            if earliest > deadline || room.queue.count >= waitingLimit { return .refused(.overBudget(until: earliest)) }
+            room.queue.append(TurnQueue.Waiter(number: number, caller: caller, deadline: deadline))
+            guard room.leader != nil else {
+                room.leader = number
+                return .lead(until: next)
+            }
+            room.sleepers[number] = continuation
+            return nil
+        }
+        if let answer { continuation.resume(returning: answer) }
+    }
+
+    /// The leader is back from its pause: gives out what turns there are, and refuses who waited in vain.
+    private func lead(_ key: Key, _ number: UInt64, isStalled: Bool) -> Answer {
+        let now = clock()
+        let isCancelled = Task.isCancelled
+        let (mine, others) = state.withLock { state in
+            var room = state.rooms[key] ?? opened(key)
+            defer { state.rooms[key] = room }
+            var settled: [(number: UInt64, answer: Answer)] = []
+            let next = room.pace.next(at: now)
+            if isCancelled || isStalled {
+                let fault = isCancelled ? Self.cancelled : ServerAPIFault.overBudget(until: next)
+                settled += room.queue.remove { $0.number == number }.map { ($0.number, .refused(fault)) }
+            }
+            for late in room.queue.remove(where: { $0.deadline < now }) {
+                settled.append((late.number, .refused(.overBudget(until: max(next, now)))))
+            }
+            while room.pace.next(at: now) <= now, let waiter = room.queue.next() {
+                room.pace.take(at: now)
+                settled.append((waiter.number, .granted))
+            }
+            return Self.sorted(settled, leader: number, &room, now: now)
+        }
+        for (continuation, answer) in others { continuation.resume(returning: answer) }
+        return mine
+    }
+
+    /// Tells the leader's answer from those of the sleepers, and makes somebody else the leader if this one is settled.
+    private static func sorted(
+        _ settled: [(number: UInt64, answer: Answer)], leader: UInt64, _ room: inout Room, now: Instant
+    ) -> (Answer, [(CheckedContinuation<Answer, Never>, Answer)]) {
+        var mine: Answer?
+        var others: [(CheckedContinuation<Answer, Never>, Answer)] = []
+        for (number, answer) in settled {
+            if number == leader {
+                mine = answer
+            } else if let sleeper = room.sleepers.removeValue(forKey: number) {
+                others.append((sleeper, answer))
+            }
+        }
+        let wake = wakeTime(&room, now: now)
+        guard let mine else { return (.lead(until: wake), others) }
+        room.leader = room.queue.someone
+        if let next = room.leader, let sleeper = room.sleepers.removeValue(forKey: next) {
+            others.append((sleeper, .lead(until: wake)))
+        }
+        return (mine, others)
+    }
+
+    private static func wakeTime(_ room: inout Room, now: Instant) -> Instant {
+        let next = room.pace.next(at: now)
+        guard let deadline = room.queue.earliestDeadline else { return next }
+        return min(next, deadline.adding(milliseconds: 1))
+    }
+
+    /// A sleeper's task was cancelled. The leader notices by itself: its pause ends.
+    private func leave(_ key: Key, _ number: UInt64) {
+        let sleeper = state.withLock { state in
+            guard let sleeper = state.rooms[key]?.sleepers.removeValue(forKey: number) else {
+                return nil as CheckedContinuation<Answer, Never>?
+            }
+            _ = state.rooms[key]?.queue.remove { $0.number == number }
+            return sleeper
+        }
+        sleeper?.resume(returning: .refused(Self.cancelled))
+    }
+
+    private static let cancelled = ServerAPIFault.outage(
+        AppleOutage(.stopped, "cancelled while waiting for a turn"))
+}

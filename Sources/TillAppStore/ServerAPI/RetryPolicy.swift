@@ -1,0 +1,82 @@
+import TillBilling
+
+/// How often, and after how long, a retryable fault is met by asking again. Times are milliseconds.
+public struct RetryPolicy: Sendable, Hashable {
+    /// Requests in all, the first included.
+    public var attempts: Int
+    /// The first pause; each later one is twice as long.
+    public var first: Int64 = 1_000
+    public var longest: Int64 = 60_000
+    /// The first pause where Apple's server is at fault and does not say that it may be asked again (5000000).
+    public var late: Int64 = 300_000
+    /// All pauses together, at most. A fault that names a later time is passed on at once.
+    public var patience: Int64
+
+    public init(attempts: Int, patience: Int64) {
+        self.attempts = attempts
+        self.patience = patience
+    }
+
+    /// For somebody who waits.
+    public static let brief = RetryPolicy(attempts: 3, patience: 10_000)
+    /// For work that has all day: an hour's quota may be waited for.
+    public static let patient = RetryPolicy(attempts: 8, patience: 4_000_000)
+    public static let none = RetryPolicy(attempts: 1, patience: 0)
+
+    /// How long to pause after that many failed attempts; nil to give up.
+    ///
+    /// - Parameters:
+    ///   - spent: in pauses so far.
+    ///   - random: 0 to 1, below 1: spreads each pause, so that many callers do not come back at once.
+    func pause(
+        after attempts: Int, _ fault: ServerAPIFault, spent: Int64, now: Instant, random: Double
+    ) -> Int64? {
+        guard attempts < self.attempts else { return nil }
+        func backOff(_ first: Int64, upTo longest: Int64) -> Int64 {
+            let doublings = Int64(min(max(attempts - 1, 0), 20))
+            let whole = max(1, min(min(first, longest) << doublings, longest))
+            return whole / 2 + Int64(Double(whole / 2) * random)
+        }
+        let pause: Int64
+        switch fault.retry {
+        case .never: return nil
+        case .soon: pause = backOff(first, upTo: longest)
+        case .late: pause = backOff(late, upTo: max(late, longest))
+        case .at(let instant):
+            let (wait, overflows) = instant.milliseconds.subtractingReportingOverflow(now.milliseconds)
+            pause = overflows ? .max : max(wait, 0)
+        }
+        return pause <= patience - spent ? pause : nil
+    }
+}
+
+extension ServerAPI {
+    /// Asks, and asks again while the fault is one that passes: at the time that it names, or after a back-off.
+    ///
+    ///     try await api.retrying(.brief) { try await $0.transactionInfo(id) }
+    ///
+    /// - Throws: the last fault; `outage` with `stopped` if the task was cancelled in a pause.
+    public func retrying<Value>(
+        _ policy: RetryPolicy, _ ask: (ServerAPI) async throws(ServerAPIFault) -> Value
+    ) async throws(ServerAPIFault) -> Value {
+        var attempts = 0
+        var spent: Int64 = 0
+        while true {
+            let fault: ServerAPIFault
+            do throws(ServerAPIFault) {
+                return try await ask(self)
+            } catch {
+                fault = error
+            }
+            attempts += 1
+            let bits = effects.entropy(4).prefix(4).reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+            let random = Double(bits) / (Double(UInt32.max) + 1)
+            guard
+                let pause = policy.pause(after: attempts, fault, spent: spent, now: effects.clock(), random: random)
+            else { throw fault }
+            await effects.pause(pause)
+            if Task.isCancelled { throw .outage(AppleOutage(.stopped, "cancelled between two attempts")) }
+            spent += pause
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import TillBilling
+
+/// Subscriptions (facts/server-api §3: 3, 7, 8, 9).
+extension ServerAPI {
+    /// Get All Subscription Statuses.
+    ///
+    /// - Parameters:
+    ///   - id: any transaction of the customer.
+    ///   - statuses: only these; none means all.
+    public func subscriptionStatuses(
+        of id: TransactionID, only statuses: [SubscriptionStatus] = [], in environment: Environment? = nil
+    ) async throws(ServerAPIFault) -> Answered<SubscriptionStatuses> {
+        let target = try valid { () throws(InvalidRequest) in
+            var target = try CallTarget("/inApps/v1/subscriptions").segment(id.text, "transactionId")
+            guard statuses.count <= 20 else { throw InvalidRequest("status", .tooLong) }
+            try target.query("status", each: statuses.map { String($0.rawValue) })
+            return target
+        }
+        var call = ServerAPICall(.subscriptionStatuses, .get, target.text)
+        call.answerLimit = ServerAPICall.pageLimit
+        let asked = call
+        return try await find(in: environment) { (environment) throws(ServerAPIFault) in
+            try await ask(asked, in: environment) { (fields) throws(AnswerMalformation) in
+                try SubscriptionStatuses(fields)
+            }
+        }
+    }
+
+    /// Extend a Subscription Renewal Date. It cannot be undone, and at most two are granted in 365 days
+    /// (facts/server-api §4.4). Apple does not say that a repeated request identifier is harmless here: after an outage
+    /// look at the subscription before asking again.
+    ///
+    /// - Parameter id: the subscription's original transaction.
+    public func extendRenewal(
+        of id: TransactionID, by request: RenewalExtension, in environment: Environment
+    ) async throws(ServerAPIFault) -> RenewalExtensionResult {
+        let target = try Self.target("/inApps/v1/subscriptions/extend", id, "originalTransactionId")
+        let body = try valid { () throws(InvalidRequest) in try request.body() }
+        return try await ask(ServerAPICall(.extendRenewal, .put, target.text, body: body), in: environment) {
+            (fields) throws(AnswerMalformation) in try RenewalExtensionResult(fields)
+        }
+    }
+
+    /// Extend Subscription Renewal Dates for All Active Subscribers of a product. Apple does it in hours or days; asked
+    /// again with the same identifier, it does nothing more.
+    ///
+    /// - Returns: the request's identifier, by which its status is asked.
+    @discardableResult
+    public func extendAllRenewals(
+        by request: MassRenewalExtension, in environment: Environment
+    ) async throws(ServerAPIFault) -> UniqueID {
+        let body = try valid { () throws(InvalidRequest) in try request.body() }
+        let call = ServerAPICall(.massExtension, .post, "/inApps/v1/subscriptions/extend/mass", body: body)
+        return try await ask(call, in: environment) { (fields) throws(AnswerMalformation) in
+            try fields.required("requestIdentifier", fields.string("requestIdentifier").flatMap { UniqueID($0) })
+        }
+    }
+
+    /// Get Status of Subscription Renewal Date Extensions.
+    public func massExtensionStatus(
+        of request: UniqueID, product: ProductID, in environment: Environment
+    ) async throws(ServerAPIFault) -> MassExtensionStatus {
+        let target = try valid { () throws(InvalidRequest) in
+            try CallTarget("/inApps/v1/subscriptions/extend/mass").segment(product.text, "productId")
+                .segment(request.description, "requestIdentifier")
+        }
+        return try await ask(ServerAPICall(.massExtensionStatus, .get, target.text), in: environment) {
+            (fields) throws(AnswerMalformation) in try MassExtensionStatus(fields)
+        }
+    }
+}
+
+/// The subscriptions of a customer, group by group (StatusResponse).
+public struct SubscriptionStatuses: Sendable, Hashable {
+    public struct Group: Sendable, Hashable {
+        public let id: String?
+        public let subscriptions: [Subscription]
+    }
+
+    public struct Subscription: Sendable, Hashable {
+        public let originalTransactionID: TransactionID?
+        public let status: SubscriptionStatus?
+        public let transaction: SignedTransaction?
+        public let renewalInfo: SignedRenewalInfo?
+    }
+
+    public let groups: [Group]
+    public let bundleID: String?
+    /// Absent in the sandbox.
+    public let appAppleID: Int64?
+    /// As Apple wrote it.
+    public let environment: String?
+
+    init(_ fields: AnswerFields) throws(AnswerMalformation) {
+        groups = try fields.required("data", fields.objects("data")).map { group throws(AnswerMalformation) in
+            let items = try group.objects("lastTransactions") ?? []
+            return Group(
+                id: try group.string("subscriptionGroupIdentifier"),
+                subscriptions: try items.map { item throws(AnswerMalformation) in
+                    Subscription(
+                        originalTransactionID: try item.string("originalTransactionId").map(TransactionID.init),
+                        status: try item.int64("status").map { SubscriptionStatus(rawValue: Int($0)) },
+                        transaction: try item.string("signedTransactionInfo").map(SignedTransaction.init),
+                        renewalInfo: try item.string("signedRenewalInfo").map(SignedRenewalInfo.init))
+                })
+        }
+        bundleID = try fields.string("bundleId")
+        appAppleID = try fields.int64("appAppleId")
+        environment = try fields.string("environment")
+    }
+}

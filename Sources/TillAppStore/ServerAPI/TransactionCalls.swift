@@ -1,0 +1,96 @@
+import TillBilling
+
+/// Single transactions and downloads (facts/server-api §3: 1, 4, 13, 14, 15).
+extension ServerAPI {
+    /// Get Transaction Info: one transaction, whatever its product's type, finished or not, refunded or not.
+    ///
+    /// - Parameter environment: nil if not known.
+    public func transactionInfo(
+        _ id: TransactionID, in environment: Environment? = nil
+    ) async throws(ServerAPIFault) -> Answered<SignedTransaction> {
+        let target = try Self.target("/inApps/v1/transactions", id)
+        return try await find(in: environment) { (environment) throws(ServerAPIFault) in
+            try await ask(ServerAPICall(.transactionInfo, .get, target.text), in: environment) {
+                (fields) throws(AnswerMalformation) in
+                SignedTransaction(
+                    jws: try fields.required("signedTransactionInfo", fields.string("signedTransactionInfo")))
+            }
+        }
+    }
+
+    /// Get App Transaction Info: the customer's download of the app.
+    ///
+    /// - Parameter id: any of the customer's transactions, or an appTransactionId.
+    public func appTransactionInfo(
+        of id: TransactionID, in environment: Environment? = nil
+    ) async throws(ServerAPIFault) -> Answered<SignedAppTransaction> {
+        let target = try Self.target("/inApps/v1/transactions/appTransactions", id)
+        return try await find(in: environment) { (environment) throws(ServerAPIFault) in
+            try await ask(ServerAPICall(.appTransactionInfo, .get, target.text), in: environment) {
+                (fields) throws(AnswerMalformation) in
+                SignedAppTransaction(
+                    jws: try fields.required("signedAppTransactionInfo", fields.string("signedAppTransactionInfo")))
+            }
+        }
+    }
+
+    /// Finish Transaction: for what was granted and the client never finished (U2). Asked twice it does no harm.
+    ///
+    /// - Returns: the environment that knew the transaction.
+    @discardableResult
+    public func finish(
+        _ id: TransactionID, in environment: Environment? = nil
+    ) async throws(ServerAPIFault) -> Environment {
+        let target = try Self.target("/inApps/v1/transactions", id).literal("/finish")
+        return try await find(in: environment) { (environment) throws(ServerAPIFault) in
+            try await tell(ServerAPICall(.finish, .post, target.text), in: environment)
+        }.environment
+    }
+
+    /// Set App Account Token: says whose a purchase is that was made outside the app, or without a token. Of a
+    /// subscription it reaches the newest renewal and later ones; not for what a family shares.
+    ///
+    /// - Parameter id: an original transaction's.
+    public func setAppAccountToken(
+        _ token: UniqueID, on id: TransactionID, in environment: Environment
+    ) async throws(ServerAPIFault) {
+        let target = try Self.target("/inApps/v1/transactions", id, "originalTransactionId")
+            .literal("/appAccountToken")
+        let body: JSONValue = ["appAccountToken": .string(token.description)]
+        try await tell(ServerAPICall(.appAccountToken, .put, target.text, body: body), in: environment)
+    }
+
+    /// Look Up Order ID: the purchases of a receipt that Apple sent the customer by mail. Production only.
+    public func lookUpOrder(_ orderID: String) async throws(ServerAPIFault) -> OrderLookup {
+        let target = try valid { () throws(InvalidRequest) in
+            try CallTarget("/inApps/v1/lookup").segment(orderID, "orderId")
+        }
+        return try await ask(ServerAPICall(.orderLookup, .get, target.text), in: .production) {
+            (fields) throws(AnswerMalformation) in
+            OrderLookup(
+                status: OrderLookup.Status(rawValue: try fields.required("status", fields.int64("status"))),
+                transactions: (try fields.strings("signedTransactions") ?? []).map(SignedTransaction.init))
+        }
+    }
+
+    static func target(
+        _ path: String, _ id: TransactionID, _ field: String = "transactionId"
+    ) throws(ServerAPIFault) -> CallTarget {
+        try valid { () throws(InvalidRequest) in try CallTarget(path).segment(id.text, field) }
+    }
+}
+
+/// What Apple knows of an order of its own.
+public struct OrderLookup: Sendable, Hashable {
+    public struct Status: RawRepresentable, Sendable, Hashable {
+        public let rawValue: Int64
+        public init(rawValue: Int64) { self.rawValue = rawValue }
+
+        public static let valid = Status(rawValue: 0)
+        /// No order of this app.
+        public static let invalid = Status(rawValue: 1)
+    }
+
+    public let status: Status
+    public let transactions: [SignedTransaction]
+}
