@@ -1,7 +1,7 @@
 import TillBilling
 
-/// `waiting_proofs` and `waiting_receipts`: purchases in genuine receipts that Apple has still to be asked about, because
-/// a receipt does not say for whom it was paid (DESIGN §1). A row goes when its transaction is settled.
+/// `waiting_proofs` and `waiting_receipts`: purchases in genuine receipts that Apple has still to be asked about,
+/// because a receipt does not say for whom it was paid (DESIGN §1). A row goes when its transaction is settled.
 public struct WaitingProofTable {
     private let session: any Session
     public init(_ session: any Session) { self.session = session }

@@ -6,6 +6,7 @@ extension Command {
         .serve,
         .emulate,
         .verify,
+        .apple,
         .demoBuyer,
     ]
 }

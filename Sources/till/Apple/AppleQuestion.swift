@@ -1,0 +1,105 @@
+import TillAppStore
+import TillBilling
+
+/// What `till apple` can ask or tell.
+enum AppleQuestion: String, CaseIterable, Sendable {
+    case transaction
+    case history
+    case refunds
+    case subscriptions
+    case appTransaction = "app-transaction"
+    case order
+    case notifications
+    case testNotification = "test-notification"
+    case finish
+    case setToken = "set-token"
+
+    /// What follows it on the command line.
+    var arguments: [String] {
+        switch self {
+        case .transaction, .history, .refunds, .subscriptions, .appTransaction, .finish: ["TRANSACTION-ID"]
+        case .order: ["ORDER-ID"]
+        case .setToken: ["TRANSACTION-ID", "UUID"]
+        case .notifications, .testNotification: []
+        }
+    }
+
+    var summary: Text {
+        switch self {
+        case .transaction: Text(en: "one transaction as Apple has it now", zh: "一笔交易在 Apple 的当前状态")
+        case .history: Text(en: "all transactions of its customer in this app", zh: "该顾客在本应用的全部交易")
+        case .refunds: Text(en: "all refunds of its customer in this app", zh: "该顾客在本应用的全部退款")
+        case .subscriptions: Text(en: "the subscriptions of its customer", zh: "该顾客的订阅")
+        case .appTransaction: Text(en: "its customer's download of the app", zh: "该顾客下载本应用的记录")
+        case .order:
+            Text(en: "what was bought under an order number of Apple's receipt mail", zh: "Apple 收据邮件中的订单号对应的购买")
+        case .notifications: Text(en: "the notifications of the last --days", zh: "最近 --days 天的通知")
+        case .testNotification:
+            Text(en: "sends a test notification and waits until it arrived or failed", zh: "发送测试通知，并等到送达或失败")
+        case .finish: Text(en: "finishes it at Apple, so that no device brings it again", zh: "在 Apple 完结这笔交易，设备不再送来")
+        case .setToken:
+            Text(en: "sets its appAccountToken: whose purchase it is", zh: "设置它的 appAccountToken：这笔购买属于谁")
+        }
+    }
+
+    /// One line of the command's help.
+    func line(_ language: Language) -> String {
+        let usage = ([rawValue] + arguments).joined(separator: " ")
+        return "  " + usage + String(repeating: " ", count: max(1, 33 - usage.count)) + summary(language)
+    }
+}
+
+/// What came of a question.
+struct AppleReport: Sendable {
+    let question: AppleQuestion
+    var environment: Environment?
+    /// Everything that was answered signed, each checked.
+    var proofs: [(jws: String, inspection: ProofInspection)] = []
+    /// What was answered beside proofs.
+    var members: [String: JSONValue] = [:]
+
+    /// Whether every proof in it is Apple's, of our app.
+    var isGenuine: Bool { proofs.allSatisfy(\.inspection.isOK) }
+
+    var json: JSONValue {
+        var object = members
+        object["question"] = .string(question.rawValue)
+        object["environment"] = environment.map { .string($0.rawValue) } ?? .null
+        object["proofs"] = .array(
+            proofs.map { proof in
+                [
+                    "signed": .string(proof.jws), "kind": .string(proof.inspection.kind.rawValue),
+                    "verdict": .string(proof.inspection.verdict), "detail": .string(proof.inspection.detail),
+                    "payload": proof.inspection.fields["payload"] ?? .null,
+                ]
+            })
+        return .object(object)
+    }
+
+    func lines(_ language: Language) -> [String] {
+        let none = Text(en: "nothing", zh: "没有内容")
+        let done = Text(en: "done", zh: "完成")
+        var lines = members.sorted { $0.key < $1.key }.map { "\($0.key)  \(Self.shown($0.value, $0.key))" }
+        for (index, proof) in proofs.enumerated() {
+            let name = proof.inspection.fields["payload"]?["transactionId"]?.string
+            let number = "\(index + 1)/\(proofs.count)"
+            lines.append("\(number)  \(proof.inspection.kind.rawValue)  \(proof.inspection.verdict)  \(name ?? "")")
+            for (key, value) in (proof.inspection.fields["payload"]?.object ?? [:]).sorted(by: { $0.key < $1.key }) {
+                lines.append("  \(key)  \(Self.shown(value, key))")
+            }
+        }
+        if let environment { lines.append(environment.rawValue) }
+        if proofs.isEmpty, members.isEmpty {
+            lines.insert((question == .finish || question == .setToken ? done : none)(language), at: 0)
+        }
+        return lines
+    }
+
+    /// A value of Apple's on one line: dates as dates, nested tokens shortened.
+    private static func shown(_ value: JSONValue, _ key: String) -> String {
+        if key.hasSuffix("Date"), let milliseconds = value.int {
+            return Instant(milliseconds: milliseconds).rfc3339
+        }
+        return till.shown(value.string ?? value.encoded())
+    }
+}

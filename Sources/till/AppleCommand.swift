@@ -1,0 +1,200 @@
+import TillAppStore
+import TillBilling
+
+extension Flag {
+    fileprivate static let environment = Flag(
+        "environment", .choice(["production", "sandbox"]),
+        summary: Text(
+            en: "ask there (default: production first, then the sandbox, as far as the configuration accepts them)",
+            zh: "只问这个环境（默认先生产后沙盒，以配置接受的为限）"))
+    fileprivate static let days = Flag(
+        "days", .integer("N", 1...180),
+        summary: Text(en: "how far back notifications are asked for (default: 1)", zh: "查询最近多少天的通知（默认 1）"))
+    fileprivate static let onlyFailures = Flag(
+        "only-failures",
+        summary: Text(en: "only notifications that did not reach this server", zh: "只看没有送达本服务器的通知"))
+}
+
+extension Command {
+    /// `till apple`: asks Apple by hand what the server asks by itself.
+    static let apple = Command(
+        "apple",
+        summary: Text(
+            en: "ask the App Store Server API: a transaction, a history, an order number",
+            zh: "查询 App Store Server API：交易、历史、订单号"),
+        discussion: Text(
+            en: """
+                Needs the In-App Purchase key in the configuration: apple.issuerId, apple.keyId, apple.privateKeyFile.
+                Every proof in an answer is checked like one that a client posts. Nothing is granted by asking.
+
+                """ + AppleQuestion.allCases.map { $0.line(.english) }.joined(separator: "\n"),
+            zh: """
+                需要在配置里写出 App 内购买密钥：apple.issuerId、apple.keyId、apple.privateKeyFile。
+                应答中的每个凭证都像客户端提交的一样检查。查询不会发放任何东西。
+
+                """ + AppleQuestion.allCases.map { $0.line(.chinese) }.joined(separator: "\n")),
+        flags: Configuration.flags + [.environment, .days, .onlyFailures],
+        positionals: [
+            Positional("QUESTION", summary: Text(en: "what to ask, as listed above", zh: "要问什么，见上面的列表")),
+            Positional("ARGUMENT", .any, summary: Text(en: "of which transaction or order", zh: "哪笔交易或哪个订单")),
+        ]
+    ) { call in
+        let asking = try AppleAsking(call)
+        defer { asking.client.stop() }
+        let report: AppleReport
+        do {
+            report = try await asking.report()
+        } catch let fault as ServerAPIFault {
+            if call.wantsJSON { call.console.print(fault.json.encoded()) }
+            throw CommandFailure(fault.sentence)
+        }
+        if call.wantsJSON {
+            call.console.print(report.json.encoded())
+        } else {
+            call.console.print(report.lines(call.language).joined(separator: "\n"))
+        }
+        if report.isGenuine { return .done }
+        call.warn(
+            Text(en: "not every proof in the answer is Apple's and of this app", zh: "应答中有凭证不是 Apple 签发的，或不属于本应用"))
+        return .refused
+    }
+}
+
+/// One call of `till apple`: its question, and whom it asks.
+struct AppleAsking: Sendable {
+    let client: AppleClient
+    private let question: AppleQuestion
+    private let arguments: [String]
+    private let api: ServerAPI
+    private let environment: Environment?
+    private let usual: Environment
+    private let span: (days: Int64, onlyFailures: Bool)
+    private let policy: InspectionPolicy
+    private let now: @Sendable () -> Instant
+
+    init(_ call: Invocation) throws {
+        let name = call.positionals.first ?? ""
+        guard let question = AppleQuestion(rawValue: name) else {
+            throw UsageError(
+                Text(en: "\"\(shown(name))\" is no question", zh: "没有“\(shown(name))”这个问题"),
+                suggestion: nearestName(to: name, among: AppleQuestion.allCases.map(\.rawValue)), command: "apple")
+        }
+        arguments = Array(call.positionals.dropFirst())
+        guard arguments.count == question.arguments.count else {
+            let wanted = ([name] + question.arguments).joined(separator: " ")
+            throw UsageError(Text(en: "wanted: till apple \(wanted)", zh: "应为：till apple \(wanted)"), command: "apple")
+        }
+        let configuration = try Configuration.load(for: call)
+        self.question = question
+        environment = call.text(.environment).map { $0 == "production" ? .production : .sandbox }
+        usual = environment ?? configuration.server.usualEnvironment
+        span = (call.integer(.days) ?? 1, call.isSet(.onlyFailures))
+        now = call.process.clock
+        var policy = InspectionPolicy(now: call.process.clock)
+        policy.roots = configuration.apple.roots
+        policy.bundleID = configuration.apple.bundleID
+        policy.appAppleID = configuration.apple.appAppleID
+        self.policy = policy
+        client = try AppleClient(configuration, process: call.process)
+        guard let api = client.api else {
+            throw CommandFailure(
+                Text(
+                    en: "the configuration has no In-App Purchase key: set apple.issuerId, apple.keyId and "
+                        + "apple.privateKeyFile (App Store Connect, Users and Access, Integrations)",
+                    zh: "配置里没有 App 内购买密钥：请设置 apple.issuerId、apple.keyId 和 apple.privateKeyFile"
+                        + "（App Store Connect → 用户和访问 → 集成）"))
+        }
+        self.api = api
+    }
+
+    private var id: TransactionID { TransactionID(arguments.first ?? "") }
+
+    func report() async throws -> AppleReport {
+        var report = AppleReport(question: question)
+        func take(_ jws: [String], from environment: Environment) {
+            report.environment = environment
+            var policy = policy
+            policy.environment = environment.rawValue
+            report.proofs += jws.map { ($0, ProofInspection.inspect(Array($0.utf8), policy: policy)) }
+        }
+        switch question {
+        case .transaction:
+            let answer = try await api.transactionInfo(id, in: environment)
+            take([answer.value.jws], from: answer.environment)
+        case .appTransaction:
+            let answer = try await api.appTransactionInfo(of: id, in: environment)
+            take([answer.value.jws], from: answer.environment)
+        case .history:
+            for try await page in api.historyPages(of: id, in: environment) {
+                take(page.value.transactions.map(\.jws), from: page.environment)
+                report.members["revision"] = page.value.revision.map(JSONValue.string)
+            }
+        case .refunds:
+            for try await page in api.refundPages(of: id, in: environment) {
+                take(page.value.transactions.map(\.jws), from: page.environment)
+            }
+        case .subscriptions:
+            let answer = try await api.subscriptionStatuses(of: id, in: environment)
+            let subscriptions = answer.value.groups.flatMap(\.subscriptions)
+            report.members["statuses"] = .array(
+                subscriptions.map { .int(Int64($0.status?.rawValue ?? 0)) })
+            take(
+                subscriptions.flatMap { [$0.transaction?.jws, $0.renewalInfo?.jws].compactMap { $0 } },
+                from: answer.environment)
+        case .order:
+            let answer = try await api.lookUpOrder(arguments[0])
+            report.members["status"] = .int(answer.status.rawValue)
+            take(answer.transactions.map(\.jws), from: .production)
+        case .notifications:
+            let query = NotificationQuery(
+                from: now().adding(seconds: -span.days * 86_400 + 60), to: now(), onlyFailures: span.onlyFailures)
+            for try await page in api.notificationPages(query, in: usual, retrying: .brief) {
+                take(page.value.notifications.map(\.notification.jws), from: page.environment)
+            }
+        case .testNotification:
+            let sent = try await testNotification()
+            report.members["attempts"] = .array(
+                sent.attempts.map { .string($0.result?.rawValue ?? "") })
+            take([sent.notification.jws], from: usual)
+        case .finish:
+            report.environment = try await api.finish(id, in: environment)
+        case .setToken:
+            guard let token = UniqueID(arguments[1]) else {
+                throw CommandFailure(
+                    Text(en: "\(shown(arguments[1])) is no UUID", zh: "\(shown(arguments[1])) 不是 UUID"))
+            }
+            try await api.setAppAccountToken(token, on: id, in: usual)
+            report.environment = usual
+        }
+        return report
+    }
+
+    /// Apple takes some seconds to send, and answers 4040008 until it has (facts/server-api §3).
+    private func testNotification() async throws -> SentNotification {
+        let token = try await api.requestTestNotification(in: usual)
+        for pause: Int64 in [1_000, 2_000, 4_000, 8_000] {
+            await client.effects.pause(pause)
+            do throws(ServerAPIFault) {
+                let sent = try await api.testNotificationStatus(of: token, in: usual)
+                if !sent.attempts.isEmpty { return sent }
+            } catch {
+                guard error.code == .testNotificationNotFound else { throw error }
+            }
+        }
+        throw CommandFailure(
+            Text(
+                en: "Apple hasn't sent the test notification \(shown(token)) after 15 seconds",
+                zh: "15 秒后 Apple 仍未发送测试通知 \(shown(token))"))
+    }
+}
+
+extension ServerAPIFault {
+    /// For programs: what failed, and whether to ask again.
+    fileprivate var json: JSONValue {
+        var object: [String: JSONValue] = ["retryable": .bool(isRetryable), "error": .string(sentence(.english))]
+        if let code { object["errorCode"] = .int(Int64(code.rawValue)) }
+        if let name = code?.name { object["name"] = .string(name) }
+        if let instant = retryAfter { object["retryAfter"] = .string(instant.rfc3339) }
+        return .object(object)
+    }
+}
