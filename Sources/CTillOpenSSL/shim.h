@@ -13,6 +13,7 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/cms.h>
 #include <openssl/err.h>
+#include <openssl/ocsp.h>
 
 /// Where a byte first is, or `count` if it is nowhere.
 static inline size_t till_first_index(const void *bytes, int byte, size_t count) {
@@ -44,3 +45,13 @@ static inline CMS_SignerInfo *till_signer_item(CMS_ContentInfo *message, int ind
 static inline int till_bytes_equal(const void *left, const void *right, size_t count) {
     return memcmp(left, right, count) == 0;
 }
+
+/// Where a certificate says it may be asked about, to be freed with `till_ocsp_urls_free`; NULL if nowhere.
+static inline STACK_OF(OPENSSL_STRING) *till_ocsp_urls(X509 *certificate) { return X509_get1_ocsp(certificate); }
+static inline int till_ocsp_url_count(const STACK_OF(OPENSSL_STRING) *urls) {
+    return urls ? sk_OPENSSL_STRING_num(urls) : 0;
+}
+static inline const char *till_ocsp_url_item(const STACK_OF(OPENSSL_STRING) *urls, int index) {
+    return sk_OPENSSL_STRING_value(urls, index);
+}
+static inline void till_ocsp_urls_free(STACK_OF(OPENSSL_STRING) *urls) { X509_email_free(urls); }

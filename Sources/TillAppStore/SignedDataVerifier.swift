@@ -9,7 +9,9 @@ import TillCrypto
 public final class SignedDataVerifier: Sendable {
     public let policy: TrustPolicy
     let trust: TrustStore
-    private let chains = ChainCache()
+    private let chains: ChainCache
+    /// Hears whom a verification relies on, if somebody wants to know.
+    let witness: SignerWitness?
 
     /// Longest tokens and receipts that are looked at, in bytes (facts/limits §3).
     public static let tokenLimit = 64 << 10
@@ -23,6 +25,16 @@ public final class SignedDataVerifier: Sendable {
         }
         self.policy = policy
         self.trust = trust
+        chains = ChainCache()
+        witness = nil
+    }
+
+    /// The same verifier with the same memory, for a verification that somebody watches.
+    init(_ other: SignedDataVerifier, telling witness: SignerWitness) {
+        policy = other.policy
+        trust = other.trust
+        chains = other.chains
+        self.witness = witness
     }
 
     static func trustStore(roots: [[UInt8]], isStrict: Bool) -> TrustStore? {
@@ -51,8 +63,9 @@ public final class SignedDataVerifier: Sendable {
     func authenticate(_ token: CompactToken, signedAt: Instant?) throws(VerificationFailure) {
         let now = policy.now()
         let seconds = (policy.at ?? signedAt ?? now).seconds
-        if let verifier = chains.verifier(for: token, at: seconds, now: now) {
-            guard token.isSigned(accordingTo: verifier) else { throw VerificationFailure(.badSignature) }
+        if let known = chains.verifier(for: token, at: seconds, now: now) {
+            guard token.isSigned(accordingTo: known.verifier) else { throw VerificationFailure(.badSignature) }
+            witness?.saw(known.chain.questions, signedAt: signedAt)
             return
         }
         guard let header = JWSHeader(token.header) else { throw VerificationFailure(.malformed, "header") }
@@ -62,6 +75,7 @@ public final class SignedDataVerifier: Sendable {
             token.isSigned(accordingTo: verifier)
         else { throw VerificationFailure(.badSignature) }
         chains.remember(chain, verifier, of: token, now: now)
+        witness?.saw(chain.questions, signedAt: signedAt)
     }
 
     static func chain(

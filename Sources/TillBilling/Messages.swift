@@ -3,7 +3,8 @@ extension Refusal {
     public var sentence: Text {
         switch self {
         case .malformed, .missingChain, .chainLength, .badCertificate, .badRoot, .chainUntrusted, .chainExpired,
-            .missingOID, .badSignature, .wrongApp, .wrongEnvironment, .wrongDevice:
+            .missingOID, .badSignature, .wrongApp, .wrongEnvironment, .wrongDevice, .certificateRevoked,
+            .revocationUnknown:
             proofSentence
         case .transactionNotInReceipt, .transactionMismatch, .productMismatch, .unknownProduct, .quantityNotAllowed,
             .unknownOrder, .orderConflict, .illegalMove, .insufficientFunds, .referenceConflict:
@@ -43,6 +44,15 @@ extension Refusal {
             Text(
                 en: "The proof comes from an environment that this server doesn't accept.", zh: "该凭证所属的环境不被本服务器接受。")
         case .wrongDevice: Text(en: "The receipt belongs to another device.", zh: "该收据属于其他设备。")
+        case .certificateRevoked:
+            Text(
+                en: "Apple has revoked the certificate that signed this proof. Fetch the purchase from the store again "
+                    + "and send the fresh copy.",
+                zh: "签署该凭证的证书已被 Apple 吊销。请从商店重新获取这笔购买并提交新的凭证。")
+        case .revocationUnknown:
+            Text(
+                en: "Apple can't be asked about the proof's certificates right now. Nothing is lost; try again later.",
+                zh: "暂时无法向 Apple 查询凭证所用的证书。没有丢失任何内容，请稍后重试。")
         default:
             Text(
                 en: "The proof can't be read. Send it exactly as StoreKit gave it.", zh: "凭证无法读取，请原样提交 StoreKit 给出的内容。")

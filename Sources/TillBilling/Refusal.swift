@@ -14,6 +14,10 @@ public enum Refusal: String, Error, Hashable, Sendable, CaseIterable {
     case wrongApp = "wrong_app"
     case wrongEnvironment = "wrong_environment"
     case wrongDevice = "wrong_device"
+    /// The authority took a signer's certificate back. Not a forgery by itself: Apple signs the same purchase anew.
+    case certificateRevoked = "certificate_revoked"
+    /// Nobody could be asked whether a signer's certificate was taken back. The proof is not refused, it waits (U7).
+    case revocationUnknown = "revocation_unknown"
 
     // What is wrong with what was said beside a proof (O3).
     case transactionNotInReceipt = "transaction_not_in_receipt"
@@ -48,7 +52,7 @@ public enum Refusal: String, Error, Hashable, Sendable, CaseIterable {
     /// Whether the very same request may be answered differently later.
     public var isRetryable: Bool {
         switch self {
-        case .idempotencyInFlight, .tooManyRequests, .unavailable, .internalError: true
+        case .revocationUnknown, .idempotencyInFlight, .tooManyRequests, .unavailable, .internalError: true
         default: false
         }
     }

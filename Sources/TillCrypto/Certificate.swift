@@ -52,9 +52,9 @@ public final class Certificate: @unchecked Sendable {
     public var issuer: String { DistinguishedName.text(of: X509_get_issuer_name(handle)) }
 
     /// The first second at which the certificate is valid, counted from 1970 in UTC.
-    public var notBefore: Int64 { Self.seconds(X509_get0_notBefore(handle)) }
+    public var notBefore: Int64 { ASN1Time.seconds(X509_get0_notBefore(handle)) ?? 0 }
     /// The last second of validity as the certificate states it, counted from 1970 in UTC.
-    public var notAfter: Int64 { Self.seconds(X509_get0_notAfter(handle)) }
+    public var notAfter: Int64 { ASN1Time.seconds(X509_get0_notAfter(handle)) ?? 0 }
 
     /// SHA-256 of the DER, 32 bytes.
     public var sha256: [UInt8] { Digest.sha256.hash(der) }
@@ -76,17 +76,6 @@ public final class Certificate: @unchecked Sendable {
     /// Whether this certificate's own signature was made with `key`. Says nothing about names, dates or purposes.
     public func isSigned(by key: PublicKey) -> Bool {
         clearingErrors { X509_verify(handle, key.handle) == 1 }
-    }
-
-    private static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64 {
-        clearingErrors {
-            guard let epoch = ASN1_TIME_set(nil, 0) else { return 0 }
-            defer { ASN1_TIME_free(epoch) }
-            var days: Int32 = 0
-            var seconds: Int32 = 0
-            guard ASN1_TIME_diff(&days, &seconds, epoch, time) == 1 else { return 0 }
-            return Int64(days) * 86_400 + Int64(seconds)
-        }
     }
 }
 

@@ -107,9 +107,15 @@ public final class SigningIdentity: @unchecked Sendable {
             let limit = pathLength.map { ",pathlen:\($0)" } ?? ""
             wanted.append((NID_basic_constraints, "critical,CA:TRUE\(limit)"))
             wanted.append((NID_key_usage, "critical,keyCertSign,cRLSign"))
-        case .signer:
+        case .signer, .responder:
             wanted.append((NID_basic_constraints, "critical,CA:FALSE"))
             wanted.append((NID_key_usage, "critical,digitalSignature"))
+        }
+        if template.role == .responder { wanted.append((NID_ext_key_usage, "OCSPSigning")) }
+        if let url = template.ocspURL {
+            // The text is OpenSSL's configuration language, in which these two mean something.
+            guard !url.contains(where: { $0 == "," || $0 == ";" }) else { throw IssuingFault("OCSP URL \(url)") }
+            wanted.append((NID_info_access, "OCSP;URI:\(url)"))
         }
         wanted.append((NID_subject_key_identifier, "hash"))
         if issuer != nil { wanted.append((NID_authority_key_identifier, "keyid:always")) }

@@ -27,7 +27,7 @@ extension Refusal {
         case .payloadTooLarge: 413
         case .tooManyRequests: 429
         case .internalError: 500
-        case .unavailable: 503
+        case .unavailable, .revocationUnknown: 503
         default: 422
         }
     }
@@ -36,6 +36,8 @@ extension Refusal {
 extension Server {
     /// Seconds after which a client should try again when nothing can be stored.
     static let retryAfter = "5"
+    /// The same when it is Apple that doesn't answer: about when it is asked again.
+    static let retryAfterOutage = "30"
 
     /// Runs a handler and turns what it throws into a problem.
     func answering(
@@ -65,6 +67,7 @@ extension Server {
         case .unauthorized: response.headers.add("WWW-Authenticate", "Bearer")
         case .unavailable, .tooManyRequests, .idempotencyInFlight:
             response.headers.add("Retry-After", Self.retryAfter)
+        case .revocationUnknown: response.headers.add("Retry-After", Self.retryAfterOutage)
         default: break
         }
         return response

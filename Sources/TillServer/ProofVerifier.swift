@@ -7,40 +7,120 @@ struct ProofVerifier: Sendable {
     private let verifier: SignedDataVerifier
     /// The same, for proofs of either environment.
     private let anyEnvironment: SignedDataVerifier
+    /// The same, for proofs of either environment and any app.
+    private let anyApp: SignedDataVerifier
     private let environments: Set<Environment>
+    /// Nil where nobody is asked about certificates.
+    private let revocation: RevocationChecker?
 
     /// - Throws: `bad_root` if a configured root is no certificate.
-    init(trust: AppleTrust, clock: @escaping Server.Clock) throws(VerificationFailure) {
+    init(
+        trust: AppleTrust, clock: @escaping Server.Clock, effects: AppleEffects? = nil
+    ) throws(VerificationFailure) {
         var policy = TrustPolicy(bundleID: trust.bundleID, environments: trust.environments, now: clock)
         if !trust.roots.isEmpty { policy.roots = trust.roots }
         policy.appAppleID = trust.appAppleID
         verifier = try SignedDataVerifier(policy: policy)
         policy.environments = nil
         anyEnvironment = try SignedDataVerifier(policy: policy)
+        policy.bundleID = nil
+        policy.appAppleID = nil
+        anyApp = try SignedDataVerifier(policy: policy)
         environments = trust.environments
+        if let effects, trust.revocation != .off {
+            revocation = RevocationChecker(policy: trust.revocation, effects: effects)
+        } else {
+            revocation = nil
+        }
     }
 
     /// Whether purchases made there count here (DESIGN §4, invariant 7).
     func accepts(_ environment: Environment) -> Bool { environments.contains(environment) }
 
-    func transaction(_ token: String) throws(ProofRefusal) -> VerifiedTransaction {
-        try refusing(Array(token.utf8)) { () throws(VerificationFailure) in try verifier.transaction(token) }
-    }
-
-    /// Apple's, of whichever environment: Apple is told that it arrived even where it does not count, or it would send
-    /// it for days. Whoever settles it asks `accepts` first.
-    func notification(_ token: String) throws(ProofRefusal) -> VerifiedNotification {
-        try refusing(Array(token.utf8)) { () throws(VerificationFailure) in try anyEnvironment.notification(token) }
+    /// - Throws: `revocation_unknown`, which is retryable, if Apple must be asked and does not answer.
+    func transaction(_ token: String) async throws(ProofRefusal) -> Believed<VerifiedTransaction> {
+        let proof = Array(token.utf8)
+        return try await believing(proof, verifier) { verifier throws(VerificationFailure) in
+            try verifier.transaction(proof)
+        }
     }
 
     /// The record of one transaction in an app receipt.
-    func transaction(_ id: TransactionID, inReceipt bytes: [UInt8]) throws(ProofRefusal) -> VerifiedTransaction {
-        let receipt = try refusing(bytes) { () throws(VerificationFailure) in try verifier.receipt(bytes) }
-        guard let transaction = receipt.transaction(id) else {
-            throw ProofRefusal(
-                .transactionNotInReceipt, "\(receipt.transactions.count) other transactions", proof: bytes)
+    func transaction(
+        _ id: TransactionID, inReceipt bytes: [UInt8]
+    ) async throws(ProofRefusal) -> Believed<VerifiedTransaction> {
+        let receipt = try await believing(bytes, verifier) { verifier throws(VerificationFailure) in
+            try verifier.receipt(bytes)
         }
-        return transaction
+        guard let transaction = receipt.value.transaction(id) else {
+            throw ProofRefusal(
+                .transactionNotInReceipt, "\(receipt.value.transactions.count) other transactions", proof: bytes)
+        }
+        return Believed(transaction, isUnderDoubt: receipt.isUnderDoubt)
+    }
+
+    /// Apple's, of whichever environment and app: Apple is told that it arrived even where it does not count, or it
+    /// would send it for days. Whoever settles ours asks `accepts` first.
+    ///
+    /// - Throws: what is wrong with what isn't Apple's.
+    func notification(_ token: String) async throws(ProofRefusal) -> NotificationReading {
+        let proof = Array(token.utf8)
+        let (notification, sightings): (VerifiedNotification, [SignerSighting])
+        do throws(ProofRefusal) {
+            (notification, sightings) = try refusing(proof) { () throws(VerificationFailure) in
+                try witnessed(anyEnvironment) { verifier throws(VerificationFailure) in
+                    try verifier.notification(proof)
+                }
+            }
+        } catch {
+            guard error.refusal == .wrongApp || error.refusal == .wrongEnvironment else { throw error }
+            let envelope = try refusing(proof) { () throws(VerificationFailure) in try anyApp.envelope(proof) }
+            return .foreign(envelope, error)
+        }
+        do throws(ProofRefusal) {
+            return .ours(notification, isUnderDoubt: try await isUnderDoubt(sightings, proof))
+        } catch {
+            guard error.refusal.isRetryable else { throw error }
+            return .undecided(notification)
+        }
+    }
+
+    // MARK: Signers
+
+    /// A verification, and then what Apple says about the certificates it relied on.
+    private func believing<Value: Sendable>(
+        _ proof: [UInt8], _ verifier: SignedDataVerifier,
+        _ verify: (SignedDataVerifier) throws(VerificationFailure) -> Value
+    ) async throws(ProofRefusal) -> Believed<Value> {
+        let (value, sightings) = try refusing(proof) { () throws(VerificationFailure) in
+            try witnessed(verifier, verify)
+        }
+        return Believed(value, isUnderDoubt: try await isUnderDoubt(sightings, proof))
+    }
+
+    /// Nobody watches where nobody will be asked.
+    private func witnessed<Value>(
+        _ verifier: SignedDataVerifier, _ verify: (SignedDataVerifier) throws(VerificationFailure) -> Value
+    ) throws(VerificationFailure) -> (Value, [SignerSighting]) {
+        guard revocation != nil else { return (try verify(verifier), []) }
+        return try verifier.witnessed(verify)
+    }
+
+    /// Whether the proof counts on its signature alone for now.
+    private func isUnderDoubt(_ sightings: [SignerSighting], _ proof: [UInt8]) async throws(ProofRefusal) -> Bool {
+        guard let revocation else { return false }
+        var standing = revocation.known(sightings)
+        if standing == nil { standing = await revocation.standing(of: sightings) }
+        switch standing {
+        case .good: return false
+        case .revoked(let detail): throw ProofRefusal(.certificateRevoked, detail, proof: proof)
+        // Here Apple did answer: it says to wait.
+        case .onHold(let detail): throw ProofRefusal(.revocationUnknown, detail, proof: proof)
+        case .unknown(let detail):
+            if revocation.policy == .hard { throw ProofRefusal(.revocationUnknown, detail, proof: proof) }
+            return true
+        case nil: return true
+        }
     }
 
     private func refusing<Value>(
@@ -53,4 +133,25 @@ struct ProofVerifier: Sendable {
             throw ProofRefusal(Refusal(rawValue: error.verdict.rawValue) ?? .malformed, error.detail, proof: proof)
         }
     }
+}
+
+/// Something verified that this server relies on.
+struct Believed<Value: Sendable>: Sendable {
+    let value: Value
+    /// Accepted on its signature while Apple did not say whether a certificate was revoked (U7).
+    let isUnderDoubt: Bool
+
+    init(_ value: Value, isUnderDoubt: Bool) {
+        self.value = value
+        self.isUnderDoubt = isUnderDoubt
+    }
+}
+
+/// What a notification that Apple signed is to this server.
+enum NotificationReading: Sendable {
+    case ours(VerifiedNotification, isUnderDoubt: Bool)
+    /// Ours, but nothing may be made of it before Apple says that its certificates were not revoked.
+    case undecided(VerifiedNotification)
+    /// For another app, or from no environment of the App Store; the refusal says why it isn't ours.
+    case foreign(NotificationEnvelope, ProofRefusal)
 }

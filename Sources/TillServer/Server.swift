@@ -21,15 +21,17 @@ public struct Server: Sendable {
     let idempotency: Idempotency
     let dashboard: Dashboard
 
+    /// - Parameter appleEffects: what Apple is asked through; nil asks nothing, whatever the configuration says.
     /// - Throws: `bad_root` if a configured root certificate can't be read.
     public init(
-        configuration: ServerConfiguration, database: any Database, clock: @escaping Clock, entropy: @escaping Entropy
+        configuration: ServerConfiguration, database: any Database, clock: @escaping Clock, entropy: @escaping Entropy,
+        appleEffects: AppleEffects? = nil
     ) throws(VerificationFailure) {
         self.configuration = configuration
         self.database = database
         self.clock = clock
         self.entropy = entropy
-        verifier = try ProofVerifier(trust: configuration.apple, clock: clock)
+        verifier = try ProofVerifier(trust: configuration.apple, clock: clock, effects: appleEffects)
         settle = Settle(database: database, catalog: configuration.catalog, clock: clock, entropy: entropy)
         authentication = Authentication(configuration: configuration, clock: clock)
         idempotency = Idempotency(database: database, clock: clock)

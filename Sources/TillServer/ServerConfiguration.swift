@@ -44,12 +44,18 @@ public struct AppleTrust: Sendable {
     /// The app's number in the App Store; needed for production.
     public var appAppleID: Int64?
     public var environments: Set<Environment>
+    /// Whether Apple is asked if its certificates were revoked; takes effect where there is somebody to ask through.
+    public var revocation: RevocationPolicy
 
-    public init(roots: [[UInt8]] = [], bundleID: String, appAppleID: Int64?, environments: Set<Environment>) {
+    public init(
+        roots: [[UInt8]] = [], bundleID: String, appAppleID: Int64?, environments: Set<Environment>,
+        revocation: RevocationPolicy = .off
+    ) {
         self.roots = roots
         self.bundleID = bundleID
         self.appAppleID = appAppleID
         self.environments = environments
+        self.revocation = revocation
     }
 }
 

@@ -36,6 +36,8 @@ struct Settle: Sendable {
     struct Proof: Sendable {
         let kind: ProofTable.Kind
         let bytes: [UInt8]
+        /// It was accepted on its signature, while nobody could say whether its signer's certificate was revoked (U7).
+        var isUnderDoubt = false
     }
 
     enum Outcome: Sendable {

@@ -224,10 +224,15 @@ struct SettlementBooks {
     }
 
     private func note(_ sequence: Int64, _ decision: String, ground: String) throws {
-        try evidence.insert(
-            transaction: sequence,
-            EvidenceTable.Entry(
-                at: now, decision: decision, ground: ground, door: origin.door.rawValue, caller: origin.callerName))
+        var notes = [(decision, ground)]
+        if proof.isUnderDoubt { notes.append((Refusal.revocationUnknown.rawValue, "accepted_on_signature")) }
+        for (decision, ground) in notes {
+            try evidence.insert(
+                transaction: sequence,
+                EvidenceTable.Entry(
+                    at: now, decision: decision, ground: ground, door: origin.door.rawValue,
+                    caller: origin.callerName))
+        }
     }
 
     private func tell(_ type: String, _ grant: Grant, _ sequence: Int64) throws {

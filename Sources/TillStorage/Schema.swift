@@ -7,7 +7,7 @@
 /// deleted (DESIGN §4). Every grant costs a page of log for each index with keys in no order, so there are few.
 public enum Schema {
     /// Each entry is a script of statements separated by `;`, run in one transaction together with the new version.
-    public static let migrations: [StaticString] = [ledger]
+    public static let migrations: [StaticString] = [ledger, foreignNotifications]
 
     private static let ledger: StaticString = """
         CREATE TABLE orders (
@@ -205,5 +205,21 @@ public enum Schema {
             PRIMARY KEY (credential, route, key)
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX idempotency_keys_by_age ON idempotency_keys (at);
+        """
+
+    private static let foreignNotifications: StaticString = """
+        CREATE TABLE foreign_notifications (
+            sequence INTEGER PRIMARY KEY,
+            uuid TEXT NOT NULL UNIQUE,
+            bundle TEXT,
+            app_apple_id INTEGER,
+            environment TEXT,
+            type TEXT NOT NULL,
+            subtype TEXT,
+            received_at INTEGER NOT NULL,
+            code TEXT NOT NULL,
+            detail TEXT NOT NULL,
+            payload TEXT NOT NULL
+        ) STRICT;
         """
 }

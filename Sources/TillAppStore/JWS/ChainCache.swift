@@ -29,7 +29,9 @@ final class ChainCache: Sendable {
     private let entries = Locked<[Entry]>([])
 
     /// What checks signatures under this token's header, if its chain is known and valid at `seconds` since 1970.
-    func verifier(for token: CompactToken, at seconds: Int64, now: Instant) -> ES256Verifier? {
+    func verifier(
+        for token: CompactToken, at seconds: Int64, now: Instant
+    ) -> (verifier: ES256Verifier, chain: SigningChain)? {
         entries.withLock { entries in
             guard let index = entries.firstIndex(where: { token.hasHeaderPrefix($0.headerPrefix) }) else { return nil }
             guard entries[index].isFresh(at: now) else {
@@ -38,7 +40,7 @@ final class ChainCache: Sendable {
             }
             guard entries[index].chain.isValid(at: seconds) else { return nil }
             if index > 0 { entries.insert(entries.remove(at: index), at: 0) }
-            return entries[0].verifier
+            return (entries[0].verifier, entries[0].chain)
         }
     }
 

@@ -7,6 +7,8 @@ struct SigningChain: Sendable {
     let notBefore: Int64
     /// The first second at which some of it no longer is.
     let notAfter: Int64
+    /// What its authorities can be asked about it.
+    let questions: [OCSPQuestion]
 
     /// Marker of the certificate that may sign App Store proofs.
     static let leafMarker = "1.2.840.113635.100.6.11.1"
@@ -40,6 +42,7 @@ struct SigningChain: Sendable {
         certificates = chain
         notBefore = chain.map(\.notBefore).max() ?? .max
         notAfter = chain.map(\.notAfter).min() ?? .min
+        questions = Self.questions(along: chain)
     }
 
     /// Whether OpenSSL's rule holds for every certificate: not before its first second, and before its last.

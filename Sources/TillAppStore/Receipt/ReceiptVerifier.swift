@@ -35,6 +35,7 @@ extension SignedDataVerifier {
             throw VerificationFailure(.wrongEnvironment, payload.receiptType ?? "none")
         }
         if let device, !container.matches(device: device) { throw VerificationFailure(.wrongDevice) }
+        witness?.saw(SigningChain.questions(along: chain), signedAt: creationDate)
         return VerifiedReceipt(
             payload: payload, environment: environment, bundleID: bundleID, creationDate: creationDate)
     }

@@ -89,6 +89,7 @@ enum Evidence {
         case "quarantined": HTML(say("Quarantined", "待认领"))
         case "revoked": HTML(say("Taken back", "已收回"))
         case "reinstated": HTML(say("Given again", "重新发放"))
+        case "revocation_unknown": HTML(say("Certificates not checked", "证书未核实"))
         default: HTML.outside(decision)
         }
     }
@@ -120,6 +121,10 @@ enum Evidence {
         case "before_any_grant":
             return Text(
                 en: "Apple had taken the money back before anything was granted.", zh: "发放之前 Apple 已经退款。")
+        case "accepted_on_signature":
+            return Text(
+                en: "Apple didn't say whether its certificates were revoked; the signature was good.",
+                zh: "Apple 未答复证书是否被吊销；签名有效。")
         default: return nil
         }
     }

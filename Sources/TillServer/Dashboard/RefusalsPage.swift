@@ -7,12 +7,15 @@ extension Server {
     func listRefusals(_ visit: DashboardVisit) async throws -> HTTPResponse {
         let size = Self.dashboardPageSize
         let cursor = visit.cursor
-        let found = try await database.read { session in
-            try RefusedProofTable(session).list(before: cursor ?? .max, limit: size + 1)
+        let (found, foreign) = try await database.read { session in
+            (
+                try RefusedProofTable(session).list(before: cursor ?? .max, limit: size + 1),
+                cursor == nil ? try ForeignNotificationTable(session).list(limit: StrangersNotifications.limit) : []
+            )
         }
         let page = RefusalsPage(
             visit: visit, entries: found.prefix(size).map(\.entry),
-            older: found.count > size ? found[size - 1].sequence : nil)
+            older: found.count > size ? found[size - 1].sequence : nil, foreign: foreign)
         return .page(200, page.html, in: visit.say.language)
     }
 }
@@ -21,6 +24,7 @@ struct RefusalsPage {
     let visit: DashboardVisit
     let entries: [RefusedProofTable.Entry]
     let older: Int64?
+    let foreign: [ForeignNotificationTable.Entry]
 
     var html: HTML {
         let say = visit.say
@@ -37,6 +41,7 @@ struct RefusalsPage {
                 RefusalTable(say: say, entries: entries, showsOrder: true).html
             }
             HTML.pager(newest: visit.cursor == nil ? nil : .refusals, older: older.map { .refusals(before: $0) }, say)
+            StrangersNotifications(say: say, entries: foreign).html
         }
     }
 }

@@ -10,34 +10,34 @@ extension Server {
     /// not Apple's, because Apple does not send again what was answered 200.
     func receiveNotification(_ call: Call) async throws -> HTTPResponse {
         let body = try JSONText.decode(AppleNotificationBody.self, from: call.request.body)
-        let notification: VerifiedNotification
+        let reading: NotificationReading
         do throws(ProofRefusal) {
-            notification = try verifier.notification(body.signedPayload)
+            reading = try await verifier.notification(body.signedPayload)
         } catch {
-            let entry = RefusedProofTable.Entry(
-                at: clock(), door: Settle.Door.notification.rawValue, caller: "apple", claimedOrder: nil,
-                code: error.refusal.rawValue, detail: error.detail,
-                digest: Digest.sha256.hash(error.proof))
-            try await database.write { try RefusedProofTable($0).insert(entry) }
+            try await logRefusedNotification(error)
             throw Refused(error.refusal, error.detail)
         }
-        let uuid = try Bounds.string(notification.id, "notificationUUID", 64)
-        let (environment, type, subtype) = (
-            notification.environment, notification.type?.rawValue ?? "", notification.subtype?.rawValue
-        )
-        let (signedAt, now) = (notification.signedDate, clock())
-        let sequence = try await database.write { session in
-            try NotificationTable(session).insert(
-                uuid: uuid, environment: environment, type: type, subtype: subtype, signedAt: signedAt, at: now,
-                payload: body.signedPayload)
+        switch reading {
+        case .foreign(let envelope, let reason):
+            let entry = try foreignEntry(envelope, reason, payload: body.signedPayload)
+            try await database.write { try ForeignNotificationTable($0).insert(entry) }
+        case .undecided(let notification):
+            // Stored all the same: Apple's sandbox does not send again (facts/notifications §2).
+            _ = try await store(notification, payload: body.signedPayload)
+        case .ours(let notification, let isUnderDoubt):
+            // Stored is enough for Apple; what can't be settled now is taken up again by `PendingNotifications`.
+            if let sequence = try await store(notification, payload: body.signedPayload) {
+                try? await settleNotification(sequence, notification, isUnderDoubt: isUnderDoubt)
+            }
         }
-        // Stored is enough for Apple; what can't be settled now is taken up again by `PendingNotifications`.
-        if let sequence { try? await settleNotification(sequence, notification) }
         return JSONText.response(200, [String: String]())
     }
 
-    /// Makes of a stored notification what there is to make of it.
-    func settleNotification(_ sequence: Int64, _ notification: VerifiedNotification) async throws {
+    /// Makes of a stored notification what there is to make of it. Its type is not asked: what Apple signed about the
+    /// transaction says what became of it, also in types that are yet to come (U4).
+    func settleNotification(
+        _ sequence: Int64, _ notification: VerifiedNotification, isUnderDoubt: Bool
+    ) async throws {
         guard verifier.accepts(notification.environment) else {
             let detail = "\(Refusal.wrongEnvironment.rawValue): \(notification.environment.rawValue)"
             try await database.write { try NotificationTable($0).mark(sequence, .stuck, detail: detail) }
@@ -46,7 +46,8 @@ extension Server {
         var detail = "no transaction"
         if let transaction = notification.transaction, let token = notification.payload.data?.signedTransactionInfo {
             let origin = Settle.Origin(door: .notification, caller: .apple, claimedOrder: nil)
-            let proof = Settle.Proof(kind: .signedTransaction, bytes: Array(token.utf8))
+            let proof = Settle.Proof(
+                kind: .signedTransaction, bytes: Array(token.utf8), isUnderDoubt: isUnderDoubt)
             switch try await settle(transaction, proof: proof, origin: origin) {
             case .granted: detail = "granted"
             case .alreadyGranted: detail = "already granted"
@@ -57,4 +58,37 @@ extension Server {
         let outcome = detail
         try await database.write { try NotificationTable($0).mark(sequence, .settled, detail: outcome) }
     }
+
+    /// - Returns: the row's number; nil if it was there already (U4).
+    private func store(_ notification: VerifiedNotification, payload: String) async throws -> Int64? {
+        let uuid = try Self.uuid(notification.id)
+        let (environment, type, subtype) = (
+            notification.environment, notification.type?.rawValue ?? "", notification.subtype?.rawValue
+        )
+        let (signedAt, now) = (notification.signedDate, clock())
+        return try await database.write { session in
+            try NotificationTable(session).insert(
+                uuid: uuid, environment: environment, type: type, subtype: subtype, signedAt: signedAt, at: now,
+                payload: payload)
+        }
+    }
+
+    private func foreignEntry(
+        _ envelope: NotificationEnvelope, _ reason: ProofRefusal, payload: String
+    ) throws -> ForeignNotificationTable.Entry {
+        ForeignNotificationTable.Entry(
+            uuid: try Self.uuid(envelope.id), app: (envelope.bundleID, envelope.appAppleID),
+            environment: envelope.environment, type: envelope.type?.rawValue ?? "",
+            subtype: envelope.subtype?.rawValue, receivedAt: clock(),
+            reason: (reason.refusal.rawValue, reason.detail), payload: payload)
+    }
+
+    private func logRefusedNotification(_ refused: ProofRefusal) async throws {
+        let entry = RefusedProofTable.Entry(
+            at: clock(), door: Settle.Door.notification.rawValue, caller: "apple", claimedOrder: nil,
+            code: refused.refusal.rawValue, detail: refused.detail, digest: Digest.sha256.hash(refused.proof))
+        try await database.write { try RefusedProofTable($0).insert(entry) }
+    }
+
+    private static func uuid(_ text: String) throws -> String { try Bounds.string(text, "notificationUUID", 64) }
 }

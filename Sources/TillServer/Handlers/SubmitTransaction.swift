@@ -14,7 +14,7 @@ extension Server {
             door: .app, caller: try caller(call, naming: body.userId), claimedOrder: body.orderId)
         let (verified, proof): (VerifiedTransaction, Settle.Proof)
         do throws(ProofRefusal) {
-            (verified, proof) = try verify(body)
+            (verified, proof) = try await verify(body)
         } catch {
             try await log(error, origin: origin)
             throw Refused(error.refusal, error.detail)
@@ -34,15 +34,16 @@ extension Server {
     /// Proof, transaction id and product id must agree with each other (O3).
     private func verify(
         _ body: SubmitProofBody
-    ) throws(ProofRefusal) -> (VerifiedTransaction, Settle.Proof) {
-        let verified: VerifiedTransaction
+    ) async throws(ProofRefusal) -> (VerifiedTransaction, Settle.Proof) {
+        let verified: Believed<VerifiedTransaction>
         let proof: Settle.Proof
         switch (body.signedTransaction, body.receipt) {
         case (let token?, nil):
-            verified = try verifier.transaction(token)
-            proof = Settle.Proof(kind: .signedTransaction, bytes: Array(token.utf8))
-            if let id = body.transactionId, id != verified.id.text {
-                throw ProofRefusal(.transactionMismatch, "the proof is of \(verified.id)", proof: proof.bytes)
+            verified = try await verifier.transaction(token)
+            proof = Settle.Proof(
+                kind: .signedTransaction, bytes: Array(token.utf8), isUnderDoubt: verified.isUnderDoubt)
+            if let id = body.transactionId, id != verified.value.id.text {
+                throw ProofRefusal(.transactionMismatch, "the proof is of \(verified.value.id)", proof: proof.bytes)
             }
         case (nil, let text?):
             guard let id = body.transactionId, body.productId != nil else {
@@ -51,23 +52,24 @@ extension Server {
             guard let bytes = Base64.decode(text.utf8.filter { !Self.isWhiteSpace($0) }) else {
                 throw ProofRefusal(.malformed, "receipt: not base64", proof: Array(text.utf8))
             }
-            verified = try verifier.transaction(TransactionID(id), inReceipt: bytes)
-            proof = Settle.Proof(kind: .receipt, bytes: bytes)
+            verified = try await verifier.transaction(TransactionID(id), inReceipt: bytes)
+            proof = Settle.Proof(kind: .receipt, bytes: bytes, isUnderDoubt: verified.isUnderDoubt)
         default:
             throw ProofRefusal(.invalidField, "one of signedTransaction and receipt", proof: [])
         }
-        if let product = body.productId, product != verified.productID.text {
-            throw ProofRefusal(.productMismatch, "the proof is of \(verified.productID)", proof: proof.bytes)
+        if let product = body.productId, product != verified.value.productID.text {
+            throw ProofRefusal(.productMismatch, "the proof is of \(verified.value.productID)", proof: proof.bytes)
         }
-        return (verified, proof)
+        return (verified.value, proof)
     }
 
     /// Blanks and line feeds get into base64 on the way (facts/verify-receipt §2).
     private static func isWhiteSpace(_ unit: UInt8) -> Bool { unit == 0x20 || (0x09...0x0D).contains(unit) }
 
-    /// Why a proof was refused can be read later (P9, U9). A request that carried no proof is not logged.
+    /// Why a proof was refused can be read later (P9, U9). A request that carried no proof is not logged, and one that
+    /// has to wait was not refused.
     private func log(_ refused: ProofRefusal, origin: Settle.Origin) async throws {
-        guard !refused.proof.isEmpty else { return }
+        guard !refused.proof.isEmpty, !refused.refusal.isRetryable else { return }
         let entry = RefusedProofTable.Entry(
             at: clock(), door: origin.door.rawValue, caller: origin.callerName, claimedOrder: origin.claimedOrder,
             code: refused.refusal.rawValue, detail: refused.detail, digest: Digest.sha256.hash(refused.proof))

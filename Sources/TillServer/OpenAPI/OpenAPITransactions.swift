@@ -15,7 +15,7 @@ extension OpenAPI {
     /// What is wrong with a proof, in the order of the checks.
     private static let proofRefusals: [Refusal] = [
         .malformed, .missingChain, .chainLength, .badCertificate, .badRoot, .chainUntrusted, .chainExpired, .missingOID,
-        .badSignature, .wrongApp, .wrongEnvironment, .wrongDevice,
+        .badSignature, .wrongApp, .wrongEnvironment, .wrongDevice, .certificateRevoked,
     ]
 
     static let transactionOperations: [OpenAPIOperation] = [
@@ -46,13 +46,16 @@ extension OpenAPI {
                         "reason": "no_owner",
                     ]),
             ],
-            refusals: proofRefusals + [.transactionNotInReceipt, .transactionMismatch, .productMismatch]),
+            refusals: proofRefusals + [
+                .revocationUnknown, .transactionNotInReceipt, .transactionMismatch, .productMismatch,
+            ]),
         OpenAPIOperation(
             method: .post, path: Paths.appleNotifications, id: "receiveNotification", tag: .transactions,
             summary: "Apple's notification (version 2)",
             description: """
-                The address to enter in App Store Connect. 200 as soon as it is stored; refused only if it isn't \
-                Apple's for this app, because Apple doesn't send again what was answered 200.
+                The address to enter in App Store Connect. 200 as soon as it is stored, of whatever type and for \
+                whichever app; refused only if it isn't Apple's, because Apple doesn't send again what was answered \
+                200.
                 """,
             body: OpenAPIOperation.Body(
                 "AppleNotification", example: ["signedPayload": "eyJhbGciOiJFUzI1NiIsIng1YyI6WyJNSUlC…"]),

@@ -51,12 +51,15 @@ final class Shop: Sendable {
     ///
     /// - Parameters:
     ///   - ledger: how the ledger is opened; with a VFS of its own it lies there and not in a file.
-    ///   - change: what this shop's server is told otherwise than usual.
+    ///   - change: what this shop's server is told otherwise than usual. Roots named here are trusted beside its
+    ///     store's.
+    ///   - time: the clock of everybody in it.
+    ///   - appleEffects: what its server asks Apple through.
     static func open(
         _ reach: Reach = .inProcess, environments: Set<TillBilling.Environment> = [.sandbox],
         ledger: SQLiteDatabase.Options = SQLiteDatabase.Options(),
-        change: (inout ServerConfiguration) -> Void = { _ in },
-        _ journey: (Shop) async throws -> Void
+        change: (inout ServerConfiguration) -> Void = { _ in }, time: TestClock = TestClock(),
+        appleEffects: AppleEffects? = nil, _ journey: (Shop) async throws -> Void
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -64,7 +67,7 @@ final class Shop: Sendable {
         var configuration = usualConfiguration
         configuration.apple.environments = environments
         change(&configuration)
-        let shop = try await found(reach, configuration, ledger, folder)
+        let shop = try await found(reach, configuration, ledger, folder, time, appleEffects)
         do {
             try await journey(shop)
             try await shop.checkTheBooks()
@@ -92,9 +95,9 @@ final class Shop: Sendable {
     }
 
     private static func found(
-        _ reach: Reach, _ configured: ServerConfiguration, _ options: SQLiteDatabase.Options, _ folder: URL
+        _ reach: Reach, _ configured: ServerConfiguration, _ options: SQLiteDatabase.Options, _ folder: URL,
+        _ time: TestClock, _ appleEffects: AppleEffects?
     ) async throws -> Shop {
-        let time = TestClock()
         let relay = Relay()
         var store = EmulatorConfiguration()
         store.app = EmulatedApp(bundleID: bundleID)
@@ -107,9 +110,10 @@ final class Shop: Sendable {
         let path = options.vfs == nil ? folder.appendingPathComponent("till.db").path : "till.db"
         let ledger = try SQLiteDatabase.open(path: path, role: .server, options: options)
         var configuration = configured
-        configuration.apple.roots = [emulator.issuer.rootCertificate]
+        configuration.apple.roots.append(emulator.issuer.rootCertificate)
         let server = try Server(
-            configuration: configuration, database: ledger, clock: { time.now }, entropy: RandomBytes.make)
+            configuration: configuration, database: ledger, clock: { time.now }, entropy: RandomBytes.make,
+            appleEffects: appleEffects)
         let closeFiles: @Sendable () async -> Void = {
             await ledger.close()
             await storeFile.close()
@@ -297,7 +301,10 @@ enum Party: Sendable {
 
 /// A clock that stands unless it is moved.
 final class TestClock: Sendable {
-    private let instant = Locked(Instant(seconds: 1_790_000_000))
+    private let instant: Locked<Instant>
+
+    init(seconds: Int64 = 1_790_000_000) { instant = Locked(Instant(seconds: seconds)) }
+
     var now: Instant { instant.withLock { $0 } }
     func advance(seconds: Int64) { instant.withLock { $0 = $0.adding(seconds: seconds) } }
 }

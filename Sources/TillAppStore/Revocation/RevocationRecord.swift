@@ -1,0 +1,165 @@
+import TillBilling
+import TillCrypto
+
+/// What was said about certificates, how old it is, and who is asking just now. A value: its owner locks it.
+struct RevocationRecord {
+    /// Apple signs with a leaf or two at a time, under an intermediate each.
+    static let capacity = 32
+    /// The longest that an answer is believed, whatever it says itself.
+    static let lifetime: Int64 = 6 * 3_600_000
+    /// The same for answers that name no next update.
+    static let lifetimeWithoutNext: Int64 = 15 * 60_000
+    /// After a failure nobody is asked again for so long, doubled with every further failure up to the second figure.
+    static let firstPause: Int64 = 15_000
+    static let longestPause: Int64 = 600_000
+
+    private enum Finding {
+        case good(until: Instant)
+        case revoked(at: Int64, reason: CRLReason?)
+        case unknown(String)
+    }
+
+    private struct Entry {
+        var finding: Finding
+        var askedAt: Instant
+        /// When the next question is due; nil: never.
+        var askAgain: Instant?
+        /// In a row.
+        var failures: Int
+
+        var isRevoked: Bool {
+            if case .revoked = finding { true } else { false }
+        }
+    }
+
+    /// A question under way: whoever comes meanwhile waits for its answer.
+    private struct Inquiry {
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private var entries: [[UInt8]: Entry] = [:]
+    private var inquiries: [[UInt8]: Inquiry] = [:]
+
+    /// Nil: to be asked, or being asked.
+    func standing(_ question: OCSPQuestion, signedAt: Instant?, at now: Instant) -> SignerStanding? {
+        // A clock that went back makes an old answer look young.
+        guard let entry = entries[question.fingerprint], entry.askedAt <= now else { return nil }
+        let isDue = entry.askAgain.map { $0 <= now } ?? false
+        switch entry.finding {
+        case .good(let until):
+            // Asked again before it ends; only the one who asks waits for that.
+            if now < until, !isDue || inquiries[question.fingerprint] != nil { return .good }
+            return isDue ? nil : .unknown("\(question.certificate.subject): the last answer is too old")
+        case .revoked(let seconds, let reason):
+            return isDue
+                ? nil
+                : SignerStanding(question.certificate, revokedAt: seconds, reason: reason, signedAt: signedAt)
+        case .unknown(let why):
+            return isDue ? nil : .unknown("\(question.certificate.subject): \(why)")
+        }
+    }
+
+    /// The worst of all, or nil if one must be asked about first. What is revoked is so whatever the others are.
+    func standing(of sightings: [SignerSighting], at now: Instant) -> SignerStanding? {
+        var worst = SignerStanding.good
+        var isOpen = false
+        for sighting in sightings {
+            for question in sighting.questions {
+                guard let found = standing(question, signedAt: sighting.signedAt, at: now) else {
+                    isOpen = true
+                    continue
+                }
+                worst = worst.worse(of: found)
+            }
+        }
+        if case .revoked = worst { return worst }
+        return isOpen ? nil : worst
+    }
+
+    /// The questions to ask for these, each once.
+    func open(_ sightings: [SignerSighting], at now: Instant) -> [OCSPQuestion] {
+        var seen: Set<[UInt8]> = []
+        return sightings.flatMap { sighting in
+            sighting.questions.filter { standing($0, signedAt: sighting.signedAt, at: now) == nil }
+        }.filter { seen.insert($0.fingerprint).inserted }
+    }
+
+    enum Turn {
+        /// Somebody answered it meanwhile.
+        case done
+        case ask
+        case wait
+    }
+
+    mutating func begin(_ question: OCSPQuestion, at now: Instant) -> Turn {
+        if inquiries[question.fingerprint] != nil { return .wait }
+        if standing(question, signedAt: nil, at: now) != nil { return .done }
+        inquiries[question.fingerprint] = Inquiry()
+        return .ask
+    }
+
+    /// - Returns: whether somebody still asks, so that `waiter` will be woken.
+    mutating func wait(_ question: OCSPQuestion, _ waiter: CheckedContinuation<Void, Never>) -> Bool {
+        inquiries[question.fingerprint]?.waiting.append(waiter) != nil
+    }
+
+    /// Ends a question.
+    ///
+    /// - Parameter answer: nil if whoever asked gave up, which says nothing about the responder.
+    /// - Returns: whom to wake.
+    mutating func end(
+        _ question: OCSPQuestion, _ answer: RevocationChecker.Answer?, at now: Instant
+    ) -> [CheckedContinuation<Void, Never>] {
+        if let answer { keep(answer, for: question.fingerprint, at: now) }
+        return inquiries.removeValue(forKey: question.fingerprint)?.waiting ?? []
+    }
+
+    private mutating func keep(_ answer: RevocationChecker.Answer, for fingerprint: [UInt8], at now: Instant) {
+        let known = entries[fingerprint]
+        switch answer {
+        case .said(.good(let next)):
+            let longest = now.adding(milliseconds: next == nil ? Self.lifetimeWithoutNext : Self.lifetime)
+            let until = min(next.map { Instant(seconds: $0) } ?? longest, longest)
+            // The clocks' disagreement may have eaten it all: a minute, or every proof would ask.
+            let end = max(until, now.adding(milliseconds: 60_000))
+            let half = (end.milliseconds - now.milliseconds) / 2
+            entries[fingerprint] = Entry(
+                finding: .good(until: end), askedAt: now, askAgain: now.adding(milliseconds: half), failures: 0)
+        case .said(.revoked(let seconds, let reason)):
+            // Only a hold can be lifted (RFC 5280 §5.3.1).
+            let again = reason == .certificateHold ? now.adding(milliseconds: Self.longestPause) : nil
+            entries[fingerprint] = Entry(
+                finding: .revoked(at: seconds, reason: reason), askedAt: now, askAgain: again, failures: 0)
+        case .said(.unknown(let doubt)): keepFailure(doubt.rawValue, for: fingerprint, after: known, at: now)
+        case .outage(let why): keepFailure(why, for: fingerprint, after: known, at: now)
+        }
+        if entries.count > Self.capacity { forgetOne(except: fingerprint) }
+    }
+
+    /// A failure takes nothing away from what was known before: a good answer lasts until its end, a hold goes on.
+    private mutating func keepFailure(_ why: String, for fingerprint: [UInt8], after known: Entry?, at now: Instant) {
+        let failures = min((known?.failures ?? 0) + 1, 16)
+        let pause = min(Self.firstPause << Int64(failures - 1), Self.longestPause)
+        let again = now.adding(milliseconds: pause)
+        switch known?.finding {
+        case .good(let until)? where now < until:
+            entries[fingerprint] = Entry(
+                finding: .good(until: until), askedAt: now, askAgain: again, failures: failures)
+        case .revoked(let seconds, let reason)?:
+            entries[fingerprint] = Entry(
+                finding: .revoked(at: seconds, reason: reason), askedAt: now, askAgain: again, failures: failures)
+        default:
+            entries[fingerprint] = Entry(finding: .unknown(why), askedAt: now, askAgain: again, failures: failures)
+        }
+    }
+
+    /// The one asked about longest ago goes; what is revoked goes last.
+    private mutating func forgetOne(except fingerprint: [UInt8]) {
+        let oldest = entries.filter { $0.key != fingerprint }.min { left, right in
+            (left.value.isRevoked ? 1 : 0, left.value.askedAt) < (right.value.isRevoked ? 1 : 0, right.value.askedAt)
+        }
+        if let oldest { entries[oldest.key] = nil }
+    }
+
+    var count: Int { entries.count }
+}

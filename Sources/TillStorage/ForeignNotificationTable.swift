@@ -1,0 +1,107 @@
+import TillBilling
+
+/// `foreign_notifications`: signed by Apple, and not for this app as it is configured. Kept raw for the case that the
+/// configuration is what's wrong; nothing is settled by them.
+///
+/// The newest are kept, because anybody with an app in the App Store can have Apple send its notifications here.
+public struct ForeignNotificationTable {
+    /// How many are kept. A notification has five to fifteen kilobytes, and never more than 512.
+    public static let capacity: Int64 = 1_000
+
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    public struct Entry: Sendable, Hashable {
+        public let uuid: String
+        /// For which app, as far as it says.
+        public let bundleID: String?
+        public let appAppleID: Int64?
+        /// As it is written, which may be neither of Apple's two.
+        public let environment: String?
+        public let type: String
+        public let subtype: String?
+        public let receivedAt: Instant
+        /// Why it isn't ours: a `Refusal`'s code.
+        public let code: String
+        /// For operators, in English.
+        public let detail: String
+        public let payload: String
+
+        public init(
+            uuid: String, app: (bundleID: String?, appleID: Int64?), environment: String?, type: String,
+            subtype: String?, receivedAt: Instant, reason: (code: String, detail: String), payload: String
+        ) {
+            self.uuid = uuid
+            bundleID = app.bundleID
+            appAppleID = app.appleID
+            self.environment = environment
+            self.type = type
+            self.subtype = subtype
+            self.receivedAt = receivedAt
+            (code, detail) = reason
+            self.payload = payload
+        }
+    }
+
+    /// Stores one; nothing happens if one of this UUID is there already (U4).
+    public func insert(_ entry: Entry) throws {
+        let newest = try session.insertIfNew(
+            """
+            INSERT INTO foreign_notifications (uuid, bundle, app_apple_id, environment, type, subtype, received_at, \
+            code, detail, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uuid) DO NOTHING
+            """,
+            [
+                .text(entry.uuid), .optional(entry.bundleID), .optional(entry.appAppleID),
+                .optional(entry.environment), .text(entry.type), .optional(entry.subtype), .instant(entry.receivedAt),
+                .text(entry.code), .text(entry.detail), .text(entry.payload),
+            ])
+        guard let newest else { return }
+        try session.execute(
+            "DELETE FROM foreign_notifications WHERE sequence <= ?", [.integer(newest - Self.capacity)])
+    }
+
+    /// Those that another configuration refused and that state this app, oldest first, after a sequence.
+    ///
+    /// - Parameter code: of the refusal that another configuration may have been the reason of.
+    public func stating(
+        bundleID: String, appAppleID: Int64?, refusedAs code: String, after sequence: Int64, limit: Int
+    ) throws -> [(sequence: Int64, entry: Entry)] {
+        try session.query(
+            """
+            SELECT uuid, bundle, app_apple_id, environment, type, subtype, received_at, code, detail, payload, \
+            sequence FROM foreign_notifications WHERE sequence > ?1 AND code = ?2 AND bundle = ?3 \
+            AND (?4 IS NULL OR environment = 'Sandbox' OR app_apple_id = ?4) ORDER BY sequence LIMIT ?5
+            """,
+            [
+                .integer(sequence), .text(code), .text(bundleID), .optional(appAppleID), .integer(Int64(limit)),
+            ]
+        ) { row in (row.integer(10), try Self.read(row)) }
+    }
+
+    /// The newest first.
+    public func list(limit: Int) throws -> [Entry] {
+        try session.query(
+            """
+            SELECT uuid, bundle, app_apple_id, environment, type, subtype, received_at, code, detail, payload \
+            FROM foreign_notifications ORDER BY sequence DESC LIMIT ?
+            """, [.integer(Int64(limit))], Self.read)
+    }
+
+    public func remove(_ sequence: Int64) throws {
+        try session.execute("DELETE FROM foreign_notifications WHERE sequence = ?", [.integer(sequence)])
+    }
+
+    /// Says anew why one isn't ours.
+    public func mark(_ sequence: Int64, code: String, detail: String) throws {
+        try session.execute(
+            "UPDATE foreign_notifications SET code = ?, detail = ? WHERE sequence = ?",
+            [.text(code), .text(detail), .integer(sequence)])
+    }
+
+    private static func read(_ row: any Row) throws -> Entry {
+        Entry(
+            uuid: row.text(0), app: (row.optionalText(1), row.isNull(2) ? nil : row.integer(2)),
+            environment: row.optionalText(3), type: row.text(4), subtype: row.optionalText(5),
+            receivedAt: row.instant(6), reason: (row.text(7), row.text(8)), payload: row.text(9))
+    }
+}
