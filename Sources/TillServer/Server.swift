@@ -17,15 +17,19 @@ public struct Server: Sendable {
     let entropy: Entropy
     let verifier: ProofVerifier
     let settle: Settle
+    let settleReceipt: SettleReceipt
     let authentication: Authentication
     let idempotency: Idempotency
     let dashboard: Dashboard
 
-    /// - Parameter appleEffects: what Apple is asked through; nil asks nothing, whatever the configuration says.
+    /// - Parameters:
+    ///   - appleEffects: what Apple is asked about its certificates through; nil asks nothing, whatever the
+    ///     configuration says.
+    ///   - serverAPI: what Apple is asked about purchases through; nil without an In-App Purchase key.
     /// - Throws: `bad_root` if a configured root certificate can't be read.
     public init(
         configuration: ServerConfiguration, database: any Database, clock: @escaping Clock, entropy: @escaping Entropy,
-        appleEffects: AppleEffects? = nil
+        appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil
     ) throws(VerificationFailure) {
         self.configuration = configuration
         self.database = database
@@ -33,6 +37,8 @@ public struct Server: Sendable {
         self.entropy = entropy
         verifier = try ProofVerifier(trust: configuration.apple, clock: clock, effects: appleEffects)
         settle = Settle(database: database, catalog: configuration.catalog, clock: clock, entropy: entropy)
+        settleReceipt = SettleReceipt(
+            settle: settle, lookup: serverAPI.map { [verifier] in SignedTransactionLookup($0, verifier: verifier) })
         authentication = Authentication(configuration: configuration, clock: clock)
         idempotency = Idempotency(database: database, clock: clock)
         dashboard = Dashboard(configuration: configuration, clock: clock, entropy: entropy)

@@ -9,6 +9,7 @@ final class RunningServer: Sendable {
     let server: Server
     private let ledger: SQLiteDatabase
     private let listener: Listener
+    private let apple: AppleClient
 
     var port: UInt16 { listener.port }
 
@@ -23,9 +24,11 @@ final class RunningServer: Sendable {
         } catch {
             throw error.failure(ledger: shown(path))
         }
+        apple = try AppleClient(configuration, process: process)
         do {
             server = try Server(
-                configuration: configuration.server, database: ledger, clock: process.clock, entropy: process.entropy)
+                configuration: configuration.server, database: ledger, clock: process.clock, entropy: process.entropy,
+                appleEffects: apple.effects, serverAPI: apple.api)
         } catch {
             throw CommandFailure(Refusal(rawValue: error.verdict.rawValue)?.sentence ?? Text(error.detail))
         }
@@ -42,17 +45,30 @@ final class RunningServer: Sendable {
     }
 
     /// What goes on beside the requests, until the task is cancelled: notifications that were stored but not settled
-    /// are taken up now and every minute.
+    /// are taken up now and every minute, receipts that wait for Apple's word as soon as they are due.
     func runJobs() async {
+        await withTaskGroup(of: Void.self) { jobs in
+            jobs.addTask { [server] in
+                await Self.repeating(every: 60) { _ = try await PendingNotifications(server).settleAll() }
+            }
+            jobs.addTask { [server] in
+                await Self.repeating(every: 5) { _ = try await WaitingReceipts(server).askAll() }
+            }
+        }
+    }
+
+    /// A walk that fails is taken up again with the next.
+    private static func repeating(every seconds: Int, _ walk: () async throws -> Void) async {
         while !Task.isCancelled {
-            _ = try? await PendingNotifications(server).settleAll()
-            try? await Task.sleep(for: .seconds(60))
+            try? await walk()
+            try? await Task.sleep(for: .seconds(seconds))
         }
     }
 
     /// Answers what is under way, then closes the ledger: nothing that was answered is lost.
     func stop() async {
         await listener.stop(grace: 30)
+        apple.stop()
         await ledger.close()
     }
 }

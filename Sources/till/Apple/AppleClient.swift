@@ -16,6 +16,8 @@ struct AppleClient: Sendable {
         var settings = FetchConfiguration()
         // The longest answers are pages of twenty proofs, and receipts with years of purchases in them.
         settings.answerLimit = 32 << 20
+        // A buyer waits for some of them; who does not is asked again anyway.
+        settings.totalTimeout = 15_000
         do {
             fetch = try Fetch(configuration: settings)
         } catch {

@@ -86,7 +86,7 @@ extension Configuration {
             catalog: catalog,
             apple: AppleTrust(
                 roots: apple.roots ?? [], bundleID: apple.bundleID, appAppleID: apple.appAppleID,
-                environments: apple.environments),
+                environments: apple.environments, revocation: appleService.revocation),
             secretKeys: secretKeys, userTokens: userTokens, operators: operators, dashboardHosts: dashboardHosts,
             reviewUsers: reviewUsers)
     }

@@ -1,0 +1,84 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillStorage
+
+/// Settles one purchase of a genuine receipt. The receipt proves that it was paid and not for whom, so Apple is asked
+/// first; what Apple can't say now waits in the ledger and is asked about again (U7).
+struct SettleReceipt: Sendable {
+    let settle: Settle
+    /// Nil without an In-App Purchase key: then only the order id beside a receipt can say whose it is (U1, rung 2).
+    let lookup: SignedTransactionLookup?
+
+    enum Outcome: Sendable {
+        case settled(Settle.Outcome)
+        /// Kept, and asked about again until Apple answers.
+        case waiting
+    }
+
+    /// - Parameter proof: the receipt.
+    func callAsFunction(
+        _ verified: VerifiedTransaction, proof: Settle.Proof, origin: Settle.Origin
+    ) async throws -> Outcome {
+        guard let lookup, try await !isDecided(verified) else {
+            return .settled(try await settle(verified, proof: proof, origin: origin))
+        }
+        switch await lookup.ask(verified.id, verified.environment) {
+        case .found(let signed, let itsProof):
+            return .settled(try await settle(signed, proof: itsProof, origin: origin))
+        case .none:
+            return .settled(try await settle(verified, proof: proof, origin: origin))
+        case .later(let why, let instant):
+            let now = settle.clock()
+            let due = max(instant ?? now, now.adding(seconds: Self.firstPause))
+            let digest = Digest.sha256.hash(proof.bytes)
+            try await settle.database.write { session in
+                try WaitingProofTable(session).insert(
+                    verified.id, in: verified.environment, by: origin.bearer, receipt: proof.bytes, digest: digest,
+                    at: now, due: due, detail: why)
+            }
+            return .waiting
+        }
+    }
+
+    /// Seconds; doubled each time in vain, to an hour (facts/limits §7).
+    static let firstPause: Int64 = 5
+    private static let longestPause: Int64 = 3_600
+
+    static func pause(after attempts: Int64) -> Int64 {
+        attempts >= 10 ? longestPause : min(longestPause, firstPause << max(0, attempts))
+    }
+
+    /// Whether the ledger knows what became of it, so that Apple need not be asked.
+    func isDecided(_ verified: VerifiedTransaction) async throws -> Bool {
+        try await settle.database.read { session in
+            guard let stored = try TransactionTable(session).find(verified.id, in: verified.environment) else {
+                return false
+            }
+            return stored.state != .quarantined
+        }
+    }
+}
+
+extension Settle.Origin {
+    /// How the origin of a receipt that waits is kept.
+    var bearer: WaitingProofTable.Bearer {
+        var named: String?
+        if case .backend(_, let user) = caller { named = user?.text }
+        return WaitingProofTable.Bearer(name: callerName, namedUser: named, claimedOrder: claimedOrder)
+    }
+
+    /// Nil for a name that nobody here wrote.
+    init?(_ bearer: WaitingProofTable.Bearer) {
+        let caller: Caller
+        if bearer.name.hasPrefix("user:") {
+            caller = .user(UserID(String(bearer.name.dropFirst(5))))
+        } else if bearer.name.hasPrefix("key:") {
+            caller = .backend(
+                keyID: String(bearer.name.dropFirst(4)), naming: bearer.namedUser.map { UserID($0) })
+        } else {
+            return nil
+        }
+        self.init(door: .app, caller: caller, claimedOrder: bearer.claimedOrder)
+    }
+}

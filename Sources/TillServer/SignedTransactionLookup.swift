@@ -1,0 +1,60 @@
+import TillAppStore
+import TillBilling
+
+/// Asks Apple for the signed copy of a transaction that a receipt only names (Get Transaction Info): it carries the
+/// token that says for whom the purchase was paid (DESIGN §1).
+struct SignedTransactionLookup: Sendable {
+    enum Answer: Sendable {
+        /// Verified, with its bytes.
+        case found(VerifiedTransaction, Settle.Proof)
+        /// Apple says for good that it has none, or it is not of this app.
+        case none(String)
+        /// Nobody could say now. When to ask again, if that was said too.
+        case later(String, not: Instant?)
+    }
+
+    let ask: @Sendable (TransactionID, Environment) async -> Answer
+}
+
+extension SignedTransactionLookup {
+    /// Over the App Store Server API, as a buyer who waits. Whatever Apple answers is verified like what a client
+    /// posts: an answer that is not Apple's, or of another transaction, is no answer.
+    init(_ api: ServerAPI, verifier: ProofVerifier) {
+        let api = api.asking(as: RequestCaller("receipts", patience: Self.patience))
+        ask = { id, environment in
+            let signed: SignedTransaction
+            do throws(ServerAPIFault) {
+                signed = try await api.transactionInfo(id, in: environment).value
+            } catch {
+                return Answer(error)
+            }
+            do throws(ProofRefusal) {
+                let verified = try await verifier.transaction(signed.jws)
+                guard verified.value.id == id, verified.value.environment == environment else {
+                    return .later("Apple answered with transaction \(verified.value.id)", not: nil)
+                }
+                let proof = Settle.Proof(
+                    kind: .signedTransaction, bytes: Array(signed.jws.utf8), isUnderDoubt: verified.isUnderDoubt)
+                return .found(verified.value, proof)
+            } catch {
+                return .later("the answer isn't Apple's: \(error.refusal.rawValue) \(error.detail)", not: nil)
+            }
+        }
+    }
+
+    /// Milliseconds for which a buyer's request waits for a turn in the app's budget.
+    private static let patience: Int64 = 3_000
+}
+
+extension SignedTransactionLookup.Answer {
+    init(_ fault: ServerAPIFault) {
+        switch fault {
+        case .refused(let refusal) where !fault.isRetryable:
+            self = .none(refusal.code.name ?? String(refusal.code.rawValue))
+        // An id that can't be asked about names no transaction that Apple could tell of.
+        case .invalid: self = .none(fault.sentence.en)
+        case .refused, .unauthorized, .rateLimited, .overBudget, .outage, .unreadable, .signing:
+            self = .later(fault.sentence.en, not: fault.retryAfter)
+        }
+    }
+}
