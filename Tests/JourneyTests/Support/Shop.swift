@@ -54,12 +54,13 @@ final class Shop: Sendable {
     ///   - change: what this shop's server is told otherwise than usual. Roots named here are trusted beside its
     ///     store's.
     ///   - time: the clock of everybody in it.
-    ///   - appleEffects: what its server asks Apple through.
+    ///   - appleEffects: what its server asks Apple through about certificates.
+    ///   - line: what it asks the store about purchases over; nil if it has no key to ask with.
     static func open(
         _ reach: Reach = .inProcess, environments: Set<TillBilling.Environment> = [.sandbox],
         ledger: SQLiteDatabase.Options = SQLiteDatabase.Options(),
         change: (inout ServerConfiguration) -> Void = { _ in }, time: TestClock = TestClock(),
-        appleEffects: AppleEffects? = nil, _ journey: (Shop) async throws -> Void
+        appleEffects: AppleEffects? = nil, line: AppleLine? = nil, _ journey: (Shop) async throws -> Void
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -67,7 +68,7 @@ final class Shop: Sendable {
         var configuration = usualConfiguration
         configuration.apple.environments = environments
         change(&configuration)
-        let shop = try await found(reach, configuration, ledger, folder, time, appleEffects)
+        let shop = try await found(reach, configuration, ledger, folder, time, appleEffects, line)
         do {
             try await journey(shop)
             try await shop.checkTheBooks()
@@ -96,7 +97,7 @@ final class Shop: Sendable {
 
     private static func found(
         _ reach: Reach, _ configured: ServerConfiguration, _ options: SQLiteDatabase.Options, _ folder: URL,
-        _ time: TestClock, _ appleEffects: AppleEffects?
+        _ time: TestClock, _ appleEffects: AppleEffects?, _ line: AppleLine?
     ) async throws -> Shop {
         let relay = Relay()
         var store = EmulatorConfiguration()
@@ -113,7 +114,7 @@ final class Shop: Sendable {
         configuration.apple.roots.append(emulator.issuer.rootCertificate)
         let server = try Server(
             configuration: configuration, database: ledger, clock: { time.now }, entropy: RandomBytes.make,
-            appleEffects: appleEffects)
+            appleEffects: appleEffects, serverAPI: try await line?.serverAPI(of: emulator, time: time))
         let closeFiles: @Sendable () async -> Void = {
             await ledger.close()
             await storeFile.close()

@@ -1,0 +1,67 @@
+import Foundation
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillEmulator
+import TillHTTP
+
+/// The line on which a server asks the emulated store in Apple's place: a test cuts it, and counts what goes over it.
+final class AppleLine: Sendable {
+    private struct State {
+        var emulator: Emulator?
+        var outage: AppleOutage?
+        var answer: AppleAnswer?
+        var asked: [String] = []
+    }
+
+    private let state = Locked(State())
+
+    /// While set, nobody answers.
+    var outage: AppleOutage? {
+        get { state.withLock { $0.outage } }
+        set { state.withLock { $0.outage = newValue } }
+    }
+
+    /// While set, this is all that is answered.
+    var answer: AppleAnswer? {
+        get { state.withLock { $0.answer } }
+        set { state.withLock { $0.answer = newValue } }
+    }
+
+    /// Paths in the order they were asked for, outages included.
+    var asked: [String] { state.withLock { $0.asked } }
+
+    /// The API of the app that the emulator sells, asked over this line.
+    func serverAPI(of emulator: Emulator, time: TestClock) async throws -> ServerAPI {
+        state.withLock { $0.emulator = emulator }
+        let key = try await Reply(emulator.respond(to: HTTPRequest(method: .get, path: "/emulator/api-key")))
+        let effects = AppleEffects(
+            exchange: { [self] request async throws(AppleOutage) in try await exchange(request) },
+            clock: { time.now }, entropy: RandomBytes.make, pause: { time.advance(seconds: max(1, $0 / 1_000)) })
+        return ServerAPI(
+            key: try InAppPurchaseKey(
+                issuerID: key["issuerId"].text, keyID: key["keyId"].text,
+                privateKey: PrivateKey(pem: key["privateKey"].text)),
+            bundleID: Shop.bundleID, hosts: .emulator(at: "http://store.test"), environments: [.sandbox],
+            effects: effects, budget: RequestBudget(effects: effects))
+    }
+
+    private func exchange(_ request: AppleRequest) async throws(AppleOutage) -> AppleAnswer {
+        let path = String(request.url.dropFirst("http://store.test".count))
+        let state = state.withLock { state in
+            state.asked.append(path)
+            return state
+        }
+        if let outage = state.outage { throw outage }
+        if let answer = state.answer { return answer }
+        guard let emulator = state.emulator, let method = HTTPMethod(rawValue: request.method.rawValue) else {
+            throw AppleOutage(.unreachable)
+        }
+        let headers = HTTPHeaders(request.headers.map { ($0.name, $0.value) })
+        let response = await emulator.respond(
+            to: HTTPRequest(method: method, path: path, headers: headers, body: request.body))
+        return AppleAnswer(
+            status: response.status, headers: response.headers.fields.map { .init($0.name, $0.value) },
+            body: response.body)
+    }
+}
