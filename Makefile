@@ -15,8 +15,9 @@ FILTER ?=
 help: ## this list · 本清单
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-deps: ## install the Debian packages that are missing · 安装缺少的 Debian 软件包
+deps: ## install the packages that are missing · 安装缺少的软件包
 	@scripts/install-packages build test
+	@scripts/install-python-packages
 
 build: ## build everything · 编译全部
 	@scripts/install-packages build
