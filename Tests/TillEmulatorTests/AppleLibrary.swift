@@ -3,11 +3,15 @@ import Testing
 
 /// The Python in which Tests/requirements.txt is installed (`make deps`), and what is asked of Apple's library there.
 enum AppleLibrary {
-    private static let python = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appendingPathComponent(".build/python/bin/python").path
+    private static let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+    private static let python = package.appendingPathComponent(".build/python/bin/python").path
 
-    static let isInstalled = FileManager.default.isExecutableFile(atPath: python)
-    static let isMissing: Comment = ".build/python is missing: make deps"
+    /// Wholly, and as the list stands now: a copy of the list is put there last.
+    static let isInstalled = FileManager.default.contentsEqual(
+        atPath: package.appendingPathComponent("Tests/requirements.txt").path,
+        andPath: package.appendingPathComponent(".build/python/requirements.txt").path)
+    static let isMissing: Comment = "Tests/requirements.txt is not installed in .build/python: make deps"
 
     /// Runs a script among the files of a directory; gives what it prints, which is one JSON text.
     static func run<Answer: Decodable>(
