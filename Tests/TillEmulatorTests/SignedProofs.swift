@@ -179,9 +179,6 @@ struct SignedProofs {
         try forge(&self, "a leaf without Apple's marker", unmarked.chain, by: unmarked.key, .missingOID)
         let wrongly = try leaf([Issuer.intermediateMarker], under: intermediate)
         try forge(&self, "a leaf with the other marker", wrongly.chain, by: wrongly.key, .missingOID)
-        add(
-            "another root's", try #require(try Issuer.forged(token, at: now) { RandomBytes.make(16) }), .transaction,
-            .chainUntrusted, Self.failed)
     }
 
     /// The signature, the header, or the text itself.
