@@ -15,8 +15,9 @@ FILTER ?=
 help: ## this list · 本清单
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-deps: ## install the Debian packages that are missing · 安装缺少的 Debian 软件包
+deps: ## install the packages that are missing · 安装缺少的软件包
 	@scripts/install-packages build test
+	@scripts/install-python-packages
 
 build: ## build everything · 编译全部
 	@scripts/install-packages build
@@ -31,6 +32,7 @@ lint: deps ## formatting, then the rules of the house · 检查格式与项目�
 test: deps ## build and run every test · 编译并运行全部测试
 	swift build --build-tests
 	swift test --skip-build --disable-xctest --no-parallel $(if $(FILTER),--filter $(FILTER))
+	@scripts/install-python-packages --remind
 
 # Not the release build: a newcomer waits half as long for it, and three purchases show no difference.
 demo: ## three purchases and a forged one, then the shop (ONCE=1: no shop) · 三笔购买加一笔伪造，然后开店

@@ -12,6 +12,8 @@ public enum Paths {
     public static let wallet = "/v1/users/{userId}/wallet"
     public static let debits = "/v1/users/{userId}/wallet/debits"
     public static let postings = "/v1/users/{userId}/wallet/postings"
+    public static let promotionalOffers = "/v1/offers/promotional"
+    public static let introductoryOffers = "/v1/offers/introductory"
     public static let products = "/v1/products"
     public static let health = "/healthz"
     public static let readiness = "/readyz"

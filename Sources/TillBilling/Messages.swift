@@ -7,7 +7,8 @@ extension Refusal {
             .revocationUnknown:
             proofSentence
         case .transactionNotInReceipt, .transactionMismatch, .productMismatch, .unknownProduct, .quantityNotAllowed,
-            .unknownOrder, .orderConflict, .illegalMove, .insufficientFunds, .referenceConflict:
+            .unknownOrder, .orderConflict, .illegalMove, .insufficientFunds, .referenceConflict, .notAutoRenewable,
+            .noInAppPurchaseKey:
             businessSentence
         default: requestSentence
         }
@@ -82,6 +83,14 @@ extension Refusal {
                 zh: "该订单号已存在且内容不同。新订单请使用新的订单号。")
         case .illegalMove:
             Text(en: "The order can't change like that any more.", zh: "该订单的状态已不允许这样变更。")
+        case .notAutoRenewable:
+            Text(
+                en: "Offers are for auto-renewable subscriptions, and this product is none.",
+                zh: "优惠仅适用于自动续期订阅，该商品不是。")
+        case .noInAppPurchaseKey:
+            Text(
+                en: "This server has no In-App Purchase key, so it can't sign offers. Configure App Store Connect's.",
+                zh: "服务器未配置 App 内购买项目密钥，无法签署优惠。请配置 App Store Connect 中的密钥。")
         case .insufficientFunds: Text(en: "The balance is too low.", zh: "余额不足。")
         default:
             Text(

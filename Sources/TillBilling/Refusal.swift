@@ -35,6 +35,10 @@ public enum Refusal: String, Error, Hashable, Sendable, CaseIterable {
     case insufficientFunds = "insufficient_funds"
     case referenceConflict = "reference_conflict"
 
+    // Offers.
+    case notAutoRenewable = "not_auto_renewable"
+    case noInAppPurchaseKey = "no_in_app_purchase_key"
+
     // The request itself.
     case malformedJSON = "malformed_json"
     case invalidField = "invalid_field"

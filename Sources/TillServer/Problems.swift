@@ -27,6 +27,7 @@ extension Refusal {
         case .payloadTooLarge: 413
         case .tooManyRequests: 429
         case .internalError: 500
+        case .noInAppPurchaseKey: 501
         case .unavailable, .revocationUnknown: 503
         default: 422
         }

@@ -31,6 +31,8 @@ extension Server {
         router.on(.get, Paths.wallet, guarded(readWallet))
         router.on(.post, Paths.debits, post(debitWallet))
         router.on(.get, Paths.postings, guarded(listPostings))
+        router.on(.post, Paths.promotionalOffers, post(signPromotionalOffer))
+        router.on(.post, Paths.introductoryOffers, post(signIntroductoryOffer))
         router.on(.get, Paths.openAPI, open(readOpenAPI))
         addDashboard(to: &router)
         return router

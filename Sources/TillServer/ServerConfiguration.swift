@@ -16,10 +16,13 @@ public struct ServerConfiguration: Sendable {
     public var dashboardHosts: [String]
     /// App Review's users: they see their sandbox purchases without asking for them.
     public var reviewUsers: Set<UserID>
+    /// Signs offers. Without one they can't be had.
+    public var inAppPurchaseKey: InAppPurchaseKey?
 
     public init(
         catalog: Catalog, apple: AppleTrust, secretKeys: [SecretKey], userTokens: [UserTokenKey] = [],
-        operators: [SecretKey] = [], dashboardHosts: [String] = [], reviewUsers: Set<UserID> = []
+        operators: [SecretKey] = [], dashboardHosts: [String] = [], reviewUsers: Set<UserID> = [],
+        inAppPurchaseKey: InAppPurchaseKey? = nil
     ) {
         self.catalog = catalog
         self.apple = apple
@@ -28,6 +31,7 @@ public struct ServerConfiguration: Sendable {
         self.operators = operators
         self.dashboardHosts = dashboardHosts
         self.reviewUsers = reviewUsers
+        self.inAppPurchaseKey = inAppPurchaseKey
     }
 
     /// The environment whose wallets and orders are meant when nobody says: production, unless only sandbox counts.

@@ -82,7 +82,7 @@ import TillHTTP
 
     @Test("Schemas name the members that are really sent and taken, and require those that are always there")
     func members() throws {
-        let samples = try Self.samples
+        let samples = try Self.samples.merging(Self.offerSamples) { own, _ in own }
         let own = Set(OpenAPI.schemas.keys).subtracting([
             "Metadata", "AnyObject", "LoginForm", "LogoutForm", "Empty", "SubmitProof",
         ])
@@ -144,6 +144,14 @@ import TillHTTP
                     ["currency": "p", "amount": 1, "reference": "z"], 409
                 ),
                 (.get, Paths.postings, "/v1/users/u1/wallet/postings", nil, 200),
+                (
+                    .post, Paths.promotionalOffers, Paths.promotionalOffers, ["productId": product, "offerId": "a"],
+                    501
+                ),
+                (
+                    .post, Paths.introductoryOffers, Paths.introductoryOffers,
+                    ["productId": product, "allowed": true, "transactionId": "1"], 501
+                ),
                 (.get, Paths.products, Paths.products, nil, 200), (.get, Paths.health, Paths.health, nil, 200),
                 (.get, Paths.readiness, Paths.readiness, nil, 200), (.get, Paths.openAPI, Paths.openAPI, nil, 200),
             ]
@@ -265,13 +273,13 @@ extension OpenAPITests {
         try JSONValue(decoding: JSONText.encode(value))
     }
 
-    private static func both(_ full: some Encodable, _ least: some Encodable) throws -> (
+    static func both(_ full: some Encodable, _ least: some Encodable) throws -> (
         full: JSONValue, least: JSONValue
     ) {
         (try sample(full), try sample(least))
     }
 
-    private static func same(_ value: some Encodable) throws -> (full: JSONValue, least: JSONValue) {
+    static func same(_ value: some Encodable) throws -> (full: JSONValue, least: JSONValue) {
         try both(value, value)
     }
 }

@@ -87,7 +87,9 @@ enum OpenAPISchema {
 extension OpenAPI {
     static let schemas: [String: JSONValue] = {
         var all: [String: JSONValue] = [:]
-        for part in [orderSchemas, transactionSchemas, walletSchemas, shopSchemas, dashboardSchemas] {
+        for part in [
+            orderSchemas, transactionSchemas, walletSchemas, offerSchemas, shopSchemas, dashboardSchemas,
+        ] {
             all.merge(part, uniquingKeysWith: { first, _ in first })
         }
         all["Problem"] = problem

@@ -88,6 +88,6 @@ extension Configuration {
                 roots: apple.roots ?? [], bundleID: apple.bundleID, appAppleID: apple.appAppleID,
                 environments: apple.environments, revocation: appleService.revocation),
             secretKeys: secretKeys, userTokens: userTokens, operators: operators, dashboardHosts: dashboardHosts,
-            reviewUsers: reviewUsers)
+            reviewUsers: reviewUsers, inAppPurchaseKey: appleService.key)
     }
 }

@@ -1,0 +1,94 @@
+import TillBilling
+
+/// Why something is not signed as part of an offer. Apple puts what is signed together with separators that nobody
+/// sees, so a text that could hold one never gets that far.
+public struct OfferRefusal: Error, Sendable, Hashable {
+    public enum Field: String, Sendable {
+        case productID = "productId"
+        case offerID = "offerId"
+        case account
+        case transactionID = "transactionId"
+        case request
+    }
+
+    public enum Reason: String, Sendable {
+        case empty
+        case tooLong = "too_long"
+        /// A character that has no business there: a control character, one that can't be seen, one of another kind.
+        case foreignCharacter = "foreign_character"
+        /// A letter beyond ASCII with a lower-case form: systems disagree about some of them, and Apple's and ours must
+        /// sign the same bytes.
+        case ambiguousCase = "ambiguous_case"
+        case notJSON = "not_json"
+    }
+
+    public let field: Field
+    public let reason: Reason
+
+    init(_ field: Field, _ reason: Reason) {
+        self.field = field
+        self.reason = reason
+    }
+
+    /// The same input is refused again.
+    public var isRetryable: Bool { false }
+}
+
+/// The texts that go into offers, checked (facts/limits §1).
+enum OfferText {
+    static let offerLimit = 100
+    static let accountLimit = 255
+    /// As many digits as an unsigned number of 64 bits has.
+    static let transactionLimit = 20
+
+    static func product(_ id: ProductID) throws(OfferRefusal) -> ProductID {
+        try checkLength(id.text, .productID, 100)
+        guard id.isWellFormed else { throw OfferRefusal(.productID, .foreignCharacter) }
+        return id
+    }
+
+    /// App Store Connect asks for letters and digits; punctuation is found in use and does no harm.
+    static func offer(_ id: String) throws(OfferRefusal) -> String {
+        try checkLength(id, .offerID, offerLimit)
+        guard id.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw OfferRefusal(.offerID, .foreignCharacter)
+        }
+        return id
+    }
+
+    /// In lower case, as Apple signs it (facts/business-rules §9). Empty is nobody.
+    static func account(_ text: String) throws(OfferRefusal) -> String {
+        guard !text.isEmpty else { return "" }
+        try checkLength(text, .account, accountLimit)
+        for scalar in text.unicodeScalars {
+            guard isSeen(scalar) else { throw OfferRefusal(.account, .foreignCharacter) }
+            guard scalar.isASCII || !scalar.properties.changesWhenLowercased else {
+                throw OfferRefusal(.account, .ambiguousCase)
+            }
+        }
+        return text.lowercased()
+    }
+
+    static func transaction(_ id: TransactionID) throws(OfferRefusal) -> TransactionID {
+        try checkLength(id.text, .transactionID, transactionLimit)
+        guard id.text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
+            throw OfferRefusal(.transactionID, .foreignCharacter)
+        }
+        return id
+    }
+
+    private static func checkLength(
+        _ text: String, _ field: OfferRefusal.Field, _ limit: Int
+    ) throws(OfferRefusal) {
+        guard !text.isEmpty else { throw OfferRefusal(field, .empty) }
+        guard text.utf8.count <= limit else { throw OfferRefusal(field, .tooLong) }
+    }
+
+    /// U+2063, which separates the fields of what is signed, is a format character, as all that can't be seen are.
+    private static func isSeen(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator: false
+        default: true
+        }
+    }
+}

@@ -1,0 +1,125 @@
+import TillAPI
+import TillAppStore
+import TillBilling
+import TillHTTP
+import TillStorage
+
+/// Offers are signed for backends only: who deserves one is theirs to decide, and an app that could ask by itself would
+/// decide it for its user. A repetition under its `Idempotency-Key` is the same signature, nonce and all; as a nonce is
+/// for one attempt to buy (facts/business-rules §9), every attempt wants a key of its own.
+extension Server {
+    /// `POST /v1/offers/promotional`: a promotional offer, in the classic form or as JWS.
+    func signPromotionalOffer(_ call: Call) async throws -> HTTPResponse {
+        try call.credential.requireBackend()
+        let body = try JSONText.decode(PromotionalOfferBody.self, from: call.request.body)
+        let signer = try offerSigner()
+        let product = try subscription(body.productId)
+        let form = try Self.form(of: body)
+        let account = try await account(for: body)
+        let offer = try Self.checked { () throws(OfferRefusal) in
+            try PromotionalOffer(
+                productID: product.id, offerID: body.offerId, account: account,
+                transactionID: body.transactionId.map(TransactionID.init))
+        }
+        var reply = PromotionalOfferReply(form: form, productId: offer.productID.text, offerId: offer.offerID)
+        switch form {
+        case .classic:
+            let signed = try signer.signature(for: offer)
+            reply.keyId = signed.keyID
+            reply.nonce = signed.nonce
+            reply.timestamp = signed.timestamp.milliseconds
+            reply.signature = signed.signature
+            reply.account = offer.account
+            reply.expiresAt = signed.expiresAt
+        case .jws:
+            reply.compactJWS = try signer.token(for: offer)
+        }
+        return JSONText.response(200, reply)
+    }
+
+    /// `POST /v1/offers/introductory`: whether a customer may have the introductory offer, whatever StoreKit thinks.
+    func signIntroductoryOffer(_ call: Call) async throws -> HTTPResponse {
+        try call.credential.requireBackend()
+        let body = try JSONText.decode(IntroductoryOfferBody.self, from: call.request.body)
+        let signer = try offerSigner()
+        let product = try subscription(body.productId)
+        let eligibility = try Self.checked { () throws(OfferRefusal) in
+            try IntroductoryEligibility(
+                productID: product.id, isAllowed: body.allowed, transactionID: TransactionID(body.transactionId))
+        }
+        return JSONText.response(
+            200,
+            IntroductoryOfferReply(
+                productId: product.id.text, allowed: body.allowed, transactionId: body.transactionId,
+                compactJWS: try signer.token(for: eligibility)))
+    }
+
+    private func offerSigner() throws -> OfferSigner {
+        guard let key = configuration.inAppPurchaseKey else { throw Refused(.noInAppPurchaseKey) }
+        return OfferSigner(key: key, bundleID: configuration.apple.bundleID, clock: clock, entropy: entropy)
+    }
+
+    private func subscription(_ id: String) throws -> Product {
+        guard let product = configuration.catalog[ProductID(id)] else { throw Refused(.unknownProduct) }
+        guard product.type == .autoRenewable else { throw Refused(.notAutoRenewable) }
+        return product
+    }
+
+    /// What a form doesn't sign is refused, not dropped: who sends it relies on it.
+    private static func form(of body: PromotionalOfferBody) throws -> OfferForm {
+        let form = body.form ?? .classic
+        switch form {
+        case .classic:
+            guard body.transactionId == nil else {
+                throw Refused(.invalidField, "transactionId: no part of the form classic")
+            }
+        case .jws:
+            guard body.appAccountToken == nil else {
+                throw Refused(.invalidField, "appAccountToken: no part of the form jws")
+            }
+            guard body.applicationUsername == nil else {
+                throw Refused(.invalidField, "applicationUsername: no part of the form jws")
+            }
+        }
+        return form
+    }
+
+    /// What the purchase will carry. An order must be there, for this product, and the named user's.
+    private func account(for body: PromotionalOfferBody) async throws -> String {
+        let token = body.appAccountToken?.description
+        let named = [body.orderId?.description, token, body.applicationUsername].compactMap { $0 }
+        guard named.count <= 1 else {
+            throw Refused(.invalidField, "orderId, appAccountToken, applicationUsername: one of them at most")
+        }
+        guard let id = body.orderId else {
+            guard body.userId == nil else { throw Refused(.invalidField, "userId: only beside orderId") }
+            return named.first ?? ""
+        }
+        let user = try body.userId.map { try Bounds.user($0) }
+        let order = try await database.read { try OrderTable($0).find(id)?.order }
+        guard let order, user == nil || user == order.userID else { throw Refused(.unknownOrder) }
+        guard order.productID.text == body.productId else {
+            throw Refused(.invalidField, "orderId: an order for another product")
+        }
+        return order.id.description
+    }
+
+    private static func checked<Value>(_ make: () throws(OfferRefusal) -> Value) throws -> Value {
+        do throws(OfferRefusal) {
+            return try make()
+        } catch {
+            let field = error.field == .account ? "applicationUsername" : error.field.rawValue
+            throw Refused(.invalidField, "\(field): \(explanation(of: error))")
+        }
+    }
+
+    private static func explanation(of refusal: OfferRefusal) -> String {
+        switch refusal.reason {
+        case .empty: "missing"
+        case .tooLong: "too long"
+        case .foreignCharacter: "a character that can't stand there"
+        case .ambiguousCase: "a letter whose lower case systems disagree about"
+        case .notJSON: "no JSON object"
+        }
+    }
+}
