@@ -3,7 +3,7 @@ import TillBilling
 /// A page of a customer's transactions (HistoryResponse).
 public struct HistoryPage: ServerAPIPage, Hashable {
     public let transactions: [SignedTransaction]
-    /// Asks for the next page, beside the same filter. The last one of an ascending walk may be kept, and asks later for
+    /// Asks for the next page, beside the same filter. The last one of an ascending walk may be kept; later it asks for
     /// what is new only.
     public let revision: String?
     public let hasMore: Bool

@@ -149,18 +149,17 @@ public final class RequestBudget: Sendable {
             var room = state.rooms[key] ?? opened(key)
             defer { state.rooms[key] = room }
             var settled: [(number: UInt64, answer: Answer)] = []
-            let next = room.pace.next(at: now)
             if isCancelled || isStalled {
-                let fault = isCancelled ? Self.cancelled : ServerAPIFault.overBudget(until: next)
+                let fault = isCancelled ? Self.cancelled : .overBudget(until: room.pace.next(at: now))
                 settled += room.queue.remove { $0.number == number }.map { ($0.number, .refused(fault)) }
             }
-            for late in room.queue.remove(where: { $0.deadline < now }) {
-                settled.append((late.number, .refused(.overBudget(until: max(next, now)))))
-            }
+            // Turns first: a pause may end late, and nobody is refused for that while there is one.
             while room.pace.next(at: now) <= now, let waiter = room.queue.next() {
                 room.pace.take(at: now)
                 settled.append((waiter.number, .granted))
             }
+            let next = room.pace.next(at: now)
+            settled += room.queue.remove { $0.deadline < now }.map { ($0.number, .refused(.overBudget(until: next))) }
             return Self.sorted(settled, leader: number, &room, now: now)
         }
         for (continuation, answer) in others { continuation.resume(returning: answer) }

@@ -27,8 +27,8 @@ extension ServerAPI {
     }
 
     /// Extend a Subscription Renewal Date. It cannot be undone, and at most two are granted in 365 days
-    /// (facts/server-api §4.4). Apple does not say that a repeated request identifier is harmless here: after an outage
-    /// look at the subscription before asking again.
+    /// (facts/server-api §4.4). Apple does not say that a repeated request identifier is harmless here: after an
+    /// outage look at the subscription before asking again.
     ///
     /// - Parameter id: the subscription's original transaction.
     public func extendRenewal(

@@ -1,0 +1,378 @@
+import Testing
+import TillBilling
+import TillCrypto
+
+@testable import TillAppStore
+
+@Suite("App Store Server API: one budget for all")
+struct ServerAPIBudgetTests {
+    /// What happened to one request for a turn.
+    private struct Turn: Sendable {
+        let caller: RequestCaller
+        /// Of this caller's requests, in the order in which they came.
+        let number: Int
+        let asked: Instant
+        let settled: Instant
+        let fault: ServerAPIFault?
+    }
+
+    private final class Record: Sendable {
+        private let kept = Locked<[Turn]>([])
+        private let counts = Locked<[String: Int]>([:])
+        var turns: [Turn] { kept.withLock { $0 } }
+        var granted: [Turn] { turns.filter { $0.fault == nil } }
+
+        func next(_ name: String) -> Int {
+            counts.withLock { counts in
+                counts[name, default: 0] += 1
+                return counts[name, default: 0]
+            }
+        }
+
+        func add(_ turn: Turn) { kept.withLock { $0.append(turn) } }
+    }
+
+    private static func ask(
+        _ budget: RequestBudget, _ caller: RequestCaller, _ time: PretendTime, _ record: Record
+    ) async {
+        let number = record.next(caller.name)
+        let asked = time.now
+        let found = await fault { () throws(ServerAPIFault) in
+            try await budget.turn(.history, in: .production, for: caller)
+        }
+        record.add(Turn(caller: caller, number: number, asked: asked, settled: time.now, fault: found))
+    }
+
+    /// The most that fell into any window of that length, which begins with one and does not include its end.
+    private static func most(_ instants: [Instant], in window: Int64) -> Int {
+        let sorted = instants.sorted()
+        var first = 0
+        var most = 0
+        for (index, instant) in sorted.enumerated() {
+            while sorted[first].adding(milliseconds: window) <= instant { first += 1 }
+            most = max(most, index - first + 1)
+        }
+        return most
+    }
+
+    private static func quotas(_ quota: RequestQuota) -> RequestQuotas {
+        var quotas = RequestQuotas()
+        quotas[.history, .production] = quota
+        return quotas
+    }
+
+    @Test("Whatever comes, in whatever order: never above the quota, first come first served, nobody starves")
+    func properties() {
+        var total = 0
+        for seed in 0..<300 as Range<UInt64> {
+            let time = PretendTime(seed: seed)
+            let window = Int64(time.random(1...20) * 50)
+            let hourly = seed % 3 == 0 ? time.random(20...60) : nil
+            let quota = RequestQuota(time.random(1...6), per: window, hourly: hourly)
+            let budget = RequestBudget(effects: time.effects, quotas: Self.quotas(quota))
+            let record = Record()
+            let callers = (0..<time.random(1...5)).map { index in
+                RequestCaller(
+                    "caller \(index)", lane: time.random(0...1) == 0 ? .urgent : .bulk, weight: time.random(1...3),
+                    patience: .max / 4)
+            }
+            let requests = callers.flatMap { caller in
+                (0..<time.random(1...25)).map { _ in (caller, Int64(time.random(0...3) * time.random(0...400))) }
+            }
+            let isOver = time.run {
+                await withTaskGroup(of: Void.self) { group in
+                    for (caller, delay) in requests {
+                        group.addTask {
+                            if delay > 0 { await time.pause(delay) }
+                            await Self.ask(budget, caller, time, record)
+                        }
+                    }
+                }
+            }
+            total += requests.count
+            #expect(isOver, "seed \(seed): somebody waits for ever")
+            Self.check(record, quota, requests.count, seed: seed)
+            #expect(budget.waiting(for: .history, in: .production) == 0)
+        }
+        #expect(total > 5_000)
+    }
+
+    private static func check(_ record: Record, _ quota: RequestQuota, _ count: Int, seed: UInt64) {
+        let granted = record.granted
+        #expect(granted.count == count, "seed \(seed)")
+        let instants = granted.map(\.settled)
+        #expect(most(instants, in: quota.window) <= quota.count, "seed \(seed)")
+        if let hourly = quota.hourly { #expect(most(instants, in: 3_600_000) <= hourly, "seed \(seed)") }
+        for (_, turns) in Dictionary(grouping: granted, by: \.caller.name) {
+            // Turns of one moment are taken up in the order that the seed likes.
+            let inOrder = turns.sorted { $0.number < $1.number }.map(\.settled)
+            #expect(inOrder == inOrder.sorted(), "seed \(seed)")
+        }
+        // While one waits, nobody else gets more than their share before it.
+        for turn in granted where turn.asked < turn.settled {
+            let meanwhile = granted.filter { turn.asked < $0.settled && $0.settled < turn.settled }
+            let ahead = granted.filter { $0.caller == turn.caller && $0.number < turn.number }.count + 1
+            let rivals = Set(granted.map(\.caller)).filter { $0.lane == turn.caller.lane && $0 != turn.caller }
+            let ofLane = rivals.reduce(ahead) { $0 + $1.weight * (ahead + 1) }
+            let bound = turn.caller.lane == .urgent ? ofLane + ofLane / 4 + 1 : ofLane * 5 + 5
+            #expect(meanwhile.count <= bound, "seed \(seed): \(meanwhile.count) before one of \(turn.caller.name)")
+        }
+        guard quota.hourly == nil, let first = granted.map(\.asked).min(), let last = instants.max() else { return }
+        // Nothing is wasted either: all could have been asked in this time.
+        let latest = granted.map(\.asked).max() ?? first
+        let needed = Int64((count + quota.count - 1) / quota.count) * quota.window
+        #expect(last <= latest.adding(milliseconds: needed), "seed \(seed)")
+    }
+
+    @Test("The same seed gives the same turns")
+    func determinism() {
+        func trace(_ seed: UInt64) -> [String] {
+            let time = PretendTime(seed: seed)
+            let budget = RequestBudget(effects: time.effects, quotas: Self.quotas(RequestQuota(2)))
+            let record = Record()
+            _ = time.run {
+                await withTaskGroup(of: Void.self) { group in
+                    for index in 0..<40 {
+                        let caller = RequestCaller("c\(index % 5)", lane: index % 2 == 0 ? .urgent : .bulk)
+                        group.addTask { await Self.ask(budget, caller, time, record) }
+                    }
+                }
+            }
+            return record.turns.map {
+                "\($0.caller.name) \($0.number) \($0.settled.milliseconds) \($0.fault == nil)"
+            }
+        }
+        #expect(trace(7) == trace(7))
+        #expect(trace(7) != trace(8))
+    }
+
+    @Test("A buyer who comes while a bulk walk has hundreds in line is served at the next turn, and the walk goes on")
+    func urgentLane() {
+        let time = PretendTime(seed: 1)
+        let quotas = Self.quotas(RequestQuota(1, per: 100))
+        let budget = RequestBudget(effects: time.effects, quotas: quotas)
+        let record = Record()
+        let isOver = time.run {
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<400 {
+                    group.addTask { await Self.ask(budget, .bulk("reconciliation"), time, record) }
+                }
+                for index in 0..<40 {
+                    group.addTask {
+                        await time.pause(1_050)
+                        await Self.ask(budget, RequestCaller("buyer \(index)"), time, record)
+                    }
+                }
+            }
+        }
+        #expect(isOver)
+        let buyers = record.granted.filter { $0.caller.lane == .urgent }
+        #expect(buyers.count == 40)
+        #expect(buyers.first.map { $0.settled.milliseconds - $0.asked.milliseconds } ?? 0 <= 200)
+        // Forty urgent turns with ten of the bulk between them.
+        #expect(buyers.last.map { $0.settled.milliseconds - $0.asked.milliseconds } ?? 0 <= 5_100)
+        #expect(record.granted.count { $0.caller.lane == .bulk } == 400)
+    }
+
+    @Test("Callers of one lane take turns, by their weight")
+    func rounds() {
+        let time = PretendTime(seed: 1)
+        let budget = RequestBudget(effects: time.effects, quotas: Self.quotas(RequestQuota(1, per: 10)))
+        let record = Record()
+        _ = time.run {
+            await budget.takeAll(of: 1)
+            await withTaskGroup(of: Void.self) { group in
+                for (name, weight, count) in [("a", 1, 20), ("b", 3, 20), ("c", 1, 2)] {
+                    for _ in 0..<count {
+                        group.addTask {
+                            await Self.ask(budget, RequestCaller(name, weight: weight), time, record)
+                        }
+                    }
+                }
+            }
+        }
+        let names = record.granted.map(\.caller.name)
+        #expect(names.count == 42)
+        // Whoever begins: in any ten turns of the first twenty, b has three for one of a's, and c both of its own.
+        let early = names.dropFirst().prefix(20)
+        #expect((10...14).contains(early.count { $0 == "b" }), "\(names)")
+        #expect((3...6).contains(early.count { $0 == "a" }), "\(names)")
+        #expect(names.prefix(14).count { $0 == "c" } == 2, "\(names)")
+    }
+
+    @Test("Who cannot be served in time is told at once when to come again; who might, waits until it is certain")
+    func patience() {
+        let time = PretendTime(seed: 1)
+        let budget = RequestBudget(effects: time.effects, quotas: Self.quotas(RequestQuota(2, per: 1_000)))
+        let record = Record()
+        let start = time.now
+        let isOver = time.run {
+            await budget.takeAll(of: 2)
+            await Self.ask(budget, RequestCaller("hasty", patience: 999), time, record)
+            await withTaskGroup(of: Void.self) { group in
+                for name in ["a", "b", "c"] {
+                    group.addTask { await Self.ask(budget, RequestCaller(name, patience: 1_500), time, record) }
+                }
+            }
+        }
+        #expect(isOver)
+        let hasty = record.turns.first
+        #expect(hasty?.fault == .overBudget(until: start.adding(milliseconds: 1_000)))
+        #expect(hasty?.settled == start)
+        #expect(hasty?.fault?.isRetryable == true)
+        let others = record.turns.dropFirst()
+        #expect(
+            others.filter { $0.fault == nil }.map(\.settled) == [start, start].map { $0.adding(milliseconds: 1_000) })
+        let late = others.filter { $0.fault != nil }
+        #expect(late.map(\.fault) == [.overBudget(until: start.adding(milliseconds: 2_000))])
+        #expect(late.allSatisfy { $0.settled <= start.adding(milliseconds: 1_501) })
+    }
+
+    @Test("The waiting room is bounded")
+    func waitingLimit() {
+        let time = PretendTime(seed: 1)
+        let budget = RequestBudget(
+            effects: time.effects, quotas: Self.quotas(RequestQuota(1, per: 1_000)), waitingLimit: 10)
+        let record = Record()
+        let isOver = time.run {
+            await withTaskGroup(of: Void.self) { group in
+                for index in 0..<100 {
+                    group.addTask {
+                        await Self.ask(budget, RequestCaller("\(index)", patience: 1_000_000), time, record)
+                    }
+                }
+            }
+        }
+        #expect(isOver)
+        #expect(record.granted.count == 11)
+        #expect(record.turns.count { $0.fault?.isRetryable == true } == 89)
+    }
+
+    @Test("A wait can be cancelled, the leader's too: whoever stays is served all the same")
+    func cancellation() {
+        for seed in 0..<50 as Range<UInt64> {
+            let time = PretendTime(seed: seed)
+            let budget = RequestBudget(effects: time.effects, quotas: Self.quotas(RequestQuota(1, per: 1_000)))
+            let record = Record()
+            let isOver = time.run {
+                await withTaskGroup(of: Void.self) { group in
+                    for index in 0..<6 {
+                        group.addTask {
+                            let caller = RequestCaller(index < 3 ? "stays" : "leaves", patience: 100_000)
+                            guard index >= 3 else { return await Self.ask(budget, caller, time, record) }
+                            await withTaskGroup(of: Void.self) { inner in
+                                inner.addTask { await Self.ask(budget, caller, time, record) }
+                                await time.pause(Int64(time.random(1...2_500)))
+                                inner.cancelAll()
+                            }
+                        }
+                    }
+                }
+            }
+            #expect(isOver, "seed \(seed)")
+            #expect(record.turns.count == 6)
+            #expect(record.granted.count { $0.caller.name == "stays" } == 3, "seed \(seed)")
+            for turn in record.turns where turn.fault != nil {
+                guard case .outage(let outage) = turn.fault else {
+                    Issue.record("\(String(describing: turn.fault))")
+                    continue
+                }
+                #expect(outage.reason == .stopped)
+            }
+            #expect(budget.waiting(for: .history, in: .production) == 0)
+        }
+    }
+
+    @Test("A 429 closes its endpoint in its environment until the time it names, and no other")
+    func closing() async throws {
+        let until = TestAuthority.today.adding(milliseconds: 90_000)
+        let apple = CannedApple(
+            AppleAnswer(status: 429, headers: [.init("Retry-After", String(until.milliseconds))]),
+            .error(4_040_001))
+        let api = try apple.api()
+        let id = TransactionID("1")
+        func ask(_ environment: Environment) async -> ServerAPIFault? {
+            await fault { () throws(ServerAPIFault) in try await api.history(of: id, in: environment) }
+        }
+        #expect(await ask(.production) == .rateLimited(until: until))
+        #expect(await ask(.production) == .overBudget(until: until), "Nothing is sent while Apple said no")
+        #expect(apple.asked.count == 1)
+        #expect(await ask(.sandbox)?.code == .accountNotFound)
+        let status = await fault { () throws(ServerAPIFault) in
+            try await api.subscriptionStatuses(of: id, in: .production)
+        }
+        #expect(status?.code == .accountNotFound)
+        let patient = api.asking(as: .bulk("reconciliation"))
+        let later = await fault { () throws(ServerAPIFault) in try await patient.history(of: id, in: .production) }
+        #expect(later?.code == .accountNotFound)
+        #expect(apple.now == until)
+    }
+
+    @Test("Apple's quotas are these, a tenth of them in the sandbox, and can be set")
+    func published() {
+        let quotas = RequestQuotas()
+        let table: [(count: Int, endpoints: [ServerAPI.Endpoint], tenth: RequestQuota)] = [
+            (
+                50,
+                [
+                    .transactionInfo, .history, .subscriptionStatuses, .consumption, .notificationHistory, .finish,
+                    .appTransactionInfo,
+                ], RequestQuota(5)
+            ),
+            (20, [.extendRenewal, .appAccountToken], RequestQuota(2)),
+            (10, [.orderLookup, .refundHistory], RequestQuota(1)),
+            (
+                1, [.massExtension, .massExtensionStatus, .testNotification, .testNotificationStatus],
+                RequestQuota(1, per: 10_000)
+            ),
+        ]
+        #expect(table.reduce(0) { $0 + $1.endpoints.count } == ServerAPI.Endpoint.allCases.count)
+        for row in table {
+            for endpoint in row.endpoints {
+                #expect(quotas[endpoint, .production] == RequestQuota(row.count), "\(endpoint)")
+                #expect(quotas[endpoint, .sandbox] == row.tenth, "\(endpoint)")
+            }
+        }
+        #expect(RequestQuota(50, hourly: 180_000).hourly == nil, "The pace keeps the hour by itself")
+        #expect(RequestQuota(50, hourly: 179_999).hourly == 179_999)
+        #expect(RequestQuota(0, per: -1) == RequestQuota(1, per: 1))
+    }
+
+    @Test("A clock that is set back or ahead neither stops the turns nor lets more of them through for long")
+    func clockChanges() {
+        for jump in [-86_400_000, -500, 500, 86_400_000] as [Int64] {
+            let time = PretendTime(seed: 1)
+            let budget = RequestBudget(effects: time.effects, quotas: Self.quotas(RequestQuota(2, per: 1_000)))
+            let record = Record()
+            let isOver = time.run {
+                for index in 0..<12 {
+                    if index == 5 { time.jump(milliseconds: jump) }
+                    await Self.ask(budget, RequestCaller("a"), time, record)
+                }
+            }
+            #expect(isOver)
+            #expect(record.granted.count == 12, "\(jump)")
+            #expect(Self.most(record.granted.dropFirst(5).map(\.settled), in: 1_000) <= 3, "\(jump)")
+        }
+    }
+
+    @Test("On a clock that stands still one is refused in the end, and does not wait for ever")
+    func standingClock() async {
+        var effects = PretendTime(seed: 1).effects
+        effects.clock = { TestAuthority.today }
+        effects.pause = { _ in }
+        let budget = RequestBudget(effects: effects, quotas: Self.quotas(RequestQuota(1)))
+        await budget.takeAll(of: 1)
+        let found = await fault { () throws(ServerAPIFault) in
+            try await budget.turn(.history, in: .production, for: .buyer)
+        }
+        #expect(found == .overBudget(until: TestAuthority.today.adding(milliseconds: 1_000)))
+    }
+}
+
+extension RequestBudget {
+    /// Uses up that many turns of the history's.
+    fileprivate func takeAll(of count: Int) async {
+        for _ in 0..<count { try? await turn(.history, in: .production, for: .buyer) }
+    }
+}
