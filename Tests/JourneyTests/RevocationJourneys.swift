@@ -256,6 +256,16 @@ import TillStorage
         }
     }
 
+    @Test("A server that was given nobody to ask through asks nobody, whatever it is configured to do")
+    func nobodyToAskThrough() async throws {
+        try await Shop.open(change: { $0.apple.revocation = .hard }) { shop in
+            let order = try await shop.openOrder(as: "u1")
+            let payment = try await shop.pay(token: order)
+            #expect(try await shop.submit(payment.signed, as: .user("u1"))["outcome"].text == "granted")
+            #expect(try await Self.doubts(shop) == 0)
+        }
+    }
+
     // MARK: Signed things and the books
 
     private static func notification(
