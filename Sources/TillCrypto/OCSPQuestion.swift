@@ -23,7 +23,7 @@ public struct OCSPQuestion: Sendable {
     /// Where the certificate itself says it may be asked about: an `http` URL in ASCII; nil if it names none.
     ///
     /// Without TLS by intention: the answer is signed, and a certificate that had to be checked in order to ask about
-    /// a certificate would never come to an end (RFC 5019 §5 says the same).
+    /// a certificate would never come to an end (RFC 5280 §8).
     public var responderURL: String? {
         clearingErrors {
             let urls = till_ocsp_urls(certificate.handle)

@@ -15,6 +15,9 @@ struct TestAuthority: Sendable {
         var leafValidity = TestAuthority.validity
         var intermediateValidity = TestAuthority.validity
         var leafKey = Key.p256
+        /// Where the certificates say they may be asked about.
+        var leafOCSP: String?
+        var intermediateOCSP: String?
     }
 
     enum Key {
@@ -36,10 +39,10 @@ struct TestAuthority: Sendable {
         root = TestCertificate(name: "Test Root \(number)", key: keys, validity: Self.validity, isCA: true, issuer: nil)
         intermediate = TestCertificate(
             name: "Test Intermediate \(number)", key: keys, validity: flaws.intermediateValidity,
-            isCA: flaws.intermediateIsCA, marker: flaws.intermediateMarker, issuer: root)
+            isCA: flaws.intermediateIsCA, marker: flaws.intermediateMarker, ocsp: flaws.intermediateOCSP, issuer: root)
         leaf = TestCertificate(
             name: "Test Leaf", key: keys == .rsa ? .rsa : flaws.leafKey, validity: flaws.leafValidity, isCA: false,
-            marker: flaws.leafMarker, issuer: intermediate)
+            marker: flaws.leafMarker, ocsp: flaws.leafOCSP, issuer: intermediate)
     }
 
     var certificates: [[UInt8]] { [leaf.der, intermediate.der, root.der] }
@@ -86,7 +89,7 @@ final class TestCertificate: @unchecked Sendable {
 
     init(
         name: String, key kind: TestAuthority.Key, validity: ClosedRange<Int64>, isCA: Bool, marker: String? = nil,
-        issuer: TestCertificate?
+        ocsp: String? = nil, issuer: TestCertificate?
     ) {
         key = Self.makeKey(kind)
         certificate = X509_new()
@@ -102,6 +105,7 @@ final class TestCertificate: @unchecked Sendable {
         addExtension(NID_basic_constraints, isCA ? "critical,CA:TRUE" : "critical,CA:FALSE")
         addExtension(NID_key_usage, isCA ? "critical,keyCertSign,cRLSign" : "critical,digitalSignature")
         if let marker { addMarker(marker) }
+        if let ocsp { addExtension(NID_info_access, "OCSP;URI:\(ocsp)") }
         X509_sign(certificate, (issuer ?? self).key, EVP_sha256())
     }
 

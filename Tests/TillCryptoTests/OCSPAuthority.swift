@@ -39,7 +39,8 @@ final class OCSPAuthority: Sendable {
     ) -> CertificateTemplate {
         CertificateTemplate(
             subject: [("CN", "OCSP Test \(name)"), ("O", "Till")],
-            serial: [UInt8(serial >> 8 & 0x3F | 0x40), UInt8(serial & 0xFF)], validity: validity, role: role, ocspURL: url)
+            serial: [UInt8(serial >> 8 & 0x3F | 0x40), UInt8(serial & 0xFF)], validity: validity, role: role,
+            ocspURL: url)
     }
 
     static func certificate(_ identity: SigningIdentity) throws -> Certificate {
@@ -65,7 +66,8 @@ final class OCSPAuthority: Sendable {
     ///   - signing: the responder; the delegated one if nil.
     ///   - more: further arguments of `openssl ocsp`.
     func respond(
-        to request: [UInt8], _ status: Status = .valid, signing: SigningIdentity? = nil, _ more: [String] = ["-nmin", "60"]
+        to request: [UInt8], _ status: Status = .valid, signing: SigningIdentity? = nil,
+        _ more: [String] = ["-nmin", "60"]
     ) throws -> [UInt8] {
         let signing = signing ?? responder
         try write("index.txt", Array(index(status).utf8))

@@ -9,7 +9,9 @@ import TillCrypto
         #expect(try authority.question().responderURL == OCSPAuthority.url)
         let root = try OCSPAuthority.certificate(authority.root)
         #expect(OCSPQuestion(certificate: root, issuer: root).responderURL == nil)
-        for url in ["https://ocsp.example.com/", "ldap://x/", "http://x/ y", "http://" + String(repeating: "x", count: 1_100)] {
+        for url in [
+            "https://ocsp.example.com/", "ldap://x/", "http://x/ y", "http://" + String(repeating: "x", count: 1_100),
+        ] {
             let odd = try authority.intermediate.issue(
                 OCSPAuthority.template("Odd", 7, 0...9_000_000_000, .signer, url: url), key: .generate(.p256))
             let question = OCSPQuestion(

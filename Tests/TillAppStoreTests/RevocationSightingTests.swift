@@ -1,0 +1,62 @@
+import Testing
+import TillAppStore
+import TillBilling
+import TillCrypto
+
+@Suite("Whom a verification relies on") struct RevocationSightingTests {
+    private static let urls = [RevocationResponder.leafURL, RevocationResponder.intermediateURL]
+
+    @Test("Every signature of a notification is told of, with its own date, remembered chains like new ones")
+    func notification() throws {
+        let authority = RevocationResponder().authority
+        let verifier = try authority.verifier()
+        let transaction = authority.sign(TestPayloads.transaction(["signedDate": 1_748_700_000_000]))
+        let renewal = authority.sign(TestPayloads.renewal())
+        let jws = Array(
+            authority.sign(
+                TestPayloads.notification(data: [
+                    "signedTransactionInfo": .string(transaction), "signedRenewalInfo": .string(renewal),
+                ])
+            ).utf8)
+        for _ in 0..<2 {
+            let (_, sightings) = try verifier.witnessed { verifier throws(VerificationFailure) in
+                try verifier.notification(jws)
+            }
+            #expect(sightings.map(\.signedAt?.milliseconds).contains(1_748_700_000_000))
+            #expect(sightings.count == 3)
+            for sighting in sightings { #expect(sighting.questions.map(\.responderURL) == Self.urls) }
+        }
+        #expect(verifier.cachedChainCount == 1)
+    }
+
+    @Test("A receipt's chain is told of, at the receipt's own date")
+    func receipt() throws {
+        let urls = TestAuthority.Flaws(
+            leafOCSP: RevocationResponder.leafURL, intermediateOCSP: RevocationResponder.intermediateURL)
+        let authority = TestAuthority(keys: .rsa, urls)
+        let (receipt, sightings) = try authority.verifier().witnessed { verifier throws(VerificationFailure) in
+            try verifier.receipt(authority.receipt(TestReceipts.content()))
+        }
+        #expect(sightings.count == 1)
+        #expect(sightings.first?.signedAt == receipt.creationDate)
+        #expect(sightings.first?.questions.map(\.responderURL) == Self.urls)
+    }
+
+    @Test("What fails tells nobody whom to ask: strangers don't say where our requests go")
+    func failures() throws {
+        let (ours, theirs) = (RevocationResponder().authority, RevocationResponder().authority)
+        let verifier = try ours.verifier()
+        let good = ours.sign(TestPayloads.transaction())
+        for jws in [theirs.sign(TestPayloads.transaction()), String(good.dropLast(4)) + "AAAA"] {
+            var seen: SignedDataVerifier?
+            #expect(throws: VerificationFailure.self) {
+                try verifier.witnessed { watching throws(VerificationFailure) in
+                    seen = watching
+                    return try watching.transaction(jws)
+                }
+            }
+            #expect(seen != nil)
+        }
+        #expect(verifier.cachedChainCount == 0)
+    }
+}

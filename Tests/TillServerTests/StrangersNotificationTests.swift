@@ -1,0 +1,51 @@
+import Testing
+import TillAppStore
+import TillBilling
+import TillHTTP
+import TillStorage
+
+@testable import TillServer
+
+@Suite("Strangers' notifications and doubts, as operators see them") struct StrangersNotificationTests {
+    @Test("A notification for another app stands beside the refusals, with its app, type, reason and UUID (U4, U9)")
+    func shown() async throws {
+        try await Office.open { office in
+            let visitor = try await Visitor.loggedIn(office)
+            #expect(!(try await visitor.get("/dashboard/refusals")).read.contains("Notifications for other apps"))
+            let payload: JSONValue = [
+                "notificationType": "<b>GIFT", "subtype": "RIBBON", "notificationUUID": "6d9a35b3-x",
+                "signedDate": 1_790_000_000_000, "data": ["bundleId": "com.example.other", "environment": "Sandbox"],
+            ]
+            let signed = try office.emulator.issuer.sign(payload: Array(payload.encoded().utf8))
+            let reply = try await office.call(
+                .post, "/v1/notifications/apple", ["signedPayload": .string(signed)])
+            #expect(reply == [:])
+            let page = try await visitor.get("/dashboard/refusals")
+            for text in [
+                "Notifications for other apps", "com.example.other", "<b>GIFT RIBBON", "wrong_app", "6d9a35b3-x",
+                Refusal.wrongApp.sentence.en,
+            ] {
+                #expect(page.read.contains(text), "\(text)")
+            }
+            #expect(!page.text.contains("<b>GIFT"))
+        }
+    }
+
+    @Test("An order granted while nobody could be asked about certificates says so in its timeline (U7, U9)")
+    func doubt() async throws {
+        try await Office.open { office in
+            let order = try await office.openOrder(user: "lin")
+            let payment = try await office.pay(token: order)
+            let verified = try await office.server.verifier.transaction(payment.signed)
+            _ = try await office.server.settle(
+                verified.value,
+                proof: Settle.Proof(
+                    kind: .signedTransaction, bytes: Array(payment.signed.utf8), isUnderDoubt: true),
+                origin: Settle.Origin(door: .app, caller: .user(UserID("lin")), claimedOrder: nil))
+            let page = try await Visitor.loggedIn(office).get("/dashboard/orders/\(order)")
+            for text in ["Granted", "Certificates not checked", "accepted_on_signature"] {
+                #expect(page.read.contains(text), "\(text)")
+            }
+        }
+    }
+}
