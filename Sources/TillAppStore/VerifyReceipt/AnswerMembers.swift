@@ -9,8 +9,8 @@ struct UnusableAnswer: Error, Equatable {
 /// The members of one object of an answer, taken out one by one; what is left was unknown.
 ///
 /// Nearly everything is text, but has been seen as numbers and truths too, and the other way round
-/// (facts/verify-receipt §4). What is there and cannot be read is no answer: a cancellation date that is skipped because
-/// it looks odd would be a purchase that stands.
+/// (facts/verify-receipt §4). What is there and cannot be read is no answer: a cancellation date that is skipped
+/// because it looks odd would be a purchase that stands.
 struct AnswerMembers {
     private(set) var rest: [String: JSONValue]
 

@@ -3,8 +3,8 @@ import TillBilling
 /// What verifyReceipt answers, every field of it (facts/verify-receipt §4 to §7, §9), and the one place where its JSON
 /// is read and written: our own `POST /verifyReceipt` answers with it too.
 ///
-/// Values Apple may add (receipt types, reasons, whole members) survive reading and writing. Writing gives Apple's usual
-/// form, whatever form was read: text for nearly everything, and three forms of each moment.
+/// Values Apple may add (receipt types, reasons, whole members) survive reading and writing. Writing gives Apple's
+/// usual form, whatever form was read: text for nearly everything, and three forms of each moment.
 public struct VerifyReceiptAnswer: Sendable, Equatable {
     public var status: VerifyReceiptStatus
     /// As it was written; absent in most failures and about old-style receipts.

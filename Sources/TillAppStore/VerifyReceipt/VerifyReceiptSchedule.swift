@@ -1,13 +1,13 @@
-/// When verifyReceipt is asked again about a receipt (facts/limits §7): after 5 seconds, then each time twice as long up
-/// to an hour, for a day; then daily, up to 30 days. A pure function of the number of attempts, so that whoever keeps
-/// the count in a database needs to keep nothing else.
+/// When verifyReceipt is asked again about a receipt (facts/limits §7): after 5 seconds, then each time twice as long
+/// up to an hour, for a day; then daily, up to 30 days. A pure function of the number of attempts, so that whoever
+/// keeps the count in a database needs to keep nothing else.
 public enum VerifyReceiptSchedule {
     /// Milliseconds from the end of that attempt to the next one; nil when there is none any more.
     ///
     /// - Parameters:
     ///   - attempt: how many attempts there were, from 1.
-    ///   - trouble: what the last one ended with. A receipt that Apple still calls malformed after a day is no trouble of
-    ///     Apple's: the client is asked for another one (facts/verify-receipt §3).
+    ///   - trouble: what the last one ended with. A receipt that Apple still calls malformed after a day is no trouble
+    ///     of Apple's: the client is asked for another one (facts/verify-receipt §3).
     public static func delay(afterAttempt attempt: Int, _ trouble: VerifyReceiptTrouble? = nil) -> Int64? {
         let attempt = max(1, attempt)
         if attempt <= growing.count { return growing[attempt - 1] }
