@@ -20,6 +20,7 @@ public struct Server: Sendable {
     let authentication: Authentication
     let idempotency: Idempotency
     let dashboard: Dashboard
+    let receiptDesk: ReceiptDesk
 
     /// - Throws: `bad_root` if a configured root certificate can't be read.
     public init(
@@ -30,6 +31,7 @@ public struct Server: Sendable {
         self.clock = clock
         self.entropy = entropy
         verifier = try ProofVerifier(trust: configuration.apple, clock: clock)
+        receiptDesk = try ReceiptDesk(trust: configuration.apple, clock: clock)
         settle = Settle(database: database, catalog: configuration.catalog, clock: clock, entropy: entropy)
         authentication = Authentication(configuration: configuration, clock: clock)
         idempotency = Idempotency(database: database, clock: clock)

@@ -10,21 +10,35 @@ extension Server {
     /// that delivers it may be another customer's (P8); who owns it is decided by what Apple signed.
     func submitTransaction(_ call: Call) async throws -> HTTPResponse {
         let body = try SubmitProofBody(json: call.request.body)
+        let (verified, outcome) = try await submit(body, from: call.credential)
+        return reply(to: call, verified.id, outcome)
+    }
+
+    /// What every address does that apps bring proofs to: verify, log what is refused, settle.
+    ///
+    /// - Parameter quantity: what was said beside the proof; nil if nothing was.
+    /// - Throws: `Refused` with what is wrong with the proof, or with what was said beside it.
+    func submit(
+        _ body: SubmitProofBody, quantity: Int? = nil, from credential: Credential
+    ) async throws -> (VerifiedTransaction, Settle.Outcome) {
         let origin = Settle.Origin(
-            door: .app, caller: try caller(call, naming: body.userId), claimedOrder: body.orderId)
+            door: .app, caller: try caller(credential, naming: body.userId), claimedOrder: body.orderId)
         let (verified, proof): (VerifiedTransaction, Settle.Proof)
         do throws(ProofRefusal) {
             (verified, proof) = try verify(body)
+            if let quantity, quantity != verified.quantity {
+                throw ProofRefusal(
+                    .transactionMismatch, "the proof is of \(verified.quantity), not \(quantity)", proof: proof.bytes)
+            }
         } catch {
             try await log(error, origin: origin)
             throw Refused(error.refusal, error.detail)
         }
-        let outcome = try await settle(verified, proof: proof, origin: origin)
-        return reply(to: call, verified.id, outcome)
+        return (verified, try await settle(verified, proof: proof, origin: origin))
     }
 
-    private func caller(_ call: Call, naming named: String?) throws -> Caller {
-        switch call.credential {
+    private func caller(_ credential: Credential, naming named: String?) throws -> Caller {
+        switch credential {
         case .backend(let keyID): .backend(keyID: keyID, naming: try named.map(Bounds.user))
         case .user(let user): .user(user)
         case .nobody: throw Refused(.unauthorized)

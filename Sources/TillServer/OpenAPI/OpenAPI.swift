@@ -9,7 +9,8 @@ import TillHTTP
 enum OpenAPI {
     /// All operations, in the order people read them.
     static let operations =
-        orderOperations + transactionOperations + walletOperations + shopOperations + dashboardOperations
+        orderOperations + transactionOperations + dropInOperations + walletOperations + shopOperations
+        + dashboardOperations
 
     static let document: JSONValue = [
         "openapi": "3.1.0",

@@ -87,7 +87,7 @@ enum OpenAPISchema {
 extension OpenAPI {
     static let schemas: [String: JSONValue] = {
         var all: [String: JSONValue] = [:]
-        for part in [orderSchemas, transactionSchemas, walletSchemas, shopSchemas, dashboardSchemas] {
+        for part in [orderSchemas, transactionSchemas, dropInSchemas, walletSchemas, shopSchemas, dashboardSchemas] {
             all.merge(part, uniquingKeysWith: { first, _ in first })
         }
         all["Problem"] = problem

@@ -13,7 +13,7 @@ extension OpenAPI {
     ]
 
     /// What is wrong with a proof, in the order of the checks.
-    private static let proofRefusals: [Refusal] = [
+    static let proofRefusals: [Refusal] = [
         .malformed, .missingChain, .chainLength, .badCertificate, .badRoot, .chainUntrusted, .chainExpired, .missingOID,
         .badSignature, .wrongApp, .wrongEnvironment, .wrongDevice,
     ]
