@@ -9,6 +9,10 @@ public enum Paths {
     public static let userOrders = "/v1/users/{userId}/orders"
     public static let transactions = "/v1/transactions"
     public static let appleNotifications = "/v1/notifications/apple"
+    /// Apple's own name, for apps already shipped.
+    public static let verifyReceipt = "/verifyReceipt"
+    /// For apps already shipped that send their receipts to a server of the kind (C8).
+    public static let postPay = "/postPay/ios"
     public static let wallet = "/v1/users/{userId}/wallet"
     public static let debits = "/v1/users/{userId}/wallet/debits"
     public static let postings = "/v1/users/{userId}/wallet/postings"

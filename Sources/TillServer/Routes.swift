@@ -10,6 +10,7 @@ extension Server {
     /// should make it once.
     public var router: Router {
         var router = Router { request, status, allowed in
+            if status == 405, request.path == Paths.verifyReceipt { return Self.notPosted }
             var response = self.problem(status == 404 ? .notFound : .methodNotAllowed, for: request)
             if !allowed.isEmpty {
                 let names = allowed.map(\.rawValue) + (allowed.contains(.get) ? ["HEAD"] : [])
@@ -21,6 +22,9 @@ extension Server {
         router.on(.get, Paths.readiness, open(readReadiness))
         router.on(.get, Paths.products, open(listProducts))
         router.on(.post, Paths.appleNotifications, open(receiveNotification))
+        router.on(.post, Paths.verifyReceipt, bodyLimit: Self.receiptBodyLimit, open(verifyReceipt))
+        // Its user token is in the body.
+        router.on(.post, Paths.postPay, bodyLimit: Self.receiptBodyLimit, open(postPay))
 
         router.on(.post, Paths.orders, post(createOrder))
         router.on(.get, Paths.order, guarded(readOrder))

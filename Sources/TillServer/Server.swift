@@ -21,6 +21,7 @@ public struct Server: Sendable {
     let authentication: Authentication
     let idempotency: Idempotency
     let dashboard: Dashboard
+    let receiptDesk: ReceiptDesk
 
     /// - Parameters:
     ///   - appleEffects: what Apple is asked about its certificates through; nil asks nothing, whatever the
@@ -36,6 +37,7 @@ public struct Server: Sendable {
         self.clock = clock
         self.entropy = entropy
         verifier = try ProofVerifier(trust: configuration.apple, clock: clock, effects: appleEffects)
+        receiptDesk = try ReceiptDesk(trust: configuration.apple, clock: clock)
         settle = Settle(database: database, catalog: configuration.catalog, clock: clock, entropy: entropy)
         settleReceipt = SettleReceipt(
             settle: settle, lookup: serverAPI.map { [verifier] in SignedTransactionLookup($0, verifier: verifier) })

@@ -10,6 +10,9 @@ struct SettleReceipt: Sendable {
     /// Nil without an In-App Purchase key: then only the order id beside a receipt can say whose it is (U1, rung 2).
     let lookup: SignedTransactionLookup?
 
+    /// Why a purchase is accepted and not yet granted; a stable code.
+    static let waitingReason = "waiting_for_apple"
+
     enum Outcome: Sendable {
         case settled(Settle.Outcome)
         /// Kept, and asked about again until Apple answers.

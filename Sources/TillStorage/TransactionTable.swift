@@ -90,6 +90,24 @@ public struct TransactionTable {
             """, [.integer(orderSequence)], Self.read)
     }
 
+    /// The newest transactions of one chain (a subscription's first period, its renewals, its resumptions) in the books
+    /// of the user whose order that is: in the order itself, where renewals are, and in their 500 newest ones.
+    ///
+    /// The plus signs keep SQLite to the index by order: by environment it would read the whole table.
+    public func chain(
+        of original: TransactionID, in environment: Environment, orderSequence: Int64, limit: Int
+    ) throws -> [Stored] {
+        try session.query(
+            """
+            SELECT sequence, environment, id, original_id, product, quantity, purchased_at, signed_at, revoked_at, \
+            price, currency, state, quarantine, order_sequence, received_at FROM transactions \
+            WHERE order_sequence IN (SELECT ?1 UNION ALL SELECT sequence FROM (SELECT sequence FROM orders \
+            WHERE user = (SELECT user FROM orders WHERE sequence = ?1) ORDER BY sequence DESC LIMIT 500)) \
+            AND +environment = ?2 AND original_id = ?3 ORDER BY +sequence DESC LIMIT ?4
+            """, [.integer(orderSequence), environment.column, .text(original.text), .integer(Int64(limit))],
+            Self.read)
+    }
+
     /// Paid, but nobody's yet; oldest first.
     public func quarantined(limit: Int) throws -> [Stored] {
         try session.query(

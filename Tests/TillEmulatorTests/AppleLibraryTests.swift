@@ -78,14 +78,6 @@ struct AppleLibraryTests {
         await world.remove()
     }
 
-    /// The bearer token of a request to Apple.
-    private func bearerToken(of key: InAppPurchaseKey, bundleID: String, at now: Instant) throws -> String {
-        try key.token(claims: [
-            "iss": .string(key.issuerID), "iat": .int(now.seconds), "exp": .int(now.seconds + 300),
-            "aud": "appstoreconnect-v1", "bid": .string(bundleID),
-        ])
-    }
-
     @Test("PyJWT takes our bearer token as one for Apple's API; its header and claims are those of Apple's client")
     func bearerTokens() async throws {
         struct Answer: Decodable {
@@ -105,7 +97,7 @@ struct AppleLibraryTests {
         let bundleID = try #require(answered.json["bundleId"]?.string)
         let key = try InAppPurchaseKey(
             issuerID: issuer, keyID: keyID, privateKey: PrivateKey(pem: answered.json["privateKey"]?.string ?? ""))
-        let token = try bearerToken(of: key, bundleID: bundleID, at: now)
+        let token = try BearerTokens(key: key, bundleID: bundleID).token(at: now)
         try Data(answered.response.body).write(to: world.directory.appendingPathComponent("key.json"))
         try Data(token.utf8).write(to: world.directory.appendingPathComponent("token"))
         let answer = try AppleLibrary.run("bearer", in: world.directory, as: Answer.self)

@@ -2,6 +2,7 @@ import Testing
 import TillAPI
 import TillAppStore
 import TillBilling
+import TillCrypto
 import TillHTTP
 
 @testable import TillServer
@@ -85,6 +86,7 @@ import TillHTTP
         let samples = try Self.samples.merging(Self.offerSamples) { own, _ in own }
         let own = Set(OpenAPI.schemas.keys).subtracting([
             "Metadata", "AnyObject", "LoginForm", "LogoutForm", "Empty", "SubmitProof",
+            "AppleObject",
         ])
         #expect(Set(samples.keys) == own, "\(own.symmetricDifference(samples.keys))")
         for (name, sample) in samples {
@@ -120,6 +122,7 @@ import TillHTTP
             let open = try await office.openOrder(user: "u1", device: "d", metadata: [1, "two", nil])
             let paid = try await office.pay(token: open)
             let stray = try await office.pay(token: nil)
+            let receipt = Base64.encode(try await office.emulator.receipt(bundleID: Office.bundleID))
             let product: JSONValue = .string(Office.points60)
             let debit: JSONValue = ["currency": "points", "amount": 5, "reference": "r1"]
             let calls: [(HTTPMethod, String, String, JSONValue?, Int)] = [
@@ -136,6 +139,10 @@ import TillHTTP
                 (.post, Paths.transactions, Paths.transactions, ["signedTransaction": .string(stray.signed)], 202),
                 (.post, Paths.transactions, Paths.transactions, ["signedTransaction": "x"], 422),
                 (.post, Paths.appleNotifications, Paths.appleNotifications, ["signedPayload": "x"], 422),
+                (.post, Paths.verifyReceipt, Paths.verifyReceipt, ["receipt-data": "AAAA"], 200),
+                (.post, Paths.verifyReceipt, Paths.verifyReceipt, ["receipt-data": .string(receipt)], 200),
+                (.post, Paths.postPay, Paths.postPay, [:], 400),
+                (.post, Paths.postPay, Paths.postPay, Self.shippedPurchase, 401),
                 (.get, Paths.wallet, "/v1/users/u1/wallet", nil, 200),
                 (.post, Paths.debits, "/v1/users/u1/wallet/debits", debit, 201),
                 (.post, Paths.debits, "/v1/users/u1/wallet/debits", debit, 200),
@@ -198,6 +205,21 @@ import TillHTTP
 }
 
 extension OpenAPITests {
+    private static let shippedPurchase: JSONValue = [
+        "token": "a", "receipt-data": "b", "product_id": "c", "transaction_id": "1", "quantity": "1", "order_id": "d",
+        "bundle_id": "e", "password": "f", "is_sandbox": "0",
+    ]
+
+    private static var verifyReceiptReply: JSONValue {
+        var answer = VerifyReceiptAnswer(status: .genuine)
+        answer.environment = "Sandbox"
+        answer.receipt = AnsweredReceipt()
+        answer.latestReceipt = "a"
+        answer.latestReceiptInfo = [AnsweredPurchase()]
+        answer.pendingRenewalInfo = [AnsweredRenewal()]
+        return answer.json
+    }
+
     /// For each schema a value with everything in it and one with as little as there can be, made by the very types
     /// that are sent and taken.
     private static var samples: [String: (full: JSONValue, least: JSONValue)] {
@@ -240,7 +262,7 @@ extension OpenAPITests {
             let fullReply = SubmitProofReply(
                 outcome: .granted, transactionId: "1", finish: true, orderId: id, userId: "u", grant: grant(nil),
                 reason: "no_owner")
-            let made: [String: (full: JSONValue, least: JSONValue)] = [
+            var made: [String: (full: JSONValue, least: JSONValue)] = [
                 "Order": try both(order(.integer(1)), order(nil)),
                 "OrderMove": try same(order(nil).history[0]),
                 "OrderPage": try same(Page(data: [order(nil)], hasMore: true, nextCursor: "1")),
@@ -261,12 +283,32 @@ extension OpenAPITests {
                 "Health": try same(["status": "ok"]),
                 "Readiness": try same(["status": "ready", "database": "ok"]),
             ]
+            made.merge(try dropInSamples(order(nil))) { first, _ in first }
             // Exactly one of the two ways is taken, so no one value has all members.
             let proof = (try sample(fullProof).object ?? [:]).merging(try sample(withReceipt).object ?? [:]) { $1 }
             let schema = try #require(OpenAPI.schemas["SubmitProof"]?["properties"]?.object)
             #expect(Set(proof.keys) == Set(schema.keys))
             return made
         }
+    }
+
+    private static func dropInSamples(
+        _ order: OrderReply
+    ) throws -> [String: (full: JSONValue, least: JSONValue)] {
+        [
+            "VerifyReceipt": (
+                ["receipt-data": "a", "password": "b", "exclude-old-transactions": true], ["receipt-data": "a"]
+            ),
+            "VerifyReceiptReply": (verifyReceiptReply, VerifyReceiptAnswer(status: .malformed).json),
+            "PostPay": (
+                shippedPurchase, ["token": "a", "receipt-data": "b", "product_id": "c", "transaction_id": "1"]
+            ),
+            "PostPayReply": try both(
+                PostPayReply(
+                    status: 200, outcome: .granted, transactionId: "1", order: order, expiresAt: order.createdAt,
+                    reason: "no_owner"),
+                PostPayReply(status: 410, outcome: .revoked, transactionId: "1")),
+        ]
     }
 
     private static func sample(_ value: some Encodable) throws -> JSONValue {

@@ -1,3 +1,4 @@
+import TillAppStore
 import TillBilling
 import TillCrypto
 

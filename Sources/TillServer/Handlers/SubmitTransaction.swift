@@ -10,21 +10,39 @@ extension Server {
     /// that delivers it may be another customer's (P8); who owns it is decided by what Apple signed.
     func submitTransaction(_ call: Call) async throws -> HTTPResponse {
         let body = try SubmitProofBody(json: call.request.body)
+        let (verified, outcome) = try await submit(body, from: call.credential)
+        return reply(to: call, verified.id, outcome)
+    }
+
+    /// What every address does that apps bring proofs to: verify, log what is refused, settle.
+    ///
+    /// - Parameter quantity: what was said beside the proof; nil if nothing was.
+    /// - Throws: `Refused` with what is wrong with the proof, or with what was said beside it.
+    func submit(
+        _ body: SubmitProofBody, quantity: Int? = nil, from credential: Credential
+    ) async throws -> (VerifiedTransaction, SettleReceipt.Outcome) {
         let origin = Settle.Origin(
-            door: .app, caller: try caller(call, naming: body.userId), claimedOrder: body.orderId)
+            door: .app, caller: try caller(credential, naming: body.userId), claimedOrder: body.orderId)
         let (verified, proof): (VerifiedTransaction, Settle.Proof)
         do throws(ProofRefusal) {
             (verified, proof) = try await verify(body)
+            if let quantity, quantity != verified.quantity {
+                throw ProofRefusal(
+                    .transactionMismatch, "the proof is of \(verified.quantity), not \(quantity)", proof: proof.bytes)
+            }
         } catch {
             try await log(error, origin: origin)
             throw Refused(error.refusal, error.detail)
         }
-        let outcome = try await settle(verified, proof: proof, origin: origin)
-        return reply(to: call, verified.id, outcome)
+        switch proof.kind {
+        case .receipt: return (verified, try await settleReceipt(verified, proof: proof, origin: origin))
+        case .signedTransaction:
+            return (verified, .settled(try await settle(verified, proof: proof, origin: origin)))
+        }
     }
 
-    private func caller(_ call: Call, naming named: String?) throws -> Caller {
-        switch call.credential {
+    private func caller(_ credential: Credential, naming named: String?) throws -> Caller {
+        switch credential {
         case .backend(let keyID): .backend(keyID: keyID, naming: try named.map(Bounds.user))
         case .user(let user): .user(user)
         case .nobody: throw Refused(.unauthorized)
@@ -76,15 +94,21 @@ extension Server {
         try await database.write { try RefusedProofTable($0).insert(entry) }
     }
 
-    private func reply(to call: Call, _ id: TransactionID, _ outcome: Settle.Outcome) -> HTTPResponse {
+    private func reply(to call: Call, _ id: TransactionID, _ outcome: SettleReceipt.Outcome) -> HTTPResponse {
         var status = 200
         let body: SubmitProofReply
         switch outcome {
-        case .granted(let grant): body = reply(to: call, .granted, grant)
-        case .alreadyGranted(let grant): body = reply(to: call, .alreadyGranted, grant)
-        case .revoked(let grant?): body = reply(to: call, .revoked, grant)
-        case .revoked(nil): body = SubmitProofReply(outcome: .revoked, transactionId: id.text, finish: true)
-        case .quarantined(let reason):
+        case .settled(.granted(let grant)): body = reply(to: call, .granted, grant)
+        case .settled(.alreadyGranted(let grant)): body = reply(to: call, .alreadyGranted, grant)
+        case .settled(.revoked(let grant?)): body = reply(to: call, .revoked, grant)
+        case .settled(.revoked(nil)):
+            body = SubmitProofReply(outcome: .revoked, transactionId: id.text, finish: true)
+        case .waiting:
+            // It stays in the store's queue too: what nobody was given yet is not finished (invariant 3).
+            status = 202
+            body = SubmitProofReply(
+                outcome: .accepted, transactionId: id.text, finish: false, reason: SettleReceipt.waitingReason)
+        case .settled(.quarantined(let reason)):
             // Not finished: it stays in the store's queue until it has an owner (invariant 3).
             status = 202
             body = SubmitProofReply(

@@ -9,7 +9,8 @@ import TillHTTP
 enum OpenAPI {
     /// All operations, in the order people read them.
     static let operations =
-        orderOperations + transactionOperations + walletOperations + offerOperations + shopOperations
+        orderOperations + transactionOperations + dropInOperations + walletOperations + offerOperations
+        + shopOperations
         + dashboardOperations
 
     static let document: JSONValue = [

@@ -88,7 +88,7 @@ extension OpenAPI {
     static let schemas: [String: JSONValue] = {
         var all: [String: JSONValue] = [:]
         for part in [
-            orderSchemas, transactionSchemas, walletSchemas, offerSchemas, shopSchemas, dashboardSchemas,
+            orderSchemas, transactionSchemas, dropInSchemas, walletSchemas, offerSchemas, shopSchemas, dashboardSchemas,
         ] {
             all.merge(part, uniquingKeysWith: { first, _ in first })
         }

@@ -13,7 +13,7 @@ extension OpenAPI {
     ]
 
     /// What is wrong with a proof, in the order of the checks.
-    private static let proofRefusals: [Refusal] = [
+    static let proofRefusals: [Refusal] = [
         .malformed, .missingChain, .chainLength, .badCertificate, .badRoot, .chainUntrusted, .chainExpired, .missingOID,
         .badSignature, .wrongApp, .wrongEnvironment, .wrongDevice, .certificateRevoked,
     ]
@@ -74,7 +74,8 @@ extension OpenAPI {
                 "orderId": OpenAPISchema.uuid("The order it pays for."), "userId": OpenAPISchema.userID,
                 "grant": ref("Grant"),
                 "reason": OpenAPISchema.words(
-                    "Why it is quarantined.", QuarantineReason.allCases.map(\.rawValue)),
+                    "Why it is quarantined, or accepted only.",
+                    QuarantineReason.allCases.map(\.rawValue) + [SettleReceipt.waitingReason]),
             ], optional: ["orderId", "userId", "grant", "reason"]),
         "Grant": OpenAPISchema.object(
             "What a paid transaction gave its owner.",

@@ -1,7 +1,7 @@
 import Testing
 import TillBilling
 
-@testable import TillEmulator
+@testable import TillAppStore
 
 @Suite("Apple's older ways to write a moment")
 struct AppleTimeTests {
@@ -36,19 +36,19 @@ struct AppleTimeTests {
         #expect(AppleTime.receipt(instant) == "2019-08-14T08:28:54Z")
     }
 
-    @Test(
-        "A subscription's period ends on the same day of a later month, or on the month's last day",
-        arguments: [
-            (SubscriptionPeriod.month, "2026-01-31T10:00:00.500Z", "2026-02-28T10:00:00.500Z"),
-            (.month, "2028-01-31T23:59:59.000Z", "2028-02-29T23:59:59.000Z"),
-            (.month, "2026-12-05T00:00:00.000Z", "2027-01-05T00:00:00.000Z"),
-            (.twoMonths, "2026-12-31T00:00:00.000Z", "2027-02-28T00:00:00.000Z"),
-            (.threeMonths, "2026-01-15T08:00:00.000Z", "2026-04-15T08:00:00.000Z"),
-            (.sixMonths, "2026-08-31T08:00:00.000Z", "2027-02-28T08:00:00.000Z"),
-            (.year, "2028-02-29T08:00:00.000Z", "2029-02-28T08:00:00.000Z"),
-            (.week, "2026-02-25T08:00:00.000Z", "2026-03-04T08:00:00.000Z"),
-        ])
-    func periods(_ period: SubscriptionPeriod, _ start: String, _ end: String) throws {
-        #expect(period.end(from: try #require(Instant(rfc3339: start))).rfc3339 == end)
+    @Test("What is written is read again, in summer and winter; anything else is no moment")
+    func reading() throws {
+        for hours in stride(from: Int64(0), to: 24 * 400, by: 1) {
+            let instant = Instant(seconds: 1_767_225_600 + hours * 3_600 + 1_234)
+            #expect(AppleTime.instant(AppleTime.gmt(instant)) == instant)
+            let pacific = AppleTime.pacific(instant)
+            let read = try #require(AppleTime.instant(pacific))
+            // The second of the two equal hours in autumn reads as the first.
+            #expect(read == instant || (AppleTime.pacific(read) == pacific && read.adding(seconds: 3_600) == instant))
+        }
+        let others = ["", " ", "2019-08-14", "2019-08-14 08:28:54", "2019-08-14 08:28:54 Europe/Berlin", "Etc/GMT"]
+        for text in others + ["2019-02-30 08:28:54 Etc/GMT", "1565771334000", "2019-08-14 08:28:54.5 Etc/GMT"] {
+            #expect(AppleTime.instant(text) == nil, "\(text)")
+        }
     }
 }

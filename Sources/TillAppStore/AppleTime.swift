@@ -1,22 +1,36 @@
 import TillBilling
 
 /// The forms in which Apple's older formats write a moment (facts/verify-receipt §4, pkcs7-receipt §3.1).
-enum AppleTime {
+public enum AppleTime {
     /// `2019-08-14 08:28:54 Etc/GMT`
-    static func gmt(_ instant: Instant) -> String { civil(instant.seconds) + " Etc/GMT" }
+    public static func gmt(_ instant: Instant) -> String { civil(instant.seconds) + " Etc/GMT" }
 
     /// `2019-08-14 01:28:54 America/Los_Angeles`, daylight saving applied.
-    static func pacific(_ instant: Instant) -> String {
+    public static func pacific(_ instant: Instant) -> String {
         civil(instant.seconds + pacificOffset(at: instant.seconds)) + " America/Los_Angeles"
     }
 
     /// `1565771334000`
-    static func milliseconds(_ instant: Instant) -> String { String(instant.milliseconds) }
+    public static func milliseconds(_ instant: Instant) -> String { String(instant.milliseconds) }
 
     /// `2019-08-14T08:28:54Z`, as receipts write it: whole seconds.
-    static func receipt(_ instant: Instant) -> String {
+    public static func receipt(_ instant: Instant) -> String {
         let text = civil(instant.seconds)
         return text.replacing(" ", with: "T") + "Z"
+    }
+
+    /// The moment of a text as `gmt` or `pacific` write it; nil for anything else. Of the hour that is there twice in
+    /// autumn, Pacific time means the first.
+    public static func instant(_ text: some StringProtocol) -> Instant? {
+        guard let zone = text.lastIndex(of: " ") else { return nil }
+        guard let civil = Instant(rfc3339: text[..<zone] + "Z"), civil.milliseconds % 1_000 == 0 else { return nil }
+        switch text[text.index(after: zone)...] {
+        case "Etc/GMT": return civil
+        case "America/Los_Angeles":
+            let summer = civil.adding(seconds: 7 * 3_600)
+            return pacificOffset(at: summer.seconds) == -7 * 3_600 ? summer : civil.adding(seconds: 8 * 3_600)
+        default: return nil
+        }
     }
 
     /// Seconds to add to UTC in Los Angeles: −8 hours, −7 in summer. Summer is from the second Sunday of March to the

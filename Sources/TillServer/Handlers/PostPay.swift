@@ -1,0 +1,136 @@
+import TillAPI
+import TillAppStore
+import TillBilling
+import TillHTTP
+import TillStorage
+
+extension Server {
+    /// `POST /postPay/ios`: the first door under the name and in the words of apps already shipped (C8). The same
+    /// verification, the same settlement and the same owner as at `POST /v1/transactions`.
+    func postPay(_ call: Call) async throws -> HTTPResponse {
+        let purchase = try PostedPurchase(call.request)
+        let user = try postPayUser(purchase.token)
+        if let bundleID = purchase.bundleID, bundleID != configuration.apple.bundleID {
+            throw Refused(.wrongApp, "bundle_id: this server is for another app")
+        }
+        let body = SubmitProofBody(
+            receipt: purchase.receipt, transactionId: purchase.transactionID, productId: product(of: purchase.plan),
+            orderId: purchase.order)
+        let (verified, outcome) = try await submit(body, quantity: purchase.quantity, from: .user(user))
+        let reply = try await postPayReply(to: user, verified, outcome)
+        return JSONText.response(reply.status, reply)
+    }
+
+    private func postPayUser(_ token: String) throws -> UserID {
+        guard token.utf8.count <= Authentication.maximumLength,
+            case .user(let user) = try authentication.credential(bearer: token)
+        else { throw Refused(.unauthorized, "token: not a user token") }
+        return user
+    }
+
+    /// Plans are named without the app's name before it; in App Store Connect it stands there (C8). An id that the
+    /// catalogue has as it is needs none.
+    private func product(of plan: String) -> String {
+        let full = "\(configuration.apple.bundleID).\(plan)"
+        let isWhole = configuration.catalog[ProductID(full)] == nil && configuration.catalog[ProductID(plan)] != nil
+        return isWhole ? plan : full
+    }
+
+    private func postPayReply(
+        to user: UserID, _ verified: VerifiedTransaction, _ outcome: SettleReceipt.Outcome
+    ) async throws -> PostPayReply {
+        let id = verified.id.text
+        switch outcome {
+        case .settled(.granted(let grant)):
+            return try await postPayReply(to: user, 200, .granted, grant, verified)
+        case .settled(.alreadyGranted(let grant)):
+            return try await postPayReply(to: user, 200, .alreadyGranted, grant, verified)
+        case .settled(.revoked(let grant?)):
+            return try await postPayReply(to: user, 410, .revoked, grant, verified)
+        case .settled(.revoked(nil)):
+            return PostPayReply(status: 410, outcome: .revoked, transactionId: id)
+        case .waiting:
+            return PostPayReply(
+                status: 202, outcome: .accepted, transactionId: id, reason: SettleReceipt.waitingReason)
+        case .settled(.quarantined(let reason)):
+            return PostPayReply(status: 202, outcome: .quarantined, transactionId: id, reason: reason.rawValue)
+        }
+    }
+
+    private func postPayReply(
+        to user: UserID, _ status: Int, _ outcome: SubmitProofReply.Outcome, _ grant: Grant,
+        _ verified: VerifiedTransaction
+    ) async throws -> PostPayReply {
+        guard grant.userID == user else {
+            // It must not look like success to anybody but the owner: shipped clients unlock on 200 (P8).
+            return PostPayReply(status: max(status, 409), outcome: outcome, transactionId: verified.id.text)
+        }
+        let order = try await database.read { session -> OrderView? in
+            let orders = OrderTable(session)
+            guard let stored = try orders.find(grant.orderID) else { return nil }
+            return OrderView(stored.order, try orders.moves(of: stored.sequence))
+        }
+        return PostPayReply(
+            status: status, outcome: outcome, transactionId: verified.id.text, order: order?.reply,
+            expiresAt: verified.expiresDate)
+    }
+}
+
+/// What shipped clients post: text for everything, as JSON or as a form. `password` and `is_sandbox` are there too, and
+/// are not read (T7).
+struct PostedPurchase: Sendable {
+    let token: String
+    /// Base64, with line feeds perhaps.
+    let receipt: String
+    /// A product id, perhaps without the app's name before it.
+    let plan: String
+    let transactionID: String
+    let quantity: Int?
+    /// Nil if there is none, or none of ours: what was paid is kept all the same.
+    let order: OrderID?
+    let bundleID: String?
+
+    /// - Throws: `Refused` with the member that is missing or doesn't fit.
+    init(_ request: HTTPRequest) throws {
+        let fields = try Self.fields(of: request)
+        func needed(_ name: String) throws -> String {
+            guard let text = fields[name], !text.isEmpty else { throw Refused(.invalidField, "\(name): missing") }
+            return text
+        }
+        token = try needed("token")
+        receipt = try needed("receipt-data")
+        plan = try Bounds.string(try needed("product_id"), "product_id", 255)
+        transactionID = try Bounds.string(try needed("transaction_id"), "transaction_id", 128)
+        quantity = try fields["quantity"].map { text in
+            guard let quantity = Int(text), (1...10).contains(quantity) else {
+                throw Refused(.invalidField, "quantity: 1 to 10")
+            }
+            return quantity
+        }
+        order = fields["order_id"].flatMap { UniqueID($0) }
+        bundleID = fields["bundle_id"].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// Told apart by how they begin: shipped clients are not careful with `Content-Type`.
+    private static func fields(of request: HTTPRequest) throws -> [String: String] {
+        guard let first = request.body.first(where: { $0 > 0x20 }) else { throw Refused(.malformedJSON) }
+        guard first == UInt8(ascii: "{") else {
+            var fields = try request.form()
+            // A form's `+` is a blank. No blank belongs in base64, and a line feed comes as one of its own: so each was
+            // a `+` that the client forgot to encode, the classic cause of receipts that "can't be read".
+            fields["receipt-data"] = fields["receipt-data"]?.replacing(" ", with: "+")
+            return fields
+        }
+        guard let members = (try? JSONValue(decoding: request.body))?.object else { throw Refused(.malformedJSON) }
+        var fields: [String: String] = [:]
+        for name in ["token", "receipt-data", "product_id", "transaction_id", "quantity", "order_id", "bundle_id"] {
+            switch members[name] {
+            case nil, .null?: break
+            case .string(let text)?: fields[name] = text
+            case .int(let number)?: fields[name] = String(number)
+            default: throw Refused(.invalidField, "\(name): wrong type")
+            }
+        }
+        return fields
+    }
+}

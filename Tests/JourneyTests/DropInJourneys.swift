@@ -1,0 +1,249 @@
+import Foundation
+import Testing
+import TillAPI
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillEmulator
+import TillHTTP
+import TillServer
+import TillStorage
+
+/// Apps already shipped, whose address of Apple's verifyReceipt was changed to ours.
+@Suite("POST /verifyReceipt for apps already shipped") struct DropInJourneys {
+    static let monthly = "com.example.learn.monthly"
+
+    /// A shop that sells a subscription too, here and in the store.
+    static func open(
+        _ reach: Reach = .inProcess, environments: Set<TillBilling.Environment> = [.sandbox],
+        _ journey: (Shop) async throws -> Void
+    ) async throws {
+        try await Shop.open(reach, environments: environments) { configuration in
+            let member = Product(
+                id: ProductID(monthly), type: .autoRenewable, names: Text(en: "Member", zh: "会员"),
+                price: Money(amount: 1_800, currency: Currency("CNY")), entitlement: "member")
+            configuration.catalog = Catalog(products: configuration.catalog.products + [member])
+        } _: { shop in
+            let price: JSONValue = ["CHN": ["amount": 600, "currency": "CNY"]]
+            func sold(_ id: String, _ type: String) -> JSONValue {
+                ["id": .string(id), "type": .string(type), "prices": price]
+            }
+            let products: [JSONValue] = [
+                sold(Shop.points60, "Consumable"), sold("com.example.learn.pro", "Non-Consumable"),
+                [
+                    "id": .string(monthly), "type": "Auto-Renewable Subscription", "prices": price,
+                    "subscriptionGroup": "21000001", "period": "P1M",
+                ],
+            ]
+            #expect(
+                try await shop.ask(.put, "/emulator/products", ["products": .array(products)]).status == 200)
+            try await journey(shop)
+        }
+    }
+
+    /// Without authorization, like Apple's.
+    static func verify(
+        _ shop: Shop, _ receipt: String, _ more: [String: JSONValue] = [:]
+    ) async throws -> Reply {
+        let body = ["receipt-data": .string(receipt)].merging(more) { $1 }
+        return try await shop.send(.post, "/verifyReceipt", .object(body), as: .nobody)
+    }
+
+    /// Every member that both objects have, side by side.
+    static func differences(_ ours: JSONValue, _ theirs: JSONValue, at path: String = "") -> [String] {
+        switch (ours, theirs) {
+        case (.object(let left), .object(let right)):
+            return left.keys.filter { right[$0] != nil }.sorted().flatMap { key in
+                differences(left[key] ?? .null, right[key] ?? .null, at: "\(path).\(key)")
+            }
+        case (.array(let left), .array(let right)):
+            guard left.count == right.count else { return ["\(path): \(left.count) and \(right.count)"] }
+            return zip(left, right).enumerated().flatMap { index, pair in
+                differences(pair.0, pair.1, at: "\(path)[\(index)]")
+            }
+        default: return ours == theirs ? [] : ["\(path): \(ours) and \(theirs)"]
+        }
+    }
+
+    @Test(
+        "A receipt is answered as the emulated store answers it, in every field that both know",
+        arguments: Reach.allCases)
+    func differential(_ reach: Reach) async throws {
+        try await Self.open(reach) { shop in
+            let first = try await shop.pay(token: nil, quantity: 3)
+            shop.time.advance(seconds: 61)
+            let second = try await shop.pay("com.example.learn.pro", token: nil)
+            for payment in [first, second] {
+                let ours = try await Self.verify(shop, payment.receipt)
+                let theirs = try await shop.ask(
+                    .post, "/sandbox/verifyReceipt", ["receipt-data": .string(payment.receipt)])
+                #expect(ours.status == 200 && ours.headers["Content-Type"] == "application/json")
+                #expect(Self.differences(ours.body, theirs.body) == [])
+                #expect(ours["status"] == 0 && ours["environment"] == "Sandbox")
+                #expect(Set(ours.body.object?.keys ?? [:].keys) == Set(theirs.body.object?.keys ?? [:].keys))
+                let members = Set(ours["receipt"].object?.keys ?? [:].keys)
+                #expect(members == Set(theirs["receipt"].object?.keys ?? [:].keys))
+                // Who owns a purchase no receipt says; the emulated store knows it from its own books.
+                for (mine, its) in zip(ours["receipt"].at("in_app").list, theirs["receipt"].at("in_app").list) {
+                    #expect(
+                        Set(its.object?.keys ?? [:].keys).subtracting(mine.object?.keys ?? [:].keys)
+                            == ["in_app_ownership_type"])
+                }
+            }
+            let item = try await Self.verify(shop, first.receipt)["receipt"].at("in_app").list.first
+            #expect(item?.at("quantity") == "3" && item?.at("transaction_id") == .string(first.id))
+        }
+    }
+
+    @Test("A subscriber's receipt also gets what Apple told us since: renewals, tokens, and the newest only if asked")
+    func subscriber() async throws {
+        try await Self.open { shop in
+            let order = try await shop.openOrder(Self.monthly, as: "u1")
+            let first = try await shop.pay(Self.monthly, token: order)
+            #expect(try await shop.submit(first.signed, as: .user("u1"))["outcome"].text == "granted")
+            // Known from the receipt alone.
+            let early = try await Self.verify(shop, first.receipt)
+            #expect(early["latest_receipt"] == .string(first.receipt))
+            #expect(early["latest_receipt_info"].list.map { $0.at("transaction_id") } == [.string(first.id)])
+
+            shop.time.advance(seconds: 40 * 86_400)
+            let again = try await shop.openOrder(Self.monthly, as: "u1")
+            let second = try await shop.pay(Self.monthly, token: again)
+            #expect(try await shop.submit(second.signed, as: .user("u1"))["outcome"].text == "granted")
+            let ours = try await Self.verify(shop, first.receipt)
+            let theirs = try await shop.ask(
+                .post, "/sandbox/verifyReceipt", ["receipt-data": .string(first.receipt)])
+            #expect(ours["receipt"].at("in_app").list.count == 1)
+            #expect(
+                ours["latest_receipt_info"].list.map { $0.at("transaction_id") }
+                    == [.string(first.id), .string(second.id)])
+            // All but `latest_receipt`, which we echo and a store makes anew, and which changes by itself.
+            let shared = Self.differences(ours.body, theirs.body).filter { !$0.hasPrefix(".latest_receipt:") }
+            #expect(shared == [])
+            let record = try #require(ours["latest_receipt_info"].list.last)
+            #expect(record.at("app_account_token") == .string(again.description))
+            #expect(record.at("original_transaction_id") == .string(first.id))
+            #expect(record.at("subscription_group_identifier") == "21000001")
+            #expect(record.object == theirs["latest_receipt_info"].list.last?.object)
+            let pending = ours["pending_renewal_info"].list
+            #expect(pending == [["product_id": .string(Self.monthly), "original_transaction_id": .string(first.id)]])
+
+            let newest = try await Self.verify(shop, first.receipt, ["exclude-old-transactions": true])
+            #expect(newest["latest_receipt_info"].list.map { $0.at("transaction_id") } == [.string(second.id)])
+            #expect(newest["receipt"].at("in_app").list.count == 1)
+        }
+    }
+
+    @Test("A refund that Apple told us of stands in older receipts too, and its reversal takes it out again (U4, U5)")
+    func refund() async throws {
+        try await Self.open { shop in
+            let order = try await shop.openOrder("com.example.learn.pro", as: "u1")
+            let payment = try await shop.pay("com.example.learn.pro", token: order)
+            let consumable = try await shop.pay(token: try await shop.openOrder(as: "u1"))
+            for proof in [payment.signed, consumable.signed] { _ = try await shop.submit(proof, as: .user("u1")) }
+            func cancellations() async throws -> [JSONValue] {
+                try await Self.verify(shop, consumable.receipt)["receipt"].at("in_app").list.map {
+                    $0.at("cancellation_date_ms")
+                }
+            }
+            #expect(try await cancellations() == [.null, .null])
+            shop.time.advance(seconds: 100)
+            let now = shop.time.now
+            for id in [payment.id, consumable.id] {
+                let refunded = try await shop.ask(.post, "/emulator/transactions/\(id)/refund", ["reason": 1])
+                _ = try await shop.submit(refunded["signedTransaction"].text, as: .user("u1"))
+            }
+            let told = try await Self.verify(shop, consumable.receipt)["receipt"].at("in_app").list
+            let taken = try #require(told.first { $0.at("transaction_id") == .string(payment.id) })
+            #expect(taken.at("cancellation_date_ms") == .string(String(now.seconds * 1_000)))
+            #expect(taken.at("cancellation_date").text.hasSuffix(" Etc/GMT"))
+            #expect(taken.at("cancellation_date_pst").text.hasSuffix(" America/Los_Angeles"))
+            #expect(taken.at("cancellation_reason") == "1")
+            // A consumable's record never shows it (facts/verify-receipt §6).
+            let spent = try #require(told.first { $0.at("transaction_id") == .string(consumable.id) })
+            #expect(spent.at("cancellation_date_ms") == .null)
+
+            shop.time.advance(seconds: 100)
+            let reversed = try Self.signedAgain(payment.signed, shop)
+            #expect(try await shop.submit(reversed, as: .user("u1"))["outcome"].text == "granted")
+            #expect(try await cancellations() == [.null, .null])
+        }
+    }
+
+    /// The same transaction as the store signs it now, as when it was bought: with nothing taken back.
+    private static func signedAgain(_ token: String, _ shop: Shop) throws -> String {
+        let payload = try #require(CompactToken(Array(token.utf8))?.payload)
+        var members = try #require(try JSONValue(decoding: payload).object)
+        members["signedDate"] = .int(shop.time.now.milliseconds)
+        return try shop.emulator.issuer.sign(payload: Array(JSONValue.object(members).encoded().utf8))
+    }
+
+    @Test(
+        "A receipt that is newer than what we were told knows better what was taken back (U4)",
+        arguments: [monthly, "com.example.learn.pro"])
+    func newerReceipt(_ product: String) async throws {
+        try await Self.open { shop in
+            let payment = try await shop.pay(product, token: try await shop.openOrder(product, as: "u1"))
+            #expect(try await shop.submit(payment.signed, as: .user("u1"))["outcome"].text == "granted")
+            shop.time.advance(seconds: 100)
+            let cancelled = JSONValue.string(String(shop.time.now.seconds * 1_000))
+            _ = try await shop.ask(.post, "/emulator/transactions/\(payment.id)/refund")
+            shop.time.advance(seconds: 100)
+            let newer = Base64.encode(try await shop.emulator.receipt(bundleID: Shop.bundleID))
+            let told = try await Self.verify(shop, newer)
+            #expect(told["receipt"].at("in_app").list.map { $0.at("cancellation_date_ms") } == [cancelled])
+            #expect(told["latest_receipt_info"].list.allSatisfy { $0.at("cancellation_date_ms") == cancelled })
+            // And the older one, now that we were told: the same.
+            shop.time.advance(seconds: 100)
+            let refunded = try await shop.ask(.get, "/emulator/transactions/\(payment.id)")["signedTransaction"].text
+            _ = try await shop.submit(refunded, as: .user("u1"))
+            let older = try await Self.verify(shop, payment.receipt)
+            #expect(older["receipt"].at("in_app").list.map { $0.at("cancellation_date_ms") } == [cancelled])
+            #expect(older["latest_receipt_info"].list.allSatisfy { $0.at("cancellation_date_ms") == cancelled })
+        }
+    }
+
+    @Test("It grants nothing and changes nothing, however often it is asked, and needs no password (T7)")
+    func grantsNothing() async throws {
+        try await Self.open { shop in
+            let order = try await shop.openOrder(as: "u1")
+            let payment = try await shop.pay(token: order)
+            for _ in 0..<5 {
+                #expect(try await Self.verify(shop, payment.receipt, ["password": "anything"])["status"] == 0)
+            }
+            for bad in ["AAAA", String(payment.receipt.dropLast(400))] { _ = try await Self.verify(shop, bad) }
+            let rows = try await shop.ledger.read { session in
+                let counts: [StaticString] = [
+                    "SELECT count(*) FROM transactions", "SELECT count(*) FROM proofs",
+                    "SELECT count(*) FROM refused_proofs", "SELECT count(*) FROM grants",
+                    "SELECT count(*) FROM outbox",
+                ]
+                return try counts.map { try session.first($0, []) { $0.integer(0) } ?? -1 }
+            }
+            #expect(rows == [0, 0, 0, 0, 0])
+            #expect(try await shop.status(of: order) == "prepared")
+            // A paid transaction that was verified only is still to be granted.
+            #expect(try await shop.submit(payment.signed, as: .user("u1"))["outcome"].text == "granted")
+        }
+    }
+
+    @Test("Of other buyers, and of the same buyer's other purchases, nothing is told")
+    func privacy() async throws {
+        try await Self.open { shop in
+            let mine = try await shop.pay(Self.monthly, token: try await shop.openOrder(Self.monthly, as: "u1"))
+            let receipt = mine.receipt
+            shop.time.advance(seconds: 60)
+            let others = [
+                try await shop.pay(Self.monthly, token: try await shop.openOrder(Self.monthly, as: "u2"), account: "b"),
+                try await shop.pay("com.example.learn.pro", token: try await shop.openOrder(as: "u1")),
+                try await shop.pay(token: try await shop.openOrder(as: "u1")),
+            ]
+            for payment in [mine] + others { _ = try await shop.submit(payment.signed, as: .user("u1")) }
+            let answer = try await Self.verify(shop, receipt)
+            #expect(answer["latest_receipt_info"].list.map { $0.at("transaction_id") } == [.string(mine.id)])
+            let text = answer.body.encoded()
+            for other in others { #expect(!text.contains("\"\(other.id)\"")) }
+            #expect(!text.contains("\"u1\"") && !text.contains("\"u2\""))
+        }
+    }
+}
