@@ -172,6 +172,34 @@ struct ServerAPIBudgetTests {
         // Forty urgent turns with ten of the bulk between them.
         #expect(buyers.last.map { $0.settled.milliseconds - $0.asked.milliseconds } ?? 0 <= 5_100)
         #expect(record.granted.count { $0.caller.lane == .bulk } == 400)
+        let rush = buyers.map(\.asked).max() ?? time.now
+        let meanwhile = record.granted.filter { $0.caller.lane == .bulk && $0.settled > rush }
+        #expect(meanwhile.prefix(9).allSatisfy { $0.settled <= rush.adding(milliseconds: 5_000) })
+    }
+
+    @Test("On real threads nobody is lost, and time passes as the quota wants it")
+    func realThreads() async {
+        let now = Locked(TestAuthority.today)
+        let effects = AppleEffects(
+            exchange: { _ async throws(AppleOutage) in throw AppleOutage(.unreachable) },
+            clock: { now.withLock { $0 } }, entropy: { [UInt8](repeating: 0, count: $0) },
+            pause: { milliseconds in now.withLock { $0 = $0.adding(milliseconds: milliseconds) } })
+        let budget = RequestBudget(effects: effects, quotas: Self.quotas(RequestQuota(10, per: 100)))
+        let served = await withTaskGroup(of: Bool.self) { group in
+            for index in 0..<600 {
+                let caller = RequestCaller(
+                    "\(index % 7)", lane: index % 3 == 0 ? .bulk : .urgent, patience: 1_000_000)
+                group.addTask {
+                    await fault { () throws(ServerAPIFault) in
+                        try await budget.turn(.history, in: .production, for: caller)
+                    } == nil
+                }
+            }
+            return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+        }
+        #expect(served == 600)
+        #expect(now.withLock { $0 } >= TestAuthority.today.adding(milliseconds: 59 * 100))
+        #expect(budget.waiting(for: .history, in: .production) == 0)
     }
 
     @Test("Callers of one lane take turns, by their weight")
