@@ -3,10 +3,12 @@ import TillCrypto
 
 /// Keeps every endpoint inside Apple's quota of the app, and shares it fairly.
 ///
-/// One budget belongs to one app: whatever asks Apple about it goes through the same one. (Another process knows nothing
-/// of it: two that share an app share its quotas by configuration.) It waits by the pause effect only. Of all who wait for one endpoint a single one, the leader, pauses until the next turn is free; it gives the
-/// turns out, and who is served while leading makes somebody else the leader. So nobody polls, and under a pretended
-/// clock all is decided by the order of the calls.
+/// One budget belongs to one app: whatever asks Apple about it goes through the same one. Another process knows nothing
+/// of it: two that share an app share its quotas by configuration.
+///
+/// It waits by the pause effect only. Of all who wait for one endpoint a single one, the leader, pauses until the next
+/// turn is free; it gives the turns out, and who is served while leading makes somebody else the leader. So nobody
+/// polls, and under a pretended clock all is decided by the order of the calls.
 public final class RequestBudget: Sendable {
     private struct Key: Hashable {
         let endpoint: ServerAPI.Endpoint
