@@ -172,6 +172,34 @@ struct ServerAPIBudgetTests {
         // Forty urgent turns with ten of the bulk between them.
         #expect(buyers.last.map { $0.settled.milliseconds - $0.asked.milliseconds } ?? 0 <= 5_100)
         #expect(record.granted.count { $0.caller.lane == .bulk } == 400)
+        let rush = buyers.map(\.asked).max() ?? time.now
+        let meanwhile = record.granted.filter { $0.caller.lane == .bulk && $0.settled > rush }
+        #expect(meanwhile.prefix(9).allSatisfy { $0.settled <= rush.adding(milliseconds: 5_000) })
+    }
+
+    @Test("On real threads nobody is lost, and time passes as the quota wants it")
+    func realThreads() async {
+        let now = Locked(TestAuthority.today)
+        let effects = AppleEffects(
+            exchange: { _ async throws(AppleOutage) in throw AppleOutage(.unreachable) },
+            clock: { now.withLock { $0 } }, entropy: { [UInt8](repeating: 0, count: $0) },
+            pause: { milliseconds in now.withLock { $0 = $0.adding(milliseconds: milliseconds) } })
+        let budget = RequestBudget(effects: effects, quotas: Self.quotas(RequestQuota(10, per: 100)))
+        let served = await withTaskGroup(of: Bool.self) { group in
+            for index in 0..<600 {
+                let caller = RequestCaller(
+                    "\(index % 7)", lane: index % 3 == 0 ? .bulk : .urgent, patience: 1_000_000)
+                group.addTask {
+                    await fault { () throws(ServerAPIFault) in
+                        try await budget.turn(.history, in: .production, for: caller)
+                    } == nil
+                }
+            }
+            return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+        }
+        #expect(served == 600)
+        #expect(now.withLock { $0 } >= TestAuthority.today.adding(milliseconds: 59 * 100))
+        #expect(budget.waiting(for: .history, in: .production) == 0)
     }
 
     @Test("Callers of one lane take turns, by their weight")
@@ -281,61 +309,6 @@ struct ServerAPIBudgetTests {
             }
             #expect(budget.waiting(for: .history, in: .production) == 0)
         }
-    }
-
-    @Test("A 429 closes its endpoint in its environment until the time it names, and no other")
-    func closing() async throws {
-        let until = TestAuthority.today.adding(milliseconds: 90_000)
-        let apple = CannedApple(
-            AppleAnswer(status: 429, headers: [.init("Retry-After", String(until.milliseconds))]),
-            .error(4_040_001))
-        let api = try apple.api()
-        let id = TransactionID("1")
-        func ask(_ environment: Environment) async -> ServerAPIFault? {
-            await fault { () throws(ServerAPIFault) in try await api.history(of: id, in: environment) }
-        }
-        #expect(await ask(.production) == .rateLimited(until: until))
-        #expect(await ask(.production) == .overBudget(until: until), "Nothing is sent while Apple said no")
-        #expect(apple.asked.count == 1)
-        #expect(await ask(.sandbox)?.code == .accountNotFound)
-        let status = await fault { () throws(ServerAPIFault) in
-            try await api.subscriptionStatuses(of: id, in: .production)
-        }
-        #expect(status?.code == .accountNotFound)
-        let patient = api.asking(as: .bulk("reconciliation"))
-        let later = await fault { () throws(ServerAPIFault) in try await patient.history(of: id, in: .production) }
-        #expect(later?.code == .accountNotFound)
-        #expect(apple.now == until)
-    }
-
-    @Test("Apple's quotas are these, a tenth of them in the sandbox, and can be set")
-    func published() {
-        let quotas = RequestQuotas()
-        let table: [(count: Int, endpoints: [ServerAPI.Endpoint], tenth: RequestQuota)] = [
-            (
-                50,
-                [
-                    .transactionInfo, .history, .subscriptionStatuses, .consumption, .notificationHistory, .finish,
-                    .appTransactionInfo,
-                ], RequestQuota(5)
-            ),
-            (20, [.extendRenewal, .appAccountToken], RequestQuota(2)),
-            (10, [.orderLookup, .refundHistory], RequestQuota(1)),
-            (
-                1, [.massExtension, .massExtensionStatus, .testNotification, .testNotificationStatus],
-                RequestQuota(1, per: 10_000)
-            ),
-        ]
-        #expect(table.reduce(0) { $0 + $1.endpoints.count } == ServerAPI.Endpoint.allCases.count)
-        for row in table {
-            for endpoint in row.endpoints {
-                #expect(quotas[endpoint, .production] == RequestQuota(row.count), "\(endpoint)")
-                #expect(quotas[endpoint, .sandbox] == row.tenth, "\(endpoint)")
-            }
-        }
-        #expect(RequestQuota(50, hourly: 180_000).hourly == nil, "The pace keeps the hour by itself")
-        #expect(RequestQuota(50, hourly: 179_999).hourly == 179_999)
-        #expect(RequestQuota(0, per: -1) == RequestQuota(1, per: 1))
     }
 
     @Test("A clock that is set back or ahead neither stops the turns nor lets more of them through for long")

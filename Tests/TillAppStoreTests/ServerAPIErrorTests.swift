@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import TillBilling
+import TillCrypto
 
 @testable import TillAppStore
 
@@ -268,4 +269,73 @@ struct ServerAPIErrorTests {
     }
 
     private struct Missing: Error {}
+
+    @Test("Every kind of fault has a word, a sentence in two languages, and knows whether it passes")
+    func kinds() {
+        let instant = TestAuthority.today
+        let rows: [(ServerAPIFault, String, Bool)] = [
+            (.refused(ServerAPIRefusal(code: .invalidSort, message: "", status: 400)), "refused", false),
+            (.unauthorized(.sandbox), "unauthorized", false), (.rateLimited(until: nil), "rate_limited", true),
+            (.rateLimited(until: instant), "rate_limited", true), (.overBudget(until: instant), "over_budget", true),
+            (.outage(AppleOutage(.timedOut)), "outage", true),
+            (.unreadable(UnreadableAnswer(.html, status: 200)), "unreadable", true),
+            (.invalid(InvalidRequest("a", .missing)), "invalid_request", false),
+            (.signing(IssuingFault("a")), "signing", false),
+        ]
+        for (fault, kind, isRetryable) in rows {
+            #expect(fault.kind == kind)
+            #expect(fault.isRetryable == isRetryable)
+            #expect(!fault.sentence.en.isEmpty && fault.sentence.en.utf8.allSatisfy { $0 < 0x80 })
+            #expect(fault.sentence.zh.unicodeScalars.contains { (0x4E00...0x9FFF).contains($0.value) })
+        }
+        #expect(ServerAPIFault.rateLimited(until: instant).retryAfter == instant)
+        #expect(ServerAPIFault.overBudget(until: instant).retryAfter == instant)
+    }
+
+    private static let small = #"{"data":[{"lastTransactions":[{"originalTransactionId":"1","status":1}]}]}"#
+
+    @Test("An answer that was cut or bent is read or refused, and never stops the program")
+    func bentAnswers() async throws {
+        var random = SeededRandom(state: 20_260_101)
+        var read = 0
+        for _ in 0..<4_000 {
+            var bytes = Array(Self.small.utf8)
+            for _ in 0..<Int.random(in: 1...3, using: &random) {
+                let place = Int.random(in: bytes.indices, using: &random)
+                switch Int.random(in: 0...3, using: &random) {
+                case 0: bytes[place] ^= 1 << UInt8.random(in: 0...7, using: &random)
+                case 1: bytes.remove(at: place)
+                case 2: bytes.insert(bytes.randomElement(using: &random) ?? 0, at: place)
+                default: bytes.removeSubrange(place...)
+                }
+                if bytes.isEmpty { bytes = [0] }
+            }
+            let api = try CannedApple(AppleAnswer(status: 200, body: bytes)).api(environments: [.production])
+            let found = await fault { () throws(ServerAPIFault) in
+                try await api.subscriptionStatuses(of: Self.id)
+            }
+            read += found == nil ? 1 : 0
+            #expect(found?.isRetryable ?? true)
+        }
+        #expect((10...2_000).contains(read))
+    }
+
+    @Test("A megabyte of brackets, braces or commas cost no more than their reading")
+    func heavyNonsense() async throws {
+        let pieces = ["{},", "[", "{\"a\":", "\"\",", "1e9,", "\\u0000", "{\"a\":1,\"a\":1},"]
+        for piece in pieces {
+            let text = #"{"data":["# + String(repeating: piece, count: (1 << 20) / piece.utf8.count) + "{}]}"
+            let api = try CannedApple(.text(text, type: "application/json")).api(environments: [.production])
+            let start = ContinuousClock.now
+            let found = await fault { () throws(ServerAPIFault) in
+                try await api.subscriptionStatuses(of: Self.id)
+            }
+            guard case .unreadable(let answer) = found else {
+                Issue.record("\(piece): \(String(describing: found))")
+                continue
+            }
+            #expect(answer.reason == .malformed)
+            #expect(ContinuousClock.now - start < .seconds(10), "\(piece)")
+        }
+    }
 }

@@ -12,8 +12,15 @@ struct AnswerFields {
 
     init(_ json: JSONObject) { self.json = json }
 
+    /// Most objects that an answer may hold. A page has twenty entries of eight objects at most; a small object costs
+    /// five hundred times its text, so four megabytes of them are not read.
+    static let objectLimit = 4_096
+
     /// - Parameter body: one JSON object in UTF-8.
     init(_ body: [UInt8]) throws(AnswerMalformation) {
+        guard body.count(where: { $0 == UInt8(ascii: "{") }) <= Self.objectLimit else {
+            throw AnswerMalformation("more than \(Self.objectLimit) objects")
+        }
         self.init(try Self.reading("body") { () throws(JSONError) in try JSONObject(body) })
     }
 

@@ -3,10 +3,12 @@ import TillCrypto
 
 /// Keeps every endpoint inside Apple's quota of the app, and shares it fairly.
 ///
-/// One budget belongs to one app: whatever asks Apple about it goes through the same one. It waits by the pause effect
-/// only. Of all who wait for one endpoint a single one, the leader, pauses until the next turn is free; it gives the
-/// turns out, and who is served while leading makes somebody else the leader. So nobody polls, and under a pretended
-/// clock all is decided by the order of the calls.
+/// One budget belongs to one app: whatever asks Apple about it goes through the same one. Another process knows nothing
+/// of it: two that share an app share its quotas by configuration.
+///
+/// It waits by the pause effect only. Of all who wait for one endpoint a single one, the leader, pauses until the next
+/// turn is free; it gives the turns out, and who is served while leading makes somebody else the leader. So nobody
+/// polls, and under a pretended clock all is decided by the order of the calls.
 public final class RequestBudget: Sendable {
     private struct Key: Hashable {
         let endpoint: ServerAPI.Endpoint
@@ -70,38 +72,38 @@ public final class RequestBudget: Sendable {
             await pause(min(max(until.milliseconds - before.milliseconds, 1), Self.longestPause))
             stalls = clock() == before ? stalls + 1 : 0
             answer = lead(key, number, isStalled: stalls >= Self.stallLimit)
-            // Another leads if this one left the queue between two pauses.
         }
         if case .refused(let fault) = answer { throw fault }
     }
 
     /// Apple said 429: no turn before then, or for a minute if it did not say when.
     func close(_ endpoint: ServerAPI.Endpoint, in environment: Environment, until instant: Instant?) {
-        let until = instant ?? clock().adding(milliseconds: RetryAfter.unsaid)
-        state.withLock { state in
-            let key = Key(endpoint: endpoint, environment: environment)
-            state.rooms[key, default: opened(key)].pace.close(until: until)
+        inRoom(Key(endpoint: endpoint, environment: environment)) { room, now in
+            room.pace.close(until: instant ?? now.adding(milliseconds: RetryAfter.unsaid))
         }
     }
 
     /// How many wait for a turn of that endpoint.
     public func waiting(for endpoint: ServerAPI.Endpoint, in environment: Environment) -> Int {
-        state.withLock { $0.rooms[Key(endpoint: endpoint, environment: environment)]?.queue.count ?? 0 }
+        inRoom(Key(endpoint: endpoint, environment: environment)) { room, _ in room.queue.count }
     }
 
     /// The first moment that a request of that endpoint could be sent if nobody else came.
     public func nextTurn(of endpoint: ServerAPI.Endpoint, in environment: Environment) -> Instant {
-        let key = Key(endpoint: endpoint, environment: environment)
-        let now = clock()
-        return state.withLock { state in
-            let waiting = state.rooms[key]?.queue.count ?? 0
-            return state.rooms[key, default: opened(key)].pace.earliest(at: now, behind: waiting)
+        inRoom(Key(endpoint: endpoint, environment: environment)) { room, now in
+            room.pace.earliest(at: now, behind: room.queue.count)
         }
     }
 
     // MARK: - Waiting
 
-    private func opened(_ key: Key) -> Room { Room(pace: Pace(quotas[key.endpoint, key.environment])) }
+    /// The clock is read under the lock: two threads that read it before would see it run backwards.
+    private func inRoom<Result>(_ key: Key, _ body: (inout Room, _ now: Instant) -> Result) -> Result {
+        state.withLock { state in
+            body(
+                &state.rooms[key, default: Room(pace: Pace(quotas[key.endpoint, key.environment]))], clock())
+        }
+    }
 
     private func sleeping(
         _ key: Key, _ number: UInt64, _ body: (CheckedContinuation<Answer, Never>) -> Void
@@ -116,12 +118,9 @@ public final class RequestBudget: Sendable {
     private func enter(
         _ key: Key, _ number: UInt64, _ caller: RequestCaller, _ continuation: CheckedContinuation<Answer, Never>
     ) {
-        let now = clock()
-        let answer: Answer? = state.withLock { state in
+        let answer: Answer? = inRoom(key) { room, now in
             // Under the lock: a cancellation comes before this line, or finds the sleeper.
             if Task.isCancelled { return .refused(Self.cancelled) }
-            var room = state.rooms[key] ?? opened(key)
-            defer { state.rooms[key] = room }
             let next = room.pace.next(at: now)
             if room.queue.isEmpty, next <= now {
                 room.pace.take(at: now)
@@ -143,11 +142,8 @@ public final class RequestBudget: Sendable {
 
     /// The leader is back from its pause: gives out what turns there are, and refuses who waited in vain.
     private func lead(_ key: Key, _ number: UInt64, isStalled: Bool) -> Answer {
-        let now = clock()
         let isCancelled = Task.isCancelled
-        let (mine, others) = state.withLock { state in
-            var room = state.rooms[key] ?? opened(key)
-            defer { state.rooms[key] = room }
+        let (mine, others) = inRoom(key) { room, now in
             var settled: [(number: UInt64, answer: Answer)] = []
             if isCancelled || isStalled {
                 let fault = isCancelled ? Self.cancelled : .overBudget(until: room.pace.next(at: now))
@@ -196,11 +192,9 @@ public final class RequestBudget: Sendable {
 
     /// A sleeper's task was cancelled. The leader notices by itself: its pause ends.
     private func leave(_ key: Key, _ number: UInt64) {
-        let sleeper = state.withLock { state in
-            guard let sleeper = state.rooms[key]?.sleepers.removeValue(forKey: number) else {
-                return nil as CheckedContinuation<Answer, Never>?
-            }
-            _ = state.rooms[key]?.queue.remove { $0.number == number }
+        let sleeper = inRoom(key) { room, _ in
+            let sleeper = room.sleepers.removeValue(forKey: number)
+            if sleeper != nil { _ = room.queue.remove { $0.number == number } }
             return sleeper
         }
         sleeper?.resume(returning: .refused(Self.cancelled))

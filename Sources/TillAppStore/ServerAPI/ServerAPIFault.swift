@@ -79,6 +79,20 @@ extension ServerAPIFault {
         if case .at(let instant) = retry { instant } else { nil }
     }
 
+    /// A stable word for machines.
+    public var kind: String {
+        switch self {
+        case .refused: "refused"
+        case .unauthorized: "unauthorized"
+        case .rateLimited: "rate_limited"
+        case .overBudget: "over_budget"
+        case .outage: "outage"
+        case .unreadable: "unreadable"
+        case .invalid: "invalid_request"
+        case .signing: "signing"
+        }
+    }
+
     /// Apple's error code, if it was Apple that refused.
     public var code: ServerAPIErrorCode? {
         if case .refused(let refusal) = self { refusal.code } else { nil }

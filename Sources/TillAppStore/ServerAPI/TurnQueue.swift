@@ -51,11 +51,11 @@ struct TurnQueue {
         var lines: [String: Line] = [:]
 
         mutating func next() -> Waiter? {
-            guard let name = round.first, var line = lines[name] else { return nil }
+            // Taken out, so that it is changed in place.
+            guard let name = round.first, var line = lines.removeValue(forKey: name) else { return nil }
             let waiter = line.waiters.removeFirst()
             line.credit -= 1
             if line.waiters.isEmpty {
-                lines[name] = nil
                 round.removeFirst()
                 return waiter
             }
