@@ -62,7 +62,8 @@ struct LaterKnowledge: Sendable {
             let row = try transactions.find(TransactionID(id), in: environment)
             rows[id] = row
             guard purchase.isSubscription else { continue }
-            let original = TransactionID(purchase.originalTransactionID ?? id)
+            let stated = purchase.originalTransactionID ?? ""
+            let original = TransactionID(stated.isEmpty ? id : stated)
             if !subscriptions.contains(original), subscriptions.count < subscriptionLimit {
                 subscriptions.append(original)
             }

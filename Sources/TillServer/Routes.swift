@@ -10,7 +10,7 @@ extension Server {
     /// should make it once.
     public var router: Router {
         var router = Router { request, status, allowed in
-            if status == 405, request.path == Paths.verifyReceipt { return Self.notPosted }
+            if status == 405, request.path.hasPrefix(Paths.verifyReceipt) { return Self.notPosted }
             var response = self.problem(status == 404 ? .notFound : .methodNotAllowed, for: request)
             if !allowed.isEmpty {
                 let names = allowed.map(\.rawValue) + (allowed.contains(.get) ? ["HEAD"] : [])

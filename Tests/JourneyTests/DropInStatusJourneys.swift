@@ -52,6 +52,7 @@ import TillServer
             for method in [HTTPMethod.get, .put, .delete] {
                 let reply = try await shop.send(method, "/verifyReceipt", as: .nobody)
                 #expect(reply.status == 200 && reply.body == ["status": 21000])
+                #expect(try await shop.send(method, "/verifyReceipt/", as: .nobody).body == ["status": 21000])
             }
             let wrapped = payment.receipt.enumerated()
                 .map { $0.offset % 64 == 63 ? "\($0.element)\r\n" : "\($0.element)" }.joined()

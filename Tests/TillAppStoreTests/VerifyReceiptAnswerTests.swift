@@ -216,6 +216,36 @@ struct VerifyReceiptAnswerTests {
         #expect(throws: reason) { _ = try VerifyReceiptAnswer(decoding: Array(body.utf8)) }
     }
 
+    @Test("Damaged answers are read or refused, and whatever is read can be written and read again")
+    func damaged() throws {
+        var generator = SeededBytes(state: 20_261_121)
+        var read = 0
+        var refused = 0
+        for sample in [TestAnswers.full, TestAnswers.legacy] {
+            let whole = Array(sample.encoded().utf8)
+            for _ in 0..<1_000 {
+                var bytes = whole
+                for _ in 0..<(1 + generator.next() % 4) {
+                    let at = generator.next() % bytes.count
+                    switch generator.next() % 4 {
+                    case 0: bytes[at] = UInt8(generator.next() & 0xFF)
+                    case 1: bytes[at] ^= UInt8(1 << (generator.next() % 8))
+                    case 2: bytes.removeSubrange(at..<min(bytes.count, at + 1 + generator.next() % 40))
+                    default: bytes.insert(contentsOf: bytes[at..<min(bytes.count, at + 30)], at: at)
+                    }
+                    if bytes.isEmpty { bytes = [0] }
+                }
+                guard let answer = try? VerifyReceiptAnswer(decoding: bytes) else {
+                    refused += 1
+                    continue
+                }
+                read += 1
+                #expect(try TestAnswers.decode(answer.json) == answer)
+            }
+        }
+        #expect(read > 100 && refused > 100, "\(read) read, \(refused) refused")
+    }
+
     @Test(
         "Real answers that others published are read, and written in the usual form they stay as they were",
         .enabled(if: SharedVectors.arePresent, SharedVectors.absence))
@@ -243,5 +273,15 @@ struct VerifyReceiptAnswerTests {
                 "revenuecat-vr-sample1.json", "aporat-vr-21002.json", "dollabill-vr-subscription-renewed.json",
                 "itunesiap-vr-1.json",
             ]), "\(unchanged)")
+    }
+}
+
+/// The same numbers every time.
+private struct SeededBytes {
+    var state: UInt64
+
+    mutating func next() -> Int {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return Int(state >> 33)
     }
 }

@@ -12,7 +12,7 @@ extension Server {
         guard receiptDesk.begin(body.count) else { return Self.response(VerifyReceiptAnswer(status: .unavailable)) }
         defer { receiptDesk.end(body.count) }
         let query: ReceiptDesk.Query
-        do throws(ReceiptDesk.No) {
+        do throws(ReceiptDesk.Unanswered) {
             query = try receiptDesk.query(body)
         } catch {
             return Self.response(VerifyReceiptAnswer(status: error.status))
@@ -72,25 +72,26 @@ struct ReceiptDesk: Sendable {
         let newestOnly: Bool
     }
 
-    struct No: Error {
+    /// Nothing of the receipt is told but this.
+    struct Unanswered: Error {
         let status: VerifyReceiptStatus
     }
 
     /// A `password` is a client's word and is not looked at (T7): what it would open is open to who holds the receipt.
-    func query(_ body: [UInt8]) throws(No) -> Query {
+    func query(_ body: [UInt8]) throws(Unanswered) -> Query {
         guard let request = try? JSONValue(decoding: body), let text = request["receipt-data"]?.string,
             let asked = try? VerifyReceiptRequest(base64: text)
-        else { throw No(status: .malformed) }
+        else { throw Unanswered(status: .malformed) }
         let receipt: VerifiedReceipt
         do throws(VerificationFailure) {
             receipt = try verifier.receipt(base64: asked.receiptData)
         } catch {
             // Another app's receipt is not authentic for this app, though Apple's would be for its own: we vouch for
             // one app only, and shipped clients were seldom careful with `bundle_id`.
-            throw No(status: error.verdict == .malformed ? .malformed : .notAuthentic)
+            throw Unanswered(status: error.verdict == .malformed ? .malformed : .notAuthentic)
         }
         guard environments.contains(receipt.environment) else {
-            throw No(status: receipt.environment == .sandbox ? .sandboxReceipt : .productionReceipt)
+            throw Unanswered(status: receipt.environment == .sandbox ? .sandboxReceipt : .productionReceipt)
         }
         return Query(
             receipt: receipt, text: asked.receiptData, newestOnly: request["exclude-old-transactions"]?.bool ?? false)
