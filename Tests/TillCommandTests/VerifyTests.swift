@@ -30,7 +30,7 @@ struct VerifyTests {
         let json = try JSONValue(decoding: ran.out)
         #expect(json["kind"] == "jws-transaction" && json["verdict"] == "chain_untrusted")
         #expect(json["fields"]?["payload"]?["transactionId"] == "2000000000000001")
-        #expect(Set(json.object?.keys.map { $0 } ?? []) == ["kind", "verdict", "detail", "fields"])
+        #expect(Set(json.object?.keys.map { $0 } ?? []) == ["kind", "verdict", "detail", "fields", "record"])
     }
 
     @Test(
