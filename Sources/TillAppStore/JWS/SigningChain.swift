@@ -27,11 +27,16 @@ struct SigningChain: Sendable {
     /// Whether OpenSSL's rule holds for every certificate: not before its first second, and before its last.
     func isValid(at seconds: Int64) -> Bool { notBefore <= seconds && seconds < notAfter }
 
+    /// The dates a certificate can name, the years 1 to 9999: OpenSSL has no answer for others, and a proof may state
+    /// any.
+    private static let dates: ClosedRange<Int64> = -62_135_596_800...253_402_300_799
+
     static func path(
         leaf: Certificate, others: [Certificate], trust: TrustStore, at seconds: Int64
     ) throws(VerificationFailure) -> [Certificate] {
         do {
-            return try trust.chain(leaf: leaf, intermediates: others, at: seconds)
+            let date = min(max(seconds, dates.lowerBound), dates.upperBound)
+            return try trust.chain(leaf: leaf, intermediates: others, at: date)
         } catch {
             throw VerificationFailure(error.isOutsideValidity ? .chainExpired : .chainUntrusted, error.reason)
         }
