@@ -180,6 +180,49 @@ struct VerificationRecordTests {
         }
     }
 
+    @Test("what a proof says fills no record: long texts are cut")
+    func bounds() throws {
+        let long = String(repeating: "x", count: 30_000)
+        for changes in [["bundleId": JSONValue.string(long)], ["environment": .string(long)]] {
+            let jws = authority.sign(TestPayloads.transaction(changes))
+            let record = try authority.verifier().explain(Array(jws.utf8), as: .transaction)
+            #expect(!record.isOK && record.json.encoded().utf8.count < 10_000)
+        }
+        let lines = (0..<9_000).map { "\"\($0)\" = \"\(long.prefix(50))\";" }.joined()
+        let text = "{\"purchase-info\" = \"\(Base64Text.encode("{}"))\";\(lines)}"
+        let record = try authority.verifier().explain(Array(text.utf8), as: .oldStyleReceipt)
+        #expect(record.verdict == "extract-only" && record.unsigned.count == 32)
+    }
+
+    @Test(
+        "a receipt in armour is read whatever the tool called it, and text with a byte order mark is text",
+        arguments: ["PKCS7", "CMS", "PKCS #7 SIGNED DATA", "RECEIPT"])
+    func armour(label: String) throws {
+        let receipt = Self.rsa.receipt(TestReceipts.content())
+        var policy = InspectionPolicy { TestAuthority.today }
+        policy.roots = [Self.rsa.root.der]
+        let text = PEM.encode(receipt, label: label)
+        for form in [text, text.replacing("\n", with: "\r\n"), "\u{FEFF}" + text, "\u{FEFF}" + Base64.encode(receipt)] {
+            let inspection = ProofInspection.inspect(Array(form.utf8), policy: policy)
+            #expect(inspection.isOK && inspection.kind == .receipt, "\(inspection.detail)")
+        }
+        let cut = ProofInspection.inspect(Array(text.utf8.prefix(200)), policy: policy)
+        #expect(cut.verdict == "malformed" && cut.kind == .receipt)
+    }
+
+    @Test(
+        "what can't be recognised is a notification if it has dots, else a receipt",
+        arguments: [
+            ("a.b.c", "jws-notification"), ("", "pkcs7-receipt"), ("hello", "pkcs7-receipt"),
+            ("{}", "old-style-receipt"),
+        ])
+    func kinds(text: String, kind: String) {
+        let inspection = ProofInspection.inspect(Array(text.utf8), policy: InspectionPolicy { TestAuthority.today })
+        #expect(inspection.kind.rawValue == kind && inspection.verdict == "malformed")
+        #expect(inspection.record.failed?.code == .parse)
+        #expect(inspection.record.checks.dropFirst().allSatisfy { $0.outcome == .skipped(.notReached) })
+    }
+
     @Test("dates at the ends of time are told without a trap", arguments: [Int64.min, -1, .max])
     func extremes(milliseconds: Int64) throws {
         let jws = authority.sign(TestPayloads.transaction(["signedDate": .int(milliseconds)]))

@@ -4,9 +4,9 @@ import TillCrypto
 extension CertificateRecord {
     init(_ certificate: Certificate, _ position: Position) {
         self.position = position
-        subject = certificate.subject
-        issuer = certificate.issuer
-        serial = Self.serial(of: certificate.der) ?? ""
+        subject = bounded(certificate.subject)
+        issuer = bounded(certificate.issuer)
+        serial = bounded(Self.serial(of: certificate.der) ?? "")
         sha256 = certificate.sha256
         notBefore = Instant(seconds: certificate.notBefore)
         notAfter = Instant(seconds: certificate.notAfter)
@@ -51,7 +51,7 @@ extension CertificateRecord {
             case "2b81040023": "EC P-521"
             default: "EC"
             }
-        case let other: return other
+        case let other: return bounded(other)
         }
     }
 

@@ -174,7 +174,7 @@ struct ProofChecks {
         try check(.environment) { () throws(VerificationFailure) in
             journal?.compare(expected: demands.environment.words, found: claims.environment)
             guard demands.environment.accepts(claims.environment) else {
-                throw VerificationFailure(.wrongEnvironment, claims.environment ?? "none")
+                throw VerificationFailure(.wrongEnvironment, claims.environment.map(bounded) ?? "none")
             }
         }
     }
@@ -183,7 +183,7 @@ struct ProofChecks {
     func environment(of claims: ProofClaims) throws(VerificationFailure) -> Environment {
         try subject(of: claims)
         guard let environment = claims.environment.flatMap(Environment.init(rawValue:)) else {
-            throw VerificationFailure(.wrongEnvironment, claims.environment ?? "none")
+            throw VerificationFailure(.wrongEnvironment, claims.environment.map(bounded) ?? "none")
         }
         return environment
     }

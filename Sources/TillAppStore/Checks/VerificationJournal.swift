@@ -46,16 +46,17 @@ final class VerificationJournal {
 
     func compare(expected: String?, found: String?) {
         open?.expected = expected
-        open?.found = found
+        open?.found = found.map(bounded)
     }
 
-    func explain(_ words: String) { open?.words = words }
+    func explain(_ words: String) { open?.words = bounded(words) }
     func leaveUndecided() { open?.outcome = .skipped(.undecided) }
 
     /// A check that has nothing signed to look at.
     func skipUnsigned(_ code: CheckCode, expected: String?, found: String?) {
         record.checks.append(
-            VerificationRecord.Check(code: code, outcome: .skipped(.unsigned), expected: expected, found: found))
+            VerificationRecord.Check(
+                code: code, outcome: .skipped(.unsigned), expected: expected, found: found.map(bounded)))
     }
 
     // MARK: - The whole
@@ -70,7 +71,14 @@ final class VerificationJournal {
         record.certificates = presented.map { CertificateRecord($0, .presented) }
     }
 
-    func found(unsigned: [String: String]) { record.unsigned = unsigned }
+    func found(unsigned: [String: String]) {
+        let lines = unsigned.sorted { $0.key < $1.key }.prefix(Self.mostUnsignedLines)
+            .map { (bounded($0.key), bounded($0.value)) }
+        record.unsigned = Dictionary(lines, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// Real old-style receipts have three.
+    private static let mostUnsignedLines = 32
 
     /// A journal for a token inside this proof.
     func nest(_ name: String, kind: ProofInspection.Kind, input: [UInt8]) -> VerificationJournal {
@@ -104,4 +112,12 @@ final class VerificationJournal {
         finished.nested = nested.map { VerificationRecord.Nested(name: $0.name, record: $0.journal.finished()) }
         return finished
     }
+}
+
+/// The beginning of a text from outside: a record is kept and shown, so nobody shall fill it.
+func bounded(_ outside: String) -> String {
+    let limit = 256
+    guard outside.utf8.count > limit else { return outside }
+    let scalars = outside.unicodeScalars.prefix(limit)
+    return String(String.UnicodeScalarView(scalars)) + "…"
 }

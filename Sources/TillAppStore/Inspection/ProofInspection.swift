@@ -105,7 +105,8 @@ enum ProofForm {
             self = .receipt(bytes)
             return
         }
-        let text = ProofText.trimmed(bytes)
+        // Editors put a byte order mark before text.
+        let text = ProofText.trimmed(bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes)
         if text.contains(UInt8(ascii: ".")), text.allSatisfy(Self.isTokenCharacter) {
             self = .token(text)
         } else if text.starts(with: "-----BEGIN ".utf8) {
@@ -121,10 +122,13 @@ enum ProofForm {
     }
 
     private static func armoured(_ text: [UInt8]) -> ProofForm {
-        for label in ["PKCS7", "CMS", "PKCS #7 SIGNED DATA"] {
-            if let der = PEM.decode(String(decoding: text, as: UTF8.self), label: label) { return .receipt(der) }
+        // Tools call it PKCS7, CMS, "PKCS #7 SIGNED DATA" and more; what it is, is said by what is in it.
+        let text = String(decoding: text, as: UTF8.self)
+        let opening = text.prefix { !$0.isNewline }.dropFirst("-----BEGIN ".count)
+        guard opening.hasSuffix("-----"), let der = PEM.decode(text, label: String(opening.dropLast(5))) else {
+            return .nothing("PEM")
         }
-        return .nothing("PEM")
+        return .receipt(der)
     }
 
     private static func isTokenCharacter(_ unit: UInt8) -> Bool {
