@@ -3,15 +3,16 @@ import TillCrypto
 
 /// Turns Apple's proofs into verified values, and is their only maker.
 ///
-/// Every check of facts/jws §2 and facts/pkcs7-receipt §4 is done, in the order of `Verdict`; nothing is fetched, so
+/// Every check of facts/jws §2 and facts/pkcs7-receipt §4 is done, in the order of `CheckCode`; nothing is fetched, so
 /// certificates are judged at the proof's own date and not asked about by OCSP (facts/jws §8, last point). One
 /// verifier serves all threads.
 public final class SignedDataVerifier: Sendable {
     public let policy: TrustPolicy
     let trust: TrustStore
+    private let demands: ProofDemands
     private let chains: ChainCache
     /// Hears whom a verification relies on, if somebody wants to know.
-    let witness: SignerWitness?
+    private let witness: SignerWitness?
 
     /// Longest tokens and receipts that are looked at, in bytes (facts/limits §3).
     public static let tokenLimit = 64 << 10
@@ -25,6 +26,7 @@ public final class SignedDataVerifier: Sendable {
         }
         self.policy = policy
         self.trust = trust
+        demands = ProofDemands(policy, trust: trust)
         chains = ChainCache()
         witness = nil
     }
@@ -33,6 +35,7 @@ public final class SignedDataVerifier: Sendable {
     init(_ other: SignedDataVerifier, telling witness: SignerWitness) {
         policy = other.policy
         trust = other.trust
+        demands = other.demands
         chains = other.chains
         self.witness = witness
     }
@@ -46,65 +49,121 @@ public final class SignedDataVerifier: Sendable {
     /// How many signers' chains are remembered just now.
     public var cachedChainCount: Int { chains.count }
 
-    // MARK: - The parts of every JWS check
+    private var checks: ProofChecks { ProofChecks(demands, chains: chains, witness: witness) }
 
-    func token(_ bytes: [UInt8], limit: Int) throws(VerificationFailure) -> (CompactToken, JSONObject) {
-        guard bytes.count <= limit else { throw VerificationFailure(.malformed, "longer than \(limit) bytes") }
-        guard let token = CompactToken(bytes) else { throw VerificationFailure(.malformed, "not a compact JWS") }
-        return (token, try Self.decoding { () throws(JSONError) in try JSONObject(token.payload) })
+    // MARK: - Tokens
+
+    /// A signed transaction (JWSTransaction), as StoreKit 2, the server API and notifications deliver it.
+    ///
+    /// - Parameter jws: the compact serialization, at most 64 KiB.
+    /// - Throws: the first check that fails; `malformed` also if what a settlement needs is missing (ids, product,
+    ///   dates).
+    public func transaction(_ jws: [UInt8]) throws(VerificationFailure) -> VerifiedTransaction {
+        try checks.transaction(jws)
     }
 
-    static func decoding<Result>(_ read: () throws(JSONError) -> Result) throws(VerificationFailure) -> Result {
-        do { return try read() } catch { throw VerificationFailure(.malformed, "payload: \(error.rawValue)") }
+    public func transaction(_ jws: String) throws(VerificationFailure) -> VerifiedTransaction {
+        try transaction(Array(jws.utf8))
     }
 
-    /// Chain and signature. `signedAt` is the payload's own date, read before it is believed, to know when the
-    /// certificates had to be valid.
-    func authenticate(_ token: CompactToken, signedAt: Instant?) throws(VerificationFailure) {
-        let now = policy.now()
-        let seconds = (policy.at ?? signedAt ?? now).seconds
-        if let known = chains.verifier(for: token, at: seconds, now: now) {
-            guard token.isSigned(accordingTo: known.verifier) else { throw VerificationFailure(.badSignature) }
-            witness?.saw(known.chain.questions, signedAt: signedAt)
-            return
+    /// A signed renewal info (JWSRenewalInfo). It names no app: believe it only beside its transaction.
+    public func renewalInfo(_ jws: [UInt8]) throws(VerificationFailure) -> VerifiedRenewalInfo {
+        try checks.renewalInfo(jws)
+    }
+
+    public func renewalInfo(_ jws: String) throws(VerificationFailure) -> VerifiedRenewalInfo {
+        try renewalInfo(Array(jws.utf8))
+    }
+
+    /// A signed app transaction (AppTransaction): the customer's download of the app.
+    public func appTransaction(_ jws: [UInt8]) throws(VerificationFailure) -> VerifiedAppTransaction {
+        try checks.appTransaction(jws)
+    }
+
+    public func appTransaction(_ jws: String) throws(VerificationFailure) -> VerifiedAppTransaction {
+        try appTransaction(Array(jws.utf8))
+    }
+
+    /// An App Store Server Notification of version 2, by its `signedPayload`, with every token nested in it verified
+    /// too. A nested token's verdict becomes the notification's, with its name in the detail.
+    ///
+    /// - Parameter signedPayload: the compact serialization, at most 512 KiB.
+    public func notification(_ signedPayload: [UInt8]) throws(VerificationFailure) -> VerifiedNotification {
+        try checks.notification(signedPayload)
+    }
+
+    public func notification(_ signedPayload: String) throws(VerificationFailure) -> VerifiedNotification {
+        try notification(Array(signedPayload.utf8))
+    }
+
+    /// The outside of a notification, by this verifier's policy: one for any app and environment takes whatever Apple
+    /// signed. Tokens nested in it are verified too, where it comes from an environment that has any.
+    ///
+    /// - Parameter signedPayload: the compact serialization, at most 512 KiB.
+    public func envelope(_ signedPayload: [UInt8]) throws(VerificationFailure) -> NotificationEnvelope {
+        try checks.envelope(signedPayload)
+    }
+
+    // MARK: - Receipts
+
+    /// An app receipt (PKCS#7), as `appStoreReceiptURL` holds it: DER, or the BER that Xcode writes.
+    ///
+    /// Certificates are judged at the receipt's own creation date, which is signed: receipts outlive the certificate
+    /// that signed them (facts/pkcs7-receipt §4.1).
+    ///
+    /// - Parameters:
+    ///   - bytes: at most 8 MiB.
+    ///   - device: the identifier that the receipt must have been made for; nil leaves it unasked.
+    public func receipt(_ bytes: [UInt8], device: [UInt8]? = nil) throws(VerificationFailure) -> VerifiedReceipt {
+        try ProofChecks(demands(device), witness: witness).receipt(bytes)
+    }
+
+    /// The same receipt as clients post it: base64 text, in which white space means nothing.
+    public func receipt(
+        base64 text: some StringProtocol, device: [UInt8]? = nil
+    ) throws(VerificationFailure) -> VerifiedReceipt {
+        guard text.utf8.count <= Self.receiptLimit / 3 * 4 + (1 << 20),
+            let bytes = Base64.decode(text.utf8.filter { !ProofText.isBlank($0) })
+        else { throw VerificationFailure(.malformed, "base64") }
+        return try receipt(bytes, device: device)
+    }
+
+    // MARK: - Why?
+
+    /// Makes the same checks once more and writes them down; the verdict is the one that the plain call had. It costs
+    /// a whole verification without the memory of chains: for the proof that was refused, not for every one.
+    ///
+    /// - Parameters:
+    ///   - proof: what was given to the plain call, a receipt as DER.
+    ///   - kind: which call that was. For `oldStyleReceipt`, which has none, the record is all there is.
+    public func explain(
+        _ proof: [UInt8], as kind: ProofInspection.Kind, device: [UInt8]? = nil
+    ) -> VerificationRecord {
+        let journal = VerificationJournal(kind: kind, input: proof)
+        let demands = demands(device)
+        let checks = ProofChecks(demands, journal: journal)
+        do throws(VerificationFailure) {
+            switch kind {
+            case .transaction: _ = try checks.transaction(proof)
+            case .renewal: _ = try checks.renewalInfo(proof)
+            case .appTransaction: _ = try checks.appTransaction(proof)
+            case .notification: _ = try checks.notification(proof)
+            case .receipt: _ = try checks.receipt(proof)
+            case .oldStyleReceipt:
+                let text = if case .oldStyleReceipt(let text) = ProofForm(proof) { text } else { proof }
+                return ProofInspection.oldStyleReceipt(text, demands, journal).record
+            case .certificateChain:
+                journal.refuse(.certificateCount, VerificationFailure(.malformed, "no proof"))
+                return journal.finished()
+            }
+            journal.complete()
+        } catch {
+            // The journal has it.
         }
-        guard let header = JWSHeader(token.header) else { throw VerificationFailure(.malformed, "header") }
-        let chain = try Self.chain(of: header, trust: trust, at: seconds)
-        guard let key = chain.leaf.publicKey,
-            let verifier = ES256Verifier(key: key, messagePrefix: Array(token.headerPrefix)),
-            token.isSigned(accordingTo: verifier)
-        else { throw VerificationFailure(.badSignature) }
-        chains.remember(chain, verifier, of: token, now: now)
-        witness?.saw(chain.questions, signedAt: signedAt)
+        return journal.finished()
     }
 
-    static func chain(
-        of header: JWSHeader, trust: TrustStore?, at seconds: Int64
-    ) throws(VerificationFailure) -> SigningChain {
-        guard !header.certificates.isEmpty else { throw VerificationFailure(.missingX5C) }
-        guard header.json["alg"] == .string(JWSHeader.algorithm) else { throw VerificationFailure(.malformed, "alg") }
-        return try SigningChain(x5c: header.certificates, trust: trust, at: seconds)
-    }
-
-    // MARK: - Is it for us?
-
-    func checkApp(bundleID: String?) throws(VerificationFailure) {
-        if let expected = policy.bundleID, bundleID != expected { throw VerificationFailure(.wrongApp, "bundleId") }
-    }
-
-    /// Apple states the app's number in production only; a proof of an accepted sandbox has none (facts/jws §2).
-    func checkApp(appAppleID: Int64?, environment: String?) throws(VerificationFailure) {
-        guard let expected = policy.appAppleID else { return }
-        let accepted = policy.environments ?? [.production, .sandbox]
-        guard accepted.contains(.production) else { return }
-        if environment == Environment.sandbox.rawValue, accepted.contains(.sandbox) { return }
-        if appAppleID != expected { throw VerificationFailure(.wrongApp, "appAppleId") }
-    }
-
-    func environment(_ text: String?) throws(VerificationFailure) -> Environment {
-        guard let environment = text.flatMap(Environment.init(rawValue:)),
-            policy.environments?.contains(environment) ?? true
-        else { throw VerificationFailure(.wrongEnvironment, text ?? "none") }
-        return environment
+    private func demands(_ device: [UInt8]?) -> ProofDemands {
+        device.map { ProofDemands(policy, trust: trust, device: $0) } ?? demands
     }
 }

@@ -27,7 +27,7 @@ extension Command {
     ) { call in
         let policy = try VerifyFlags.policy(call)
         let inspection = ProofInspection.inspect(try VerifyFlags.proof(call), policy: policy)
-        let report = InspectionReport(inspection: inspection, policy: policy)
+        let report = InspectionReport(inspection: inspection)
         if call.wantsJSON {
             call.console.print(inspection.json.encoded())
         } else {

@@ -30,7 +30,7 @@ struct VerifyTests {
         let json = try JSONValue(decoding: ran.out)
         #expect(json["kind"] == "jws-transaction" && json["verdict"] == "chain_untrusted")
         #expect(json["fields"]?["payload"]?["transactionId"] == "2000000000000001")
-        #expect(Set(json.object?.keys.map { $0 } ?? []) == ["kind", "verdict", "detail", "fields"])
+        #expect(Set(json.object?.keys.map { $0 } ?? []) == ["kind", "verdict", "detail", "fields", "record"])
     }
 
     @Test(
@@ -142,6 +142,25 @@ struct VerifyTests {
         #expect(ran.out.contains("-9223372036854775808") && ran.out.utf8.count < 3_000)
     }
 
+    @Test("the record stands beside the verdict: what came, each check, its hash, and which one failed")
+    func record() throws {
+        let text = Array(token(transaction).utf8)
+        let json = try JSONValue(decoding: try runTill(["verify", "-", "--json"], input: text).out)
+        let record = try #require(json["record"])
+        #expect(record["sha256"]?.string == hexadecimal(Digest.sha256.hash(text)))
+        #expect(record["size"]?.int == Int64(text.count) && record["verdict"] == json["verdict"])
+        #expect(record["failed"] == "chain" && record["judgedAt"]?["source"] == "signedDate")
+        let checks = try #require(record["checks"]?.array)
+        #expect(checks.map { $0["code"]?.string ?? "" } == CheckCode.all(of: .transaction).map(\.rawValue))
+        #expect(checks.filter { $0["outcome"] == "failed" }.count == 1)
+        #expect(checks.first { $0["code"] == "app" }?["reason"] == "not_reached")
+        #expect(record["certificates"]?.array?.first?["key"] == "EC P-256")
+        for (language, words) in [("en", "Certificate: came with the proof"), ("zh", "证书：凭证附带")] {
+            let ran = try runTill(["verify", "-", "--lang", language], input: text)
+            #expect(ran.out.contains(words) && ran.out.contains(hexadecimal(Digest.sha256.hash(text))))
+        }
+    }
+
     private static let vectors = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
         .appendingPathComponent("shared/vectors/apple__app-store-server-library-swift")
@@ -163,5 +182,43 @@ struct VerifyTests {
             #expect(refused.code == 1)
             #expect(try JSONValue(decoding: refused.out)["verdict"]?.string == verdict)
         }
+    }
+
+    @Test(
+        "a device is named as people copy it: with hyphens or colons, in either case",
+        .enabled(if: FileManager.default.fileExists(atPath: vectors.path), "../shared/vectors is not here"),
+        arguments: [
+            ("956328d9cc6a47f4be406953fb0ab6c7", 0), ("956328D9-CC6A-47F4-BE40-6953FB0AB6C7", 0),
+            ("956328d9-cc6a-47f4-be40-6953fb0ab6c7", 0), ("00:11:22:33:44:55", 1), ("001122334455", 1),
+            ("956328d9cc6a47f4be406953fb0ab6c8", 1), ("956328d9cc6a47f4be406953fb0ab6c", 2), ("", 2),
+        ])
+    func device(text: String, code: Int32) throws {
+        let folder = Self.vectors.deletingLastPathComponent().appendingPathComponent("tikhop__TPInAppReceipt")
+        let files = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+        let bundle = ["--bundle-id", "dev.bonzer.weeka.app"]
+        let file = try #require(
+            try files.first { try runTill(["verify", folder.path + "/" + $0] + bundle).code == 0 })
+        let ran = try runTill(["verify", folder.path + "/" + file, "--device-guid", text, "--json"] + bundle)
+        #expect(ran.code == code, "\(ran.error)")
+        guard code < 2 else { return }
+        let json = try JSONValue(decoding: ran.out)
+        #expect(json["verdict"]?.string == (code == 0 ? "ok" : "wrong_device"))
+        #expect(json["fields"]?["device_hash_valid"] == .bool(code == 0))
+    }
+
+    @Test(
+        "an old-style receipt's unsigned lines are shown as such, and decide nothing (T8)",
+        .enabled(if: FileManager.default.fileExists(atPath: vectors.path), "../shared/vectors is not here"))
+    func unsignedLines() throws {
+        let folder = Self.vectors.deletingLastPathComponent().appendingPathComponent("voltrue2__in-app-purchase")
+        let file = try #require(
+            try FileManager.default.contentsOfDirectory(atPath: folder.path).first {
+                try runTill(["verify", folder.path + "/" + $0]).out.contains("old-style-receipt")
+            })
+        let ran = try runTill(["verify", folder.path + "/" + file, "--environment", "production"])
+        #expect(ran.code == 0 && ran.out.contains("environment (not checked: nobody signed it)"))
+        #expect(ran.out.contains("Lines that nobody signed:") && ran.out.contains("environment = Sandbox"))
+        let chinese = try runTill(["verify", folder.path + "/" + file, "--environment", "production", "--lang", "zh"])
+        #expect(chinese.out.contains("环境（不检查：没有签名保护）"))
     }
 }

@@ -42,6 +42,15 @@ public struct AppleRequest: Sendable, Equatable {
     }
 }
 
+extension AppleRequest: CustomStringConvertible {
+    /// Where to, and no more: headers carry our token, bodies the shared secret.
+    public var description: String { "\(method.rawValue) \(url), \(body.count) bytes" }
+}
+
+extension AppleRequest.Header: CustomStringConvertible {
+    public var description: String { name }
+}
+
 /// What came back, of whatever status; not yet believed.
 public struct AppleAnswer: Sendable {
     /// Of HTTP.

@@ -4,67 +4,45 @@ import TillCrypto
 /// An old-style transactionReceipt (facts/verify-receipt §9): one purchase as NeXTSTEP property-list text, signed by a
 /// certificate of the iTunes Store. Only ever looked at: nothing verified comes out of it, because its environment is
 /// not signed.
-struct OldStyleReceipt {
-    /// The dictionary around the signed part, none of which is signed.
-    let outer: [String: String]
+public struct OldStyleReceipt: Equatable, Sendable {
+    /// The text around the signed part.
+    let outer: PropertyText
     /// The signed octets.
-    let purchaseInfo: [UInt8]
-    let purchase: [String: String]
+    public let purchaseInfo: [UInt8]
+    public let purchase: OldStylePurchase
 
     /// Real ones have two kilobytes.
     static let sizeLimit = 1 << 20
 
-    init?(_ text: [UInt8]) {
-        guard text.count <= Self.sizeLimit, let outer = Self.dictionary(text),
-            let info = outer["purchase-info"].flatMap({ Base64.decode($0) }), let purchase = Self.dictionary(info)
-        else { return nil }
+    /// Reads the property-list text; nil if it holds no purchase.
+    public init?(_ text: [UInt8]) {
+        guard let outer = Self.outer(text), let receipt = OldStyleReceipt(outer) else { return nil }
+        self = receipt
+    }
+
+    init?(_ outer: PropertyText) {
+        guard let info = Self.purchaseInfo(in: outer), let purchase = OldStylePurchase(info) else { return nil }
         self.outer = outer
         purchaseInfo = info
         self.purchase = purchase
     }
 
+    static func outer(_ text: [UInt8]) -> PropertyText? { text.count <= sizeLimit ? PropertyText(text) : nil }
+
+    static func purchaseInfo(in outer: PropertyText) -> [UInt8]? {
+        outer["purchase-info"].flatMap { Base64.decode($0.utf8.filter { !ProofText.isBlank($0) }) }
+    }
+
+    /// The lines that nobody signed: `environment`, `pod`, `signing-status` and what else there is.
+    public var unsigned: [String: String] {
+        outer.dictionary.filter { $0.key != "signature" && $0.key != "purchase-info" }
+    }
+
     /// Production receipts do not state theirs. Nobody signed this.
     var environment: String { outer["environment"] ?? Environment.production.rawValue }
 
-    /// Seconds since 1970.
-    var purchaseDate: Int64? {
-        purchase["purchase-date-ms"].flatMap { Int64($0) }.map { Instant(milliseconds: $0).seconds }
-    }
-
-    /// `"key" = "value";` as often as it occurs; nil if the text is not UTF-8.
-    private static func dictionary(_ bytes: [UInt8]) -> [String: String]? {
-        guard bytes.withUnsafeBufferPointer(JSONText.isUTF8) else { return nil }
-        var result: [String: String] = [:]
-        var rest = bytes[...]
-        func quoted() -> String? {
-            guard rest.first == UInt8(ascii: "\""),
-                let end = rest.dropFirst().firstIndex(of: UInt8(ascii: "\""))
-            else { return nil }
-            let text = String(decoding: rest[(rest.startIndex + 1)..<end], as: UTF8.self)
-            rest = rest[(end + 1)...]
-            return text
-        }
-        func passesBlanks() -> Bool {
-            rest = rest.drop(while: ProofText.isBlank)
-            return true
-        }
-        func passes(_ mark: Unicode.Scalar) -> Bool {
-            guard passesBlanks(), rest.first == UInt8(ascii: mark) else { return false }
-            rest = rest.dropFirst()
-            return true
-        }
-        while let start = rest.firstIndex(of: UInt8(ascii: "\"")) {
-            let candidate = rest[start...]
-            rest = candidate
-            if let key = quoted(), !key.isEmpty, passes("="), passesBlanks(), let value = quoted(), passes(";") {
-                result[key] = value
-            } else {
-                // This quote began no pair; the next one may.
-                rest = candidate.dropFirst()
-            }
-        }
-        return result
-    }
+    /// The receipt as property-list text, with every line it was read from.
+    public func encoded() -> [UInt8] { outer.encoded }
 
     /// The signature's blob: version, signature, and its signer's certificate.
     struct Signature {
@@ -86,76 +64,130 @@ struct OldStyleReceipt {
         }
 
         /// Version 2 signs with SHA-1; so does version 3, as far as anybody has said.
-        func isValid(of purchaseInfo: [UInt8], by key: PublicKey) -> Bool {
-            key.isValidRSA(signature: bytes, of: [version] + purchaseInfo, digest: .sha1)
+        func isValid(of purchaseInfo: [UInt8], by leaf: Certificate) -> Bool {
+            leaf.publicKey?.isValidRSA(signature: bytes, of: [version] + purchaseInfo, digest: .sha1) ?? false
         }
 
-        /// The key that issued the signers of this version.
-        var issuerKey: PublicKey? {
-            version == 2
+        /// Whether the pinned key that issued the signers of this version issued this one.
+        func issued(_ leaf: Certificate) -> Bool {
+            let key =
+                version == 2
                 ? Certificate(der: AppleRoots.iTunesStoreCA2009)?.publicKey
                 : PublicKey(der: AppleRoots.iTunesStoreKeyVersion3)
+            return key.map(leaf.isSigned(by:)) ?? false
         }
     }
 }
 
 extension ProofInspection {
-    static func oldStyleReceipt(_ text: [UInt8], _ policy: InspectionPolicy) -> ProofInspection {
-        var inspection = ProofInspection(.oldStyleReceipt)
-        guard let receipt = OldStyleReceipt(text) else {
-            return refused(.oldStyleReceipt, .malformed, "no purchase-info")
-        }
-        let unsigned = receipt.outer.filter { $0.key != "signature" && $0.key != "purchase-info" }
-        inspection.fields = [
-            "environment": .string(receipt.environment),
-            "outer": .object(unsigned.mapValues(JSONValue.string)),
-            "purchase_info": .object(receipt.purchase.mapValues(JSONValue.string)),
-            "transaction_id": receipt.purchase["transaction-id"].map(JSONValue.string) ?? .null,
-        ]
-        let blob = receipt.outer["signature"].flatMap { Base64.decode($0) } ?? []
-        guard let signature = OldStyleReceipt.Signature(blob) else {
-            inspection.verdict = extractOnly
-            inspection.detail = "the signature is not of Apple's format"
-            return inspection
-        }
-        judged(&inspection) { inspection throws(VerificationFailure) in
-            try receipt.check(signature, in: &inspection)
-            if let bundleID = policy.bundleID, receipt.purchase["bid"] != bundleID {
-                throw VerificationFailure(.wrongApp, "bid")
+    /// - Parameter text: property-list text; decoded, if it came as base64.
+    static func oldStyleReceipt(
+        _ text: [UInt8], _ demands: ProofDemands, _ journal: VerificationJournal
+    ) -> ProofInspection {
+        let checks = ProofChecks(demands, journal: journal)
+        var fields: [String: JSONValue] = [:]
+        do throws(VerificationFailure) {
+            let receipt = try checks.oldStyleReceipt(text)
+            journal.found(unsigned: receipt.unsigned)
+            fields = receipt.fields
+            let blob = receipt.outer["signature"].flatMap { Base64.decode($0) } ?? []
+            guard let signature = OldStyleReceipt.Signature(blob) else {
+                journal.complete(extractOnly, "the signature is not of Apple's format")
+                return ProofInspection(fields, journal)
             }
-            if let environment = policy.environment, receipt.environment != environment {
-                throw VerificationFailure(.wrongEnvironment, receipt.environment)
+            let leaf = try checks.signer(signature)
+            fields.merge(receipt.fields(of: signature, leaf)) { _, new in new }
+            try checks.check(receipt, signature, leaf)
+            try checks.checkApp(of: ProofClaims(kind: .oldStyleReceipt, bundleID: receipt.purchase.bundleID))
+            if case .unasked = demands.environment {
+                // It is only shown.
+            } else {
+                journal.skipUnsigned(
+                    .environment, expected: demands.environment.words, found: receipt.environment)
+            }
+            journal.complete()
+        } catch {
+            // The journal has it.
+        }
+        return ProofInspection(fields, journal)
+    }
+}
+
+extension ProofChecks {
+    fileprivate func oldStyleReceipt(_ text: [UInt8]) throws(VerificationFailure) -> OldStyleReceipt {
+        let outer = try check(.parse) { () throws(VerificationFailure) in
+            journal?.look(at: text)
+            guard let outer = OldStyleReceipt.outer(text), let info = OldStyleReceipt.purchaseInfo(in: outer) else {
+                throw VerificationFailure(.malformed, "no purchase-info")
+            }
+            return (text: outer, info: info)
+        }
+        return try check(.payload) { () throws(VerificationFailure) in
+            journal?.look(at: outer.info)
+            guard let receipt = OldStyleReceipt(outer.text) else {
+                throw VerificationFailure(.malformed, "purchase-info")
+            }
+            if let date = receipt.purchase.purchaseDate { journal?.judge(at: date, from: .purchaseDate) }
+            return receipt
+        }
+    }
+
+    fileprivate func signer(_ signature: OldStyleReceipt.Signature) throws(VerificationFailure) -> Certificate {
+        try check(.certificates) { () throws(VerificationFailure) in
+            journal?.look(at: signature.certificate)
+            guard let leaf = Certificate(der: signature.certificate), leaf.publicKey != nil else {
+                throw VerificationFailure(.badCertificate, "leaf")
+            }
+            journal?.found(presented: [leaf])
+            return leaf
+        }
+    }
+
+    /// The signer must have been issued by the pinned key of its version, and have signed. Whether it was valid at the
+    /// purchase is told, not judged: Apple's own certificates had gaps.
+    fileprivate func check(
+        _ receipt: OldStyleReceipt, _ signature: OldStyleReceipt.Signature, _ leaf: Certificate
+    ) throws(VerificationFailure) {
+        try check(.chain) { () throws(VerificationFailure) in
+            journal?.explain("issued by the iTunes Store's key of version \(signature.version)")
+            guard signature.issued(leaf) else { throw VerificationFailure(.chainUntrusted) }
+        }
+        try check(.signature) { () throws(VerificationFailure) in
+            journal?.look(at: [signature.version] + receipt.purchaseInfo)
+            guard signature.isValid(of: receipt.purchaseInfo, by: leaf) else {
+                throw VerificationFailure(.badSignature)
             }
         }
-        return inspection
     }
 }
 
 extension OldStyleReceipt {
-    /// The signer must have been issued by the pinned key of its version, and have signed. Whether it was valid at the
-    /// purchase is told, not judged: Apple's own certificates had gaps.
-    fileprivate func check(
-        _ signature: Signature, in inspection: inout ProofInspection
-    ) throws(VerificationFailure) {
-        guard let leaf = Certificate(der: signature.certificate), let key = leaf.publicKey else {
-            throw VerificationFailure(.badCertificate, "leaf")
+    fileprivate var fields: [String: JSONValue] {
+        [
+            "environment": .string(environment),
+            "outer": .object(unsigned.mapValues(JSONValue.string)),
+            "purchase_info": .object(purchase.lines.mapValues(JSONValue.string)),
+            "transaction_id": purchase.transactionID.map(JSONValue.string) ?? .null,
+        ]
+    }
+
+    fileprivate func fields(of signature: Signature, _ leaf: Certificate) -> [String: JSONValue] {
+        let purchased = purchase.purchaseDate?.seconds
+        var fields: [String: JSONValue] = [
+            "blob_version": .int(Int64(signature.version)),
+            "leafSubject": .string(leaf.subject),
+            "leafIssuer": .string(leaf.issuer),
+            "leafNotBefore": .int(leaf.notBefore),
+            "leafNotAfter": .int(leaf.notAfter),
+            "leaf_signed_by_itunes_ca": .bool(signature.issued(leaf)),
+            "signature_valid": .bool(signature.isValid(of: purchaseInfo, by: leaf)),
+            "leaf_valid_at_purchase": .bool(
+                purchased.map { leaf.notBefore <= $0 && $0 <= leaf.notAfter } ?? false),
+        ]
+        if signature.version == 2, let purchased {
+            fields["chain_to_apple_root"] = .string(Self.chainToAppleRoot(leaf, at: purchased))
         }
-        let isIssued = signature.issuerKey.map(leaf.isSigned(by:)) ?? false
-        let isSigned = signature.isValid(of: purchaseInfo, by: key)
-        let wasValid = purchaseDate.map { leaf.notBefore <= $0 && $0 <= leaf.notAfter } ?? false
-        inspection.fields["blob_version"] = .int(Int64(signature.version))
-        inspection.fields["leafSubject"] = .string(leaf.subject)
-        inspection.fields["leafIssuer"] = .string(leaf.issuer)
-        inspection.fields["leafNotBefore"] = .int(leaf.notBefore)
-        inspection.fields["leafNotAfter"] = .int(leaf.notAfter)
-        inspection.fields["leaf_signed_by_itunes_ca"] = .bool(isIssued)
-        inspection.fields["signature_valid"] = .bool(isSigned)
-        inspection.fields["leaf_valid_at_purchase"] = .bool(wasValid)
-        if signature.version == 2, let purchaseDate {
-            inspection.fields["chain_to_apple_root"] = .string(Self.chainToAppleRoot(leaf, at: purchaseDate))
-        }
-        guard isIssued else { throw VerificationFailure(.chainUntrusted) }
-        guard isSigned else { throw VerificationFailure(.badSignature) }
+        return fields
     }
 
     private static func chainToAppleRoot(_ leaf: Certificate, at seconds: Int64) -> String {

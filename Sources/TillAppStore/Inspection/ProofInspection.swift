@@ -1,66 +1,134 @@
 import TillBilling
 import TillCrypto
 
-/// What can be said of any proof of Apple's: its kind, the verdict on it, and everything read from it, checked or not.
-/// It is for people and scripts; nothing can be granted on it.
+/// What can be said of any proof of Apple's: its kind, the verdict on it, everything read from it, checked or not, and
+/// the record of its checks. It is for people and scripts; nothing can be granted on it.
 public struct ProofInspection: Sendable {
-    public enum Kind: String, Sendable {
+    public enum Kind: String, Sendable, CaseIterable {
         case transaction = "jws-transaction"
         case renewal = "jws-renewal"
         case appTransaction = "jws-apptransaction"
         case notification = "jws-notification"
         case receipt = "pkcs7-receipt"
         case oldStyleReceipt = "old-style-receipt"
-        /// Too damaged to tell.
-        case unknown
+        /// A list of certificates alone, which is no proof: only `chain(x5c:root:at:isStrict:)` speaks of it.
+        case certificateChain = "cert-chain"
     }
 
-    public internal(set) var kind: Kind
+    /// What is too damaged to tell is a notification if it has the dots of a JWS, else a receipt.
+    public var kind: Kind { record.kind }
     /// A code of `Verdict`; or `ok-unverified` for what was decoded without trust, or `extract-only` for an
     /// old-style receipt whose signature is not of Apple's format.
-    public internal(set) var verdict = Verdict.ok.rawValue
+    public var verdict: String { record.verdict }
     /// For people.
-    public internal(set) var detail = ""
+    public var detail: String { record.detail }
     /// What was read until the verdict fell, under stable names.
-    public internal(set) var fields: [String: JSONValue] = [:]
+    public let fields: [String: JSONValue]
+    /// Each check, what it looked at, and the certificates.
+    public let record: VerificationRecord
 
     static let okUnverified = "ok-unverified"
     static let extractOnly = "extract-only"
 
-    init(_ kind: Kind) { self.kind = kind }
+    init(_ fields: [String: JSONValue], _ journal: VerificationJournal) {
+        self.fields = fields
+        record = journal.finished()
+    }
 
     /// Whether the proof passed every check that was asked for. What was only decoded did not.
-    public var isOK: Bool { verdict == Verdict.ok.rawValue }
+    public var isOK: Bool { record.isOK }
 
-    /// `{"kind", "verdict", "detail", "fields"}` (CONTRACT §1).
+    /// `{"kind", "verdict", "detail", "fields", "record"}` (CONTRACT §1).
     public var json: JSONValue {
         [
             "kind": .string(kind.rawValue), "verdict": .string(verdict), "detail": .string(detail),
-            "fields": .object(fields),
+            "fields": .object(fields), "record": record.json,
         ]
     }
 
     /// Recognises and checks a proof: a JWS; an app receipt as DER, PEM or base64; an old-style receipt as text or
     /// base64. White space around text means nothing.
     public static func inspect(_ bytes: [UInt8], policy: InspectionPolicy) -> ProofInspection {
+        let demands = ProofDemands(policy)
+        func journal(_ kind: Kind) -> VerificationJournal { VerificationJournal(kind: kind, input: bytes) }
+        switch ProofForm(bytes) {
+        case .token(let text): return token(text, demands, journal(.notification))
+        case .receipt(let der): return receipt(der, demands, journal(.receipt))
+        case .oldStyleReceipt(let text): return oldStyleReceipt(text, demands, journal(.oldStyleReceipt))
+        case .nothing(let detail):
+            let journal = journal(.receipt)
+            journal.refuse(.parse, VerificationFailure(.malformed, detail))
+            return ProofInspection([:], journal)
+        }
+    }
+
+    /// A list of certificates alone, checked as the `x5c` of a JWS would be: base64 leaf, intermediate, anything.
+    ///
+    /// - Parameters:
+    ///   - root: base64 of the one trusted root.
+    ///   - seconds: the effective date, since 1970.
+    public static func chain(x5c: [String], root: String, at seconds: Int64, isStrict: Bool) -> ProofInspection {
+        let input = Array(x5c.joined(separator: "\n").utf8)
+        let journal = VerificationJournal(kind: .certificateChain, input: input)
+        var policy = InspectionPolicy { Instant(seconds: seconds) }
+        // A root that is not base64 is no certificate either.
+        policy.roots = [Base64.decode(root) ?? []]
+        policy.at = seconds
+        policy.isStrict = isStrict
+        let checks = ProofChecks(ProofDemands(policy), journal: journal)
+        var fields: [String: JSONValue] = [:]
+        do throws(VerificationFailure) {
+            let date = checks.date(of: ProofClaims(kind: .certificateChain), now: policy.now())
+            if policy.roots == [[]] { _ = try checks.roots() }
+            let chain = try checks.chain(x5c: x5c.map(JSONValue.string), at: date)
+            fields["leafPublicKey"] = .string(Base64.encode(chain.leaf.publicKey?.der ?? []))
+            journal.complete()
+        } catch {
+            // The journal has it.
+        }
+        return ProofInspection(fields, journal)
+    }
+}
+
+/// What bytes from anywhere look like, before anything of them is read.
+enum ProofForm {
+    case token([UInt8])
+    /// DER or BER.
+    case receipt([UInt8])
+    case oldStyleReceipt([UInt8])
+    /// None of them; for people, why.
+    case nothing(String)
+
+    init(_ bytes: [UInt8]) {
         // DER begins with the byte of the character 0, which no JWS or base64 of ours begins with.
-        if bytes.first == 0x30, bytes.count > 1, bytes[1] & 0x80 != 0 { return receipt(bytes, policy) }
-        let text = ProofText.trimmed(bytes)
-        if text.contains(UInt8(ascii: ".")), text.allSatisfy(isTokenCharacter) { return token(text, policy) }
-        if text.starts(with: "-----BEGIN ".utf8) {
-            for label in ["PKCS7", "CMS", "PKCS #7 SIGNED DATA"] {
-                if let der = PEM.decode(String(decoding: text, as: UTF8.self), label: label) {
-                    return receipt(der, policy)
-                }
-            }
-            return refused(.receipt, .malformed, "PEM")
+        if bytes.first == 0x30, bytes.count > 1, bytes[1] & 0x80 != 0 {
+            self = .receipt(bytes)
+            return
         }
-        if text.first == UInt8(ascii: "{") { return oldStyleReceipt(text, policy) }
-        guard let decoded = Base64.decode(text.filter { !ProofText.isBlank($0) }), let first = decoded.first else {
-            return refused(text.isEmpty ? .unknown : .receipt, .malformed, "neither DER, PEM, base64 nor JWS")
+        // Editors put a byte order mark before text.
+        let text = ProofText.trimmed(bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes)
+        if text.contains(UInt8(ascii: ".")), text.allSatisfy(Self.isTokenCharacter) {
+            self = .token(text)
+        } else if text.starts(with: "-----BEGIN ".utf8) {
+            self = Self.armoured(text)
+        } else if text.first == UInt8(ascii: "{") {
+            self = .oldStyleReceipt(text)
+        } else if let decoded = Base64.decode(text.filter { !ProofText.isBlank($0) }), let first = decoded.first {
+            let isOldStyle = first != 0x30 && decoded.withUnsafeBufferPointer(JSONText.isUTF8)
+            self = isOldStyle ? .oldStyleReceipt(decoded) : .receipt(decoded)
+        } else {
+            self = .nothing("neither DER, PEM, base64 nor JWS")
         }
-        let isOldStyle = first != 0x30 && decoded.withUnsafeBufferPointer(JSONText.isUTF8)
-        return isOldStyle ? oldStyleReceipt(decoded, policy) : receipt(decoded, policy)
+    }
+
+    private static func armoured(_ text: [UInt8]) -> ProofForm {
+        // Tools call it PKCS7, CMS, "PKCS #7 SIGNED DATA" and more; what it is, is said by what is in it.
+        let text = String(decoding: text, as: UTF8.self)
+        let opening = text.prefix { !$0.isNewline }.dropFirst("-----BEGIN ".count)
+        guard opening.hasSuffix("-----"), let der = PEM.decode(text, label: String(opening.dropLast(5))) else {
+            return .nothing("PEM")
+        }
+        return .receipt(der)
     }
 
     private static func isTokenCharacter(_ unit: UInt8) -> Bool {
@@ -71,42 +139,6 @@ public struct ProofInspection: Sendable {
             true
         default: false
         }
-    }
-
-    static func refused(_ kind: Kind, _ verdict: Verdict, _ detail: String) -> ProofInspection {
-        var inspection = ProofInspection(kind)
-        inspection.verdict = verdict.rawValue
-        inspection.detail = detail
-        return inspection
-    }
-
-    /// Runs checks that add to the fields as they go; the first failure becomes the verdict.
-    static func judged(
-        _ inspection: inout ProofInspection,
-        _ checks: (inout ProofInspection) throws(VerificationFailure) -> Void
-    ) {
-        do throws(VerificationFailure) {
-            try checks(&inspection)
-        } catch {
-            inspection.verdict = error.verdict.rawValue
-            inspection.detail = error.detail
-        }
-    }
-
-    /// A list of certificates alone, checked as the `x5c` of a JWS would be: base64 leaf, intermediate, anything.
-    ///
-    /// - Parameters:
-    ///   - root: base64 of the one trusted root.
-    ///   - seconds: the effective date, since 1970.
-    public static func chain(x5c: [String], root: String, at seconds: Int64, isStrict: Bool) -> ProofInspection {
-        var inspection = ProofInspection(.unknown)
-        judged(&inspection) { inspection throws(VerificationFailure) in
-            guard let anchor = Base64.decode(root) else { throw VerificationFailure(.badRoot, "base64") }
-            let trust = SignedDataVerifier.trustStore(roots: [anchor], isStrict: isStrict)
-            let chain = try SigningChain(x5c: x5c.map(JSONValue.string), trust: trust, at: seconds)
-            inspection.fields["leafPublicKey"] = .string(Base64.encode(chain.leaf.publicKey?.der ?? []))
-        }
-        return inspection
     }
 }
 

@@ -3,60 +3,68 @@ import TillCrypto
 
 extension ProofInspection {
     /// An app receipt, DER or BER.
-    static func receipt(_ bytes: [UInt8], _ policy: InspectionPolicy) -> ProofInspection {
-        var inspection = ProofInspection(.receipt)
-        judged(&inspection) { inspection throws(VerificationFailure) in
-            guard bytes.count <= SignedDataVerifier.receiptLimit else {
-                throw VerificationFailure(.malformed, "longer than \(SignedDataVerifier.receiptLimit) bytes")
+    static func receipt(
+        _ bytes: [UInt8], _ demands: ProofDemands, _ journal: VerificationJournal
+    ) -> ProofInspection {
+        let checks = ProofChecks(demands, journal: journal)
+        var fields: [String: JSONValue] = [:]
+        do throws(VerificationFailure) {
+            let message = try checks.parseReceipt(bytes)
+            let container = try checks.read(message)
+            fields = container.payload.fields
+            fields["payload_length"] = .int(Int64(message.content.count))
+            container.describeSigner(in: &fields)
+            let signer = try checks.signer(of: message)
+            container.describeTrust(demands, signer, in: &fields)
+            if demands.wantsTrust {
+                _ = try checks.chain(of: container, signer: signer)
+                try checks.checkSignature(of: message)
             }
-            let (message, payload) = try ReceiptContainer.read(bytes)
-            inspection.fields = payload.fields
-            inspection.fields["payload_length"] = .int(Int64(message.content.count))
-            let container = try ReceiptContainer(message, payload)
-            container.describe(in: &inspection)
-            guard message.attributesMatchContent else { throw VerificationFailure(.badSignature, "messageDigest") }
-            let isSignatureValid = message.isSignatureValid()
-            inspection.fields["signature_valid"] = .bool(isSignatureValid)
-            guard let created = payload.creationDate?.seconds else {
-                throw VerificationFailure(.malformed, "creation date")
-            }
-            let chain = container.judgeChain(policy, created: created, in: &inspection)
-            if let device = policy.device {
-                inspection.fields["device_hash_valid"] = .bool(container.matches(device: device))
-            }
-            if policy.isLocal {
-                inspection.verdict = okUnverified
-            } else {
-                try container.checkChain(try chain.get(), policy, in: &inspection)
-                guard isSignatureValid else { throw VerificationFailure(.badSignature) }
-            }
-            try container.checkSubject(policy)
+            try checks.subject(of: container.claims)
+            try checks.checkDevice(of: container)
+            journal.complete(demands.wantsTrust ? nil : okUnverified)
+        } catch {
+            // The journal has it.
         }
-        return inspection
+        return ProofInspection(fields, journal)
     }
 }
 
 extension ReceiptContainer {
-    fileprivate func describe(in inspection: inout ProofInspection) {
-        inspection.fields["digest"] = .string(digest.rawValue)
+    /// A day on which the chain of every receipt is judged beside its own, 2025-12-01: the oracle of the shared
+    /// vectors prints it, and so do we (CONTRACT §1, `fields`).
+    private static let referenceDate: Int64 = 1_764_547_200
+
+    fileprivate func describeSigner(in fields: inout [String: JSONValue]) {
+        guard let signer = message.signer, let digest = message.digest else { return }
+        fields["digest"] = .string(digest.rawValue)
         // The end of a long name tells more than its beginning.
         let end = String.UnicodeScalarView(signer.subject.unicodeScalars.suffix(120))
-        inspection.fields["signer"] = .string(String(end))
-        inspection.fields["cert_count"] = .int(Int64(message.certificates.count))
-        inspection.fields["signed_attrs"] = .bool(message.hasSignedAttributes)
+        fields["signer"] = .string(String(end))
+        fields["cert_count"] = .int(Int64(message.certificates.count))
+        fields["signed_attrs"] = .bool(message.hasSignedAttributes)
     }
 
-    /// The chain at the time the policy asks about, and beside it what it was when the receipt was made.
-    fileprivate func judgeChain(
-        _ policy: InspectionPolicy, created: Int64, in inspection: inout ProofInspection
-    ) -> Result<[Certificate], VerificationFailure> {
-        guard let trust = policy.trustStore else { return .failure(VerificationFailure(.badRoot)) }
-        func judge(_ seconds: Int64) -> Result<[Certificate], VerificationFailure> {
-            Result { () throws(VerificationFailure) in try chain(trust: trust, at: seconds) }
+    /// What the checks will come to, told also where an earlier one fails.
+    fileprivate func describeTrust(
+        _ demands: ProofDemands, _ signer: Certificate, in fields: inout [String: JSONValue]
+    ) {
+        fields["signature_valid"] = .bool(message.isSignatureValid())
+        if let device = demands.device { fields["device_hash_valid"] = .bool(matches(device: device)) }
+        guard let trust = demands.trust else { return }
+        func judge(_ date: Instant) -> Result<[Certificate], VerificationFailure> {
+            Result { () throws(VerificationFailure) in
+                try SigningChain.path(leaf: signer, others: intermediates, trust: trust, at: date.seconds)
+            }
         }
-        let atCreation = judge(created)
-        inspection.fields["chain_at_creation"] = .string(Self.verdict(of: atCreation))
-        return policy.at.map(judge) ?? atCreation
+        let atCreation = judge(creationDate)
+        fields["chain_at_creation"] = .string(Self.verdict(of: atCreation))
+        fields["chain_at_2025_12_01"] = .string(Self.verdict(of: judge(Instant(seconds: Self.referenceDate))))
+        guard demands.wantsTrust, let chain = try? (demands.at.map(judge) ?? atCreation).get() else { return }
+        fields["rootSha256"] = chain.last.map { .string(hexadecimal($0.sha256)) }
+        guard signer.hasExtension(SigningChain.leafMarker) else { return }
+        let isMarked = chain.count > 1 && chain[1].hasExtension(SigningChain.intermediateMarker)
+        fields["intermediate_oid"] = .bool(isMarked)
     }
 
     private static func verdict(of result: Result<[Certificate], VerificationFailure>) -> String {
@@ -65,33 +73,12 @@ extension ReceiptContainer {
         case .failure(let failure): failure.verdict.rawValue
         }
     }
-
-    fileprivate func checkChain(
-        _ chain: [Certificate], _ policy: InspectionPolicy, in inspection: inout ProofInspection
-    ) throws(VerificationFailure) {
-        inspection.fields["rootSha256"] = chain.last.map { .string(hexadecimal($0.sha256)) }
-        guard signer.hasExtension(SigningChain.leafMarker) else { throw VerificationFailure(.missingOID, "leaf") }
-        let isMarked = chain.count > 1 && chain[1].hasExtension(SigningChain.intermediateMarker)
-        inspection.fields["intermediate_oid"] = .bool(isMarked)
-        if !isMarked, policy.requiresIntermediateMarker { throw VerificationFailure(.missingOID, "intermediate") }
-        guard chain.count == 3 else { throw VerificationFailure(.chainUntrusted, "\(chain.count) certificates") }
-    }
-
-    fileprivate func checkSubject(_ policy: InspectionPolicy) throws(VerificationFailure) {
-        if let bundleID = policy.bundleID, payload.bundleID != bundleID {
-            throw VerificationFailure(.wrongApp, "bundleId")
-        }
-        let environment = payload.environment?.rawValue ?? payload.receiptType
-        if let expected = policy.environment, environment != expected {
-            throw VerificationFailure(.wrongEnvironment, payload.receiptType ?? "none")
-        }
-        if let device = policy.device, !matches(device: device) { throw VerificationFailure(.wrongDevice) }
-    }
 }
 
 extension ReceiptPayload {
     /// Under the names that Apple's verifyReceipt uses, with instants in milliseconds.
     fileprivate var fields: [String: JSONValue] {
+        let types = attributeTypes
         var fields: [String: JSONValue] = [
             "receipt_type": .text(receiptType), "bundle_id": .text(bundleID),
             "application_version": .text(applicationVersion),
@@ -99,11 +86,11 @@ extension ReceiptPayload {
             "receipt_creation_date_ms": .milliseconds(creationDate),
             "expiration_date_ms": .milliseconds(expirationDate),
             "in_app": .array(purchases.map(\.fields)),
-            "attribute_types": .array(attributeTypes.sorted().map(JSONValue.int)),
+            "attribute_types": .array(types.sorted().map(JSONValue.int)),
         ]
         fields["opaque_hex"] = opaqueValue.map { .string(hexadecimal($0)) }
         fields["sha1_hex"] = deviceHash.map { .string(hexadecimal($0)) }
-        if attributeTypes.contains(10) { fields["age_rating"] = .text(ageRating) }
+        if types.contains(10) { fields["age_rating"] = .text(ageRating) }
         return fields
     }
 }
@@ -126,7 +113,8 @@ extension ReceiptPurchase {
             (1719, "is_in_intro_offer_period", .number(isInIntroductoryOfferPeriod)),
             (1721, "promotional_offer_id", .text(promotionalOfferID)),
         ]
-        let present = all.filter { attributeTypes.contains($0.0) }.map { ($0.1, $0.2) }
+        let types = attributeTypes
+        let present = all.filter { types.contains($0.0) }.map { ($0.1, $0.2) }
         return .object(Dictionary(present, uniquingKeysWith: { first, _ in first }))
     }
 }

@@ -8,7 +8,8 @@ struct JSONObject {
         let value: JSONScanner.Value
     }
 
-    private let bytes: [UInt8]
+    /// The object's text, with every key of its own level written plainly.
+    let bytes: [UInt8]
     private let members: [Member]
 
     /// - Parameter bytes: one JSON object in UTF-8.
@@ -27,22 +28,48 @@ struct JSONObject {
         }
         if hasEscapedKey {
             // Keys are compared as bytes; written plainly they can be. Apple never escapes one.
-            self = try JSONObject(Array(JSONValue(decoding: bytes).encoded().utf8), keysArePlain: true)
+            self = try JSONObject(plainly: found, of: bytes)
         } else {
             self.bytes = bytes
             members = found
         }
     }
 
-    private init(_ bytes: [UInt8], keysArePlain: Bool) throws(JSONError) {
+    private init(plainly escaped: [Member], of bytes: [UInt8]) throws(JSONError) {
+        let plain = bytes.withUnsafeBufferPointer { text in
+            JSONObject.text(of: escaped.map { (JSONText.string($0.key, in: text), $0.value.whole(in: text)) })
+        }
         var found: [Member] = []
-        try bytes.withUnsafeBufferPointer { text throws(JSONError) in
+        try plain.withUnsafeBufferPointer { text throws(JSONError) in
             var scanner = JSONScanner(text)
             try scanner.object(depth: 0) { key, value in found.append(Member(key: key, value: value)) }
         }
-        self.bytes = bytes
+        self.bytes = plain
         members = found
     }
+
+    /// The text of an object whose values are texts already.
+    static func text(of members: [(key: String, value: some Sequence<UInt8>)]) -> [UInt8] {
+        var text: [UInt8] = [UInt8(ascii: "{")]
+        for (index, member) in members.enumerated() {
+            if index > 0 { text.append(UInt8(ascii: ",")) }
+            text += JSONValue.string(member.key).encoded().utf8
+            text.append(UInt8(ascii: ":"))
+            text += member.value
+        }
+        text.append(UInt8(ascii: "}"))
+        return text
+    }
+
+    /// Every member in the order of the text, its value as it was written: numbers with all their digits. A key that
+    /// is written twice is here twice.
+    var writtenMembers: [(key: String, value: [UInt8])] {
+        bytes.withUnsafeBufferPointer { text in
+            members.map { (JSONText.string($0.key, in: text), Array($0.value.whole(in: text))) }
+        }
+    }
+
+    var isEmpty: Bool { members.isEmpty }
 
     func has(_ key: StaticString) -> Bool { member(key) != nil }
 
@@ -141,5 +168,20 @@ struct JSONObject {
             }
             return nil
         }
+    }
+}
+
+extension JSONScanner.Value {
+    /// The value's text, a string's quotes included.
+    fileprivate func whole(in text: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {
+        let isString = kind == .string || kind == .escapedString
+        return UnsafeBufferPointer(rebasing: isString ? text[(start - 1)...end] : text[start..<end])
+    }
+}
+
+extension JSONObject: Equatable {
+    /// As JSON values: neither blanks nor the order of members count.
+    static func == (left: JSONObject, right: JSONObject) -> Bool {
+        left.bytes == right.bytes || (try? JSONValue(decoding: left.bytes)) == (try? JSONValue(decoding: right.bytes))
     }
 }

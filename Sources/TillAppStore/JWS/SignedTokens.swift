@@ -1,137 +1,209 @@
 import TillBilling
 import TillCrypto
 
-extension SignedDataVerifier {
-    /// A signed transaction (JWSTransaction), as StoreKit 2, the server API and notifications deliver it.
-    ///
-    /// - Parameter jws: the compact serialization, at most 64 KiB.
-    /// - Throws: the first check that fails; `malformed` also if what a settlement needs is missing (ids, product,
-    ///   dates).
-    public func transaction(_ jws: [UInt8]) throws(VerificationFailure) -> VerifiedTransaction {
-        let (token, json) = try token(jws, limit: Self.tokenLimit)
-        try Self.check(json, is: .transaction)
-        let payload = try Self.decoding { () throws(JSONError) in try TransactionPayload(json) }
-        let essentials = try VerifiedTransaction.Essentials(payload)
-        try authenticate(token, signedAt: payload.signedDate)
-        try checkApp(bundleID: payload.bundleID)
+// Each kind of token is first read, so that what is malformed is said before anything else, and then judged.
+
+extension ProofChecks {
+    func transaction(_ jws: [UInt8]) throws(VerificationFailure) -> VerifiedTransaction {
+        try judge(readTransaction(jws))
+    }
+
+    func renewalInfo(_ jws: [UInt8]) throws(VerificationFailure) -> VerifiedRenewalInfo {
+        try judge(readRenewalInfo(jws))
+    }
+
+    func appTransaction(_ jws: [UInt8]) throws(VerificationFailure) -> VerifiedAppTransaction {
+        try judge(readAppTransaction(jws))
+    }
+
+    // MARK: - Reading
+
+    fileprivate typealias TransactionReading = TokenReading<(TransactionPayload, VerifiedTransaction.Essentials)>
+
+    fileprivate func readTransaction(_ jws: [UInt8]) throws(VerificationFailure) -> TransactionReading {
+        // Essentials are a part of what is read, so that a payload without them is refused as malformed.
+        var essentials: VerifiedTransaction.Essentials?
+        let reading = try read(jws, as: .transaction) { json throws(JSONError) in
+            try TransactionPayload(json)
+        } _: { payload throws(VerificationFailure) in
+            essentials = try VerifiedTransaction.Essentials(payload)
+            return ProofClaims(
+                kind: .transaction, bundleID: payload.bundleID, environment: payload.environment,
+                date: payload.signedDate)
+        }
+        guard let essentials else { throw VerificationFailure(.malformed) }
+        return TokenReading(token: reading.token, payload: (reading.payload, essentials), claims: reading.claims)
+    }
+
+    fileprivate func readRenewalInfo(
+        _ jws: [UInt8]
+    ) throws(VerificationFailure) -> TokenReading<RenewalInfoPayload> {
+        try read(jws, as: .renewal) { json throws(JSONError) in
+            try RenewalInfoPayload(json)
+        } _: { payload in
+            ProofClaims(kind: .renewal, environment: payload.environment, date: payload.signedDate)
+        }
+    }
+
+    fileprivate func readAppTransaction(
+        _ jws: [UInt8]
+    ) throws(VerificationFailure) -> TokenReading<AppTransactionPayload> {
+        try read(jws, as: .appTransaction) { json throws(JSONError) in
+            try AppTransactionPayload(json)
+        } _: { payload in
+            ProofClaims(
+                kind: .appTransaction, bundleID: payload.bundleID, appAppleID: payload.appAppleID,
+                environment: payload.receiptType, date: payload.signedDate ?? payload.receiptCreationDate,
+                dateSource: payload.signedDate == nil ? .receiptCreationDate : .signedDate)
+        }
+    }
+
+    // MARK: - Judging
+
+    fileprivate func judge(_ reading: TransactionReading) throws(VerificationFailure) -> VerifiedTransaction {
+        try authenticate(reading.token, reading.claims)
+        let environment = try environment(of: reading.claims)
         return VerifiedTransaction(
-            essentials, payload: payload, environment: try environment(payload.environment), source: .signedTransaction)
+            reading.payload.1, payload: reading.payload.0, environment: environment, source: .signedTransaction)
     }
 
-    public func transaction(_ jws: String) throws(VerificationFailure) -> VerifiedTransaction {
-        try transaction(Array(jws.utf8))
+    fileprivate func judge(
+        _ reading: TokenReading<RenewalInfoPayload>
+    ) throws(VerificationFailure) -> VerifiedRenewalInfo {
+        try authenticate(reading.token, reading.claims)
+        return VerifiedRenewalInfo(payload: reading.payload, environment: try environment(of: reading.claims))
     }
 
-    /// A signed renewal info (JWSRenewalInfo). It names no app: believe it only beside its transaction.
-    public func renewalInfo(_ jws: [UInt8]) throws(VerificationFailure) -> VerifiedRenewalInfo {
-        let (token, json) = try token(jws, limit: Self.tokenLimit)
-        try Self.check(json, is: .renewal)
-        let payload = try Self.decoding { () throws(JSONError) in try RenewalInfoPayload(json) }
-        try authenticate(token, signedAt: payload.signedDate)
-        return VerifiedRenewalInfo(payload: payload, environment: try environment(payload.environment))
+    fileprivate func judge(
+        _ reading: TokenReading<AppTransactionPayload>
+    ) throws(VerificationFailure) -> VerifiedAppTransaction {
+        try authenticate(reading.token, reading.claims)
+        return VerifiedAppTransaction(payload: reading.payload, environment: try environment(of: reading.claims))
     }
+}
 
-    public func renewalInfo(_ jws: String) throws(VerificationFailure) -> VerifiedRenewalInfo {
-        try renewalInfo(Array(jws.utf8))
-    }
-
-    /// A signed app transaction (AppTransaction): the customer's download of the app.
-    public func appTransaction(_ jws: [UInt8]) throws(VerificationFailure) -> VerifiedAppTransaction {
-        let (token, json) = try token(jws, limit: Self.tokenLimit)
-        try Self.check(json, is: .appTransaction)
-        let payload = try Self.decoding { () throws(JSONError) in try AppTransactionPayload(json) }
-        try authenticate(token, signedAt: payload.signedDate ?? payload.receiptCreationDate)
-        try checkApp(bundleID: payload.bundleID)
-        try checkApp(appAppleID: payload.appAppleID, environment: payload.receiptType)
-        return VerifiedAppTransaction(payload: payload, environment: try environment(payload.receiptType))
-    }
-
-    public func appTransaction(_ jws: String) throws(VerificationFailure) -> VerifiedAppTransaction {
-        try appTransaction(Array(jws.utf8))
-    }
-
-    /// An App Store Server Notification of version 2, by its `signedPayload`, with every token nested in it verified
-    /// too. A nested token's verdict becomes the notification's, with its name in the detail.
-    ///
-    /// - Parameter signedPayload: the compact serialization, at most 512 KiB.
-    public func notification(_ signedPayload: [UInt8]) throws(VerificationFailure) -> VerifiedNotification {
-        let (token, json) = try token(signedPayload, limit: Self.notificationLimit)
-        try Self.check(json, is: .notification)
-        let payload = try Self.decoding { () throws(JSONError) in try NotificationPayload(json) }
-        guard let id = payload.notificationUUID, (1...VerifiedTransaction.idLimit).contains(id.utf8.count) else {
-            throw VerificationFailure(.malformed, "notificationUUID")
-        }
-        try authenticate(token, signedAt: payload.signedDate)
-        let subject = payload.subject
-        try checkApp(bundleID: subject.bundleID)
-        try checkApp(appAppleID: subject.appAppleID, environment: subject.environment)
-        let environment = try environment(subject.environment)
-
-        let transaction = try nested(payload.data?.signedTransactionInfo, "signedTransactionInfo", in: environment) {
-            token throws(VerificationFailure) in
-            let transaction = try self.transaction(token)
-            guard transaction.bundleID == subject.bundleID else { throw VerificationFailure(.wrongApp, "bundleId") }
-            return (transaction, transaction.environment)
-        }
-        let renewalInfo = try nested(payload.data?.signedRenewalInfo, "signedRenewalInfo", in: environment) {
-            token throws(VerificationFailure) in
-            let renewalInfo = try self.renewalInfo(token)
-            return (renewalInfo, renewalInfo.environment)
-        }
-        let appTransaction = try nested(
-            payload.appData?.signedAppTransactionInfo, "signedAppTransactionInfo", in: environment
-        ) { token throws(VerificationFailure) in
-            let appTransaction = try self.appTransaction(token)
-            guard appTransaction.payload.bundleID == subject.bundleID else {
-                throw VerificationFailure(.wrongApp, "bundleId")
+extension ProofChecks {
+    fileprivate func readNotification(
+        _ jws: [UInt8]
+    ) throws(VerificationFailure) -> TokenReading<NotificationPayload> {
+        try read(jws, limit: SignedDataVerifier.notificationLimit, as: .notification) {
+            json throws(JSONError) in
+            try NotificationPayload(json)
+        } _: { payload throws(VerificationFailure) in
+            guard let id = payload.notificationUUID, (1...VerifiedTransaction.idLimit).contains(id.utf8.count) else {
+                throw VerificationFailure(.malformed, "notificationUUID")
             }
-            return (appTransaction, appTransaction.environment)
+            let subject = payload.subject
+            return ProofClaims(
+                kind: .notification, bundleID: subject.bundleID, appAppleID: subject.appAppleID,
+                environment: subject.environment, date: payload.signedDate)
         }
+    }
+
+    func notification(_ jws: [UInt8]) throws(VerificationFailure) -> VerifiedNotification {
+        let reading = try readNotification(jws)
+        let payload = reading.payload
+        let transaction = try nested(payload.data?.signedTransactionInfo, .transaction) {
+            checks, token throws(VerificationFailure) in try checks.readTransaction(token)
+        }
+        let renewalInfo = try nested(payload.data?.signedRenewalInfo, .renewalInfo) {
+            checks, token throws(VerificationFailure) in try checks.readRenewalInfo(token)
+        }
+        let appTransaction = try nested(payload.appData?.signedAppTransactionInfo, .appTransaction) {
+            checks, token throws(VerificationFailure) in try checks.readAppTransaction(token)
+        }
+        try authenticate(reading.token, reading.claims)
+        let environment = try environment(of: reading.claims)
         return VerifiedNotification(
-            id: id, payload: payload, environment: environment, bundleID: subject.bundleID, transaction: transaction,
-            renewalInfo: renewalInfo, appTransaction: appTransaction)
+            id: payload.notificationUUID ?? "", payload: payload, environment: environment,
+            bundleID: reading.claims.bundleID,
+            transaction: try judge(transaction, .transaction, inside: reading.claims) {
+                checks, reading throws(VerificationFailure) in try checks.judge(reading)
+            },
+            renewalInfo: try judge(renewalInfo, .renewalInfo, inside: reading.claims) {
+                checks, reading throws(VerificationFailure) in try checks.judge(reading)
+            },
+            appTransaction: try judge(appTransaction, .appTransaction, inside: reading.claims) {
+                checks, reading throws(VerificationFailure) in try checks.judge(reading)
+            })
     }
+}
 
-    public func notification(_ signedPayload: String) throws(VerificationFailure) -> VerifiedNotification {
-        try notification(Array(signedPayload.utf8))
+extension ProofChecks {
+    /// The outside alone, where what is inside can't be believed: no environment of the App Store is named.
+    func envelope(_ jws: [UInt8]) throws(VerificationFailure) -> NotificationEnvelope {
+        let reading = try readNotification(jws)
+        if reading.claims.environment.flatMap(Environment.init(rawValue:)) != nil {
+            _ = try notification(jws)
+        } else {
+            try authenticate(reading.token, reading.claims)
+        }
+        let payload = reading.payload
+        return NotificationEnvelope(
+            id: payload.notificationUUID ?? "", type: payload.notificationType, subtype: payload.subtype,
+            signedDate: payload.signedDate, bundleID: payload.subject.bundleID,
+            appAppleID: payload.subject.appAppleID, environment: payload.subject.environment)
     }
+}
 
-    /// Verifies a token inside a notification, which must come from the notification's own environment.
-    private func nested<Verified>(
-        _ token: String?, _ name: String, in environment: Environment,
-        _ verify: (String) throws(VerificationFailure) -> (Verified, Environment)
-    ) throws(VerificationFailure) -> Verified? {
-        guard let token else { return nil }
-        do throws(VerificationFailure) {
-            let (verified, itsEnvironment) = try verify(token)
-            guard itsEnvironment == environment else {
-                throw VerificationFailure(.wrongEnvironment, itsEnvironment.rawValue)
-            }
-            return verified
-        } catch {
-            throw error.nested(in: name)
+/// The tokens that a notification may hold.
+enum NestedToken: String, CaseIterable {
+    case transaction = "signedTransactionInfo"
+    case renewalInfo = "signedRenewalInfo"
+    case appTransaction = "signedAppTransactionInfo"
+
+    var kind: TokenKind {
+        switch self {
+        case .transaction: .transaction
+        case .renewalInfo: .renewal
+        case .appTransaction: .appTransaction
         }
     }
 
-    /// A proof of one kind is not taken for another, whoever signed it.
-    private static func check(_ json: JSONObject, is expected: TokenKind) throws(VerificationFailure) {
-        let kind = TokenKind { key in json.has(key) }
-        guard kind == expected else {
-            throw VerificationFailure(.malformed, "\(kind.rawValue) instead of \(expected.rawValue)")
+    fileprivate var check: CheckCode {
+        switch self {
+        case .transaction: .nestedTransaction
+        case .renewalInfo: .nestedRenewal
+        case .appTransaction: .nestedAppTransaction
         }
     }
 }
 
-/// What a JWS of Apple's is, told by the keys of its payload; the format itself does not say.
-enum TokenKind: String {
-    case notification
-    case appTransaction = "apptransaction"
-    case transaction
-    case renewal
+extension ProofChecks {
+    /// Reads a token inside a notification, before anything of the notification is judged.
+    func nested<Reading>(
+        _ text: String?, _ name: NestedToken,
+        _ read: (ProofChecks, [UInt8]) throws(VerificationFailure) -> Reading
+    ) throws(VerificationFailure) -> (reading: Reading, journal: VerificationJournal?)? {
+        guard let text else { return nil }
+        let bytes = Array(text.utf8)
+        let inner = journal?.nest(name.rawValue, kind: name.kind.proof, input: bytes)
+        return try check(.nestedFormat) { () throws(VerificationFailure) in
+            do throws(VerificationFailure) {
+                return (try read(ProofChecks(demands, journal: inner, chains: chains, witness: witness), bytes), inner)
+            } catch {
+                throw error.nested(in: name.rawValue)
+            }
+        }
+    }
 
-    init(having has: (StaticString) -> Bool) {
-        self =
-            has("notificationType")
-            ? .notification : has("receiptType") ? .appTransaction : has("bundleId") ? .transaction : .renewal
+    /// Judges a token inside a notification, which must be of the notification's own app and environment.
+    func judge<Reading, Verified>(
+        _ nested: (reading: Reading, journal: VerificationJournal?)?, _ name: NestedToken,
+        inside claims: ProofClaims,
+        _ judge: (ProofChecks, Reading) throws(VerificationFailure) -> Verified
+    ) throws(VerificationFailure) -> Verified? {
+        guard let nested else { return nil }
+        return try check(name.check) { () throws(VerificationFailure) in
+            let inner = ProofChecks(
+                ProofDemands(demands, inside: claims), journal: nested.journal, chains: chains, witness: witness)
+            do throws(VerificationFailure) {
+                let verified = try judge(inner, nested.reading)
+                nested.journal?.complete()
+                return verified
+            } catch {
+                throw error.nested(in: name.rawValue)
+            }
+        }
     }
 }

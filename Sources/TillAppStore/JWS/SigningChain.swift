@@ -18,41 +18,28 @@ struct SigningChain: Sendable {
     var leaf: Certificate { certificates[0] }
     var root: Certificate { certificates[2] }
 
-    /// The chain of a JWS header's `x5c`, judged at `seconds` since 1970. The third certificate is not looked at: the
-    /// root is one of ours, or there is none.
-    ///
-    /// - Parameter trust: nil if a configured root could not be read.
-    init(x5c: [JSONValue], trust: TrustStore?, at seconds: Int64) throws(VerificationFailure) {
-        guard x5c.count == 3 else { throw VerificationFailure(.chainLength, String(x5c.count)) }
-        let texts = x5c.prefix(2).map { $0.string.flatMap { Base64.decode($0) } }
-        guard let leafDER = texts[0], let intermediateDER = texts[1] else {
-            throw VerificationFailure(.badCertificate, "x5c is not base64")
-        }
-        guard let trust else { throw VerificationFailure(.badRoot) }
-        guard let leaf = Certificate(der: leafDER) else { throw VerificationFailure(.badCertificate, "leaf") }
-        guard let intermediate = Certificate(der: intermediateDER) else {
-            throw VerificationFailure(.badCertificate, "intermediate")
-        }
-        let chain = try Self.path(leaf: leaf, others: [intermediate], trust: trust, at: seconds)
-        guard leaf.hasExtension(Self.leafMarker) else { throw VerificationFailure(.missingOID, "leaf") }
-        guard chain.count > 1, chain[1].hasExtension(Self.intermediateMarker) else {
-            throw VerificationFailure(.missingOID, "intermediate")
-        }
-        guard chain.count == 3 else { throw VerificationFailure(.chainUntrusted, "\(chain.count) certificates") }
-        certificates = chain
-        notBefore = chain.map(\.notBefore).max() ?? .max
-        notAfter = chain.map(\.notAfter).min() ?? .min
-        questions = Self.questions(along: chain)
+    /// Nil unless it is leaf, intermediate and root.
+    init?(_ certificates: [Certificate]) {
+        guard certificates.count == 3 else { return nil }
+        self.certificates = certificates
+        notBefore = certificates.map(\.notBefore).max() ?? .max
+        notAfter = certificates.map(\.notAfter).min() ?? .min
+        questions = Self.questions(along: certificates)
     }
 
     /// Whether OpenSSL's rule holds for every certificate: not before its first second, and before its last.
     func isValid(at seconds: Int64) -> Bool { notBefore <= seconds && seconds < notAfter }
 
+    /// The dates a certificate can name, the years 1 to 9999: OpenSSL has no answer for others, and a proof may state
+    /// any.
+    private static let dates: ClosedRange<Int64> = -62_135_596_800...253_402_300_799
+
     static func path(
         leaf: Certificate, others: [Certificate], trust: TrustStore, at seconds: Int64
     ) throws(VerificationFailure) -> [Certificate] {
         do {
-            return try trust.chain(leaf: leaf, intermediates: others, at: seconds)
+            let date = min(max(seconds, dates.lowerBound), dates.upperBound)
+            return try trust.chain(leaf: leaf, intermediates: others, at: date)
         } catch {
             throw VerificationFailure(error.isOutsideValidity ? .chainExpired : .chainUntrusted, error.reason)
         }

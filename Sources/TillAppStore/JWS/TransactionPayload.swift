@@ -1,9 +1,12 @@
 import TillBilling
 
-/// JWSTransactionDecodedPayload (facts/jws §4): every field may be absent, unknown keys are ignored.
+/// JWSTransactionDecodedPayload (facts/jws §4): every field may be absent, unknown members are kept
+/// and written again.
 ///
 /// A payload by itself proves nothing; `VerifiedTransaction` is the one that was verified.
-public struct TransactionPayload: Sendable {
+public struct TransactionPayload: Equatable, Sendable, WrittenPayload {
+    private(set) var source: JSONObject?
+
     public var transactionID: String?
     public var originalTransactionID: String?
     public var webOrderLineItemID: String?
@@ -66,27 +69,56 @@ public struct TransactionPayload: Sendable {
             type = .promotional
             identifier = promotionalIdentifier
         }
+
+        static func add(_ offer: Offer?, to members: inout JSONMembers) {
+            members.add("offerType", offer?.type)
+            members.add("offerIdentifier", offer?.identifier)
+            members.add("offerDiscountType", offer?.discountType)
+            members.add("offerPeriod", offer?.period)
+        }
     }
 
     /// Where a monthly plan with a twelve-month commitment stands.
-    public struct Commitment: Equatable, Sendable {
+    public struct Commitment: Equatable, Sendable, WrittenPayload {
+        let source: JSONObject?
         public let billingPeriodNumber: Int?
         public let expiresDate: Instant?
         public let priceMilliunits: Int64?
         public let totalBillingPeriods: Int?
 
         init(_ json: JSONObject) throws(JSONError) {
+            source = json
             billingPeriodNumber = try json.int("billingPeriodNumber")
             expiresDate = try json.instant("commitmentExpiresDate")
             priceMilliunits = try json.int64("commitmentPrice")
             totalBillingPeriods = try json.int("totalBillingPeriods")
+        }
+
+        var members: JSONMembers {
+            var members = JSONMembers()
+            members.add("billingPeriodNumber", billingPeriodNumber)
+            members.add("commitmentExpiresDate", expiresDate)
+            members.add("commitmentPrice", priceMilliunits)
+            members.add("totalBillingPeriods", totalBillingPeriods)
+            return members
         }
     }
 
     /// Nothing known yet; a receipt's record fills in what it has.
     init() {}
 
+    /// Reads a payload that proves nothing.
+    ///
+    /// - Parameter text: one JSON object in UTF-8, at most 64 levels deep.
+    public init(decoding text: some Collection<UInt8>) throws(JSONError) { try self.init(JSONObject(Array(text))) }
+
+    /// The payload as JSON, with every member it was read from; see `encoded()` for what a `JSONValue` cannot hold.
+    public var json: JSONValue { writtenValue }
+    /// The payload as JSON text, with every member it was read from, known here or not, as it was written.
+    public func encoded() -> [UInt8] { writtenText }
+
     init(_ json: JSONObject) throws(JSONError) {
+        source = json
         transactionID = try json.string("transactionId")
         originalTransactionID = try json.string("originalTransactionId")
         webOrderLineItemID = try json.string("webOrderLineItemId")
@@ -120,5 +152,43 @@ public struct TransactionPayload: Sendable {
         previousOriginalTransactionID = try json.string("previousOriginalTransactionId")
         deviceVerification = try json.string("deviceVerification")
         deviceVerificationNonce = try json.string("deviceVerificationNonce")
+    }
+
+    var members: JSONMembers {
+        var members = JSONMembers()
+        members.add("transactionId", transactionID)
+        members.add("originalTransactionId", originalTransactionID)
+        members.add("webOrderLineItemId", webOrderLineItemID)
+        members.add("bundleId", bundleID)
+        members.add("productId", productID)
+        members.add("subscriptionGroupIdentifier", subscriptionGroupID)
+        members.add("purchaseDate", purchaseDate)
+        members.add("originalPurchaseDate", originalPurchaseDate)
+        members.add("expiresDate", expiresDate)
+        members.add("quantity", quantity)
+        members.add("type", type)
+        members.add("appAccountToken", appAccountToken)
+        members.add("inAppOwnershipType", ownership)
+        members.add("signedDate", signedDate)
+        members.add("revocationDate", revocationDate)
+        members.add("revocationReason", revocationReason)
+        members.add("revocationType", revocationType)
+        members.add("revocationPercentage", revocationPercentage)
+        members.add("isUpgraded", isUpgraded)
+        TransactionPayload.Offer.add(offer, to: &members)
+        members.add("environment", environment)
+        members.add("storefront", storefront)
+        members.add("storefrontId", storefrontID)
+        members.add("transactionReason", transactionReason)
+        members.add("price", priceMilliunits)
+        members.add("currency", currency)
+        members.add("appTransactionId", appTransactionID)
+        members.add("advancedCommerceInfo", advancedCommerce)
+        members.add("billingPlanType", billingPlanType)
+        members.add("commitmentInfo", commitment)
+        members.add("previousOriginalTransactionId", previousOriginalTransactionID)
+        members.add("deviceVerification", deviceVerification)
+        members.add("deviceVerificationNonce", deviceVerificationNonce)
+        return members
     }
 }

@@ -5,60 +5,30 @@ import TillCrypto
 struct ReceiptContainer: Sendable {
     let message: SignedMessage
     let payload: ReceiptPayload
-    /// Present in the message, and named by its signer information.
-    let signer: Certificate
-    let digest: Digest
+    /// Attribute 12: the moment that certificates are judged at.
+    let creationDate: Instant
 
-    /// Container and payload, without the certificate and signature: as far as a receipt can be read at all.
-    static func read(_ bytes: [UInt8]) throws(VerificationFailure) -> (SignedMessage, ReceiptPayload) {
-        let message: SignedMessage
-        do throws(SignedMessage.Malformation) {
-            message = try SignedMessage(bytes)
-        } catch {
-            throw VerificationFailure(.malformed, error.rawValue)
-        }
-        do throws(ASN1Reader.Malformation) {
-            return (message, try ReceiptPayload(message.content))
-        } catch {
-            throw VerificationFailure(.malformed, "receipt: \(error.reason)")
-        }
+    var intermediates: [Certificate] { message.certificates.filter { $0 !== message.signer } }
+
+    var claims: ProofClaims {
+        ProofClaims(
+            kind: .receipt, bundleID: payload.bundleID, environment: Self.environment(of: payload),
+            date: creationDate, dateSource: .receiptAttribute)
     }
 
-    /// - Throws: `bad_certificate` without the signer's certificate, `malformed` for a digest no receipt has,
-    ///   `bad_signature` if signed attributes name another content.
-    init(_ message: SignedMessage, _ payload: ReceiptPayload) throws(VerificationFailure) {
-        guard let signer = message.signer else { throw VerificationFailure(.badCertificate, "no signer") }
-        guard let digest = message.digest else {
-            throw VerificationFailure(.malformed, SignedMessage.Malformation.unknownDigest.rawValue)
-        }
-        self.message = message
-        self.payload = payload
-        self.signer = signer
-        self.digest = digest
-    }
-
-    var intermediates: [Certificate] { message.certificates.filter { $0 !== signer } }
-
-    func chain(trust: TrustStore, at seconds: Int64) throws(VerificationFailure) -> [Certificate] {
-        try SigningChain.path(leaf: signer, others: intermediates, trust: trust, at: seconds)
+    /// Apple's two by the receipt's type; a local test's by its own name. A type that only looks like an environment
+    /// of Apple's is none.
+    private static func environment(of payload: ReceiptPayload) -> String? {
+        if let environment = payload.environment { return environment.rawValue }
+        return payload.receiptType.flatMap { Environment(rawValue: $0) == nil ? $0 : nil }
     }
 
     /// Whether the receipt was made for this device: its identifierForVendor (16 bytes), or on a Mac its MAC address
     /// (6 bytes). The hash stays SHA-1 (facts/pkcs7-receipt §4.2).
     func matches(device: [UInt8]) -> Bool {
-        guard let opaque = payload.opaqueValue, let bundle = payload.bundleIDOctets, let hash = payload.deviceHash
+        guard let opaque = payload.octets(ofType: 4), let bundle = payload.octets(ofType: 2),
+            let hash = payload.octets(ofType: 5)
         else { return false }
         return Digest.sha1.hash(device + opaque + bundle) == hash
-    }
-}
-
-extension ReceiptPayload {
-    /// The environment that `receiptType` means: nil for Xcode's receipts, unknown types, and none at all.
-    public var environment: Environment? {
-        switch receiptType {
-        case "Production", "ProductionVPP": .production
-        case "ProductionSandbox", "ProductionVPPSandbox": .sandbox
-        default: nil
-        }
     }
 }

@@ -1,53 +1,103 @@
 import TillBilling
 import TillCrypto
 
-extension SignedDataVerifier {
-    /// An app receipt (PKCS#7), as `appStoreReceiptURL` holds it: DER, or the BER that Xcode writes.
-    ///
-    /// Certificates are judged at the receipt's own creation date, which is signed: receipts outlive the certificate
-    /// that signed them (facts/pkcs7-receipt §4.1).
-    ///
-    /// - Parameters:
-    ///   - bytes: at most 8 MiB.
-    ///   - device: the identifier that the receipt must have been made for; nil leaves it unasked.
-    public func receipt(_ bytes: [UInt8], device: [UInt8]? = nil) throws(VerificationFailure) -> VerifiedReceipt {
-        guard bytes.count <= Self.receiptLimit else {
-            throw VerificationFailure(.malformed, "longer than \(Self.receiptLimit) bytes")
+extension ProofChecks {
+    func receipt(_ bytes: [UInt8]) throws(VerificationFailure) -> VerifiedReceipt {
+        let message = try parseReceipt(bytes)
+        let container = try read(message)
+        let bundleID = try check(.fields) { () throws(VerificationFailure) in
+            guard let bundleID = container.payload.bundleID,
+                (1...VerifiedTransaction.nameLimit).contains(bundleID.utf8.count)
+            else { throw VerificationFailure(.malformed, "bundle id") }
+            return bundleID
         }
-        let (message, payload) = try ReceiptContainer.read(bytes)
-        guard let creationDate = payload.creationDate else { throw VerificationFailure(.malformed, "creation date") }
-        guard let bundleID = payload.bundleID, (1...VerifiedTransaction.nameLimit).contains(bundleID.utf8.count) else {
-            throw VerificationFailure(.malformed, "bundle id")
-        }
-        let container = try ReceiptContainer(message, payload)
-        guard message.attributesMatchContent else { throw VerificationFailure(.badSignature, "messageDigest") }
-        let chain = try container.chain(trust: trust, at: (policy.at ?? creationDate).seconds)
-        guard container.signer.hasExtension(SigningChain.leafMarker) else {
-            throw VerificationFailure(.missingOID, "leaf")
-        }
-        guard chain.count > 1, chain[1].hasExtension(SigningChain.intermediateMarker) else {
-            throw VerificationFailure(.missingOID, "intermediate")
-        }
-        guard chain.count == 3 else { throw VerificationFailure(.chainUntrusted, "\(chain.count) certificates") }
-        guard message.isSignatureValid() else { throw VerificationFailure(.badSignature) }
-        try checkApp(bundleID: bundleID)
-        guard let environment = payload.environment, policy.environments?.contains(environment) ?? true else {
-            throw VerificationFailure(.wrongEnvironment, payload.receiptType ?? "none")
-        }
-        if let device, !container.matches(device: device) { throw VerificationFailure(.wrongDevice) }
-        witness?.saw(SigningChain.questions(along: chain), signedAt: creationDate)
+        let signer = try signer(of: message)
+        let chain = try chain(of: container, signer: signer)
+        try checkSignature(of: message)
+        let environment = try environment(of: container.claims)
+        try checkDevice(of: container)
+        witness?.saw(chain.questions, signedAt: container.creationDate)
         return VerifiedReceipt(
-            payload: payload, environment: environment, bundleID: bundleID, creationDate: creationDate)
+            payload: container.payload, environment: environment, bundleID: bundleID,
+            creationDate: container.creationDate)
     }
 
-    /// The same receipt as clients post it: base64 text, in which white space means nothing.
-    public func receipt(
-        base64 text: some StringProtocol, device: [UInt8]? = nil
-    ) throws(VerificationFailure) -> VerifiedReceipt {
-        guard text.utf8.count <= Self.receiptLimit / 3 * 4 + (1 << 20),
-            let bytes = Base64.decode(text.utf8.filter { !ProofText.isBlank($0) })
-        else { throw VerificationFailure(.malformed, "base64") }
-        return try receipt(bytes, device: device)
+    /// Takes the container apart.
+    func parseReceipt(_ bytes: [UInt8]) throws(VerificationFailure) -> SignedMessage {
+        try check(.parse) { () throws(VerificationFailure) in
+            journal?.look(at: bytes)
+            guard bytes.count <= SignedDataVerifier.receiptLimit else {
+                throw VerificationFailure(.malformed, "longer than \(SignedDataVerifier.receiptLimit) bytes")
+            }
+            do throws(SignedMessage.Malformation) {
+                return try SignedMessage(bytes)
+            } catch {
+                throw VerificationFailure(.malformed, error.rawValue)
+            }
+        }
+    }
+
+    /// Reads the content, without the certificate and signature: as far as a receipt can be read at all.
+    func read(_ message: SignedMessage) throws(VerificationFailure) -> ReceiptContainer {
+        try check(.payload) { () throws(VerificationFailure) in
+            journal?.look(at: message.content)
+            let payload: ReceiptPayload
+            do throws(ASN1Reader.Malformation) {
+                payload = try ReceiptPayload(message.content)
+            } catch {
+                throw VerificationFailure(.malformed, "receipt: \(error.reason)")
+            }
+            guard let creationDate = payload.creationDate else {
+                throw VerificationFailure(.malformed, "creation date")
+            }
+            return ReceiptContainer(message: message, payload: payload, creationDate: creationDate)
+        }
+    }
+
+    /// The signer's certificate, present in the message and named by its signer information; and whether the signer
+    /// information is about this content.
+    func signer(of message: SignedMessage) throws(VerificationFailure) -> Certificate {
+        let signer = try check(.certificateList) { () throws(VerificationFailure) in
+            journal?.compare(expected: nil, found: String(message.certificates.count))
+            guard let signer = message.signer else { throw VerificationFailure(.badCertificate, "no signer") }
+            return signer
+        }
+        try check(.algorithm) { () throws(VerificationFailure) in
+            journal?.compare(expected: "sha256, sha1", found: message.digest?.rawValue)
+            guard message.digest != nil else {
+                throw VerificationFailure(.malformed, SignedMessage.Malformation.unknownDigest.rawValue)
+            }
+        }
+        if message.hasSignedAttributes {
+            try check(.signedAttributes) { () throws(VerificationFailure) in
+                guard message.attributesMatchContent else {
+                    throw VerificationFailure(.badSignature, "messageDigest")
+                }
+            }
+        }
+        return signer
+    }
+
+    func chain(
+        of container: ReceiptContainer, signer: Certificate
+    ) throws(VerificationFailure) -> SigningChain {
+        let date = date(of: container.claims, now: container.creationDate)
+        return try chain(leaf: signer, others: container.intermediates, trust: roots(), at: date)
+    }
+
+    func checkSignature(of message: SignedMessage) throws(VerificationFailure) {
+        try check(.signature) { () throws(VerificationFailure) in
+            journal?.look(at: message.content)
+            guard message.isSignatureValid() else { throw VerificationFailure(.badSignature) }
+        }
+    }
+
+    func checkDevice(of container: ReceiptContainer) throws(VerificationFailure) {
+        guard let device = demands.device else { return }
+        try check(.device) { () throws(VerificationFailure) in
+            journal?.compare(expected: container.payload.deviceHash.map { hexadecimal($0) }, found: nil)
+            guard container.matches(device: device) else { throw VerificationFailure(.wrongDevice) }
+        }
     }
 }
 

@@ -1,0 +1,107 @@
+import TillBilling
+
+/// One check of a proof, by a code that keeps its meaning, in the order of the checks (facts/jws §2,
+/// facts/pkcs7-receipt §4; CONTRACT §1 for the order of the verdicts).
+public enum CheckCode: String, Sendable, CaseIterable {
+    /// It is of the outer format: compact JWS, PKCS#7, property-list text; and not too long.
+    case parse
+    /// Its content can be read: JSON, receipt attributes, purchase info.
+    case payload
+    /// It is of the kind that was asked for.
+    case kind
+    /// What a settlement needs is there and has the right types. Only servers ask.
+    case fields
+    /// The tokens inside a notification can be read.
+    case nestedFormat = "nested_format"
+    /// The JWS header is JSON.
+    case header
+    /// It brings certificates; of a receipt, the one that its signer information names.
+    case certificateList = "certificate_list"
+    /// The algorithm is the one Apple signs with.
+    case algorithm
+    /// It brings exactly three certificates.
+    case certificateCount = "certificate_count"
+    /// A receipt's signed attributes name its content.
+    case signedAttributes = "signed_attributes"
+    /// The certificates are base64.
+    case certificateEncoding = "certificate_encoding"
+    /// The roots to be trusted can be read.
+    case roots
+    /// The proof's certificates can be read.
+    case certificates
+    /// They lead to a trusted root; an old-style receipt's was issued by the pinned key.
+    case chain
+    /// Each of them was valid at the date they are judged at.
+    case validity
+    /// The signer's certificate has Apple's marker for App Store proofs.
+    case leafMarker = "leaf_marker"
+    /// The intermediate has the marker of Apple's Worldwide Developer Relations.
+    case intermediateMarker = "intermediate_marker"
+    /// Leaf, intermediate, root: no more and no less.
+    case chainLength = "chain_length"
+    /// The signer's key made the signature over this content.
+    case signature
+    case app
+    /// The app's number in the App Store, stated in production only.
+    case appNumber = "app_number"
+    case environment
+    case device
+    case nestedTransaction = "nested_transaction"
+    case nestedRenewal = "nested_renewal"
+    case nestedAppTransaction = "nested_app_transaction"
+
+    /// The checks there are for a kind of proof, in their order.
+    public static func all(of kind: ProofInspection.Kind) -> [CheckCode] {
+        let chain: [CheckCode] = [.chain, .validity, .leafMarker, .intermediateMarker, .chainLength, .signature]
+        let token: [CheckCode] =
+            [.header, .certificateList, .algorithm, .certificateCount, .certificateEncoding, .roots, .certificates]
+            + chain
+        switch kind {
+        case .transaction: return [.parse, .payload, .kind, .fields] + token + [.app, .environment]
+        case .renewal: return [.parse, .payload, .kind, .fields] + token + [.environment]
+        case .appTransaction:
+            return [.parse, .payload, .kind, .fields] + token + [.app, .appNumber, .environment]
+        case .notification:
+            return [.parse, .payload, .kind, .fields, .nestedFormat] + token + [.app, .appNumber, .environment]
+                + [.nestedTransaction, .nestedRenewal, .nestedAppTransaction]
+        case .receipt:
+            return [.parse, .payload, .fields, .certificateList, .algorithm, .signedAttributes, .roots] + chain
+                + [.app, .environment, .device]
+        case .oldStyleReceipt: return [.parse, .payload, .certificates, .chain, .signature, .app, .environment]
+        case .certificateChain:
+            return [.certificateCount, .certificateEncoding, .roots, .certificates] + chain.dropLast()
+        }
+    }
+
+    /// What is checked, for people.
+    public var sentence: Text {
+        switch self {
+        case .parse: Text(en: "format", zh: "格式")
+        case .payload: Text(en: "content can be read", zh: "内容可读")
+        case .kind: Text(en: "the kind of proof that was asked for", zh: "是所要求的凭证种类")
+        case .fields: Text(en: "fields a settlement needs", zh: "结算所需的字段")
+        case .nestedFormat: Text(en: "format of the tokens inside", zh: "内含 JWS 的格式")
+        case .header: Text(en: "header can be read", zh: "JWS 头可读")
+        case .certificateList: Text(en: "certificates are there", zh: "附带证书")
+        case .algorithm: Text(en: "algorithm is Apple's", zh: "算法是 Apple 所用的")
+        case .certificateCount: Text(en: "exactly three certificates", zh: "正好三张证书")
+        case .signedAttributes: Text(en: "signed attributes name this content", zh: "签名属性与内容一致")
+        case .certificateEncoding: Text(en: "certificates are base64", zh: "证书是 base64")
+        case .roots: Text(en: "roots to be trusted can be read", zh: "受信任的根证书可读")
+        case .certificates: Text(en: "certificates can be read", zh: "证书可读")
+        case .chain: Text(en: "certificates lead to a trusted root", zh: "证书链通到受信任的根")
+        case .validity: Text(en: "certificates were valid at that date", zh: "证书在该日期有效")
+        case .leafMarker: Text(en: "signer's certificate carries Apple's marker", zh: "签名证书带有 Apple 的标记")
+        case .intermediateMarker: Text(en: "intermediate carries Apple's marker", zh: "中间证书带有 Apple 的标记")
+        case .chainLength: Text(en: "chain is signer, intermediate, root", zh: "证书链为签名者、中间、根三级")
+        case .signature: Text(en: "signature", zh: "签名")
+        case .app: Text(en: "app", zh: "应用")
+        case .appNumber: Text(en: "app's number in the App Store", zh: "应用在 App Store 的数字 id")
+        case .environment: Text(en: "environment", zh: "环境")
+        case .device: Text(en: "device", zh: "设备")
+        case .nestedTransaction: Text(en: "the transaction inside", zh: "内含的交易")
+        case .nestedRenewal: Text(en: "the renewal info inside", zh: "内含的续订信息")
+        case .nestedAppTransaction: Text(en: "the app transaction inside", zh: "内含的应用交易")
+        }
+    }
+}
