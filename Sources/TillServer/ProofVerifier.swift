@@ -40,7 +40,7 @@ struct ProofVerifier: Sendable {
     /// - Throws: `revocation_unknown`, which is retryable, if Apple must be asked and does not answer.
     func transaction(_ token: String) async throws(ProofRefusal) -> Believed<VerifiedTransaction> {
         let proof = Array(token.utf8)
-        return try await believing(proof, verifier) { verifier throws(VerificationFailure) in
+        return try await believing(proof, as: .transaction, verifier) { verifier throws(VerificationFailure) in
             try verifier.transaction(proof)
         }
     }
@@ -49,7 +49,7 @@ struct ProofVerifier: Sendable {
     func transaction(
         _ id: TransactionID, inReceipt bytes: [UInt8]
     ) async throws(ProofRefusal) -> Believed<VerifiedTransaction> {
-        let receipt = try await believing(bytes, verifier) { verifier throws(VerificationFailure) in
+        let receipt = try await believing(bytes, as: .receipt, verifier) { verifier throws(VerificationFailure) in
             try verifier.receipt(bytes)
         }
         guard let transaction = receipt.value.transaction(id) else {
@@ -67,14 +67,14 @@ struct ProofVerifier: Sendable {
         let proof = Array(token.utf8)
         let (notification, sightings): (VerifiedNotification, [SignerSighting])
         do throws(ProofRefusal) {
-            (notification, sightings) = try refusing(proof) { () throws(VerificationFailure) in
+            (notification, sightings) = try refusing(proof, as: .notification, anyEnvironment) { () throws(VerificationFailure) in
                 try witnessed(anyEnvironment) { verifier throws(VerificationFailure) in
                     try verifier.notification(proof)
                 }
             }
         } catch {
             guard error.refusal == .wrongApp || error.refusal == .wrongEnvironment else { throw error }
-            let envelope = try refusing(proof) { () throws(VerificationFailure) in try anyApp.envelope(proof) }
+            let envelope = try refusing(proof, as: .notification, anyApp) { () throws(VerificationFailure) in try anyApp.envelope(proof) }
             return .foreign(envelope, error)
         }
         do throws(ProofRefusal) {
@@ -89,10 +89,10 @@ struct ProofVerifier: Sendable {
 
     /// A verification, and then what Apple says about the certificates it relied on.
     private func believing<Value: Sendable>(
-        _ proof: [UInt8], _ verifier: SignedDataVerifier,
+        _ proof: [UInt8], as kind: ProofInspection.Kind, _ verifier: SignedDataVerifier,
         _ verify: (SignedDataVerifier) throws(VerificationFailure) -> Value
     ) async throws(ProofRefusal) -> Believed<Value> {
-        let (value, sightings) = try refusing(proof) { () throws(VerificationFailure) in
+        let (value, sightings) = try refusing(proof, as: kind, verifier) { () throws(VerificationFailure) in
             try witnessed(verifier, verify)
         }
         return Believed(value, isUnderDoubt: try await isUnderDoubt(sightings, proof))
@@ -124,13 +124,17 @@ struct ProofVerifier: Sendable {
     }
 
     private func refusing<Value>(
-        _ proof: [UInt8], _ verify: () throws(VerificationFailure) -> Value
+        _ proof: [UInt8], as kind: ProofInspection.Kind, _ verifier: SignedDataVerifier,
+        _ verify: () throws(VerificationFailure) -> Value
     ) throws(ProofRefusal) -> Value {
         do {
             return try verify()
         } catch {
             // The verdicts of the verifier and the codes of our refusals are one list (CONTRACT §1).
-            throw ProofRefusal(Refusal(rawValue: error.verdict.rawValue) ?? .malformed, error.detail, proof: proof)
+            var refusal = ProofRefusal(
+                Refusal(rawValue: error.verdict.rawValue) ?? .malformed, error.detail, proof: proof)
+            refusal.judge = (verifier, kind)
+            throw refusal
         }
     }
 }

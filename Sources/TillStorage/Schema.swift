@@ -7,7 +7,7 @@
 /// deleted (DESIGN §4). Every grant costs a page of log for each index with keys in no order, so there are few.
 public enum Schema {
     /// Each entry is a script of statements separated by `;`, run in one transaction together with the new version.
-    public static let migrations: [StaticString] = [ledger, foreignNotifications]
+    public static let migrations: [StaticString] = [ledger, foreignNotifications, waitingForApple]
 
     private static let ledger: StaticString = """
         CREATE TABLE orders (
@@ -166,29 +166,6 @@ public enum Schema {
         ) STRICT;
         CREATE INDEX refused_proofs_by_order ON refused_proofs (claimed_order) WHERE claimed_order IS NOT NULL;
 
-        CREATE TABLE waiting_receipts (
-            sequence INTEGER PRIMARY KEY,
-            digest BLOB NOT NULL UNIQUE CHECK (length(digest) = 32),
-            body BLOB NOT NULL
-        ) STRICT;
-
-        CREATE TABLE waiting_proofs (
-            sequence INTEGER PRIMARY KEY,
-            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
-            transaction_id TEXT NOT NULL,
-            caller TEXT NOT NULL,
-            named_user TEXT,
-            claimed_order BLOB NOT NULL,
-            receipt_sequence INTEGER NOT NULL REFERENCES waiting_receipts (sequence),
-            received_at INTEGER NOT NULL,
-            attempts INTEGER NOT NULL,
-            due_at INTEGER NOT NULL,
-            detail TEXT NOT NULL,
-            UNIQUE (environment, transaction_id, caller, claimed_order)
-        ) STRICT;
-        CREATE INDEX waiting_proofs_due ON waiting_proofs (due_at, sequence);
-        CREATE INDEX waiting_proofs_by_receipt ON waiting_proofs (receipt_sequence);
-
         CREATE TABLE heartbeat (
             only INTEGER PRIMARY KEY CHECK (only = 1),
             at INTEGER NOT NULL
@@ -221,5 +198,33 @@ public enum Schema {
             detail TEXT NOT NULL,
             payload TEXT NOT NULL
         ) STRICT;
+        """
+
+    /// Receipts that Apple has to be asked about, and why a proof was refused in all detail.
+    private static let waitingForApple: StaticString = """
+        CREATE TABLE waiting_receipts (
+            sequence INTEGER PRIMARY KEY,
+            digest BLOB NOT NULL UNIQUE CHECK (length(digest) = 32),
+            body BLOB NOT NULL
+        ) STRICT;
+
+        CREATE TABLE waiting_proofs (
+            sequence INTEGER PRIMARY KEY,
+            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
+            transaction_id TEXT NOT NULL,
+            caller TEXT NOT NULL,
+            named_user TEXT,
+            claimed_order BLOB NOT NULL,
+            receipt_sequence INTEGER NOT NULL REFERENCES waiting_receipts (sequence),
+            received_at INTEGER NOT NULL,
+            attempts INTEGER NOT NULL,
+            due_at INTEGER NOT NULL,
+            detail TEXT NOT NULL,
+            UNIQUE (environment, transaction_id, caller, claimed_order)
+        ) STRICT;
+        CREATE INDEX waiting_proofs_due ON waiting_proofs (due_at, sequence);
+        CREATE INDEX waiting_proofs_by_receipt ON waiting_proofs (receipt_sequence);
+
+        ALTER TABLE refused_proofs ADD COLUMN record TEXT;
         """
 }

@@ -1,3 +1,4 @@
+import TillAppStore
 import TillBilling
 import TillHTTP
 import TillStorage
@@ -69,6 +70,9 @@ struct RefusalTable {
                         Evidence.refusal(entry.code, say)
                         if !entry.detail.isEmpty {
                             element("p", .class("hint")) { HTML.outside(entry.detail, limit: 500) }
+                        }
+                        if let record = entry.record.flatMap({ try? JSONValue(decoding: Array($0.utf8)) }) {
+                            RecordDetails(say: say, record: record).html
                         }
                     }
                     HTML.cell("origin") { Evidence.origin(door: entry.door, caller: entry.caller, say) }

@@ -86,7 +86,8 @@ extension Server {
     private func logRefusedNotification(_ refused: ProofRefusal) async throws {
         let entry = RefusedProofTable.Entry(
             at: clock(), door: Settle.Door.notification.rawValue, caller: "apple", claimedOrder: nil,
-            code: refused.refusal.rawValue, detail: refused.detail, digest: Digest.sha256.hash(refused.proof))
+            code: refused.refusal.rawValue, detail: refused.detail, digest: Digest.sha256.hash(refused.proof),
+            record: refused.record)
         try await database.write { try RefusedProofTable($0).insert(entry) }
     }
 

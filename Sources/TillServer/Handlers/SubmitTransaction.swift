@@ -90,7 +90,8 @@ extension Server {
         guard !refused.proof.isEmpty, !refused.refusal.isRetryable else { return }
         let entry = RefusedProofTable.Entry(
             at: clock(), door: origin.door.rawValue, caller: origin.callerName, claimedOrder: origin.claimedOrder,
-            code: refused.refusal.rawValue, detail: refused.detail, digest: Digest.sha256.hash(refused.proof))
+            code: refused.refusal.rawValue, detail: refused.detail, digest: Digest.sha256.hash(refused.proof),
+            record: refused.record)
         try await database.write { try RefusedProofTable($0).insert(entry) }
     }
 
@@ -134,10 +135,17 @@ struct ProofRefusal: Error {
     /// For operators and programmers, in English.
     let detail: String
     let proof: [UInt8]
+    /// Who refused it as what; nil if the proof is good and something said beside it is not.
+    var judge: (verifier: SignedDataVerifier, kind: ProofInspection.Kind)?
 
     init(_ refusal: Refusal, _ detail: String, proof: [UInt8]) {
         self.refusal = refusal
         self.detail = detail
         self.proof = proof
+    }
+
+    /// Each check that was made, as JSON; nil if no check failed. Made anew, so only when it is to be kept.
+    var record: String? {
+        judge.map { judge in judge.verifier.explain(proof, as: judge.kind).json.encoded() }
     }
 }
