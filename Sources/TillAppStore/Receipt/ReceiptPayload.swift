@@ -38,13 +38,18 @@ public struct ReceiptPayload: Sendable {
     /// Every type that occurs, known or not.
     public internal(set) var attributeTypes: Set<Int64> = []
 
+    /// What we decide on: with two of one, the reader would choose which counts.
+    private static let onlyOnce: Set<Int64> = [0, 2, 3, 4, 5, 12, 19, 21]
+
     /// Type 2 as it is, for the device hash.
     var bundleIDOctets: [UInt8]?
 
     /// - Throws: if anything of the structure, or of a documented attribute, is not as it must be.
     init(_ content: [UInt8]) throws(ASN1Reader.Malformation) {
         try Self.eachAttribute(of: Self.unwrapped(content)[...]) { type, value throws(ASN1Reader.Malformation) in
-            attributeTypes.insert(type)
+            guard attributeTypes.insert(type).inserted || !Self.onlyOnce.contains(type) else {
+                throw ASN1Reader.Malformation("attribute \(type) twice")
+            }
             try take(type, value)
         }
     }
@@ -153,9 +158,15 @@ public struct ReceiptPurchase: Sendable {
     /// Every type that occurs, known or not.
     public internal(set) var attributeTypes: Set<Int64> = []
 
+    private static let onlyOnce: Set<Int64> = [
+        1701, 1702, 1703, 1704, 1705, 1706, 1707, 1708, 1711, 1712, 1713, 1719, 1721,
+    ]
+
     init(_ set: ArraySlice<UInt8>) throws(ASN1Reader.Malformation) {
         try ReceiptPayload.eachAttribute(of: set) { type, value throws(ASN1Reader.Malformation) in
-            attributeTypes.insert(type)
+            guard attributeTypes.insert(type).inserted || !Self.onlyOnce.contains(type) else {
+                throw ASN1Reader.Malformation("attribute \(type) twice")
+            }
             switch type {
             case 1701: quantity = try ReceiptPayload.integer(value)
             case 1702: productID = try ReceiptPayload.text(value)
