@@ -10,12 +10,13 @@ public final class SignedMessage: @unchecked Sendable {
         case notSignedData
         case trailingBytes
         case noContent
+        case notData
         case notOneSigner
         case tooManyCertificates
         case unknownDigest
     }
 
-    // Immutable after `init`, except inside CMS_verify, which takes the lock.
+    // Immutable after `init`, except inside CMS_SignerInfo_verify, which has the lock.
     private let message: Locked<OpaquePointer>
 
     /// The octets that are signed.
@@ -32,6 +33,10 @@ public final class SignedMessage: @unchecked Sendable {
     /// Whether the signed attributes, where there are any, name this content: its digest and its type.
     public let attributesMatchContent: Bool
 
+    private let signature: [UInt8]
+    /// Whether the signature says that it is RSA of PKCS#1 v1.5, as all of Apple's are.
+    private let isPKCS1: Bool
+
     /// Apple's receipts carry three; a hostile one shall not make us parse thousands.
     public static let certificateLimit = 32
 
@@ -44,6 +49,8 @@ public final class SignedMessage: @unchecked Sendable {
             certificates = try Self.certificates(of: handle)
             signer = certificates.first { CMS_SignerInfo_cert_cmp(signerInfo, $0.handle) == 0 }
             digest = Self.digest(of: signerInfo)
+            signature = Self.octets(of: CMS_SignerInfo_get0_signature(signerInfo)) ?? []
+            isPKCS1 = Self.isPKCS1(signerInfo, digest)
             hasSignedAttributes = CMS_signed_get_attr_count(signerInfo) >= 0
             attributesMatchContent =
                 hasSignedAttributes
@@ -57,16 +64,19 @@ public final class SignedMessage: @unchecked Sendable {
     deinit { message.withLock { CMS_ContentInfo_free($0) } }
 
     /// Whether the signer's RSA key made the signature over the content (or over the attributes that name it).
+    ///
+    /// Not by CMS_verify: it lines up one hash for every digest algorithm that a message announces, each found by
+    /// walking past all before it, so that a megabyte of them would take hours.
     public func isSignatureValid() -> Bool {
-        guard let signer, digest != nil, attributesMatchContent, signer.publicKey?.isRSA == true else { return false }
+        guard let signer, let digest, isPKCS1, attributesMatchContent, let key = signer.publicKey, key.isRSA else {
+            return false
+        }
+        guard hasSignedAttributes else { return key.isValidRSA(signature: signature, of: content, digest: digest) }
         return message.withLock { handle in
             clearingErrors {
-                guard let stack = till_x509_stack_new() else { return false }
-                defer { till_x509_stack_free(stack) }
-                till_x509_stack_push(stack, signer.handle)
-                // The chain has its own rules and its own time; here only the mathematics is asked.
-                let flags = UInt32(CMS_NO_SIGNER_CERT_VERIFY | CMS_BINARY)
-                return CMS_verify(handle, stack, nil, nil, nil, flags) == 1
+                let signerInfo = till_signer_item(handle, 0)
+                CMS_SignerInfo_set1_signer_cert(signerInfo, signer.handle)
+                return CMS_SignerInfo_verify(signerInfo) == 1
             }
         }
     }
@@ -88,6 +98,8 @@ public final class SignedMessage: @unchecked Sendable {
                     .trailingBytes
                 } else if till_signer_count(handle) != 1 {
                     .notOneSigner
+                } else if OBJ_obj2nid(CMS_get0_eContentType(handle)) != NID_pkcs7_data {
+                    .notData
                 } else {
                     nil
                 }
@@ -100,10 +112,13 @@ public final class SignedMessage: @unchecked Sendable {
     }
 
     private static func content(of handle: OpaquePointer) throws(Malformation) -> [UInt8] {
-        guard let octets = CMS_get0_content(handle)?.pointee, let start = ASN1_STRING_get0_data(octets) else {
-            throw .noContent
-        }
-        return Array(UnsafeBufferPointer(start: start, count: Int(ASN1_STRING_length(octets))))
+        guard let octets = octets(of: CMS_get0_content(handle)?.pointee) else { throw .noContent }
+        return octets
+    }
+
+    private static func octets(of string: UnsafePointer<ASN1_OCTET_STRING>?) -> [UInt8]? {
+        guard let string, let start = ASN1_STRING_get0_data(string) else { return nil }
+        return Array(UnsafeBufferPointer(start: start, count: Int(ASN1_STRING_length(string))))
     }
 
     private static func certificates(of handle: OpaquePointer) throws(Malformation) -> [Certificate] {
@@ -127,6 +142,21 @@ public final class SignedMessage: @unchecked Sendable {
         case NID_sha1: return .sha1
         case NID_sha256: return .sha256
         default: return nil
+        }
+    }
+
+    /// Plain RSA, or RSA with the digest that is used (facts/pkcs7-receipt §2).
+    private static func isPKCS1(_ signer: OpaquePointer?, _ digest: Digest?) -> Bool {
+        var algorithm: UnsafeMutablePointer<X509_ALGOR>?
+        CMS_SignerInfo_get0_algs(signer, nil, nil, nil, &algorithm)
+        guard let algorithm else { return false }
+        var object: OpaquePointer?
+        X509_ALGOR_get0(&object, nil, nil, algorithm)
+        switch OBJ_obj2nid(object) {
+        case NID_rsaEncryption: return true
+        case NID_sha1WithRSAEncryption: return digest == .sha1
+        case NID_sha256WithRSAEncryption: return digest == .sha256
+        default: return false
         }
     }
 

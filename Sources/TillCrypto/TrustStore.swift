@@ -32,6 +32,9 @@ public final class TrustStore: @unchecked Sendable {
 
     deinit { X509_STORE_free(store) }
 
+    /// 0001-01-01 to 9999-12-31, in seconds since 1970.
+    private static let datesWithFourDigits: ClosedRange<Int64> = -62_135_596_800...253_402_300_799
+
     /// The chain from `leaf` over some of `intermediates` to one of the roots, leaf first, as RFC 5280 builds and
     /// judges it at `seconds` since 1970.
     ///
@@ -40,7 +43,11 @@ public final class TrustStore: @unchecked Sendable {
     public func chain(
         leaf: Certificate, intermediates: [Certificate], at seconds: Int64
     ) throws(ChainFailure) -> [Certificate] {
-        try clearingErrors { () throws(ChainFailure) in
+        // OpenSSL compares years of four digits, and calls any other date an error of the certificate.
+        guard Self.datesWithFourDigits.contains(seconds) else {
+            throw ChainFailure(isOutsideValidity: true, reason: "no certificate is valid in such a year")
+        }
+        return try clearingErrors { () throws(ChainFailure) in
             guard let context = X509_STORE_CTX_new(), let untrusted = till_x509_stack_new() else {
                 fatalError("out of memory for a chain")
             }

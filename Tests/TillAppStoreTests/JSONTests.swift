@@ -25,9 +25,13 @@ struct JSONTests {
         #expect(value.encoded(pretty: true).hasPrefix("{\n  \"a\": [\n    \"\\u0001\\t\",\n"))
     }
 
-    @Test("a key written twice counts as its last")
-    func duplicates() throws {
-        #expect(try JSONValue(decoding: #"{"a":1,"a":2}"#)["a"] == 2)
+    @Test(
+        "an object that names a key twice is refused, however it is spelled, as deep as it is read",
+        arguments: [
+            #"{"a":1,"a":2}"#, #"{"a":1,"a":1}"#, #"{"a":1,"\u0061":1}"#, #"{"b":{"a":1,"a":null}}"#, #"[{"":1,"":1}]"#,
+        ])
+    func duplicates(text: String) {
+        #expect(throws: JSONError.duplicateKey) { try JSONValue(decoding: text) }
     }
 
     @Test(

@@ -242,25 +242,18 @@ enum OracleCases {
             TestASN1.attribute(15, TestASN1.integer(1 << 60)), TestASN1.attribute(19, utf8("1.0")),
             TestASN1.attribute(21, TestASN1.ia5("4001-01-01T00:00:00Z")), TestASN1.attribute(9_999, [1, 2, 3]),
         ]
-        let twice: [[UInt8]] = [
-            TestASN1.attribute(3, utf8("2")), TestASN1.attribute(4, [1, 2, 3]),
-            TestASN1.attribute(5, [UInt8](repeating: 9, count: 20)),
-            TestASN1.attribute(12, TestASN1.ia5("2025-06-02T00:00:00Z")),
-        ]
-        let device: [String: JSONValue?] = ["deviceGuidHex": "000102030405060708090A0B0C0D0E0F"]
         let bare = TestASN1.attribute(17, TestASN1.set([]))
         let rich = TestASN1.attribute(
             17,
             TestASN1.set([
                 TestASN1.attribute(1701, TestASN1.integer(-3)), TestASN1.attribute(1702, utf8("é.商品")),
-                TestASN1.attribute(1703, utf8("1")), TestASN1.attribute(1703, utf8("2")),
+                TestASN1.attribute(1703, utf8("1")),
                 TestASN1.attribute(1711, TestASN1.integer(2_000_000_021_470_597)), TestASN1.attribute(1712, []),
                 TestASN1.attribute(1719, TestASN1.integer(1)), TestASN1.attribute(1721, utf8("offer")),
                 TestASN1.attribute(1722, TestASN1.integer(0)), TestASN1.attribute(1708, TestASN1.ia5("")),
             ]))
         return [
             content("many kinds of attributes", TestReceipts.content(purchases: [bare, rich], extra: extra)),
-            content("attributes twice", TestReceipts.content(extra: twice), device),
             content("no purchases", TestReceipts.content(purchases: [])),
             content(
                 "fifty purchases", TestReceipts.content(purchases: (1...50).map { TestReceipts.purchase("\($0)") })),

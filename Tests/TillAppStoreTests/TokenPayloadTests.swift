@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 import TillAppStore
 import TillBilling
@@ -64,7 +65,7 @@ struct TokenPayloadTests {
         #expect(transaction.isRevoked)
     }
 
-    @Test("a key that is written twice counts as its last, and an escaped key as itself")
+    @Test("a key that is written twice is refused, also when one is escaped; an escaped key counts as itself")
     func duplicateKeys() throws {
         let payload = Array(TestPayloads.transaction().encoded().utf8.dropLast())
         let header: JSONValue = [
@@ -75,8 +76,12 @@ struct TokenPayloadTests {
         let escaped = payload + Array(#","bundle\u0049d":"com.example.other"}"#.utf8)
         for bytes in [twice, escaped] {
             let jws = authority.sign(payload: bytes, header: headerBytes)
-            #expect(refusal { try authority.verifier().transaction(jws) } == .wrongApp)
+            #expect(refusal { try authority.verifier().transaction(jws) } == .malformed)
         }
+        let other = TestPayloads.transaction(["bundleId": "com.example.other"]).encoded()
+        let alone = Array(other.replacingOccurrences(of: "bundleId", with: #"bundle\u0049d"#).utf8)
+        let jws = authority.sign(payload: alone, header: headerBytes)
+        #expect(refusal { try authority.verifier().transaction(jws) } == .wrongApp)
     }
 
     @Test("the app is checked before the environment, and both against the configuration")

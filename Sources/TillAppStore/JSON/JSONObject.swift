@@ -25,6 +25,8 @@ struct JSONObject {
                 found.append(Member(key: key, value: value))
             }
             guard scanner.isAtEnd() else { throw .trailing }
+            // Keys with escapes are compared below, when they are written plainly.
+            guard hasEscapedKey || !Self.namesTwice(found, in: text) else { throw .duplicateKey }
         }
         if hasEscapedKey {
             // Keys are compared as bytes; written plainly they can be. Apple never escapes one.
@@ -70,6 +72,29 @@ struct JSONObject {
     }
 
     var isEmpty: Bool { members.isEmpty }
+
+    /// Whether two members have the same key, by its bytes. The few of Apple's objects are compared with each other;
+    /// many, which Apple never writes, are sorted first, so that a hostile list costs no more than its length asks for.
+    private static func namesTwice(_ members: [Member], in text: UnsafeBufferPointer<UInt8>) -> Bool {
+        func bytes(_ key: JSONScanner.Value) -> UnsafeBufferPointer<UInt8> {
+            UnsafeBufferPointer(rebasing: text[key.start..<key.end])
+        }
+        func areSame(_ left: JSONScanner.Value, _ right: JSONScanner.Value) -> Bool {
+            left.end - left.start == right.end - right.start && bytes(left).elementsEqual(bytes(right))
+        }
+        if members.count <= 48 {
+            for index in members.indices.dropFirst() {
+                let key = members[index].key
+                for other in 0..<index where areSame(key, members[other].key) { return true }
+            }
+            return false
+        }
+        let keys = members.map(\.key).sorted { left, right in
+            let longer = (right.end - right.start) - (left.end - left.start)
+            return longer != 0 ? longer > 0 : bytes(left).lexicographicallyPrecedes(bytes(right))
+        }
+        return zip(keys, keys.dropFirst()).contains(where: areSame)
+    }
 
     func has(_ key: StaticString) -> Bool { member(key) != nil }
 
@@ -156,12 +181,11 @@ struct JSONObject {
         return try bytes.withUnsafeBufferPointer { text throws(JSONError) in try make(value, text) }
     }
 
-    /// The last member of that name.
     private func member(_ key: StaticString) -> JSONScanner.Value? {
         let count = key.utf8CodeUnitCount
         let name = UnsafeBufferPointer(start: key.utf8Start, count: count)
         return bytes.withUnsafeBufferPointer { text in
-            for member in members.reversed() where member.key.end - member.key.start == count {
+            for member in members where member.key.end - member.key.start == count {
                 if UnsafeBufferPointer(rebasing: text[member.key.start..<member.key.end]).elementsEqual(name) {
                     return member.value
                 }

@@ -5,6 +5,8 @@ public enum JSONError: String, Error {
     case tooDeep
     case trailing
     case wrongType
+    /// An object names a member twice, and readers differ in which one counts (RFC 8259 §4).
+    case duplicateKey
 }
 
 /// One pass over JSON text (RFC 8259), strict in grammar and bounded in depth. It finds where values begin and end;

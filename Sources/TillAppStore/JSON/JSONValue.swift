@@ -1,6 +1,6 @@
 /// Any JSON, with integers and fractions kept apart as they were written.
 ///
-/// Where an object names a key twice, the last one counts, as in Python and in Apple's own libraries.
+/// An object that names a key twice is refused: readers differ in which one counts (RFC 8259 §4).
 public enum JSONValue: Equatable, Sendable {
     case null
     case bool(Bool)
@@ -38,7 +38,8 @@ public enum JSONValue: Equatable, Sendable {
                 guard try scanner.peek() == UInt8(ascii: "\"") else { throw .unexpected }
                 let key = JSONText.string(try scanner.string(), in: scanner.text)
                 try scanner.take(UInt8(ascii: ":"))
-                members[key] = try read(&scanner, depth: depth + 1)
+                let value = try read(&scanner, depth: depth + 1)
+                guard members.updateValue(value, forKey: key) == nil else { throw .duplicateKey }
             } while try !scanner.closes(UInt8(ascii: "}"))
             return .object(members)
         case UInt8(ascii: "["):

@@ -9,9 +9,11 @@ struct JWSHeader {
     /// `x5c` as it is; empty if there is none, or if it is no list.
     let certificates: [JSONValue]
 
-    /// Nil if the bytes are no JSON object.
+    /// Nil if the bytes are no JSON object, or name an extension that must be understood: we understand none
+    /// (RFC 7515 §4.1.11), nor a payload that is not base64 (RFC 7797).
     init?(_ bytes: [UInt8]?) {
         guard let bytes, let json = try? JSONValue(decoding: bytes), json.object != nil else { return nil }
+        guard json["crit"] == nil, json["b64"] == nil else { return nil }
         self.json = json
         certificates = json["x5c"]?.array ?? []
     }

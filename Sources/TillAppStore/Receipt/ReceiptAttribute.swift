@@ -39,6 +39,18 @@ public struct ReceiptAttribute: Equatable, Sendable {
         return attributes
     }
 
+    /// - Throws: if one of the types that only one may be of is there again.
+    static func refuseRepeated(
+        _ onlyOnce: Set<Int64>, in attributes: [ReceiptAttribute]
+    ) throws(ASN1Reader.Malformation) {
+        var seen: Set<Int64> = []
+        for attribute in attributes where onlyOnce.contains(attribute.type) {
+            guard seen.insert(attribute.type).inserted else {
+                throw ASN1Reader.Malformation("attribute \(attribute.type) twice")
+            }
+        }
+    }
+
     // MARK: - What the octets hold. An attribute without octets has no value.
 
     func text() throws(ASN1Reader.Malformation) -> String? {

@@ -59,11 +59,15 @@ public struct ReceiptPayload: Equatable, Sendable {
     /// Every type that occurs, known or not.
     public var attributeTypes: Set<Int64> { Set(attributes.map(\.type)) }
 
+    /// What we decide on: with two of one, the reader would choose which counts.
+    private static let onlyOnce: Set<Int64> = [0, 2, 3, 4, 5, 12, 19, 21]
+
     /// Reads a content that proves nothing: a set of attributes, perhaps inside one more OCTET STRING.
     ///
     /// - Throws: if anything of the structure, or of a documented attribute, is not as it must be.
     init(_ content: [UInt8]) throws(ASN1Reader.Malformation) {
         attributes = try ReceiptAttribute.all(in: Self.unwrapped(content))
+        try ReceiptAttribute.refuseRepeated(Self.onlyOnce, in: attributes)
         for attribute in attributes {
             try take(attribute)
             takeUndocumented(attribute)

@@ -44,8 +44,14 @@ public struct ReceiptPurchase: Equatable, Sendable {
     /// Every type that occurs, known or not.
     public var attributeTypes: Set<Int64> { Set(attributes.map(\.type)) }
 
+    /// What is decided on: with two of one, the reader would choose which counts.
+    private static let onlyOnce: Set<Int64> = [
+        1701, 1702, 1703, 1704, 1705, 1706, 1707, 1708, 1711, 1712, 1713, 1719, 1721,
+    ]
+
     init(_ set: ArraySlice<UInt8>) throws(ASN1Reader.Malformation) {
         attributes = try ReceiptAttribute.all(in: set)
+        try ReceiptAttribute.refuseRepeated(Self.onlyOnce, in: attributes)
         for attribute in attributes {
             try take(attribute)
             takeUndocumented(attribute)

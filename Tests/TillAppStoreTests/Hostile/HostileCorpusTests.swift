@@ -1,0 +1,133 @@
+import Foundation
+import Testing
+import TillAppStore
+import TillBilling
+import TillCrypto
+
+@Suite("The hostile corpus: thousands of bad proofs made from good ones")
+struct HostileCorpusTests {
+    private static let environment = ProcessInfo.processInfo.environment
+    /// `TILL_CORPUS_SCALE=10` draws ten times as many at random; `TILL_CORPUS_SEED` others.
+    private static let corpus = HostileCorpus(
+        seed: environment["TILL_CORPUS_SEED"].flatMap { UInt64($0) } ?? 20_260_101,
+        scale: environment["TILL_CORPUS_SCALE"].flatMap { Int($0) } ?? 1)
+
+    @Test("every good proof that harm is done to is accepted by itself")
+    func goodProofs() throws {
+        let judge = try CorpusJudge(Self.corpus)
+        #expect(Self.corpus.good.count == 9)
+        for proof in Self.corpus.good.values {
+            let outcome = CorpusJudge.outcome(proof.bytes, as: proof.kind, try judge.cold())
+            if case .refused(let verdict) = outcome { Issue.record("\(proof.id) is refused: \(verdict)") }
+            #expect(ProofInspection.inspect(proof.bytes, policy: judge.inspectionPolicy).isOK, "\(proof.id)")
+        }
+    }
+
+    @Test("there are five thousand distinct bad ones, and as many of each family as it promises")
+    func counts() {
+        let cases = Self.corpus.cases
+        #expect(Set(cases.map(\.sha256)).count == cases.count)
+        let counts = Dictionary(grouping: cases, by: \.family).mapValues(\.count)
+        for family in HostileFamily.allCases {
+            #expect(counts[family, default: 0] >= family.leastCount, "\(family.rawValue)")
+        }
+        #expect(cases.filter(\.family.isRefused).count >= 5_000)
+        let table = HostileFamily.allCases.map { "\($0.rawValue) \(counts[$0, default: 0])" }
+        print("hostile corpus, \(cases.count) cases: \(table.joined(separator: ", "))")
+    }
+
+    @Test("no bad proof is accepted by any entry, and each is refused for its reason")
+    func verdicts() async throws {
+        let corpus = Self.corpus
+        let judge = try CorpusJudge(corpus)
+        let verifier = try judge.cold()
+        let good = corpus.good.mapValues { CorpusJudge.outcome($0.bytes, as: $0.kind, verifier) }
+        // Two at a time, as the machine has cores; each half finds what is wrong by itself.
+        let complaints = try await withThrowingTaskGroup(of: [String].self) { group in
+            for half in 0..<2 {
+                group.addTask {
+                    try stride(from: half, to: corpus.cases.count, by: 2).flatMap { index in
+                        let hostile = corpus.cases[index]
+                        return try judge.complaints(about: hostile, good: good[hostile.base.id] ?? .refused(.ok)).map {
+                            "\(hostile.family.rawValue), \(hostile.base.id), \(hostile.harm): \($0)"
+                        }
+                    }
+                }
+            }
+            return try await group.reduce(into: []) { $0 += $1 }
+        }
+        #expect(complaints.isEmpty, "\(complaints.count) of \(corpus.cases.count)")
+        for complaint in complaints.prefix(60) { Issue.record("\(complaint.prefix(600))") }
+    }
+
+    @Test("one seed makes one corpus, and another seed another")
+    func determinism() {
+        let again = HostileCorpus(seed: Self.corpus.seed, scale: Self.corpus.scale)
+        #expect(again.cases.map(\.sha256) == Self.corpus.cases.map(\.sha256))
+        #expect(CorpusAuthority("corpus 1").leaf.der != Self.corpus.authority.leaf.der)
+    }
+
+    @Test("the corpus can be written to a folder (TILL_WRITE_CORPUS), for other readers to judge")
+    func written() throws {
+        let folder =
+            Self.environment["TILL_WRITE_CORPUS"].map { URL(fileURLWithPath: $0) }
+            ?? FileManager.default.temporaryDirectory.appendingPathComponent("till-corpus-\(UUID().uuidString)")
+        defer { if Self.environment["TILL_WRITE_CORPUS"] == nil { try? FileManager.default.removeItem(at: folder) } }
+        let isWhole = Self.environment["TILL_WRITE_CORPUS"] != nil
+        let cases = isWhole ? Self.corpus.cases : Array(Self.corpus.cases.prefix(20))
+        try CorpusFolder(folder).write(Self.corpus, cases)
+        let manifest = try String(contentsOf: folder.appendingPathComponent("manifest.jsonl"), encoding: .utf8)
+        let lines = manifest.split(separator: "\n")
+        #expect(lines.count == cases.count + Self.corpus.good.count)
+        let last = try JSONValue(decoding: try #require(lines.last))
+        let file = try Data(contentsOf: folder.appendingPathComponent(last["file"]?.string ?? ""))
+        #expect(Array(file) == cases.last?.bytes)
+    }
+}
+
+/// The corpus as files: every proof under its number, the roots, and a manifest of one JSON object a line.
+struct CorpusFolder {
+    let folder: URL
+
+    init(_ folder: URL) throws {
+        self.folder = folder
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+
+    func write(_ corpus: HostileCorpus, _ cases: [HostileCase]) throws {
+        let judge = try CorpusJudge(corpus)
+        try write(corpus.authority.root.der, "root-ec.der")
+        try write(corpus.authority.receiptRoot.der, "root-rsa.der")
+        var manifest = ""
+        for proof in corpus.good.values.sorted(by: { $0.id < $1.id }) {
+            let outcome = CorpusJudge.outcome(proof.bytes, as: proof.kind, judge.warm)
+            try add("good-\(proof.id)", "good", proof, "nothing", proof.bytes, outcome, judge, to: &manifest)
+        }
+        for (index, hostile) in cases.enumerated() {
+            let id = String(format: "%05d", index)
+            let outcome = CorpusJudge.outcome(hostile.bytes, as: hostile.kind, judge.warm)
+            try add(
+                id, hostile.family.rawValue, hostile.base, hostile.harm, hostile.bytes, outcome, judge, to: &manifest)
+        }
+        try write(Array(manifest.utf8), "manifest.jsonl")
+    }
+
+    private func add(
+        _ id: String, _ family: String, _ base: GoodProof, _ harm: String, _ bytes: [UInt8], _ outcome: Outcome,
+        _ judge: CorpusJudge, to manifest: inout String
+    ) throws {
+        try write(bytes, "\(id).proof")
+        let verdict = if case .refused(let verdict) = outcome { verdict.rawValue } else { "ok" }
+        let line: JSONValue = [
+            "id": .string(id), "file": .string("\(id).proof"), "family": .string(family), "base": .string(base.id),
+            "kind": .string(base.kind.rawValue), "harm": .string(harm), "verdict": .string(verdict),
+            "inspection": .string(ProofInspection.inspect(bytes, policy: judge.inspectionPolicy).verdict),
+            "sha256": .string(Hexadecimal.text(Digest.sha256.hash(bytes))),
+        ]
+        manifest += line.encoded() + "\n"
+    }
+
+    private func write(_ bytes: [UInt8], _ name: String) throws {
+        try Data(bytes).write(to: folder.appendingPathComponent(name))
+    }
+}
