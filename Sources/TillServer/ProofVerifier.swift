@@ -67,14 +67,17 @@ struct ProofVerifier: Sendable {
         let proof = Array(token.utf8)
         let (notification, sightings): (VerifiedNotification, [SignerSighting])
         do throws(ProofRefusal) {
-            (notification, sightings) = try refusing(proof, as: .notification, anyEnvironment) { () throws(VerificationFailure) in
+            (notification, sightings) = try refusing(proof, as: .notification, anyEnvironment) {
+                () throws(VerificationFailure) in
                 try witnessed(anyEnvironment) { verifier throws(VerificationFailure) in
                     try verifier.notification(proof)
                 }
             }
         } catch {
             guard error.refusal == .wrongApp || error.refusal == .wrongEnvironment else { throw error }
-            let envelope = try refusing(proof, as: .notification, anyApp) { () throws(VerificationFailure) in try anyApp.envelope(proof) }
+            let envelope = try refusing(proof, as: .notification, anyApp) { () throws(VerificationFailure) in
+                try anyApp.envelope(proof)
+            }
             return .foreign(envelope, error)
         }
         do throws(ProofRefusal) {

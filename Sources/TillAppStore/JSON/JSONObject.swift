@@ -45,6 +45,7 @@ struct JSONObject {
         try plain.withUnsafeBufferPointer { text throws(JSONError) in
             var scanner = JSONScanner(text)
             try scanner.object(depth: 0) { key, value in found.append(Member(key: key, value: value)) }
+            guard !Self.namesTwice(found, in: text) else { throw .duplicateKey }
         }
         self.bytes = plain
         members = found

@@ -38,7 +38,7 @@ struct CorpusJudge: Sendable {
             switch kind {
             case .transaction:
                 let transaction = try verifier.transaction(bytes)
-                return .accepted(content: String(describing: transaction), meaning: meaning(of: transaction))
+                return .accepted(content: described(transaction), meaning: meaning(of: transaction))
             case .renewal: return try accepted(verifier.renewalInfo(bytes))
             case .appTransaction: return try accepted(verifier.appTransaction(bytes))
             case .notification: return try accepted(verifier.notification(bytes))
@@ -52,8 +52,19 @@ struct CorpusJudge: Sendable {
     }
 
     private static func accepted(_ verified: some Sendable) -> Outcome {
-        let content = String(describing: verified)
+        let content = described(verified)
         return .accepted(content: content, meaning: content)
+    }
+
+    /// Every member by its name, but for the text that a payload was read from: the same may be written in many ways.
+    private static func described(_ value: Any) -> String {
+        let mirror = Mirror(reflecting: value)
+        guard !mirror.children.isEmpty else { return String(describing: value) }
+        let members = mirror.children.compactMap { child -> String? in
+            let isText = child.label == "source" && String(describing: type(of: child.value)).contains("JSONObject")
+            return isText ? nil : "\(child.label ?? ""): \(described(child.value))"
+        }
+        return "(\(members.joined(separator: ", ")))"
     }
 
     /// A receipt's set of types has no order, so it is not described whole.
@@ -96,8 +107,10 @@ struct CorpusJudge: Sendable {
             if !isNameless, !(isOtherSpelling && !isRefused) { complaints.append("accepted as \(kind)") }
         }
         let inspection = ProofInspection.inspect(hostile.bytes, policy: inspectionPolicy)
-        // White space around a text means nothing to an inspection.
-        let trimmed = hostile.bytes.drop { $0 <= 0x20 }.reversed().drop { $0 <= 0x20 }.reversed()
+        // White space around a text means nothing to an inspection, nor the mark that editors put before it.
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        let text = hostile.bytes.starts(with: mark) ? hostile.bytes.dropFirst(3) : hostile.bytes[...]
+        let trimmed = text.drop { $0 <= 0x20 }.reversed().drop { $0 <= 0x20 }.reversed()
         let isOnlyFramed = trimmed.elementsEqual(hostile.base.bytes)
         if inspection.isOK, !hostile.family.mayPassInspection, !isOnlyFramed { complaints.append("inspection says ok") }
         return complaints

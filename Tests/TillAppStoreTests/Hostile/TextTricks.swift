@@ -125,7 +125,7 @@ extension HostileCorpus {
             let bit = Int.random(in: 0..<text.utf8.count * 8, using: &generator)
             let harmed = bytes("receipt-text").flipped(bit)
             // A character of base64 has bits of one octet or two.
-            let octets = [(bit >> 3) * 6 / 8, min(((bit >> 3) * 6 + 5) / 8, grounds.count - 1)]
+            let octets = [(bit >> 3) * 6 / 8, ((bit >> 3) * 6 + 5) / 8].map { min($0, grounds.count - 1) }
             let isCovered = octets.allSatisfy { grounds[$0] == .covered }
             add(
                 isCovered ? .receiptText : .unsignedParts, "receipt-text", "bit \(bit) of the text flipped", harmed)
