@@ -10,14 +10,17 @@ import TillBilling
 enum BodyProperties {
     static func check(_ input: [UInt8]) throws(BrokenProperty) {
         let body = try read("the proof") { try SubmitProofBody(json: input) }
-        let codable = try read("the proof's Codable form") { try TillServer.JSONText.decode(SubmitProofBody.self, from: input) }
+        let codable = try read("the proof's Codable form") {
+            try TillServer.JSONText.decode(SubmitProofBody.self, from: input)
+        }
         _ = try read("an order") { try TillServer.JSONText.decode(OpenOrderBody.self, from: input) }
         _ = try read("a debit") { try TillServer.JSONText.decode(DebitBody.self, from: input) }
         _ = try read("a notification") { try TillServer.JSONText.decode(AppleNotificationBody.self, from: input) }
         guard let body else { return }
         let json = try held(try? JSONValue(decoding: input), "a body is JSON")
         for (name, text) in members(of: body) {
-            let stated = name == "orderId" ? json[name]?.string.flatMap { UniqueID($0) }?.description : json[name]?.string
+            let stated =
+                name == "orderId" ? json[name]?.string.flatMap { UniqueID($0) }?.description : json[name]?.string
             try hold(same(stated, text), "\(name) is what was written")
         }
         // Foundation reads some texts otherwise: of a key written twice, and of half a surrogate pair.

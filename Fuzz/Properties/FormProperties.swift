@@ -18,7 +18,9 @@ enum FormProperties {
         for plusIsSpace in [false, true] {
             guard let read = try? PercentEncoding.decode(input, plusIsSpace: plusIsSpace) else { continue }
             try hold(!read.utf8.contains(0) && read.utf8.count <= input.count, "text has no NUL and is no longer")
-            if !input.contains(UInt8(ascii: "%")), !plusIsSpace { try hold(read.utf8.elementsEqual(input), "plain is plain") }
+            if !input.contains(UInt8(ascii: "%")), !plusIsSpace {
+                try hold(read.utf8.elementsEqual(input), "plain is plain")
+            }
         }
     }
 
@@ -34,7 +36,8 @@ enum FormProperties {
     }
 
     private static func targetsArePlain(_ input: [UInt8]) throws(BrokenProperty) {
-        guard let target = try? input.withUnsafeBufferPointer({ (raw) throws(BadRequest) in try RequestTarget(raw: raw) })
+        guard
+            let target = try? input.withUnsafeBufferPointer({ (raw) throws(BadRequest) in try RequestTarget(raw: raw) })
         else { return }
         try hold(target.path.utf8.first == UInt8(ascii: "/"), "a path begins with a slash")
         try hold(target.path.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }, "a path has no control characters")

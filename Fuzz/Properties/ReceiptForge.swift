@@ -47,7 +47,8 @@ enum ReceiptForge {
         let signature = if let signature { signature } else { try signer.key.signSHA256(covered) }
         let digest = DERWriter.sequence(sha256, DERWriter.null)
         let signerInfo = DERWriter.sequence(
-            DERWriter.integer(1), try name(of: signer), digest, attributes, DERWriter.sequence(rsaEncryption, DERWriter.null),
+            DERWriter.integer(1), try name(of: signer), digest, attributes,
+            DERWriter.sequence(rsaEncryption, DERWriter.null),
             DERWriter.octetString(signature))
         let parts = [
             DERWriter.integer(1), DERWriter.setOf([digest]), contentInfo(content, form),

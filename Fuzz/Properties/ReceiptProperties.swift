@@ -3,8 +3,8 @@ import TillCrypto
 
 @testable import TillAppStore
 
-/// What holds for every piece of bytes that comes as a receipt: a container, its content alone (which is then signed, to
-/// get behind the signature), an old-style text, or none of these.
+/// What holds for every piece of bytes that comes as a receipt: a container, its content alone (which is then signed,
+/// to get behind the signature), an old-style text, or none of these.
 struct ReceiptProperties {
     private let bench: FuzzBench
 
@@ -31,7 +31,8 @@ struct ReceiptProperties {
             try hold(
                 bytes.startIndex <= content.startIndex && content.endIndex <= bytes.endIndex, "an element is inside")
             let again = try? ASN1Reader.single(DERWriter.value(tag: element.tag, Array(content))[...])
-            try hold(again?.tag == element.tag && again?.content.elementsEqual(content) == true, "an element reads back")
+            try hold(
+                again?.tag == element.tag && again?.content.elementsEqual(content) == true, "an element reads back")
             if let number = try? ASN1Reader.integer(element) {
                 let written = DERWriter.integer(number)
                 try hold(
@@ -81,7 +82,8 @@ struct ReceiptProperties {
             let message = (try? SignedMessage(input)) ?? (try? SignedMessage(Self.decoded(input)))
             try hold(message.map { bench.wasSigned($0.content) } == true, "an inspected content was signed")
         case .receipt, .unknown: break
-        default: try hold(!inspection.isOK || bench.wasSigned(Self.signingInput(input)), "an inspected token was signed")
+        default:
+            try hold(!inspection.isOK || bench.wasSigned(Self.signingInput(input)), "an inspected token was signed")
         }
     }
 
@@ -114,7 +116,8 @@ struct ReceiptProperties {
         let receipt = try accepted { () throws(VerificationFailure) in try bench.verifier.receipt(message) }
         try hold((receipt != nil) == (isWhole(payload) && !isDoublyWrapped), "accepted exactly if whole, as \(form)")
         guard let receipt else { return }
-        try hold(Self.summary(of: receipt.payload) == Self.summary(of: payload), "a signature changes nothing, as \(form)")
+        try hold(
+            Self.summary(of: receipt.payload) == Self.summary(of: payload), "a signature changes nothing, as \(form)")
         try transactionsAreBounded(receipt)
         // Each of these builds a chain once more, which costs as much as all the rest.
         guard FuzzBench.isDrawn(input, oneIn: 4) else { return }
@@ -133,7 +136,8 @@ struct ReceiptProperties {
     /// facts/pkcs7-receipt §4: what a verifier cannot do without.
     private func isWhole(_ payload: ReceiptPayload) -> Bool {
         let known = ["Production", "ProductionVPP", "ProductionSandbox", "ProductionVPPSandbox"]
-        guard let created = payload.creationDate?.seconds, let bundleID = payload.bundleID, let type = payload.receiptType
+        guard let created = payload.creationDate?.seconds, let bundleID = payload.bundleID,
+            let type = payload.receiptType
         else { return false }
         return TestChain.validity.lowerBound <= created && created < TestChain.validity.upperBound
             && (1...255).contains(bundleID.utf8.count) && known.contains { $0.utf8.elementsEqual(type.utf8) }

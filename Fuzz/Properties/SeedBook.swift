@@ -53,7 +53,8 @@ struct SeedBook {
         add(.receipt, "content-wrapped", DERWriter.octetString(payload))
         add(.receipt, "content-in-pieces", [0x24, 0x80] + DERWriter.octetString(payload) + [0, 0])
         let small = [
-            ReceiptWriter.text(0, "Production"), ReceiptWriter.text(2, "b"), ReceiptWriter.text(12, "2025-06-01T00:00:00Z"),
+            ReceiptWriter.text(0, "Production"), ReceiptWriter.text(2, "b"),
+            ReceiptWriter.text(12, "2025-06-01T00:00:00Z"),
         ]
         add(.receipt, "content-small", DERWriter.setOf(small.compactMap { $0 }))
         try addOldStyleReceipts()
@@ -112,7 +113,8 @@ struct SeedBook {
             "summary": SamplePayloads.summary, "null": "null", "empty": "{}",
             "numbers": "[0,-1,9223372036854775807,-9223372036854775808,9223372036854775808,1e3,-2.5E-3,0.1]",
             "strings": #"["","\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00\ud800","学点 60 😀"]"#,
-            "object": #"{"a":null,"b":[true,false],"data":{"a":1},"signedDate":1748736000000.5,"price":-6000,"SKU":"k"}"#,
+            "object":
+                #"{"a":null,"b":[true,false],"data":{"a":1},"signedDate":1748736000000.5,"price":-6000,"items":[{"a":1}]}"#,
             "twice": #"{"a":1,"\u0061":"2","":[{}]}"#,
             "depth": String(repeating: "[", count: 64) + String(repeating: "]", count: 64),
             "body-jws": #"{"signedTransaction":"a.b.c","orderId":"3F2C4D5E-0011-4a2b-8c3d-0123456789ab"}"#,

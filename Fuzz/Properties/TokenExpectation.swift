@@ -81,7 +81,8 @@ struct TokenExpectation: CustomStringConvertible {
             name == "externalPurchaseToken"
             ? JSONValue.string(isSandbox ? "Sandbox" : "Production") : subject["environment"]
         let app = subject["bundleId"]?.string
-        func isGood(_ part: String, _ name: String, _ judge: ([UInt8]) -> (app: String?, environment: String)?) -> Bool {
+        func isGood(_ part: String, _ name: String, _ judge: ([UInt8]) -> (app: String?, environment: String)?) -> Bool
+        {
             guard let text = json[part]?[name], !text.isNull else { return true }
             guard let inner = text.string.flatMap({ judge(Array($0.utf8)) }) else { return false }
             return inner.app == app && inner.environment == environment?.string
@@ -106,7 +107,8 @@ struct TokenExpectation: CustomStringConvertible {
     ) -> TokenExpectation {
         if let milliseconds {
             let validity = TestChain.validity
-            guard Double(validity.lowerBound) * 1_000 <= milliseconds, milliseconds < Double(validity.upperBound) * 1_000
+            guard Double(validity.lowerBound) * 1_000 <= milliseconds,
+                milliseconds < Double(validity.upperBound) * 1_000
             else { return TokenExpectation(nil, "the certificates' time") }
         }
         guard let text = environment?.string, ["Production", "Sandbox"].contains(text) else {

@@ -3,8 +3,8 @@ import TillCrypto
 
 @testable import TillAppStore
 
-/// What holds for every piece of bytes that comes as a JWS: the token itself; a payload, which is then signed; or header,
-/// NUL, payload, of which the header is taken as it is, so that its rules are reached with a good signature.
+/// What holds for every piece of bytes that comes as a JWS: the token itself; a payload, which is then signed; or
+/// header, NUL, payload, of which the header is taken as it is, so that its rules are reached with a good signature.
 ///
 /// In what is signed here, `$leaf`, `$intermediate` and `$root` stand for the process's certificates, and
 /// `$transaction`, `$renewal` and `$app` for good tokens of its own.
@@ -32,7 +32,9 @@ struct TokenProperties {
         guard let token = CompactToken(input) else { return }
         let dots = input.count { $0 == UInt8(ascii: ".") }
         try hold(dots == 2, "a token has three parts")
-        let parts = [token.header ?? Base64.decode(token.headerPrefix.dropLast(), .url), token.payload, token.signature]
+        let parts = [
+            token.header ?? Base64.decode(token.headerPrefix.dropLast(), .url), token.payload, token.signature,
+        ]
         guard parts[0] != nil else { return }
         let text = parts.map { Base64.encode($0 ?? [], .url) }.joined(separator: ".")
         try hold(text.utf8.elementsEqual(input), "a token is its parts")
@@ -51,7 +53,8 @@ struct TokenProperties {
         }
         let inspection = ProofInspection.inspect(input, policy: FuzzBench.inspection(bench.seedRoots))
         try hold(
-            (try? JSONValue(decoding: inspection.json.encoded())) == inspection.json, "a record of an inspection is JSON")
+            (try? JSONValue(decoding: inspection.json.encoded())) == inspection.json,
+            "a record of an inspection is JSON")
         if let kind {
             try hold(inspection.isOK && inspection.kind.rawValue == "jws-\(kind)", "what is accepted inspects as ok")
         }
@@ -97,7 +100,8 @@ struct TokenProperties {
         try hold(inspection.kind.rawValue == "jws-\(kind)", "the inspection sees the same kind")
         try hold(inspection.isOK, "what is accepted inspects as ok, not \(inspection.verdict): \(inspection.detail)")
         try hold(
-            (try? JSONValue(decoding: inspection.json.encoded())) == inspection.json, "a record of an inspection is JSON")
+            (try? JSONValue(decoding: inspection.json.encoded())) == inspection.json,
+            "a record of an inspection is JSON")
     }
 
     private func fieldsAreWhatWasSigned(
@@ -187,7 +191,8 @@ struct TokenProperties {
     }
 
     private func isGood(_ header: [UInt8]) -> Bool {
-        guard let json = try? JSONValue(decoding: header), json["alg"]?.string?.utf8.elementsEqual("ES256".utf8) == true,
+        guard let json = try? JSONValue(decoding: header),
+            json["alg"]?.string?.utf8.elementsEqual("ES256".utf8) == true,
             let certificates = json["x5c"]?.array, certificates.count == 3
         else { return false }
         return zip(certificates.prefix(2), bench.chain.tokenSigner.chain).allSatisfy { stated, own in
