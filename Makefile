@@ -4,13 +4,16 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps build lint test demo bench docs kill-test
+.PHONY: help deps build lint test demo bench docs kill-test fuzz
 
 # `make demo ONCE=1` ends after the transcript; FLAGS go on: `make demo FLAGS='--port 9000'`.
 ONCE ?=
 FLAGS ?=
 # `make test FILTER=TillHTTPTests` runs a part.
 FILTER ?=
+# `make fuzz FUZZ_SECONDS=1800 JOBS=2`: seconds for each target, targets at a time.
+FUZZ_SECONDS ?= 60
+JOBS ?= 1
 
 help: ## this list · 本清单
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -24,7 +27,7 @@ build: ## build everything · 编译全部
 	swift build
 
 lint: deps ## formatting, then the rules of the house · 检查格式与项目规矩
-	swift format lint --strict --recursive --parallel Package.swift Sources Tests Benchmarks
+	swift format lint --strict --recursive --parallel Package.swift Sources Tests Benchmarks Fuzz
 	swift test --disable-xctest --filter TidyTests
 
 # One test at a time: deadlines, load and browsers are tested on two cores, and would starve each other. What is tested
@@ -49,6 +52,11 @@ kill-test: ## kill the server a hundred times under load · 负载下强杀服�
 	@test -x scripts/kill-test || { echo "make kill-test: scripts/kill-test is missing" >&2; exit 1; }
 	@scripts/install-packages build test
 	scripts/kill-test
+
+# libFuzzer and the address sanitizer come with the Swift toolchain.
+fuzz: ## feed the readers of proofs and requests with hostile input · 用恶意输入轰炸凭证与请求的读取代码
+	@scripts/install-packages build
+	JOBS=$(JOBS) scripts/fuzz all $(FUZZ_SECONDS)
 
 docs: ## the public libraries' documentation into .build/docs · 生成公开库的文档
 	@scripts/install-packages build

@@ -9,8 +9,9 @@ public enum JSONError: String, Error {
     case duplicateKey
 }
 
-/// One pass over JSON text (RFC 8259), strict in grammar and bounded in depth. It finds where values begin and end;
-/// what is made of them is for `JSONValue` (a tree) and `JSONObject` (the members of one object, for typed payloads).
+/// One pass over JSON text (RFC 8259), strict in grammar, bounded in depth, and without numbers that no double holds.
+/// It finds where values begin and end; what is made of them is for `JSONValue` (a tree) and `JSONObject` (the members
+/// of one object, for typed payloads).
 ///
 /// Positions are always inside `text`; the scanner must not outlive it.
 struct JSONScanner {
@@ -27,6 +28,9 @@ struct JSONScanner {
 
     /// Apple's payloads are four levels deep.
     static let depthLimit = 64
+
+    /// A number of so many digits, and without an exponent, fits a double.
+    private static let finiteDigits = 308
 
     let text: UnsafeBufferPointer<UInt8>
     private(set) var position = 0
@@ -146,6 +150,7 @@ struct JSONScanner {
         let firstDigit = position
         let whole = digits()
         guard whole > 0, whole == 1 || text[firstDigit] != UInt8(ascii: "0") else { throw .unexpected }
+        var mayBeEndless = whole > Self.finiteDigits
         if position < text.count, text[position] == UInt8(ascii: ".") {
             kind = .fraction
             position += 1
@@ -153,13 +158,16 @@ struct JSONScanner {
         }
         if position < text.count, text[position] | 0x20 == UInt8(ascii: "e") {
             kind = .fraction
+            mayBeEndless = true
             position += 1
             if position < text.count, text[position] == UInt8(ascii: "+") || text[position] == UInt8(ascii: "-") {
                 position += 1
             }
             guard digits() > 0 else { throw .unexpected }
         }
-        return Value(kind: kind, start: start, end: position)
+        let value = Value(kind: kind, start: start, end: position)
+        guard !mayBeEndless || JSONText.double(value, in: text) != nil else { throw .unexpected }
+        return value
     }
 
     private mutating func digits() -> Int {

@@ -25,8 +25,12 @@ public enum JSONValue: Equatable, Sendable {
     public init(decoding text: some StringProtocol) throws(JSONError) { try self.init(decoding: text.utf8) }
 
     private static func read(_ scanner: inout JSONScanner, depth: Int) throws(JSONError) -> JSONValue {
-        guard depth <= JSONScanner.depthLimit else { throw .tooDeep }
-        switch try scanner.peek() {
+        let sign = try scanner.peek()
+        // The same depth as the scanner's: brackets count, what stands in the innermost does not.
+        guard depth < JSONScanner.depthLimit || (sign != UInt8(ascii: "{") && sign != UInt8(ascii: "[")) else {
+            throw .tooDeep
+        }
+        switch sign {
         case UInt8(ascii: "{"):
             try scanner.take(UInt8(ascii: "{"))
             var members: [String: JSONValue] = [:]

@@ -24,14 +24,15 @@ struct SwiftSource: Sendable, CustomStringConvertible {
         tokens = code.tokens
     }
 
-    /// `Sources/TillHTTP/Listener.swift` → `TillHTTP`; nil for a file outside `Sources` and `Tests`.
+    /// `Sources/TillHTTP/Listener.swift` → `TillHTTP`; nil for a file outside `Sources`, `Tests` and `Fuzz`.
     var target: String? {
+        if path.hasPrefix("Fuzz/") { return "FuzzTests" }
         let parts = path.split(separator: "/")
         return parts.count > 2 && (isSource || isTest) ? String(parts[1]) : nil
     }
 
     var isSource: Bool { path.hasPrefix("Sources/") }
-    var isTest: Bool { path.hasPrefix("Tests/") }
+    var isTest: Bool { path.hasPrefix("Tests/") || path.hasPrefix("Fuzz/") }
 
     var description: String { path }
 }

@@ -111,7 +111,8 @@ struct CorpusJudge: Sendable {
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
         let text = hostile.bytes.starts(with: mark) ? hostile.bytes.dropFirst(3) : hostile.bytes[...]
         let trimmed = text.drop { $0 <= 0x20 }.reversed().drop { $0 <= 0x20 }.reversed()
-        let isOnlyFramed = trimmed.elementsEqual(hostile.base.bytes)
+        // Armour is taken off whatever it is called.
+        let isOnlyFramed = trimmed.elementsEqual(hostile.base.bytes) || text.starts(with: "-----BEGIN ".utf8)
         if inspection.isOK, !hostile.family.mayPassInspection, !isOnlyFramed { complaints.append("inspection says ok") }
         return complaints
     }

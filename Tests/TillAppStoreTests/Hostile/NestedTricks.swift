@@ -73,7 +73,10 @@ extension HostileCorpus {
                 "externalPurchaseId": "1", "signedAppTransactionInfo": "a.b.c",
             ]
             let payload = TestPayloads.notification(data: [:], ["data": nil, extra: part])
-            add(.nestedTokens, "notification", "\(extra) of another app", authority.token(payload), .wrongApp)
+            // What can't be read is said before whose it is.
+            add(
+                .nestedTokens, "notification", "\(extra) of another app", authority.token(payload),
+                extra == "appData" ? .malformed : .wrongApp)
             let sandbox = TestPayloads.changed(
                 part, ["bundleId": "com.example.learn", "environment": "Sandbox", "externalPurchaseId": "SANDBOX1"])
             let elsewhere = TestPayloads.notification(data: [:], ["data": nil, extra: sandbox])

@@ -1,0 +1,34 @@
+import TillAppStore
+
+/// What can be fuzzed: one border of the house each. Its properties are the same under libFuzzer and in the tests.
+enum FuzzTarget: String, CaseIterable, Sendable {
+    /// ASN.1, PKCS#7 receipts, old-style receipts.
+    case receipt
+    /// Apple's JWS: header, payloads, verification.
+    case token
+    /// JSON, and the body of `POST /v1/transactions`.
+    case json
+    /// Request targets, queries, form bodies and header fields.
+    case form
+
+    /// Longest input that libFuzzer makes, in bytes: what is longer only repeats.
+    var lengthLimit: Int {
+        switch self {
+        case .receipt: 12 << 10
+        case .token: 16 << 10
+        case .json, .form: 4 << 10
+        }
+    }
+
+    /// - Throws: `BrokenProperty`.
+    func check(_ input: [UInt8], _ bench: FuzzBench) throws(BrokenProperty) {
+        switch self {
+        case .receipt: try ReceiptProperties(bench).check(input)
+        case .token: try TokenProperties(bench).check(input)
+        case .json:
+            try JSONProperties.check(input)
+            try BodyProperties.check(input)
+        case .form: try FormProperties.check(input)
+        }
+    }
+}

@@ -1,0 +1,127 @@
+/// RFC 8259 a second time, as a recogniser and nothing else: no recursion, a state and a stack of brackets. It shares
+/// no line with the scanner that it is held against.
+struct JSONGrammar {
+    private enum Awaits { case value, valueOrEnd, key, keyOrEnd, colon, commaOrEnd, nothing }
+
+    private let bytes: [UInt8]
+    private var index = 0
+    private var brackets: [UInt8] = []
+    /// The most brackets that were open at once.
+    private(set) var depth = 0
+    /// Whether some number is too large for a double; JSON allows it, we do not.
+    private(set) var hasEndlessNumber = false
+    private(set) var hasEscapedKey = false
+
+    private init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    /// Nil if the bytes are no JSON text in UTF-8.
+    static func read(_ bytes: [UInt8]) -> JSONGrammar? {
+        guard String(validating: bytes, as: UTF8.self) != nil else { return nil }
+        var grammar = JSONGrammar(bytes)
+        return grammar.run() ? grammar : nil
+    }
+
+    private mutating func run() -> Bool {
+        var awaited = Awaits.value
+        while true {
+            while index < bytes.count, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[index]) { index += 1 }
+            guard index < bytes.count else { return awaited == .nothing }
+            let sign = Character(Unicode.Scalar(bytes[index]))
+            switch (awaited, sign) {
+            case (.valueOrEnd, "]"), (.keyOrEnd, "}"), (.commaOrEnd, "]"), (.commaOrEnd, "}"):
+                guard brackets.popLast() == (sign == "]" ? UInt8(ascii: "[") : UInt8(ascii: "{")) else { return false }
+                index += 1
+                awaited = brackets.isEmpty ? .nothing : .commaOrEnd
+            case (.commaOrEnd, ","):
+                index += 1
+                awaited = brackets.last == UInt8(ascii: "{") ? .key : .value
+            case (.colon, ":"):
+                index += 1
+                awaited = .value
+            case (.key, "\""), (.keyOrEnd, "\""):
+                let start = index
+                guard passesString() else { return false }
+                if bytes[start..<index].contains(UInt8(ascii: "\\")) { hasEscapedKey = true }
+                awaited = .colon
+            case (.value, "["), (.value, "{"), (.valueOrEnd, "["), (.valueOrEnd, "{"):
+                brackets.append(bytes[index])
+                depth = max(depth, brackets.count)
+                index += 1
+                awaited = sign == "[" ? .valueOrEnd : .keyOrEnd
+            case (.value, _), (.valueOrEnd, _):
+                guard passesScalar(sign) else { return false }
+                awaited = brackets.isEmpty ? .nothing : .commaOrEnd
+            default: return false
+            }
+        }
+    }
+
+    private mutating func passesScalar(_ sign: Character) -> Bool {
+        switch sign {
+        case "\"": return passesString()
+        case "t": return passes("true")
+        case "f": return passes("false")
+        case "n": return passes("null")
+        default: return passesNumber()
+        }
+    }
+
+    private mutating func passes(_ word: String) -> Bool {
+        guard bytes[index...].starts(with: word.utf8) else { return false }
+        index += word.utf8.count
+        return true
+    }
+
+    private mutating func passesString() -> Bool {
+        index += 1
+        while index < bytes.count {
+            defer { index += 1 }
+            switch bytes[index] {
+            case UInt8(ascii: "\""): return true
+            case 0..<0x20: return false
+            case UInt8(ascii: "\\"):
+                index += 1
+                guard index < bytes.count else { return false }
+                if bytes[index] == UInt8(ascii: "u") {
+                    let digits = bytes[(index + 1)...].prefix(4)
+                    guard digits.count == 4, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }) else {
+                        return false
+                    }
+                    index += 4
+                } else if !"\"\\/bfnrt".utf8.contains(bytes[index]) {
+                    return false
+                }
+            default: break
+            }
+        }
+        return false
+    }
+
+    /// `-`? (`0` | [1-9][0-9]*) (`.` [0-9]+)? ([eE] [+-]? [0-9]+)?
+    private mutating func passesNumber() -> Bool {
+        let end = bytes[index...].firstIndex { !"+-.0123456789eE".utf8.contains($0) } ?? bytes.count
+        var rest = bytes[index..<end]
+        if rest.first == UInt8(ascii: "-") { rest = rest.dropFirst() }
+        func digits() -> Int {
+            let count = rest.prefix { (0x30...0x39).contains($0) }.count
+            rest = rest.dropFirst(count)
+            return count
+        }
+        let hasLeadingZero = rest.first == UInt8(ascii: "0")
+        let whole = digits()
+        guard whole > 0, whole == 1 || !hasLeadingZero else { return false }
+        if rest.first == UInt8(ascii: ".") {
+            rest = rest.dropFirst()
+            guard digits() > 0 else { return false }
+        }
+        if let exponent = rest.first, "eE".utf8.contains(exponent) {
+            rest = rest.dropFirst()
+            if let sign = rest.first, "+-".utf8.contains(sign) { rest = rest.dropFirst() }
+            guard digits() > 0 else { return false }
+        }
+        guard rest.isEmpty else { return false }
+        if Double(String(decoding: bytes[index..<end], as: UTF8.self))?.isFinite != true { hasEndlessNumber = true }
+        index = end
+        return true
+    }
+}

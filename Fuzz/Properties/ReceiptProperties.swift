@@ -1,0 +1,222 @@
+import TillBilling
+import TillCrypto
+
+@testable import TillAppStore
+
+/// What holds for every piece of bytes that comes as a receipt: a container, its content alone (which is then signed,
+/// to get behind the signature), an old-style text, or none of these.
+struct ReceiptProperties {
+    private let bench: FuzzBench
+
+    init(_ bench: FuzzBench) { self.bench = bench }
+
+    func check(_ input: [UInt8]) throws(BrokenProperty) {
+        try base64IsStrict(input)
+        try elementsReadBack(input[...], depth: 0)
+        try onlySignedContentIsAccepted(input)
+        try inspectionIsARecord(input)
+        try contentIsAcceptedOnlyIfWhole(input)
+        try oldStyleReceiptsAreTakenApart(input)
+    }
+
+    // MARK: - ASN.1
+
+    /// Every element lies inside what it was read from, and reads the same when it is written with a definite length.
+    private func elementsReadBack(_ bytes: ArraySlice<UInt8>, depth: Int) throws(BrokenProperty) {
+        guard depth < 4 else { return }
+        var reader = ASN1Reader(bytes)
+        while !reader.isAtEnd {
+            guard let element = try? reader.next() else { return }
+            let content = element.content
+            try hold(
+                bytes.startIndex <= content.startIndex && content.endIndex <= bytes.endIndex, "an element is inside")
+            let again = try? ASN1Reader.single(DERWriter.value(tag: element.tag, Array(content))[...])
+            try hold(
+                again?.tag == element.tag && again?.content.elementsEqual(content) == true, "an element reads back")
+            if let number = try? ASN1Reader.integer(element) {
+                let written = DERWriter.integer(number)
+                try hold(
+                    (try? ASN1Reader.integer(ASN1Reader.single(written[...]))) == number
+                        && written.count <= 2 + content.count, "an integer reads back, and DER is shortest")
+            }
+            if let text = try? ASN1Reader.text(element) {
+                try hold(Array(text.utf8) == Array(content), "a text is its bytes")
+            }
+            if let octets = try? ASN1Reader.octets(element) {
+                try hold(octets.count <= content.count, "octets are no more than what they come in")
+            }
+            if element.isConstructed { try elementsReadBack(content, depth: depth + 1) }
+        }
+    }
+
+    // MARK: - Containers
+
+    /// The seeds' roots signed a few contents, once. Whatever else is accepted under them is a forgery.
+    private func onlySignedContentIsAccepted(_ input: [UInt8]) throws(BrokenProperty) {
+        guard let receipt = try accepted({ () throws(VerificationFailure) in try bench.seedVerifier.receipt(input) })
+        else { return }
+        let message = try held(try? SignedMessage(input), "an accepted receipt is a signed message")
+        try hold(bench.wasSigned(message.content), "an accepted content was signed")
+        try hold(
+            receipt.payload.bundleID == receipt.bundleID && receipt.payload.creationDate == receipt.creationDate,
+            "an accepted receipt is its payload")
+        try hold(
+            (try refusal { () throws(VerificationFailure) in try bench.verifier.receipt(input) }) == .chainUntrusted,
+            "another root refuses it")
+        let text = Base64.encode(input)
+        let lines = stride(from: 0, to: text.utf8.count, by: 76).map { text.utf8.dropFirst($0).prefix(76) }
+        try hold(
+            try accepted { () throws(VerificationFailure) in
+                try bench.seedVerifier.receipt(base64: lines.map { String(Substring($0)) }.joined(separator: "\r\n"))
+            } != nil, "its base64 in lines is the same receipt")
+    }
+
+    /// An inspection never says more than the verifier does, and what it says is JSON.
+    private func inspectionIsARecord(_ input: [UInt8]) throws(BrokenProperty) {
+        let inspection = ProofInspection.inspect(input, policy: FuzzBench.inspection(bench.seedRoots))
+        let text = inspection.json.encoded()
+        try hold((try? JSONValue(decoding: text)) == inspection.json, "a record of an inspection is JSON")
+        switch inspection.kind {
+        case .oldStyleReceipt: try hold(!inspection.isOK, "only Apple's keys make an old-style receipt")
+        case .receipt where inspection.isOK:
+            let message = (try? SignedMessage(input)) ?? (try? SignedMessage(Self.decoded(input)))
+            try hold(message.map { bench.wasSigned($0.content) } == true, "an inspected content was signed")
+        case .receipt, .unknown: break
+        default:
+            try hold(!inspection.isOK || bench.wasSigned(Self.signingInput(input)), "an inspected token was signed")
+        }
+    }
+
+    /// As the inspection reads text.
+    private static func decoded(_ input: [UInt8]) -> [UInt8] {
+        let text = String(decoding: ProofText.trimmed(input), as: UTF8.self)
+        return ["PKCS7", "CMS", "PKCS #7 SIGNED DATA"].lazy.compactMap { PEM.decode(text, label: $0) }.first
+            ?? Base64.decode(input.filter { !ProofText.isBlank($0) }) ?? []
+    }
+
+    private static func signingInput(_ input: [UInt8]) -> ArraySlice<UInt8> {
+        let text = ProofText.trimmed(input)
+        return text[..<(text.lastIndex(of: UInt8(ascii: ".")) ?? 0)]
+    }
+
+    // MARK: - Contents
+
+    /// Signed by a trusted signer, a content is accepted if and only if it can be read and says what it must say.
+    private func contentIsAcceptedOnlyIfWhole(_ input: [UInt8]) throws(BrokenProperty) {
+        guard let tag = input.first, [0x31, 0x04, 0x24].contains(tag) else { return }
+        guard let payload = try? ReceiptPayload(input) else {
+            guard let forged = try? forge(input, .der, signature: [UInt8](repeating: 1, count: 256)) else { return }
+            let verdict = try refusal { () throws(VerificationFailure) in try bench.verifier.receipt(forged) }
+            return try hold(verdict == .malformed, "a content that cannot be read is malformed")
+        }
+        try contentReadsBack(payload)
+        let form = ReceiptForge.Form.allCases[input.count % ReceiptForge.Form.allCases.count]
+        let message = try held(try? forge(input, form), "any content can be signed")
+        let isDoublyWrapped = form == .wrapped && tag != 0x31
+        let receipt = try accepted { () throws(VerificationFailure) in try bench.verifier.receipt(message) }
+        try hold((receipt != nil) == (isWhole(payload) && !isDoublyWrapped), "accepted exactly if whole, as \(form)")
+        guard let receipt else { return }
+        try hold(
+            Self.summary(of: receipt.payload) == Self.summary(of: payload), "a signature changes nothing, as \(form)")
+        try transactionsAreBounded(receipt)
+        // Each of these builds a chain once more, which costs as much as all the rest.
+        guard FuzzBench.isDrawn(input, oneIn: 4) else { return }
+        try deviceDecides(message, payload)
+        let inspection = ProofInspection.inspect(message, policy: FuzzBench.inspection(bench.chain.roots))
+        try hold(inspection.isOK && inspection.kind == .receipt, "what is accepted inspects as ok, as \(form)")
+        try alteredContentIsRefused(message, content: ReceiptForge.content(input, form), form)
+    }
+
+    private func forge(
+        _ payload: [UInt8], _ form: ReceiptForge.Form, signature: [UInt8]? = nil
+    ) throws(IssuingFault) -> [UInt8] {
+        try ReceiptForge.receipt(payload, form, by: bench.chain.receiptSigner, signature: signature)
+    }
+
+    /// facts/pkcs7-receipt §4: what a verifier cannot do without.
+    private func isWhole(_ payload: ReceiptPayload) -> Bool {
+        let known = ["Production", "ProductionVPP", "ProductionSandbox", "ProductionVPPSandbox"]
+        guard let created = payload.creationDate?.seconds, let bundleID = payload.bundleID,
+            let type = payload.receiptType
+        else { return false }
+        return TestChain.validity.lowerBound <= created && created < TestChain.validity.upperBound
+            && (1...255).contains(bundleID.utf8.count) && known.contains { $0.utf8.elementsEqual(type.utf8) }
+    }
+
+    /// Written anew in plain DER, a payload says the same.
+    private func contentReadsBack(_ payload: ReceiptPayload) throws(BrokenProperty) {
+        guard Self.dates(of: payload).allSatisfy({ Instant(rfc3339: $0.rfc3339) == $0 }) else { return }
+        let again = try held(
+            try? ReceiptPayload(ReceiptWriter.content(of: payload)), "a payload written anew can be read")
+        try hold(Self.summary(of: again) == Self.summary(of: payload), "a payload written anew says the same")
+    }
+
+    private func transactionsAreBounded(_ receipt: VerifiedReceipt) throws(BrokenProperty) {
+        try hold(receipt.transactions.count <= receipt.payload.purchases.count, "no purchase is made up")
+        for transaction in receipt.transactions {
+            try hold(
+                transaction.quantity >= 1 && (1...128).contains(transaction.id.text.utf8.count)
+                    && transaction.source == .receipt && transaction.environment == receipt.environment,
+                "a transaction is within bounds")
+            // Nil where the record that takes it back is not whole: then there is nothing to grant or to take.
+            guard let found = receipt.transaction(transaction.id) else { continue }
+            let isTakenBack = receipt.payload.purchases.contains {
+                $0.transactionID == transaction.id.text && $0.cancellationDate != nil
+            }
+            try hold(found.isRevoked == isTakenBack, "the record that takes back counts")
+        }
+    }
+
+    private func deviceDecides(_ message: [UInt8], _ payload: ReceiptPayload) throws(BrokenProperty) {
+        let parts: [[UInt8]?] = [FuzzBench.device, payload.opaqueValue, payload.bundleIDOctets]
+        let hash = Digest.sha1.hash(parts.flatMap { $0 ?? [] })
+        let matches = parts.allSatisfy { $0 != nil } && hash == payload.deviceHash
+        let verdict = try refusal { () throws(VerificationFailure) in
+            try bench.verifier.receipt(message, device: FuzzBench.device)
+        }
+        try hold(verdict == (matches ? nil : .wrongDevice), "the device's hash decides")
+    }
+
+    /// One bit of the content, and the signature no longer fits.
+    private func alteredContentIsRefused(
+        _ message: [UInt8], content: [UInt8], _ form: ReceiptForge.Form
+    ) throws(BrokenProperty) {
+        guard let start = Self.start(of: content.suffix(content.count - content.count / 2), in: message) else { return }
+        var altered = message
+        altered[start + content.count / 4] ^= 0x10
+        let verdict = try refusal { () throws(VerificationFailure) in try bench.verifier.receipt(altered) }
+        try hold(verdict != nil, "an altered content is refused, as \(form)")
+    }
+
+    private static func start(of part: ArraySlice<UInt8>, in bytes: [UInt8]) -> Int? {
+        guard let first = part.first, part.count <= bytes.count else { return nil }
+        return (0...(bytes.count - part.count)).first { index in
+            bytes[index] == first && bytes[index..<index + part.count].elementsEqual(part)
+        }
+    }
+
+    // MARK: - Old-style receipts, base64
+
+    /// The blob of an old-style signature is its parts, without a byte between or behind them.
+    private func oldStyleReceiptsAreTakenApart(_ input: [UInt8]) throws(BrokenProperty) {
+        for blob in [input, OldStyleReceipt(input)?.outer["signature"].flatMap { Base64.decode($0) } ?? []] {
+            guard let signature = OldStyleReceipt.Signature(blob) else { continue }
+            let count = withUnsafeBytes(of: UInt32(signature.certificate.count).bigEndian) { Array($0) }
+            try hold(
+                [signature.version] + signature.bytes + count + signature.certificate == blob, "a blob is its parts")
+            guard let key = Certificate(der: signature.certificate)?.publicKey else { continue }
+            _ = signature.isValid(of: input, by: key)
+        }
+    }
+
+    /// Two texts never mean the same bytes.
+    private func base64IsStrict(_ input: [UInt8]) throws(BrokenProperty) {
+        for alphabet in [Base64.Alphabet.standard, .url] {
+            try hold(
+                Base64.decode(Base64.encode(input, alphabet), alphabet) == input, "base64 reads back (\(alphabet))")
+            guard let decoded = Base64.decode(input, alphabet) else { continue }
+            try hold(
+                Base64.encode(decoded, alphabet).utf8.elementsEqual(input), "bytes have one base64 text (\(alphabet))")
+        }
+    }
+}

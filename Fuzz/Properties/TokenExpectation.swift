@@ -1,0 +1,121 @@
+import TillBilling
+import TillCrypto
+
+@testable import TillAppStore
+
+/// What a payload must be accepted as when a trusted signer has signed it, said a second time and in other words than
+/// the verifier's: from the tree of the JSON, field by field (facts/jws §2, §4 to §7).
+struct TokenExpectation: CustomStringConvertible {
+    /// Nil: refused.
+    let kind: String?
+    /// What is missing, for people.
+    let description: String
+
+    private init(_ kind: String?, _ missing: String = "") {
+        self.kind = kind
+        description = kind ?? "nothing, for \(missing)"
+    }
+
+    /// - Parameter verifier: judges the tokens inside a notification, each of which is a token like any other.
+    init(_ payload: [UInt8], _ verifier: SignedDataVerifier) {
+        guard let json = try? JSONValue(decoding: payload), let keys = json.object?.keys,
+            let object = try? JSONObject(payload)
+        else {
+            self.init(nil, "no JSON object")
+            return
+        }
+        self =
+            if keys.contains("notificationType") {
+                Self.notification(json, object, verifier)
+            } else if keys.contains("receiptType") {
+                Self.appTransaction(json, object)
+            } else if keys.contains("bundleId") {
+                Self.transaction(json, object)
+            } else {
+                Self.renewal(json, object)
+            }
+    }
+
+    private static func transaction(_ json: JSONValue, _ object: JSONObject) -> TokenExpectation {
+        guard (try? TransactionPayload(object)) != nil else { return TokenExpectation(nil, "a member's type") }
+        func isPlain(_ name: String, _ limit: Int) -> Bool {
+            guard let text = json[name]?.string else { return false }
+            return (1...limit).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+        }
+        guard isPlain("transactionId", 128), isPlain("productId", 255), isPlain("bundleId", 255),
+            isMissing(json["originalTransactionId"]) || isPlain("originalTransactionId", 128)
+        else { return TokenExpectation(nil, "an id") }
+        guard let signedDate = json["signedDate"]?.number, json["purchaseDate"]?.number != nil else {
+            return TokenExpectation(nil, "a date")
+        }
+        guard isMissing(json["quantity"]) || (1...0x7FFF_FFFF).contains(json["quantity"]?.int ?? 0) else {
+            return TokenExpectation(nil, "the quantity")
+        }
+        return judged("transaction", at: signedDate, in: json["environment"])
+    }
+
+    private static func renewal(_ json: JSONValue, _ object: JSONObject) -> TokenExpectation {
+        guard (try? RenewalInfoPayload(object)) != nil else { return TokenExpectation(nil, "a member's type") }
+        return judged("renewal", at: json["signedDate"]?.number, in: json["environment"])
+    }
+
+    private static func appTransaction(_ json: JSONValue, _ object: JSONObject) -> TokenExpectation {
+        guard (try? AppTransactionPayload(object)) != nil else { return TokenExpectation(nil, "a member's type") }
+        let date = json["signedDate"]?.number ?? json["receiptCreationDate"]?.number
+        return judged("apptransaction", at: date, in: json["receiptType"])
+    }
+
+    private static func notification(
+        _ json: JSONValue, _ object: JSONObject, _ verifier: SignedDataVerifier
+    ) -> TokenExpectation {
+        guard (try? NotificationPayload(object)) != nil else { return TokenExpectation(nil, "a member's type") }
+        guard let id = json["notificationUUID"]?.string, (1...128).contains(id.utf8.count) else {
+            return TokenExpectation(nil, "the notification's id")
+        }
+        let names = ["data", "summary", "externalPurchaseToken", "appData"]
+        guard let name = names.first(where: { !isMissing(json[$0]) }), let subject = json[name] else {
+            return TokenExpectation(nil, "what it is about")
+        }
+        let isSandbox = subject["externalPurchaseId"]?.string?.utf8.starts(with: "SANDBOX".utf8) ?? false
+        let environment =
+            name == "externalPurchaseToken"
+            ? JSONValue.string(isSandbox ? "Sandbox" : "Production") : subject["environment"]
+        let app = subject["bundleId"]?.string
+        func isGood(_ part: String, _ name: String, _ judge: ([UInt8]) -> (app: String?, environment: String)?) -> Bool
+        {
+            guard let text = json[part]?[name], !text.isNull else { return true }
+            guard let inner = text.string.flatMap({ judge(Array($0.utf8)) }) else { return false }
+            return inner.app == app && inner.environment == environment?.string
+        }
+        let areNestedGood =
+            isGood("data", "signedTransactionInfo") { token in
+                (try? verifier.transaction(token)).map { ($0.bundleID, $0.environment.rawValue) }
+            }
+            && isGood("data", "signedRenewalInfo") { token in
+                (try? verifier.renewalInfo(token)).map { (app, $0.environment.rawValue) }
+            }
+            && isGood("appData", "signedAppTransactionInfo") { token in
+                (try? verifier.appTransaction(token)).map { ($0.payload.bundleID, $0.environment.rawValue) }
+            }
+        guard areNestedGood else { return TokenExpectation(nil, "a token inside") }
+        return judged("notification", at: json["signedDate"]?.number, in: environment)
+    }
+
+    /// - Parameter milliseconds: nil for a proof that states no date, which is judged now.
+    private static func judged(
+        _ kind: String, at milliseconds: Double?, in environment: JSONValue?
+    ) -> TokenExpectation {
+        if let milliseconds {
+            let validity = TestChain.validity
+            guard Double(validity.lowerBound) * 1_000 <= milliseconds,
+                milliseconds < Double(validity.upperBound) * 1_000
+            else { return TokenExpectation(nil, "the certificates' time") }
+        }
+        guard let text = environment?.string, ["Production", "Sandbox"].contains(text) else {
+            return TokenExpectation(nil, "the environment")
+        }
+        return TokenExpectation(kind)
+    }
+
+    private static func isMissing(_ value: JSONValue?) -> Bool { value?.isNull ?? true }
+}

@@ -1,0 +1,38 @@
+import Testing
+
+@testable import TillAppStore
+
+@Suite("Both readers of JSON draw one border")
+struct JSONBoundTests {
+    @Test("The tree's reader and the members' reader count depth alike", arguments: [62, 63, 64, 65, 66])
+    func depth(levels: Int) {
+        // The object is a level itself.
+        for inner in ["", "1"] {
+            let list = String(repeating: "[", count: levels - 1) + inner + String(repeating: "]", count: levels - 1)
+            let text = "{\"a\":" + list + "}"
+            #expect(((try? JSONValue(decoding: text)) != nil) == (levels <= JSONScanner.depthLimit))
+            #expect(((try? JSONObject(Array(text.utf8))) != nil) == (levels <= JSONScanner.depthLimit))
+        }
+    }
+
+    @Test(
+        "A number that no double holds is refused by both, wherever it stands",
+        arguments: [
+            "1e999", "-1E+309", "1e309", String(repeating: "9", count: 309), String(repeating: "9", count: 310) + ".5",
+        ])
+    func endless(number: String) {
+        for text in ["{\"a\":\(number)}", "{\"a\":[{\"b\":\(number)}]}"] {
+            #expect(throws: JSONError.unexpected) { try JSONValue(decoding: text) }
+            #expect(throws: JSONError.unexpected) { try JSONObject(Array(text.utf8)) }
+        }
+    }
+
+    @Test(
+        "A large number that a double holds is read by both",
+        arguments: ["1e308", "1e-999", String(repeating: "9", count: 308), "0." + String(repeating: "9", count: 400)])
+    func large(number: String) throws {
+        let text = "{\"a\":\(number)}"
+        #expect(try JSONValue(decoding: text)["a"]?.number != nil)
+        #expect(try JSONObject(Array(text.utf8)).has("a"))
+    }
+}
