@@ -1,3 +1,5 @@
+@testable import TillAppStore
+
 /// RFC 8259 a second time, as a recogniser and nothing else: no recursion, a state and a stack of brackets. It shares
 /// no line with the scanner that it is held against.
 struct JSONGrammar {
@@ -11,6 +13,10 @@ struct JSONGrammar {
     /// Whether some number is too large for a double; JSON allows it, we do not.
     private(set) var hasEndlessNumber = false
     private(set) var hasEscapedKey = false
+    /// Whether some object names a key twice; JSON allows it, we do not.
+    private(set) var hasRepeatedKey = false
+    /// The keys of each object that is open, as texts; empty for arrays.
+    private var keys: [Set<String>] = []
 
     private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
@@ -30,6 +36,7 @@ struct JSONGrammar {
             switch (awaited, sign) {
             case (.valueOrEnd, "]"), (.keyOrEnd, "}"), (.commaOrEnd, "]"), (.commaOrEnd, "}"):
                 guard brackets.popLast() == (sign == "]" ? UInt8(ascii: "[") : UInt8(ascii: "{")) else { return false }
+                keys.removeLast()
                 index += 1
                 awaited = brackets.isEmpty ? .nothing : .commaOrEnd
             case (.commaOrEnd, ","):
@@ -42,9 +49,11 @@ struct JSONGrammar {
                 let start = index
                 guard passesString() else { return false }
                 if bytes[start..<index].contains(UInt8(ascii: "\\")) { hasEscapedKey = true }
+                if !keys[keys.count - 1].insert(Self.text(of: bytes[start..<index])).inserted { hasRepeatedKey = true }
                 awaited = .colon
             case (.value, "["), (.value, "{"), (.valueOrEnd, "["), (.valueOrEnd, "{"):
                 brackets.append(bytes[index])
+                keys.append([])
                 depth = max(depth, brackets.count)
                 index += 1
                 awaited = sign == "[" ? .valueOrEnd : .keyOrEnd
@@ -63,6 +72,14 @@ struct JSONGrammar {
         case "f": return passes("false")
         case "n": return passes("null")
         default: return passesNumber()
+        }
+    }
+
+    /// A key without its quotes. What an escape stands for is asked of the reader itself: it is a table, not a grammar.
+    private static func text(of quoted: ArraySlice<UInt8>) -> String {
+        let key = Array(quoted.dropFirst().dropLast())
+        return key.withUnsafeBufferPointer {
+            JSONText.string(JSONScanner.Value(kind: .escapedString, start: 0, end: key.count), in: $0)
         }
     }
 

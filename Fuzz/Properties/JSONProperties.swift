@@ -7,7 +7,10 @@ enum JSONProperties {
     static func check(_ input: [UInt8]) throws(BrokenProperty) {
         let grammar = JSONGrammar.read(input)
         let value = try? JSONValue(decoding: input)
-        let isReadable = grammar.map { $0.depth <= JSONScanner.depthLimit && !$0.hasEndlessNumber } ?? false
+        let isReadable =
+            grammar.map {
+                $0.depth <= JSONScanner.depthLimit && !$0.hasEndlessNumber && !$0.hasRepeatedKey
+            } ?? false
         try hold((value != nil) == isReadable, "a value is read exactly if the text is JSON, bounded")
         try utf8IsJudgedAsTheLibraryDoes(input)
         if let value { try valuesReadBack(value) }

@@ -102,7 +102,7 @@ enum ReceiptWriter {
         let attributes: [[UInt8]?] =
             [
                 text(0, payload.receiptType), number(1, payload.appAppleID),
-                payload.bundleIDOctets.map { attribute(2, $0) } ?? text(2, payload.bundleID),
+                payload.octets(ofType: 2).map { attribute(2, $0) } ?? text(2, payload.bundleID),
                 text(3, payload.applicationVersion),
                 payload.opaqueValue.map { attribute(4, $0) }, payload.deviceHash.map { attribute(5, $0) },
                 date(8, payload.downloadDate), text(10, payload.ageRating), number(11, payload.developerID),

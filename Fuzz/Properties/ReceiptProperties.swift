@@ -79,19 +79,13 @@ struct ReceiptProperties {
         switch inspection.kind {
         case .oldStyleReceipt: try hold(!inspection.isOK, "only Apple's keys make an old-style receipt")
         case .receipt where inspection.isOK:
-            let message = (try? SignedMessage(input)) ?? (try? SignedMessage(Self.decoded(input)))
+            var message: SignedMessage?
+            if case .receipt(let container) = ProofForm(input) { message = try? SignedMessage(container) }
             try hold(message.map { bench.wasSigned($0.content) } == true, "an inspected content was signed")
-        case .receipt, .unknown: break
+        case .receipt: break
         default:
             try hold(!inspection.isOK || bench.wasSigned(Self.signingInput(input)), "an inspected token was signed")
         }
-    }
-
-    /// As the inspection reads text.
-    private static func decoded(_ input: [UInt8]) -> [UInt8] {
-        let text = String(decoding: ProofText.trimmed(input), as: UTF8.self)
-        return ["PKCS7", "CMS", "PKCS #7 SIGNED DATA"].lazy.compactMap { PEM.decode(text, label: $0) }.first
-            ?? Base64.decode(input.filter { !ProofText.isBlank($0) }) ?? []
     }
 
     private static func signingInput(_ input: [UInt8]) -> ArraySlice<UInt8> {
@@ -168,7 +162,7 @@ struct ReceiptProperties {
     }
 
     private func deviceDecides(_ message: [UInt8], _ payload: ReceiptPayload) throws(BrokenProperty) {
-        let parts: [[UInt8]?] = [FuzzBench.device, payload.opaqueValue, payload.bundleIDOctets]
+        let parts: [[UInt8]?] = [FuzzBench.device, payload.opaqueValue, payload.octets(ofType: 2)]
         let hash = Digest.sha1.hash(parts.flatMap { $0 ?? [] })
         let matches = parts.allSatisfy { $0 != nil } && hash == payload.deviceHash
         let verdict = try refusal { () throws(VerificationFailure) in
@@ -204,8 +198,8 @@ struct ReceiptProperties {
             let count = withUnsafeBytes(of: UInt32(signature.certificate.count).bigEndian) { Array($0) }
             try hold(
                 [signature.version] + signature.bytes + count + signature.certificate == blob, "a blob is its parts")
-            guard let key = Certificate(der: signature.certificate)?.publicKey else { continue }
-            _ = signature.isValid(of: input, by: key)
+            guard let leaf = Certificate(der: signature.certificate) else { continue }
+            _ = signature.isValid(of: input, by: leaf)
         }
     }
 

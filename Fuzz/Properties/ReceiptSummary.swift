@@ -12,7 +12,7 @@ extension ReceiptProperties {
             payload.ageRating, number(payload.developerID), date(payload.creationDate), number(payload.downloadID),
             number(payload.versionExternalIdentifier), date(payload.originalPurchaseDate),
             payload.originalApplicationVersion, date(payload.expirationDate),
-            payload.bundleIDOctets.map { "\($0)" },
+            payload.octets(ofType: 2).map { "\($0)" },
         ]
         return (own + payload.purchases.flatMap(summary(of:))).map { Array(($0 ?? "none").utf8) }
     }

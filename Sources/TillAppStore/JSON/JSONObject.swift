@@ -25,8 +25,6 @@ struct JSONObject {
                 found.append(Member(key: key, value: value))
             }
             guard scanner.isAtEnd() else { throw .trailing }
-            // Keys with escapes are compared below, when they are written plainly.
-            guard hasEscapedKey || !Self.namesTwice(found, in: text) else { throw .duplicateKey }
         }
         if hasEscapedKey {
             // Keys are compared as bytes; written plainly they can be. Apple never escapes one.
@@ -45,7 +43,6 @@ struct JSONObject {
         try plain.withUnsafeBufferPointer { text throws(JSONError) in
             var scanner = JSONScanner(text)
             try scanner.object(depth: 0) { key, value in found.append(Member(key: key, value: value)) }
-            guard !Self.namesTwice(found, in: text) else { throw .duplicateKey }
         }
         self.bytes = plain
         members = found
@@ -73,29 +70,6 @@ struct JSONObject {
     }
 
     var isEmpty: Bool { members.isEmpty }
-
-    /// Whether two members have the same key, by its bytes. The few of Apple's objects are compared with each other;
-    /// many, which Apple never writes, are sorted first, so that a hostile list costs no more than its length asks for.
-    private static func namesTwice(_ members: [Member], in text: UnsafeBufferPointer<UInt8>) -> Bool {
-        func bytes(_ key: JSONScanner.Value) -> UnsafeBufferPointer<UInt8> {
-            UnsafeBufferPointer(rebasing: text[key.start..<key.end])
-        }
-        func areSame(_ left: JSONScanner.Value, _ right: JSONScanner.Value) -> Bool {
-            left.end - left.start == right.end - right.start && bytes(left).elementsEqual(bytes(right))
-        }
-        if members.count <= 48 {
-            for index in members.indices.dropFirst() {
-                let key = members[index].key
-                for other in 0..<index where areSame(key, members[other].key) { return true }
-            }
-            return false
-        }
-        let keys = members.map(\.key).sorted { left, right in
-            let longer = (right.end - right.start) - (left.end - left.start)
-            return longer != 0 ? longer > 0 : bytes(left).lexicographicallyPrecedes(bytes(right))
-        }
-        return zip(keys, keys.dropFirst()).contains(where: areSame)
-    }
 
     func has(_ key: StaticString) -> Bool { member(key) != nil }
 

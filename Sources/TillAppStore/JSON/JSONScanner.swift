@@ -69,19 +69,24 @@ struct JSONScanner {
         }
     }
 
-    /// Passes over an object, telling each member's key and value.
+    /// Passes over an object, telling each member's key and value. One that names a key twice is refused at every
+    /// depth, also where nobody reads its members.
     @inline(__always)
     mutating func object(depth: Int, each: (_ key: Value, _ value: Value) -> Void) throws(JSONError) {
         guard depth < Self.depthLimit else { throw .tooDeep }
         try take(UInt8(ascii: "{"))
         if try peek() == UInt8(ascii: "}") { return position += 1 }
+        var keys: [Value] = []
+        if depth == 0 { keys.reserveCapacity(32) }
         while true {
             guard try peek() == UInt8(ascii: "\"") else { throw .unexpected }
             let key = try string()
+            keys.append(key)
             try take(UInt8(ascii: ":"))
             each(key, try value(depth: depth + 1))
-            if try closes(UInt8(ascii: "}")) { return }
+            if try closes(UInt8(ascii: "}")) { break }
         }
+        guard !JSONKeys.nameTwice(keys, in: text) else { throw .duplicateKey }
     }
 
     /// Passes over an array, telling each element.

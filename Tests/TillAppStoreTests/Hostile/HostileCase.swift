@@ -120,7 +120,7 @@ enum HostileFamily: String, CaseIterable, Sendable {
         case .receiptText: 30
         case .oldStyle: 25
         case .rubbish: 150
-        case .harmless: 150
+        case .harmless: 140
         case .unsignedParts: 100
         case .oneMeaning: 15
         }
