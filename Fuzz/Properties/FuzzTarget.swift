@@ -1,5 +1,3 @@
-import TillAppStore
-
 /// What can be fuzzed: one border of the house each. Its properties are the same under libFuzzer and in the tests.
 enum FuzzTarget: String, CaseIterable, Sendable {
     /// ASN.1, PKCS#7 receipts, old-style receipts.
@@ -10,15 +8,6 @@ enum FuzzTarget: String, CaseIterable, Sendable {
     case json
     /// Request targets, queries, form bodies and header fields.
     case form
-
-    /// Longest input that libFuzzer makes, in bytes: what is longer only repeats.
-    var lengthLimit: Int {
-        switch self {
-        case .receipt: 12 << 10
-        case .token: 16 << 10
-        case .json, .form: 4 << 10
-        }
-    }
 
     /// - Throws: `BrokenProperty`.
     func check(_ input: [UInt8], _ bench: FuzzBench) throws(BrokenProperty) {

@@ -114,7 +114,7 @@ struct SeedBook {
             "numbers": "[0,-1,9223372036854775807,-9223372036854775808,9223372036854775808,1e3,-2.5E-3,0.1]",
             "strings": #"["","\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00\ud800","学点 60 😀"]"#,
             "object":
-                #"{"a":null,"b":[true,false],"data":{"a":1},"signedDate":1748736000000.5,"price":-6000,"items":[{"a":1}]}"#,
+                #"{"a":null,"b":[true,false],"data":{"a":1},"signedDate":1748736000000.5,"price":6,"items":[{"a":1}]}"#,
             "twice": #"{"a":1,"\u0061":"2","":[{}]}"#,
             "depth": String(repeating: "[", count: 64) + String(repeating: "]", count: 64),
             "body-jws": #"{"signedTransaction":"a.b.c","orderId":"3F2C4D5E-0011-4a2b-8c3d-0123456789ab"}"#,

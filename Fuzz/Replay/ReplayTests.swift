@@ -66,6 +66,20 @@ struct ReplayTests {
         #expect(bench.signed.count == 6, "two contents of receipts and four tokens")
     }
 
+    @Test("The tree that receipts are altered as writes what it read, whichever element is put in its own place")
+    func trees() throws {
+        for input in try Self.inputs("corpus", .receipt) where input.name.hasPrefix("content") {
+            let tree = try #require(ASN1Tree.all(in: input.bytes[...]).first)
+            #expect(tree.count > 10)
+            if !input.name.hasSuffix("pieces") { #expect(tree.bytes == input.bytes) }
+            for index in 0..<tree.count {
+                #expect(tree.changing(index) { [$0] }.flatMap(\.bytes) == tree.bytes)
+                #expect(tree.changing(index) { _ in [tree.element(index)] }.flatMap(\.bytes) == tree.bytes)
+            }
+            #expect(tree.changing(3) { _ in [] }.flatMap(\.bytes).count < tree.bytes.count)
+        }
+    }
+
     @Test("A property that does not hold is noticed")
     func broken() {
         #expect(throws: BrokenProperty.self) { try hold(false, "two and two are five") }

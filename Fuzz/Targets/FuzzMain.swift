@@ -59,6 +59,21 @@ public func initialize(
 
 @_cdecl("LLVMFuzzerTestOneInput")
 public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> Int32 {
-    program.check(Array(UnsafeBufferPointer(start: bytes, count: count)))
-    return 0
+    let input = Array(UnsafeBufferPointer(start: bytes, count: count))
+    program.check(input)
+    return Worth.isKept(input, program.target) ? 0 : -1
+}
+
+/// Receipts are altered as trees half of the time; everything else, and the other half, as bytes.
+@_cdecl("LLVMFuzzerCustomMutator")
+public func customMutator(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int, _ limit: Int, _ seed: UInt32) -> Int {
+    let isReceipt = program.target == .receipt || program.planted != nil
+    if isReceipt, seed % 2 == 0, count > 0 {
+        let input = Array(UnsafeBufferPointer(start: bytes, count: count))
+        if let altered = ReceiptMutator.altered(input, limit: limit, seed: seed) {
+            _ = UnsafeMutableBufferPointer(start: bytes, count: limit).update(fromContentsOf: altered)
+            return altered.count
+        }
+    }
+    return mutate(bytes, count, limit)
 }
