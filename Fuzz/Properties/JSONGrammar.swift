@@ -12,7 +12,8 @@ struct JSONGrammar {
     private(set) var depth = 0
     /// Whether some number is too large for a double; JSON allows it, we do not.
     private(set) var hasEndlessNumber = false
-    private(set) var hasEscapedKey = false
+    /// The most marks in a row of one string; more than thirty are too many to compare.
+    private(set) var longestRun = 0
     /// Whether some object names a key twice; JSON allows it, we do not.
     private(set) var hasRepeatedKey = false
     /// The keys of each object that is open, as texts; empty for arrays.
@@ -48,7 +49,6 @@ struct JSONGrammar {
             case (.key, "\""), (.keyOrEnd, "\""):
                 let start = index
                 guard passesString() else { return false }
-                if bytes[start..<index].contains(UInt8(ascii: "\\")) { hasEscapedKey = true }
                 if !keys[keys.count - 1].insert(Self.text(of: bytes[start..<index])).inserted { hasRepeatedKey = true }
                 awaited = .colon
             case (.value, "["), (.value, "{"), (.valueOrEnd, "["), (.valueOrEnd, "{"):
@@ -90,6 +90,39 @@ struct JSONGrammar {
     }
 
     private mutating func passesString() -> Bool {
+        let start = index
+        guard passesQuoted() else { return false }
+        let scalars = Self.text(bytes[start..<index]).unicodeScalars
+        for part in scalars.split(whereSeparator: { !Self.isMark($0) }) { longestRun = max(longestRun, part.count) }
+        return true
+    }
+
+    private static func isMark(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.properties.canonicalCombiningClass != .notReordered || [0xF73, 0xF75, 0xF81].contains(scalar.value)
+    }
+
+    /// What a quoted string says, as far as marks go: `\uXXXX` is a unit of UTF-16, any other escape some sign.
+    private static func text(_ quoted: ArraySlice<UInt8>) -> String {
+        let written = Array(String(decoding: quoted, as: UTF8.self).utf16)
+        var units: [UInt16] = []
+        var place = 0
+        while place < written.count {
+            if written[place] != 0x5C {
+                units.append(written[place])
+                place += 1
+            } else if written[place + 1] == 0x75 {
+                let digits = String(decoding: written[(place + 2)..<(place + 6)], as: UTF16.self)
+                units.append(UInt16(digits, radix: 16) ?? 0)
+                place += 6
+            } else {
+                units.append(0x23)
+                place += 2
+            }
+        }
+        return String(decoding: units, as: UTF16.self)
+    }
+
+    private mutating func passesQuoted() -> Bool {
         index += 1
         while index < bytes.count {
             defer { index += 1 }

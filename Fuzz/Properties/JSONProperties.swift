@@ -10,6 +10,7 @@ enum JSONProperties {
         let isReadable =
             grammar.map {
                 $0.depth <= JSONScanner.depthLimit && !$0.hasEndlessNumber && !$0.hasRepeatedKey
+                    && $0.longestRun <= CombiningRun.limit
             } ?? false
         try hold((value != nil) == isReadable, "a value is read exactly if the text is JSON, bounded")
         try utf8IsJudgedAsTheLibraryDoes(input)

@@ -115,6 +115,8 @@ struct SeedBook {
             "strings": #"["","\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00\ud800","学点 60 😀"]"#,
             "object":
                 #"{"a":null,"b":[true,false],"data":{"a":1},"signedDate":1748736000000.5,"price":6,"items":[{"a":1}]}"#,
+            "marks": "[\"e" + String(repeating: "\u{301}", count: 15) + String(repeating: #"\u0316"#, count: 15)
+                + "\"]",
             "twice": #"{"a":1,"\u0061":"2","":[{}]}"#,
             "depth": String(repeating: "[", count: 64) + String(repeating: "]", count: 64),
             "body-jws": #"{"signedTransaction":"a.b.c","orderId":"3F2C4D5E-0011-4a2b-8c3d-0123456789ab"}"#,

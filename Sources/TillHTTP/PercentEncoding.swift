@@ -6,7 +6,7 @@ public enum PercentEncoding {
     public enum Fault: Error, Sendable, Hashable {
         /// A `%` without two hexadecimal digits.
         case badEscape
-        /// Decoded bytes that are not UTF-8, or that hold a NUL.
+        /// Decoded bytes that are not UTF-8, that hold a NUL, or too many combining marks in a row.
         case badText
         /// More than the bound.
         case tooManyItems
@@ -67,8 +67,25 @@ public enum PercentEncoding {
     private static let plus = UInt8(ascii: "+")
 
     private static func text(_ bytes: some Collection<UInt8>) throws(Fault) -> String {
-        guard let text = String(validating: bytes, as: UTF8.self) else { throw .badText }
+        guard let text = String(validating: bytes, as: UTF8.self), isComparable(text) else { throw .badText }
         return text
+    }
+
+    /// Whether the text has at most thirty combining marks in a row, as Unicode's Stream-Safe Text Format has it
+    /// (UAX #15 §13). Swift compares texts in canonical order, and puts longer runs into it in quadratic time.
+    static func isComparable(_ text: String) -> Bool {
+        guard text.utf8.contains(where: { $0 >= 0xCC }) else { return true }
+        var run = 0
+        for scalar in text.unicodeScalars {
+            // Three are no marks themselves, but fall apart into two.
+            let isMark =
+                scalar.value >= 0x300
+                && (scalar.properties.canonicalCombiningClass != .notReordered
+                    || [0xF73, 0xF75, 0xF81].contains(scalar.value))
+            run = isMark ? run + 1 : 0
+            if run > 30 { return false }
+        }
+        return true
     }
 
     private static func hexadecimal(_ byte: UInt8) -> UInt8? {

@@ -86,6 +86,7 @@ struct HeaderBorder {
         if value.contains(where: { ($0 < 0x20 && $0 != 0x09) || $0 == 0x7F }) { fault = fault ?? .badHeaderValue }
         // Bytes above ASCII have no agreed meaning in a header; they become U+FFFD rather than a refused purchase.
         let text = String(decoding: value, as: UTF8.self)
+        if !PercentEncoding.isComparable(text) { fault = fault ?? .badHeaderValue }
         headers.add(String(decoding: name, as: UTF8.self), text)
         switch name.count {
         case 4 where Self.equals(name, "host"): hosts += 1

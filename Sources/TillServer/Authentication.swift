@@ -2,12 +2,6 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 
-#if canImport(FoundationEssentials)
-    import FoundationEssentials
-#else
-    import Foundation
-#endif
-
 /// Finds out who is calling from `Authorization: Bearer …` (CONTRACT §2).
 struct Authentication: Sendable {
     private let secretKeys: [SecretKey]
@@ -70,11 +64,11 @@ struct Authentication: Sendable {
 
     private func user(of token: CompactToken) throws -> UserID {
         guard let headerBytes = token.header,
-            let header = try? JSONDecoder().decode(Header.self, from: Data(headerBytes)), header.crit == nil
+            let header = try? JSONText.decode(Header.self, from: headerBytes), header.crit == nil
         else { throw Refused(.unauthorized) }
         let candidates = userTokens.filter { header.kid == nil || $0.id == header.kid }
         guard let key = candidates.first(where: { isSigned(token, header, by: $0) }),
-            let claims = try? JSONDecoder().decode(Claims.self, from: Data(token.payload))
+            let claims = try? JSONText.decode(Claims.self, from: token.payload)
         else { throw Refused(.unauthorized) }
         let now = Double(clock().milliseconds) / 1_000
         guard claims.exp > now else { throw Refused(.unauthorized, "exp: the token has expired") }

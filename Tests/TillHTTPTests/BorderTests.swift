@@ -56,6 +56,9 @@ import Testing
         Case("a NUL at the end of a value", get("/", "X: a\0\r\n"), "ambiguous_lines"),
         Case("a bare CR in a value", get("/", "X: a\rHost: b\r\n"), "bad_header_value"),
         Case("a control character in a value", get("/", "X: a\u{1}b\r\n"), "bad_header_value"),
+        Case(
+            "too many combining marks", get("/", "X: e\(String(repeating: "\u{300}", count: 31))\r\n"),
+            "bad_header_value"),
         Case("a DEL in a value", get("/", "X: a\u{7F}b\r\n"), "bad_header_value"),
         Case("bare LFs", "GET / HTTP/1.1\nHost: t\n\n", "ambiguous_lines"),
         Case("one bare LF", "GET / HTTP/1.1\r\nHost: t\nX: y\r\n\r\n", "ambiguous_lines"),

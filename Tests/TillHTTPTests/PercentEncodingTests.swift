@@ -23,6 +23,16 @@ import Testing
         #expect(throws: fault) { try PercentEncoding.decode(encoded.utf8) }
     }
 
+    /// A longer run costs whoever compares the text quadratic time: eight kilobytes of path cost a second in the
+    /// router.
+    @Test("Thirty combining marks in a row are text, thirty-one are not", arguments: ["%CC%80", "%E0%BD%B3"])
+    func marks(mark: String) throws {
+        #expect(throws: Never.self) { try PercentEncoding.decode(("e" + String(repeating: mark, count: 30)).utf8) }
+        #expect(throws: PercentEncoding.Fault.badText) {
+            try PercentEncoding.decode(("e" + String(repeating: mark, count: 31)).utf8)
+        }
+    }
+
     @Test("A form's items come in order, with plus for space, without the empty ones")
     func items() throws {
         let items = try PercentEncoding.items("a=1&b=%26+%3D&&c&=d&a=2&e==f".utf8)

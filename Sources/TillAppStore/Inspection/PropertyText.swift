@@ -9,10 +9,12 @@ struct PropertyText: Equatable, Sendable {
     /// In the order of the text, keys that are written twice included.
     let lines: [Line]
 
-    /// Nil if the text is not UTF-8.
+    /// Nil if the text is not UTF-8, or has more marks in a row than can be compared.
     init?(_ bytes: some Collection<UInt8>) {
         let bytes = Array(bytes)
-        guard bytes.withUnsafeBufferPointer(JSONText.isUTF8) else { return nil }
+        guard bytes.withUnsafeBufferPointer(JSONText.isUTF8),
+            CombiningRun.isBounded(String(decoding: bytes, as: UTF8.self).unicodeScalars)
+        else { return nil }
         var reader = Reader(rest: bytes[...])
         var lines: [Line] = []
         while let start = reader.rest.firstIndex(of: UInt8(ascii: "\"")) {

@@ -5,6 +5,8 @@ public enum JSONError: String, Error {
     case tooDeep
     case trailing
     case wrongType
+    /// A text with more combining marks in a row than any language has.
+    case tooManyMarks
     /// An object names a member twice, and readers differ in which one counts (RFC 8259 §4).
     case duplicateKey
 }
@@ -118,17 +120,26 @@ struct JSONScanner {
         let start = position + 1
         var cursor = start
         var kind = Kind.string
+        var mayHaveMarks = false
         while cursor < text.count {
             let unit = text[cursor]
             if unit == UInt8(ascii: "\"") {
                 position = cursor + 1
-                return Value(kind: kind, start: start, end: cursor)
+                let value = Value(kind: kind, start: start, end: cursor)
+                guard !mayHaveMarks || CombiningRun.isBounded(JSONText.string(value, in: text).unicodeScalars) else {
+                    throw .tooManyMarks
+                }
+                return value
             }
             guard unit >= 0x20 else { throw .unexpected }
             cursor += 1
             if unit == UInt8(ascii: "\\") {
                 kind = .escapedString
+                // Marks may be written as `\uXXXX` too.
+                if cursor < text.count, text[cursor] == UInt8(ascii: "u") { mayHaveMarks = true }
                 cursor = try escapeEnd(cursor)
+            } else if CombiningRun.mayBegin(at: unit) {
+                mayHaveMarks = true
             }
         }
         throw .unexpected

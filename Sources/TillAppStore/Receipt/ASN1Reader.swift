@@ -123,7 +123,9 @@ struct ASN1Reader {
         switch element.tag {
         case Tag.utf8String, Tag.ia5String, Tag.printableString, Tag.visibleString:
             guard element.content.withUnsafeBufferPointer(JSONText.isUTF8) else { throw Malformation("text") }
-            return String(decoding: element.content, as: UTF8.self)
+            let text = String(decoding: element.content, as: UTF8.self)
+            guard CombiningRun.isBounded(text.unicodeScalars) else { throw Malformation("text") }
+            return text
         default: throw Malformation("no text")
         }
     }

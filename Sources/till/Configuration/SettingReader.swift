@@ -177,6 +177,10 @@ extension SettingReader {
             case .tooDeep: complain(place, Text(en: "is nested too deeply", zh: "嵌套得太深"))
             case .trailing:
                 complain(place, Text(en: "has something after its JSON value", zh: "JSON 值后面还有别的内容"))
+            case .tooManyMarks:
+                complain(
+                    place,
+                    Text(en: "has a text with too many combining marks in a row", zh: "有一段文字连续用了太多组合符号"))
             case .duplicateKey:
                 complain(place, Text(en: "names a key twice in one object", zh: "同一个对象里有重复的键"))
             case .unexpected, .wrongType: complain(place, Text(en: "is not valid JSON", zh: "不是合法的 JSON"))
