@@ -34,22 +34,26 @@ public final class Emulator: Sendable {
         send: @escaping HTTPSend
     ) async throws {
         let now = clock()
-        let (issuer, apiKey) = try await database.write { session in
-            try Self.found(configuration, at: now, entropy: entropy, session)
+        let (issuer, apiKey, ahead) = try await database.write { session in
+            let (issuer, apiKey) = try Self.found(configuration, at: now, entropy: entropy, session)
+            return (issuer, apiKey, try SettingTable.value(.clockAhead, session).flatMap { Int64($0) } ?? 0)
         }
+        let clock = StoreClock(clock, ahead: ahead)
         let notifications = NotificationSender(
-            database: database, issuer: issuer, configuration: configuration, clock: clock, entropy: entropy,
-            send: send)
+            database: database, issuer: issuer, configuration: configuration, clock: clock, send: send)
         self.configuration = configuration
         self.issuer = issuer
         store = Store(
-            database: database, configuration: configuration, clock: clock, notifications: notifications)
+            database: database, configuration: configuration, clock: clock, entropy: entropy,
+            notifications: notifications)
         control = ControlEndpoint(
             store: store, issuer: issuer, configuration: configuration, apiKey: apiKey, entropy: entropy)
         var router = Router { request, status, allowed in Self.refusal(of: request, status, allowed) }
-        control.add(to: &router)
+        var routes = ControlRoutes(router)
+        control.add(to: &routes)
+        router = routes.router
         ServerAPIEndpoint(store: store, issuer: issuer, apiKey: apiKey).add(to: &router)
-        var trust = TrustPolicy(bundleID: nil, environments: nil, now: clock)
+        var trust = TrustPolicy(bundleID: nil, environments: nil, now: { clock.now })
         trust.roots = [issuer.rootCertificate]
         let control = control
         VerifyReceiptEndpoint(

@@ -43,9 +43,10 @@ enum ProductText {
                 "\(id): subscriptionGroup and period belong to auto-renewable subscriptions, and those need both.",
                 "\(id)：subscriptionGroup 与 period 只属于自动续期订阅，且两者都需要。")
         }
+        let subscription = group.flatMap { group in period.map { SubscriptionTerms(groupID: group, period: $0) } }
         return StoreProduct(
             id: id, kind: kind, name: try body.text("name", upTo: 256) ?? id.text, prices: try prices(body, id),
-            groupID: group, period: period)
+            subscription: subscription)
     }
 
     private static func prices(_ body: RequestBody, _ id: ProductID) throws(Problem) -> [String: Money] {
@@ -81,8 +82,8 @@ enum ProductText {
                     ["amount": .int($0.amount), "currency": .string($0.currency.text)]
                 }),
         ]
-        members["subscriptionGroup"] = product.groupID.map { .string($0) }
-        members["period"] = product.period.map { .string($0.rawValue) }
+        members["subscriptionGroup"] = product.subscription.map { .string($0.groupID) }
+        members["period"] = product.subscription.map { .string($0.period.rawValue) }
         return .object(members)
     }
 }

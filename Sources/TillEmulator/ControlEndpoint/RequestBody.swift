@@ -18,7 +18,12 @@ struct RequestBody {
         guard case .object(let members) = value else {
             throw .badRequest("not_an_object", "Expected a JSON object.", "这里需要一个 JSON 对象。")
         }
-        for name in members.keys.sorted() where !names.contains(name) {
+        try Self.check(members.keys.sorted(), among: names)
+        self.members = members
+    }
+
+    static func check(_ given: [String], among names: [String]) throws(Problem) {
+        for name in given where !names.contains(name) {
             let shown = String(name.prefix(60))
             let nearest = nearestName(to: name, among: names)
             let known = names.joined(separator: ", ")
@@ -28,7 +33,6 @@ struct RequestBody {
                     + (nearest.map { "; did you mean \"\($0)\"?" } ?? ". Known are: \(known)."),
                 "没有名为 “\(shown)” 的成员" + (nearest.map { "，是否想写 “\($0)”？" } ?? "。可用的有：\(known)。"))
         }
-        self.members = members
     }
 
     var isEmpty: Bool { members.isEmpty }

@@ -15,7 +15,7 @@ enum SignedContent {
             "originalPurchaseDate": .int(transaction.firstPurchased.milliseconds),
             "quantity": .int(transaction.quantity),
             "type": .string(transaction.kind.rawValue),
-            "inAppOwnershipType": "PURCHASED",
+            "inAppOwnershipType": .string(transaction.ownership),
             "signedDate": .int(now.milliseconds),
             "environment": .string(transaction.environment.rawValue),
             "transactionReason": .string(transaction.reason),
@@ -35,41 +35,64 @@ enum SignedContent {
             payload["revocationDate"] = .int(revocation.date.milliseconds)
             payload["revocationReason"] = .int(revocation.reason)
             payload["revocationType"] = .string(revocation.type)
-            payload["revocationPercentage"] = .int(revocation.percentage)
+            payload["revocationPercentage"] = revocation.percentage.map { .int($0) }
+        }
+        if transaction.isUpgraded { payload["isUpgraded"] = true }
+        if let offer = transaction.offer { payload.merge(members(of: offer)) { _, new in new } }
+        if let commitment = transaction.commitment {
+            payload["billingPlanType"] = "MONTHLY"
+            payload["commitmentInfo"] = [
+                "billingPeriodNumber": .int(commitment.billingPeriod),
+                "totalBillingPeriods": .int(commitment.billingPeriods),
+                "commitmentExpiresDate": .int(commitment.expires.milliseconds),
+                "commitmentPrice": .int(commitment.price.milliunits),
+            ]
         }
         return payload
     }
 
-    /// JWSRenewalInfoDecodedPayload of a subscription; nil for anything else. Subscriptions have one period on this
-    /// floor: a running one means to renew, one that has ended did so for "other" reasons.
-    static func renewal(_ transaction: StoreTransaction, signed now: Instant) -> [String: JSONValue]? {
-        guard let subscription = transaction.subscription else { return nil }
-        let product = JSONValue.string(transaction.productID.text)
-        let goesOn = transaction.revocation == nil && now < subscription.expires
+    /// JWSRenewalInfoDecodedPayload of a subscription whose newest transaction is `current`.
+    static func renewal(
+        _ subscription: StoreSubscription, current: StoreTransaction, signed now: Instant
+    ) -> [String: JSONValue] {
         var payload: [String: JSONValue] = [
-            "originalTransactionId": .string(transaction.originalID.text),
-            "productId": product,
-            "autoRenewProductId": product,
-            "autoRenewStatus": goesOn ? 1 : 0,
+            "originalTransactionId": .string(String(subscription.original)),
+            "productId": .string(subscription.productID.text),
+            "autoRenewProductId": .string(subscription.renewalProductID.text),
+            "autoRenewStatus": subscription.renews ? 1 : 0,
             "renewalDate": .int(subscription.expires.milliseconds),
-            "recentSubscriptionStartDate": .int(transaction.purchased.milliseconds),
-            "appTransactionId": .string(String(transaction.appTransaction)),
-            "environment": .string(transaction.environment.rawValue),
+            "recentSubscriptionStartDate": .int(subscription.recentStart.milliseconds),
+            "appTransactionId": .string(String(current.appTransaction)),
+            "environment": .string(current.environment.rawValue),
             "signedDate": .int(now.milliseconds),
         ]
-        if transaction.revocation == nil, !goesOn { payload["expirationIntent"] = 5 }
-        if goesOn {
-            payload["renewalPrice"] = .int(transaction.price.milliunits)
-            payload["currency"] = .string(transaction.price.currency.text)
+        payload["expirationIntent"] = subscription.expirationIntent.map { .int($0) }
+        if subscription.retryUntil != nil {
+            payload["isInBillingRetryPeriod"] = .bool(
+                subscription.state == .billingRetry || subscription.state == .gracePeriod)
         }
-        payload["appAccountToken"] = transaction.appAccountToken.map { .string($0.description) }
+        payload["gracePeriodExpiresDate"] = subscription.graceExpires.map { .int($0.milliseconds) }
+        payload["priceIncreaseStatus"] = subscription.priceIncrease.map { $0.isAccepted ? 1 : 0 }
+        if subscription.renews, let price = subscription.runningOffer?.price ?? subscription.renewalPrice {
+            payload["renewalPrice"] = .int(price.milliunits)
+            payload["currency"] = .string(price.currency.text)
+        }
+        if let offer = subscription.runningOffer?.offer { payload.merge(members(of: offer)) { _, new in new } }
+        if !subscription.eligibleWinBacks.isEmpty {
+            payload["eligibleWinBackOfferIds"] = .array(subscription.eligibleWinBacks.map { .string($0) })
+        }
+        payload["appAccountToken"] = subscription.appAccountToken.map { .string($0.description) }
         return payload
     }
 
-    /// `status` of a notification about a subscription: 1 active, 2 expired, 5 revoked.
-    static func status(_ transaction: StoreTransaction, at now: Instant) -> Int64? {
-        guard let subscription = transaction.subscription else { return nil }
-        return transaction.revocation != nil ? 5 : now < subscription.expires ? 1 : 2
+    /// The four members that an offer has in transactions and in renewal infos.
+    private static func members(of offer: StoreTransaction.Offer) -> [String: JSONValue] {
+        var members: [String: JSONValue] = [
+            "offerType": .int(Int64(offer.kind.type.rawValue)), "offerDiscountType": .string(offer.discount.rawValue),
+        ]
+        members["offerIdentifier"] = offer.identifier.map { .string($0) }
+        members["offerPeriod"] = offer.period.map { .string($0) }
+        return members
     }
 }
 

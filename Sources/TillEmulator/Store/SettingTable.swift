@@ -7,6 +7,8 @@ enum SettingTable {
         case apiIssuerID
         case apiKeyID
         case environment
+        /// Milliseconds that the store's clock is ahead of the one it is given.
+        case clockAhead
     }
 
     static func value(_ name: Name, _ session: any Session) throws -> String? {

@@ -24,8 +24,10 @@ public enum StoreSchema {
             position INTEGER NOT NULL,
             kind TEXT NOT NULL,
             name TEXT NOT NULL,
+            apple_id INTEGER NOT NULL UNIQUE,
             group_id TEXT,
-            period TEXT
+            state TEXT NOT NULL,
+            details TEXT NOT NULL
         ) STRICT, WITHOUT ROWID;
 
         CREATE TABLE prices (
@@ -38,7 +40,20 @@ public enum StoreSchema {
 
         CREATE TABLE accounts (
             name TEXT NOT NULL PRIMARY KEY,
-            storefront TEXT NOT NULL
+            storefront TEXT NOT NULL,
+            family TEXT,
+            asks_to_buy INTEGER NOT NULL DEFAULT 0,
+            may_pay INTEGER NOT NULL DEFAULT 1,
+            payment_works INTEGER NOT NULL DEFAULT 1,
+            is_deleted INTEGER NOT NULL DEFAULT 0
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX accounts_of_family ON accounts (family, name) WHERE family IS NOT NULL;
+
+        CREATE TABLE devices (
+            id TEXT NOT NULL PRIMARY KEY,
+            account TEXT NOT NULL REFERENCES accounts (name),
+            name TEXT NOT NULL,
+            platform TEXT NOT NULL
         ) STRICT, WITHOUT ROWID;
 
         CREATE TABLE downloads (
@@ -46,6 +61,9 @@ public enum StoreSchema {
             bundle_id TEXT NOT NULL,
             app_transaction INTEGER NOT NULL UNIQUE,
             downloaded_at INTEGER NOT NULL,
+            original_version TEXT,
+            preordered_at INTEGER,
+            platform TEXT NOT NULL DEFAULT 'iOS',
             PRIMARY KEY (account, bundle_id)
         ) STRICT, WITHOUT ROWID;
 
@@ -75,6 +93,11 @@ public enum StoreSchema {
             revocation_reason INTEGER,
             revocation_type TEXT,
             revocation_percentage INTEGER,
+            is_upgraded INTEGER NOT NULL,
+            offer TEXT,
+            commitment TEXT,
+            shared_from INTEGER,
+            modification INTEGER NOT NULL UNIQUE,
             FOREIGN KEY (account, bundle_id) REFERENCES downloads (account, bundle_id)
         ) STRICT;
         CREATE INDEX transactions_of_account ON transactions (account, number);
@@ -85,13 +108,45 @@ public enum StoreSchema {
         CREATE INDEX transactions_of_product ON transactions (account, bundle_id, product_id, number)
             WHERE state = 'purchased' AND kind <> 'Consumable';
 
+        CREATE INDEX transactions_changed ON transactions (account, bundle_id, modification)
+            WHERE state = 'purchased';
+        CREATE INDEX transactions_refunded ON transactions (account, bundle_id, revoked_at, number)
+            WHERE revoked_at IS NOT NULL;
+        CREATE INDEX transactions_of_original ON transactions (original, number) WHERE group_id IS NOT NULL;
+        CREATE INDEX transactions_shared ON transactions (shared_from) WHERE shared_from IS NOT NULL;
+
+        CREATE TABLE subscriptions (
+            original INTEGER PRIMARY KEY,
+            account TEXT NOT NULL,
+            bundle_id TEXT NOT NULL,
+            group_id TEXT NOT NULL,
+            product_id TEXT NOT NULL,
+            state TEXT NOT NULL,
+            shared_from INTEGER,
+            content TEXT NOT NULL
+        ) STRICT;
+        CREATE UNIQUE INDEX subscriptions_owned ON subscriptions (account, bundle_id, group_id)
+            WHERE shared_from IS NULL;
+        CREATE INDEX subscriptions_of_account ON subscriptions (account, bundle_id);
+        CREATE INDEX subscriptions_of_product ON subscriptions (product_id, bundle_id, original)
+            WHERE shared_from IS NULL;
+        CREATE INDEX subscriptions_shared ON subscriptions (shared_from) WHERE shared_from IS NOT NULL;
+
+        CREATE TABLE agenda (
+            kind TEXT NOT NULL,
+            subject INTEGER NOT NULL,
+            due_at INTEGER NOT NULL,
+            PRIMARY KEY (kind, subject)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX agenda_due ON agenda (due_at, subject, kind);
+
         CREATE TABLE notifications (
             number INTEGER PRIMARY KEY,
             uuid TEXT NOT NULL UNIQUE,
             type TEXT NOT NULL,
             subtype TEXT,
             bundle_id TEXT NOT NULL,
-            transaction_number INTEGER,
+            original INTEGER,
             created_at INTEGER NOT NULL,
             content TEXT NOT NULL,
             signed_payload TEXT,

@@ -117,7 +117,10 @@ struct VerifyReceiptEndpoint: Sendable {
         let newest = Dictionary(
             all.filter { $0.subscription != nil }.map { ($0.original, $0) }, uniquingKeysWith: { _, later in later })
         let shown = newestOnly ? all.filter { newest[$0.original]?.number == $0.number } : all
-        let pending = newest.values.sorted { $0.number < $1.number }.compactMap { Self.pendingRenewal($0, at: now) }
+        let subscriptions = try await store.ask {
+            try SubscriptionTable.ofAccount(known.account, bundleID: known.bundleID, $0)
+        }
+        let pending = subscriptions.map(Self.pendingRenewal)
         return [
             "latest_receipt": .string(Base64.encode(try await makeReceipt(known.account, known.bundleID))),
             "latest_receipt_info": .array(shown.map { .object(ReceiptRecord($0).members) }),
@@ -125,15 +128,14 @@ struct VerifyReceiptEndpoint: Sendable {
         ]
     }
 
-    private static func pendingRenewal(_ transaction: StoreTransaction, at now: Instant) -> JSONValue? {
-        guard let renewal = SignedContent.renewal(transaction, signed: now) else { return nil }
+    private static func pendingRenewal(_ subscription: StoreSubscription) -> JSONValue {
         var members: [String: JSONValue] = [
-            "product_id": .string(transaction.productID.text),
-            "original_transaction_id": .string(transaction.originalID.text),
-            "auto_renew_product_id": .string(transaction.productID.text),
-            "auto_renew_status": .string(String(renewal["autoRenewStatus"]?.int ?? 0)),
+            "product_id": .string(subscription.productID.text),
+            "original_transaction_id": .string(String(subscription.original)),
+            "auto_renew_product_id": .string(subscription.renewalProductID.text),
+            "auto_renew_status": subscription.renews ? "1" : "0",
         ]
-        members["expiration_intent"] = renewal["expirationIntent"]?.int.map { .string(String($0)) }
+        members["expiration_intent"] = subscription.expirationIntent.map { .string(String($0)) }
         return .object(members)
     }
 }

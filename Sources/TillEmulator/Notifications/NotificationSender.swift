@@ -11,8 +11,7 @@ struct NotificationSender: Sendable {
     let database: any Database
     let issuer: Issuer
     let configuration: EmulatorConfiguration
-    let clock: @Sendable () -> Instant
-    let entropy: @Sendable (Int) -> [UInt8]
+    let clock: StoreClock
     let send: HTTPSend
 
     private enum Work {
@@ -27,40 +26,13 @@ struct NotificationSender: Sendable {
 
     init(
         database: any Database, issuer: Issuer, configuration: EmulatorConfiguration,
-        clock: @escaping @Sendable () -> Instant, entropy: @escaping @Sendable (Int) -> [UInt8],
-        send: @escaping HTTPSend
+        clock: StoreClock, send: @escaping HTTPSend
     ) {
         self.database = database
         self.issuer = issuer
         self.configuration = configuration
         self.clock = clock
-        self.entropy = entropy
         self.send = send
-    }
-
-    // MARK: Noting
-
-    /// Writes down a notification, inside the write that changes what it tells of. Without a URL there is none.
-    /// - Returns: its id; nil if no URL is configured.
-    @discardableResult
-    func note(
-        _ type: String, subtype: String? = nil, about transaction: StoreTransaction?, bundleID: String, at now: Instant,
-        _ session: any Session
-    ) throws -> UniqueID? {
-        guard try SettingTable.value(.notificationURL, session) != nil else { return nil }
-        var content: [String: JSONValue] = [:]
-        if let transaction {
-            content["transaction"] = .object(SignedContent.transaction(transaction, signed: now))
-            content["renewal"] = SignedContent.renewal(transaction, signed: now).map { .object($0) }
-            content["status"] = SignedContent.status(transaction, at: now).map { .int($0) }
-        }
-        let notification = StoredNotification(
-            number: 0, uuid: UniqueID(random: entropy(16)), type: type, subtype: subtype, bundleID: bundleID,
-            created: now, content: JSONValue.object(content).encoded(), signedPayload: nil, attempts: 0)
-        let hasRoom = try Counter.pendingNotifications.value(session) < configuration.notificationLimit
-        try NotificationTable.insert(
-            notification, transaction: transaction?.number, due: hasRoom ? now : nil, session)
-        return notification.uuid
     }
 
     /// The whole payload, signed, with its nested tokens (facts/jws §7).
@@ -77,6 +49,7 @@ struct NotificationSender: Sendable {
         data["signedTransactionInfo"] = try content["transaction"]?.object.map { .string(try issuer.sign($0)) }
         data["signedRenewalInfo"] = try content["renewal"]?.object.map { .string(try issuer.sign($0)) }
         data["status"] = content["status"]
+        data["consumptionRequestReason"] = content["consumptionRequestReason"]
         var payload: [String: JSONValue] = [
             "notificationType": .string(notification.type),
             "notificationUUID": .string(notification.uuid.description),
@@ -121,7 +94,7 @@ struct NotificationSender: Sendable {
 
     /// - Returns: whether nothing more is due.
     private func sendBatch() async throws -> Bool {
-        let now = clock()
+        let now = clock.now
         let batch = 32
         let (url, due) = try await database.read { session in
             (
@@ -134,7 +107,7 @@ struct NotificationSender: Sendable {
             let payload = try notification.signedPayload ?? signedPayload(notification)
             let result = await post(payload, to: url)
             guard let result else { return true }
-            let sent = clock()
+            let sent = clock.now
             let retries = configuration.retries
             let attempt = Int(notification.attempts)
             let next =

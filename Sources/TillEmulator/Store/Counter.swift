@@ -1,49 +1,14 @@
 import TillBilling
 import TillStorage
 
-/// Apple Accounts, and which app each has downloaded: every pair has its own `appTransactionId` (facts/limits §1).
-enum AccountTable {
-    /// The account's storefront. An account that was never heard of opens in `storefront`.
-    static func storefront(
-        of account: String, openingIn storefront: String, _ session: any Session
-    ) throws -> String {
-        try session.execute(
-            "INSERT INTO accounts (name, storefront) VALUES (?, ?) ON CONFLICT DO NOTHING",
-            [.text(account), .text(storefront)])
-        let found = try session.first("SELECT storefront FROM accounts WHERE name = ?", [.text(account)]) { $0.text(0) }
-        return found ?? storefront
-    }
-
-    /// The `appTransactionId` of this account for this app; the first question is the download.
-    static func appTransaction(
-        account: String, bundleID: String, at now: Instant, _ session: any Session
-    ) throws -> Int64 {
-        let known = try session.first(
-            "SELECT app_transaction FROM downloads WHERE account = ? AND bundle_id = ?",
-            [.text(account), .text(bundleID)]
-        ) { $0.integer(0) }
-        if let known { return known }
-        let number = try Counter.appTransaction.take(session)
-        try session.execute(
-            "INSERT INTO downloads (account, bundle_id, app_transaction, downloaded_at) VALUES (?, ?, ?, ?)",
-            [.text(account), .text(bundleID), .integer(number), .integer(now.milliseconds)])
-        return number
-    }
-
-    /// When the account got the app; nil if it never did.
-    static func downloaded(account: String, bundleID: String, _ session: any Session) throws -> Instant? {
-        try session.first(
-            "SELECT downloaded_at FROM downloads WHERE account = ? AND bundle_id = ?",
-            [.text(account), .text(bundleID)]
-        ) { Instant(milliseconds: $0.integer(0)) }
-    }
-}
-
 /// Numbers that go up by one and are never given twice, in the sandbox's form (facts/limits §1).
 enum Counter: String, CaseIterable {
     case transaction
     case lineItem
     case appTransaction
+    case product
+    /// Goes up with every change of any transaction: the order in which histories are read (facts/server-api §4.1).
+    case modification
     /// Not a number to give out: how many notifications wait to be sent, kept so that nobody has to count them.
     case pendingNotifications
 
@@ -56,6 +21,8 @@ enum Counter: String, CaseIterable {
             let first: Int64 =
                 switch (counter, environment) {
                 case (.pendingNotifications, _): 0
+                case (.modification, _): 1
+                case (.product, _): 1_000_000_000 + offset
                 case (.appTransaction, _): 704_000_000_000_000_000 + offset * 1_000_000
                 case (_, .sandbox): 2_000_000_000_000_000 + offset
                 case (_, .production): 340_000_000_000_000 + offset

@@ -8,6 +8,8 @@ struct StoredNotification: Sendable {
     var type: String
     var subtype: String?
     var bundleID: String
+    /// The original transaction of what it tells of.
+    var original: Int64?
     var created: Instant
     /// JSON: the members of the payload, its signed parts still unsigned.
     var content: String
@@ -19,16 +21,16 @@ struct StoredNotification: Sendable {
 /// Notifications sent and to be sent, in order.
 enum NotificationTable {
     static func insert(
-        _ notification: StoredNotification, transaction: Int64?, due: Instant?, _ session: any Session
+        _ notification: StoredNotification, due: Instant?, _ session: any Session
     ) throws {
         try session.execute(
             """
-            INSERT INTO notifications (uuid, type, subtype, bundle_id, transaction_number, created_at, content, due_at)
+            INSERT INTO notifications (uuid, type, subtype, bundle_id, original, created_at, content, due_at)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 .text(notification.uuid.description), .text(notification.type), .optional(notification.subtype),
-                .text(notification.bundleID), .optional(transaction),
+                .text(notification.bundleID), .optional(notification.original),
                 .integer(notification.created.milliseconds), .text(notification.content),
                 .optional(due?.milliseconds),
             ])
@@ -39,7 +41,7 @@ enum NotificationTable {
     static func due(at now: Instant, limit: Int, _ session: any Session) throws -> [StoredNotification] {
         try session.query(
             """
-            SELECT number, uuid, type, subtype, bundle_id, created_at, content, signed_payload, attempts
+            SELECT number, uuid, type, subtype, bundle_id, original, created_at, content, signed_payload, attempts
             FROM notifications WHERE due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, number LIMIT ?
             """, [.integer(now.milliseconds), .integer(Int64(limit))], read
         ).compactMap { $0 }
@@ -48,7 +50,7 @@ enum NotificationTable {
     static func find(_ uuid: UniqueID, _ session: any Session) throws -> StoredNotification? {
         try session.first(
             """
-            SELECT number, uuid, type, subtype, bundle_id, created_at, content, signed_payload, attempts
+            SELECT number, uuid, type, subtype, bundle_id, original, created_at, content, signed_payload, attempts
             FROM notifications WHERE uuid = ?
             """, [.text(uuid.description)], read) ?? nil
     }
@@ -93,7 +95,8 @@ enum NotificationTable {
         guard let uuid = UniqueID(row.text(1)) else { return nil }
         return StoredNotification(
             number: row.integer(0), uuid: uuid, type: row.text(2), subtype: row.optionalText(3),
-            bundleID: row.text(4), created: Instant(milliseconds: row.integer(5)), content: row.text(6),
-            signedPayload: row.optionalText(7), attempts: row.integer(8))
+            bundleID: row.text(4), original: row.optionalInteger(5),
+            created: Instant(milliseconds: row.integer(6)), content: row.text(7),
+            signedPayload: row.optionalText(8), attempts: row.integer(9))
     }
 }

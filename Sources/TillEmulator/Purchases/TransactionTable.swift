@@ -3,18 +3,23 @@ import TillStorage
 
 /// Every transaction the store has ever seen.
 enum TransactionTable {
-    static func insert(_ transaction: StoreTransaction, _ session: any Session) throws {
+    /// - Returns: the transaction with its place in the order of changes.
+    @discardableResult
+    static func insert(_ transaction: StoreTransaction, _ session: any Session) throws -> StoreTransaction {
+        var transaction = transaction
+        transaction.modification = try Counter.modification.take(session)
         try session.execute(
             """
             INSERT INTO transactions (
                 number, original, state, finished, environment, account, bundle_id, product_id, kind, quantity,
                 price, currency, storefront, app_account_token, app_transaction, reason, purchased_at,
-                first_purchased_at, expires_at, group_id, line_item
-            ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                first_purchased_at, expires_at, group_id, line_item, revoked_at, revocation_reason, revocation_type,
+                revocation_percentage, is_upgraded, offer, commitment, shared_from, modification
+            ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 .integer(transaction.number), .integer(transaction.original), .text(transaction.state.rawValue),
-                .integer(transaction.isFinished ? 1 : 0), .text(transaction.environment.rawValue),
+                .flag(transaction.isFinished), .text(transaction.environment.rawValue),
                 .text(transaction.account), .text(transaction.bundleID), .text(transaction.productID.text),
                 .text(transaction.kind.rawValue), .integer(transaction.quantity), .integer(transaction.price.amount),
                 .text(transaction.price.currency.text), .text(transaction.storefront),
@@ -23,25 +28,45 @@ enum TransactionTable {
                 .integer(transaction.firstPurchased.milliseconds),
                 .optional(transaction.subscription?.expires.milliseconds),
                 .optional(transaction.subscription?.groupID), .optional(transaction.subscription?.lineItem),
+                .optional(transaction.revocation?.date.milliseconds), .optional(transaction.revocation?.reason),
+                .optional(transaction.revocation?.type), .optional(transaction.revocation?.percentage),
+                .flag(transaction.isUpgraded), .optional(try transaction.offer.map { try StoredDocument.text($0) }),
+                .optional(try transaction.commitment.map { try StoredDocument.text($0) }),
+                .optional(transaction.sharedFrom), .integer(transaction.modification),
             ])
+        return transaction
     }
 
-    /// Stores what may change in a transaction's life: its state, its dates and its refund.
-    static func update(_ transaction: StoreTransaction, _ session: any Session) throws {
+    /// Stores what may change in a transaction's life, and moves it to the end of the order of changes. Finishing is
+    /// no change that a history shows: `finish` does that.
+    /// - Returns: the transaction with its new place.
+    @discardableResult
+    static func update(_ transaction: StoreTransaction, _ session: any Session) throws -> StoreTransaction {
+        var transaction = transaction
+        transaction.modification = try Counter.modification.take(session)
         try session.execute(
             """
             UPDATE transactions SET state = ?, finished = ?, purchased_at = ?, first_purchased_at = ?, expires_at = ?,
-                revoked_at = ?, revocation_reason = ?, revocation_type = ?, revocation_percentage = ?
+                revoked_at = ?, revocation_reason = ?, revocation_type = ?, revocation_percentage = ?,
+                is_upgraded = ?, app_account_token = ?, modification = ?
             WHERE number = ?
             """,
             [
-                .text(transaction.state.rawValue), .integer(transaction.isFinished ? 1 : 0),
+                .text(transaction.state.rawValue), .flag(transaction.isFinished),
                 .integer(transaction.purchased.milliseconds), .integer(transaction.firstPurchased.milliseconds),
                 .optional(transaction.subscription?.expires.milliseconds),
                 .optional(transaction.revocation?.date.milliseconds), .optional(transaction.revocation?.reason),
                 .optional(transaction.revocation?.type), .optional(transaction.revocation?.percentage),
-                .integer(transaction.number),
+                .flag(transaction.isUpgraded), .optional(transaction.appAccountToken?.description),
+                .integer(transaction.modification), .integer(transaction.number),
             ])
+        return transaction
+    }
+
+    /// Puts a transaction into its account's queue, or takes it out.
+    static func setFinished(_ number: Int64, _ isFinished: Bool, _ session: any Session) throws {
+        try session.execute(
+            "UPDATE transactions SET finished = ? WHERE number = ?", [.flag(isFinished), .integer(number)])
     }
 
     static func find(_ number: Int64, _ session: any Session) throws -> StoreTransaction? {
@@ -123,13 +148,13 @@ enum TransactionTable {
     }
 
     /// Columns come in the schema's order. Nil for a row this version can't read.
-    private static func read(_ row: any Row) -> StoreTransaction? {
+    private static func read(_ row: any Row) throws -> StoreTransaction? {
         guard let state = StoreTransaction.State(rawValue: row.text(2)),
             let environment = Environment(rawValue: row.text(4)), let kind = ProductKind(rawValue: row.text(8))
         else { return nil }
         var transaction = StoreTransaction(
             price: Money(amount: row.integer(10), currency: Currency(row.text(11))), number: row.integer(0),
-            original: row.integer(1), state: state, isFinished: row.integer(3) != 0, environment: environment,
+            original: row.integer(1), state: state, isFinished: row.flag(3), environment: environment,
             account: row.text(5), bundleID: row.text(6), productID: ProductID(row.text(7)), kind: kind,
             quantity: row.integer(9), storefront: row.text(12),
             appAccountToken: row.optionalText(13).flatMap { UniqueID($0) }, appTransaction: row.integer(14),
@@ -142,8 +167,17 @@ enum TransactionTable {
         if let date = row.optionalInteger(21) {
             transaction.revocation = StoreTransaction.Revocation(
                 date: Instant(milliseconds: date), reason: row.integer(22), type: row.text(23),
-                percentage: row.integer(24))
+                percentage: row.optionalInteger(24))
         }
+        transaction.isUpgraded = row.flag(25)
+        transaction.offer = try row.optionalText(26).map {
+            try StoredDocument.read(StoreTransaction.Offer.self, from: $0)
+        }
+        transaction.commitment = try row.optionalText(27).map {
+            try StoredDocument.read(StoreTransaction.Commitment.self, from: $0)
+        }
+        transaction.sharedFrom = row.optionalInteger(28)
+        transaction.modification = row.integer(29)
         return transaction
     }
 }

@@ -18,8 +18,8 @@ public struct StoreTransaction: Sendable, Hashable {
         public var reason: Int64
         /// `REFUND_FULL`, `REFUND_PRORATED` or `FAMILY_REVOKE`.
         public var type: String
-        /// Thousandths of a percent: 100000 is all of it.
-        public var percentage: Int64
+        /// Thousandths of a percent: 100000 is all of it. Nil where no money came back: a family's sharing that ended.
+        public var percentage: Int64?
     }
 
     public struct Subscription: Sendable, Hashable {
@@ -28,7 +28,26 @@ public struct StoreTransaction: Sendable, Hashable {
         public var lineItem: Int64
     }
 
-    /// Of the whole purchase: the price of one times the quantity.
+    /// The offer a price came from (facts/jws §4, `offerType` and the three beside it).
+    public struct Offer: Sendable, Hashable, Codable {
+        public var kind: ProductOffer.Kind
+        public var identifier: String?
+        public var discount: ProductOffer.Discount
+        /// ISO 8601, the total length; nil for one-time purchases.
+        public var period: String?
+    }
+
+    /// A year that is paid by the month (facts/jws §4, `billingPlanType`, `commitmentInfo`).
+    public struct Commitment: Sendable, Hashable, Codable {
+        /// Counts from 1.
+        public var billingPeriod: Int64
+        public var billingPeriods: Int64
+        public var expires: Instant
+        /// Of the whole commitment.
+        public var price: Money
+    }
+
+    /// Of the whole purchase: the price of one times the quantity, after an offer's discount.
     public var price: Money
     public var number: Int64
     public var original: Int64
@@ -49,9 +68,18 @@ public struct StoreTransaction: Sendable, Hashable {
     public var firstPurchased: Instant
     public var subscription: Subscription?
     public var revocation: Revocation?
+    public var offer: Offer?
+    /// The subscription went on with a higher product before this period ended.
+    public var isUpgraded = false
+    public var commitment: Commitment?
+    /// The purchaser's transaction, if a family shares it; nil for who paid.
+    public var sharedFrom: Int64?
+    /// Where it stands in the order of changes; the table gives it (facts/server-api §4.1).
+    public var modification: Int64 = 0
 
     public var id: TransactionID { TransactionID(String(number)) }
     public var originalID: TransactionID { TransactionID(String(original)) }
+    public var ownership: String { sharedFrom == nil ? "PURCHASED" : "FAMILY_SHARED" }
 }
 
 extension Money {

@@ -1,0 +1,65 @@
+import TillBilling
+import TillStorage
+
+/// Apple Accounts.
+enum AccountTable {
+    /// The account, which opens in `storefront` if it was never heard of.
+    static func account(
+        _ name: String, openingIn storefront: String, _ session: any Session
+    ) throws -> StoreAccount {
+        if let known = try find(name, session) { return known }
+        try session.execute(
+            "INSERT INTO accounts (name, storefront) VALUES (?, ?)", [.text(name), .text(storefront)])
+        return StoreAccount(name: name, storefront: storefront)
+    }
+
+    static func find(_ name: String, _ session: any Session) throws -> StoreAccount? {
+        try session.first(
+            """
+            SELECT name, storefront, family, asks_to_buy, may_pay, payment_works, is_deleted
+            FROM accounts WHERE name = ?
+            """, [.text(name)], read)
+    }
+
+    /// In the order of their names, beginning after `after`.
+    static func all(after: String, limit: Int, _ session: any Session) throws -> [StoreAccount] {
+        try session.query(
+            """
+            SELECT name, storefront, family, asks_to_buy, may_pay, payment_works, is_deleted
+            FROM accounts WHERE name > ? ORDER BY name LIMIT ?
+            """, [.text(after), .integer(Int64(limit))], read)
+    }
+
+    /// Every account of a family, the organizer's included.
+    static func family(_ organizer: String, _ session: any Session) throws -> [StoreAccount] {
+        try session.query(
+            """
+            SELECT name, storefront, family, asks_to_buy, may_pay, payment_works, is_deleted
+            FROM accounts WHERE family = ? ORDER BY name
+            """, [.text(organizer)], read)
+    }
+
+    static func update(_ account: StoreAccount, _ session: any Session) throws {
+        try session.execute(
+            """
+            UPDATE accounts SET storefront = ?, family = ?, asks_to_buy = ?, may_pay = ?, payment_works = ?,
+                is_deleted = ?
+            WHERE name = ?
+            """,
+            [
+                .text(account.storefront), .optional(account.family), .flag(account.asksToBuy),
+                .flag(account.mayPay), .flag(account.paymentMethodWorks), .flag(account.isDeleted),
+                .text(account.name),
+            ])
+    }
+
+    private static func read(_ row: any Row) -> StoreAccount {
+        var account = StoreAccount(name: row.text(0), storefront: row.text(1))
+        account.family = row.optionalText(2)
+        account.asksToBuy = row.flag(3)
+        account.mayPay = row.flag(4)
+        account.paymentMethodWorks = row.flag(5)
+        account.isDeleted = row.flag(6)
+        return account
+    }
+}

@@ -1,0 +1,55 @@
+import TillBilling
+import TillStorage
+
+/// One customer's download of one app: what an AppTransaction tells of (facts/jws §6).
+public struct AppDownload: Sendable, Hashable {
+    public var account: String
+    public var bundleID: String
+    /// `appTransactionId`: every pair of account and app has its own, members of a family too (facts/limits §1).
+    public var appTransaction: Int64
+    public var downloaded: Instant
+    /// CFBundleVersion at the first download; nil: the configured app's.
+    public var originalVersion: String?
+    public var preordered: Instant?
+    /// `iOS`, `macOS`, `tvOS` or `visionOS`.
+    public var platform = "iOS"
+}
+
+/// Which account has downloaded which app.
+enum DownloadTable {
+    /// The account's download of this app; the first question is the download.
+    static func download(
+        account: String, bundleID: String, at now: Instant, _ session: any Session
+    ) throws -> AppDownload {
+        if let known = try find(account: account, bundleID: bundleID, session) { return known }
+        let number = try Counter.appTransaction.take(session)
+        try session.execute(
+            "INSERT INTO downloads (account, bundle_id, app_transaction, downloaded_at) VALUES (?, ?, ?, ?)",
+            [.text(account), .text(bundleID), .integer(number), .integer(now.milliseconds)])
+        return AppDownload(account: account, bundleID: bundleID, appTransaction: number, downloaded: now)
+    }
+
+    /// Nil if the account never got the app.
+    static func find(account: String, bundleID: String, _ session: any Session) throws -> AppDownload? {
+        try session.first(
+            """
+            SELECT account, bundle_id, app_transaction, downloaded_at, original_version, preordered_at, platform
+            FROM downloads WHERE account = ? AND bundle_id = ?
+            """, [.text(account), .text(bundleID)], read)
+    }
+
+    static func find(appTransaction: Int64, _ session: any Session) throws -> AppDownload? {
+        try session.first(
+            """
+            SELECT account, bundle_id, app_transaction, downloaded_at, original_version, preordered_at, platform
+            FROM downloads WHERE app_transaction = ?
+            """, [.integer(appTransaction)], read)
+    }
+
+    private static func read(_ row: any Row) -> AppDownload {
+        AppDownload(
+            account: row.text(0), bundleID: row.text(1), appTransaction: row.integer(2),
+            downloaded: Instant(milliseconds: row.integer(3)), originalVersion: row.optionalText(4),
+            preordered: row.optionalInteger(5).map(Instant.init(milliseconds:)), platform: row.text(6))
+    }
+}

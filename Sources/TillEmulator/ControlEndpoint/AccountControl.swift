@@ -1,0 +1,7 @@
+import TillBilling
+import TillHTTP
+
+/// Apple Accounts, families and devices.
+extension ControlEndpoint {
+    func addAccounts(to routes: inout ControlRoutes) {}
+}

@@ -1,0 +1,87 @@
+import TillAppStore
+import TillBilling
+
+/// One transaction in the control API's own words; signed if it was paid.
+enum TransactionText {
+    static let answer = ControlAnswer("Transaction", members)
+
+    static let members: [ControlMember] = [
+        ControlMember(
+            "transactionId", .text(limit: 20), required: true, Text(en: "Apple's id of it", zh: "Apple 的交易号")),
+        ControlMember(
+            "originalTransactionId", .text(limit: 20), required: true,
+            Text(en: "the first transaction of its chain", zh: "所属链条的首笔交易")),
+        ControlMember("account", .text(limit: 200), required: true, Text(en: "who bought", zh: "购买账户")),
+        ControlMember("bundleId", .text(limit: 200), required: true, Text(en: "in which app", zh: "所在 App")),
+        ControlMember("productId", .text(limit: 100), required: true, Text(en: "what", zh: "商品")),
+        ControlMember(
+            "type", .choice(ProductKind.allCases.map(\.rawValue)), required: true,
+            Text(en: "the product's kind, in Apple's words", zh: "商品类型（Apple 的叫法）")),
+        ControlMember("quantity", .integer(1...10), required: true, Text(en: "how many", zh: "数量")),
+        ControlMember(
+            "price", .object(ControlMember.money), required: true,
+            Text(en: "of the whole purchase, after discounts", zh: "整笔实付金额")),
+        ControlMember(
+            "state", .choice(["purchased", "deferred", "interrupted", "declined"]), required: true,
+            Text(en: "how far the payment has come", zh: "付款进展")),
+        ControlMember("finished", .bool, required: true, Text(en: "whether it left the queue", zh: "是否已离开队列")),
+        ControlMember("purchaseDate", .instant, required: true, Text(en: "when it was charged", zh: "扣款时间")),
+        ControlMember("appAccountToken", .uuid, Text(en: "what the app gave", zh: "App 给出的标识")),
+        ControlMember("expiresDate", .instant, Text(en: "end of a subscription's period", zh: "本期订阅到期时间")),
+        ControlMember("revocationDate", .instant, Text(en: "when it was refunded", zh: "退款时间")),
+        ControlMember(
+            "signedTransaction", .text(limit: 65_536),
+            Text(en: "as Apple signs it; only once it is paid", zh: "Apple 签名的交易；付款后才有")),
+    ]
+
+    static func json(_ transaction: StoreTransaction, signedBy issuer: Issuer, at now: Instant) throws -> JSONValue {
+        var members: [String: JSONValue] = [
+            "transactionId": .string(transaction.id.text),
+            "originalTransactionId": .string(transaction.originalID.text),
+            "account": .string(transaction.account),
+            "bundleId": .string(transaction.bundleID),
+            "productId": .string(transaction.productID.text),
+            "type": .string(transaction.kind.rawValue),
+            "quantity": .int(transaction.quantity),
+            "price": transaction.price.json,
+            "state": .string(transaction.state.rawValue),
+            "finished": .bool(transaction.isFinished),
+            "purchaseDate": .string(transaction.purchased.rfc3339),
+        ]
+        members["appAccountToken"] = transaction.appAccountToken.map { .string($0.description) }
+        members["expiresDate"] = transaction.subscription.map { .string($0.expires.rfc3339) }
+        members["revocationDate"] = transaction.revocation.map { .string($0.date.rfc3339) }
+        if transaction.state == .purchased {
+            members["signedTransaction"] = .string(try issuer.signedTransaction(transaction, at: now))
+        }
+        return .object(members)
+    }
+}
+
+extension ControlMember {
+    static let money: [ControlMember] = [
+        ControlMember(
+            "amount", .integer(0...Int64.max), required: true, Text(en: "minor units", zh: "最小货币单位的数额")),
+        ControlMember("currency", .text(limit: 3), required: true, Text(en: "ISO 4217", zh: "ISO 4217 货币代码")),
+    ]
+    static let account = ControlMember(
+        "account", .text(limit: 200),
+        Text(en: "the Apple Account; \"default\" if absent", zh: "Apple 账户；省略则为 “default”"))
+    static let bundleID = ControlMember(
+        "bundleId", .text(limit: 200), Text(en: "the app; the configured one if absent", zh: "App；省略则为配置的 App"))
+    static let limit = ControlMember(
+        "limit", .integer(1...100), Text(en: "how many on a page, 20 if absent", zh: "每页条数，省略则为 20"))
+    static let cursor = ControlMember(
+        "cursor", .text(limit: 200), Text(en: "the nextCursor of the page before", zh: "上一页的 nextCursor"))
+}
+
+extension Money {
+    var json: JSONValue { ["amount": .int(amount), "currency": .string(currency.text)] }
+}
+
+extension JSONValue {
+    /// An object with more members.
+    func with(_ more: [String: JSONValue]) -> JSONValue {
+        .object((object ?? [:]).merging(more) { _, new in new })
+    }
+}

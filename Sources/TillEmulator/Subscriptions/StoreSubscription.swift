@@ -1,0 +1,91 @@
+import TillBilling
+
+/// One customer's subscription in one group, over its whole life: through renewals, changes of plan, lapses and
+/// returns it keeps its original transaction (facts/business-rules §8.2).
+public struct StoreSubscription: Sendable, Hashable, Codable {
+    /// `status` of Apple's answers is made from this (facts/server-api §4.2).
+    public enum State: String, Sendable, Hashable, Codable {
+        case active
+        /// Billing failed; the service goes on until `graceExpires`.
+        case gracePeriod
+        /// Billing failed; the service stopped, and Apple tries again until `retryUntil`.
+        case billingRetry
+        case expired
+        /// Refunded, or taken back from a member of a family.
+        case revoked
+
+        /// 1 active, 2 expired, 3 billing retry, 4 billing grace period, 5 revoked.
+        var status: Int64 {
+            switch self {
+            case .active: 1
+            case .expired: 2
+            case .billingRetry: 3
+            case .gracePeriod: 4
+            case .revoked: 5
+            }
+        }
+    }
+
+    /// An increase of the price that the next renewals cost (facts/business-rules §8.4).
+    public struct PriceIncrease: Sendable, Hashable, Codable {
+        public var price: Money
+        /// Renewals from then on cost it.
+        public var effective: Instant
+        public var needsConsent: Bool
+        /// Whether the customer agreed, or was told of one that needs no consent.
+        public var isAccepted: Bool
+    }
+
+    /// An offer that still has charges to come.
+    public struct RunningOffer: Sendable, Hashable, Codable {
+        public var offer: StoreTransaction.Offer
+        /// What each of these charges costs.
+        public var price: Money
+        /// How long one of these charges lasts; nil: the subscription's own period.
+        public var period: OfferPeriod?
+        /// How many charges are left.
+        public var charges: Int64
+    }
+
+    /// The original transaction's number: the subscription's identity.
+    public var original: Int64
+    public var account: String
+    public var bundleID: String
+    public var groupID: String
+    public var state: State
+    /// The product of the newest period.
+    public var productID: ProductID
+    /// The newest transaction.
+    public var current: Int64
+    /// End of the newest period that was paid: `renewalDate`.
+    public var expires: Instant
+    /// The day of the month that renewals keep (facts/business-rules §8.1), 1 to 31.
+    public var billingDay: Int64
+    public var renews: Bool
+    /// What renews next; another one than `productID` after a downgrade.
+    public var renewalProductID: ProductID
+    /// What the next renewal costs before any offer; nil: the product is not for sale there any more.
+    public var renewalPrice: Money?
+    public var runningOffer: RunningOffer?
+    public var priceIncrease: PriceIncrease?
+    public var graceExpires: Instant?
+    public var retryUntil: Instant?
+    /// 1 cancelled, 2 billing error, 3 no consent to a price increase, 4 product unavailable, 5 other; while expired
+    /// or failing.
+    public var expirationIntent: Int64?
+    /// Start of the service without gaps of more than 60 days (facts/jws §5, `recentSubscriptionStartDate`).
+    public var recentStart: Instant
+    /// Ids of win-back offers, best first; while expired.
+    public var eligibleWinBacks: [String]
+    /// The token of the next renewal.
+    public var appAccountToken: UniqueID?
+    /// How often it has renewed by itself; the sandbox stops after twelve.
+    public var renewals: Int64
+    /// When its renewal date was extended, at most twice in 365 days (facts/server-api §4.4).
+    public var extensions: [Instant]
+    /// Charges for this subscription fail whatever the account's payment method does.
+    public var billingFails: Bool
+    /// The purchaser's subscription, if a family shares it; nil for who pays.
+    public var sharedFrom: Int64?
+    public var monthlyBilling: Bool
+}

@@ -1,0 +1,58 @@
+import TillBilling
+import TillStorage
+
+/// What will happen by itself, and when.
+enum Agenda {
+    /// What is due. Each subject has one date of each kind at most.
+    enum Kind: String {
+        /// A subscription has something to do: renew, try again, end its grace, expire, raise its price.
+        case subscription
+        /// Apple decides about a request for a refund.
+        case refund
+        /// Nobody approved a purchase in time (Ask to Buy).
+        case approval
+        /// A mass extension goes on.
+        case massExtension
+    }
+
+    struct Entry: Sendable {
+        var kind: Kind
+        /// The original transaction, the refund request, the transaction, the mass extension: a number of that kind.
+        var subject: Int64
+        var due: Instant
+    }
+
+    /// Sets the date, in place of the one there was; nil takes it off.
+    static func set(_ kind: Kind, _ subject: Int64, at due: Instant?, _ session: any Session) throws {
+        guard let due else {
+            try session.execute(
+                "DELETE FROM agenda WHERE kind = ? AND subject = ?", [.text(kind.rawValue), .integer(subject)])
+            return
+        }
+        try session.execute(
+            """
+            INSERT INTO agenda (kind, subject, due_at) VALUES (?, ?, ?)
+            ON CONFLICT (kind, subject) DO UPDATE SET due_at = excluded.due_at
+            """, [.text(kind.rawValue), .integer(subject), .integer(due.milliseconds)])
+    }
+
+    /// The first entry that is due by `end`. What is due at one moment comes in the order of its subjects.
+    static func next(by end: Instant, _ session: any Session) throws -> Entry? {
+        let found = try session.first(
+            """
+            SELECT kind, subject, due_at FROM agenda WHERE due_at <= ? ORDER BY due_at, subject, kind LIMIT 1
+            """, [.integer(end.milliseconds)]
+        ) { row in
+            Kind(rawValue: row.text(0)).map {
+                Entry(kind: $0, subject: row.integer(1), due: Instant(milliseconds: row.integer(2)))
+            }
+        }
+        return found ?? nil
+    }
+
+    static func date(_ kind: Kind, _ subject: Int64, _ session: any Session) throws -> Instant? {
+        try session.first(
+            "SELECT due_at FROM agenda WHERE kind = ? AND subject = ?", [.text(kind.rawValue), .integer(subject)]
+        ) { Instant(milliseconds: $0.integer(0)) }
+    }
+}
