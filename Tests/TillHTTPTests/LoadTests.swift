@@ -107,27 +107,36 @@ import Testing
     func limit(_ isPerAddress: Bool) async throws {
         var configuration = ListenerConfiguration()
         if isPerAddress { configuration.connectionLimitPerAddress = 10 } else { configuration.connectionLimit = 10 }
+        // Gates, not times: on a busy machine a request takes long to arrive, and what waits longest is another one.
+        let (isBusy, mayEnd) = (Guarded(false), Guarded(false))
         try await withListener(
             configuration,
             handler: { request in
-                if request.path == "/busy" { try? await Task.sleep(nanoseconds: 600_000_000) }
+                guard request.path == "/busy" else { return HTTPResponse(status: 200) }
+                isBusy.with { $0 = true }
+                while !mayEnd.with({ $0 }) { try? await Task.sleep(nanoseconds: 1_000_000) }
                 return HTTPResponse(status: 200)
             }
         ) { listener in
+            defer { mayEnd.with { $0 = true } }
             let busy = try #require(RawConnection(port: listener.port))
             busy.send("GET /busy HTTP/1.1\r\nHost: t\r\n\r\n")
-            usleep(50_000)
+            for _ in 0..<2_000 where !isBusy.with({ $0 }) { usleep(5_000) }
+            #expect(isBusy.with { $0 })
             let first = try #require(RawConnection(port: listener.port))
+            for _ in 0..<2_000 where listener.connections < 2 { usleep(5_000) }
             var idle: [RawConnection] = []
-            for _ in 0..<9 {
+            for number in 1...9 {
                 idle.append(try #require(RawConnection(port: listener.port)))
-                usleep(2_000)
+                // The ninth makes eleven, so the first has to go.
+                for _ in 0..<2_000 where listener.connections < min(2 + number, 10) { usleep(5_000) }
             }
             #expect(first.isClosedByPeer())
             for connection in idle {
                 connection.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n")
                 #expect(try #require(connection.receive()).status == 200)
             }
+            mayEnd.with { $0 = true }
             #expect(try #require(busy.receive()).status == 200)
         }
     }
