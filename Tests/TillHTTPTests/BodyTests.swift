@@ -84,7 +84,7 @@ import Testing
                 return connection
             }
             for _ in 0..<3 {
-                for _ in 0..<500 where listener.requestsUnderWay > 0 { usleep(10_000) }
+                for _ in 0..<6_000 where listener.requestsUnderWay > 0 { usleep(10_000) }
                 var waiting: [RawConnection] = []
                 for _ in 0..<3 { waiting.append(try send(300_000, of: 300_001)) }
                 usleep(300_000)
@@ -101,7 +101,7 @@ import Testing
                 }
                 waiting = []
                 // An answer is there a moment before its request is gone.
-                for _ in 0..<500 where listener.requestsUnderWay > 0 { usleep(10_000) }
+                for _ in 0..<6_000 where listener.requestsUnderWay > 0 { usleep(10_000) }
                 #expect(try #require(try send(1 << 20, of: 1 << 20).receive()).body.count == 1 << 20)
             }
         }

@@ -65,11 +65,11 @@ import Testing
     func idle() async throws {
         var configuration = Self.short
         configuration.headerDeadline = 10_000
-        configuration.idleDeadline = 1_200
+        configuration.idleDeadline = 3_000
         try await withListener(configuration) { listener in
             let connection = try #require(RawConnection(port: listener.port))
-            for _ in 0..<3 {
-                usleep(500_000)
+            for _ in 0..<4 {
+                usleep(900_000)
                 connection.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n")
                 #expect(try #require(connection.receive()).status == 200)
             }
@@ -83,7 +83,7 @@ import Testing
         try await withListener(Self.short, handler: { _ in HTTPResponse(status: 200, body: big) }) { listener in
             let connection = try #require(RawConnection(port: listener.port))
             connection.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n")
-            for _ in 0..<500 where listener.connections > 0 || listener.requestsUnderWay > 0 { usleep(20_000) }
+            for _ in 0..<6_000 where listener.connections > 0 || listener.requestsUnderWay > 0 { usleep(20_000) }
             #expect(listener.connections == 0)
             #expect(listener.requestsUnderWay == 0)
         }

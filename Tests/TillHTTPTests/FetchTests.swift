@@ -182,7 +182,7 @@ import Testing
     @Test("What takes too long is a fault")
     func timeOut() async throws {
         try await withListener(handler: { _ in
-            try? await Task.sleep(nanoseconds: 700_000_000)
+            try? await Task.sleep(nanoseconds: 2_000_000_000)
             return HTTPResponse(status: 200)
         }) { listener in
             var configuration = FetchConfiguration()
@@ -198,7 +198,7 @@ import Testing
     @Test("Cancelling the caller aborts the transfer; stopping aborts them all, and later ones at once")
     func stopping() async throws {
         try await withListener(handler: { _ in
-            try? await Task.sleep(nanoseconds: 1_500_000_000)
+            try? await Task.sleep(nanoseconds: 4_000_000_000)
             return HTTPResponse(status: 200)
         }) { listener in
             let fetch = try Fetch()
@@ -208,7 +208,7 @@ import Testing
             // Left alone, both would be answered after a while.
             let cancelled = Task { await expectFault(.stopped) { try await send(target, request) } }
             let stopped = Task { await expectFault(.stopped) { try await send(target, request) } }
-            for _ in 0..<500 where listener.requestsUnderWay < 2 { usleep(5_000) }
+            for _ in 0..<6_000 where listener.requestsUnderWay < 2 { usleep(5_000) }
             cancelled.cancel()
             await cancelled.value
             fetch.stop()

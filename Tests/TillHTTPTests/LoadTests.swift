@@ -25,7 +25,7 @@ import Testing
                 }
             }
             #expect(good.value.load(ordering: .relaxed) == 64 * 200)
-            for _ in 0..<500 where listener.connections > 0 { usleep(10_000) }
+            for _ in 0..<6_000 where listener.connections > 0 { usleep(10_000) }
             #expect(listener.requestsUnderWay == 0)
             #expect(listener.connections == 0)
         }
@@ -51,7 +51,7 @@ import Testing
             let connection = try #require(RawConnection(port: port))
             connection.send(whole)
             #expect(try #require(connection.receive()).text == "hello")
-            for _ in 0..<500 where listener.connections > 1 || listener.requestsUnderWay > 0 { usleep(10_000) }
+            for _ in 0..<6_000 where listener.connections > 1 || listener.requestsUnderWay > 0 { usleep(10_000) }
             #expect(listener.connections <= 1)
             #expect(listener.requestsUnderWay == 0)
         }
@@ -70,7 +70,7 @@ import Testing
                 connection.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n")
                 usleep(5_000)
             }
-            for _ in 0..<500 where listener.connections > 0 || listener.requestsUnderWay > 0 { usleep(10_000) }
+            for _ in 0..<6_000 where listener.connections > 0 || listener.requestsUnderWay > 0 { usleep(10_000) }
             #expect(handled.value.load(ordering: .relaxed) == 20)
             #expect(listener.connections == 0)
             #expect(listener.requestsUnderWay == 0)
@@ -90,7 +90,7 @@ import Testing
                 }
                 idle.append(connection)
             }
-            for _ in 0..<500 where listener.connections < 2_500 { usleep(10_000) }
+            for _ in 0..<6_000 where listener.connections < 2_500 { usleep(10_000) }
             #expect(listener.connections == 2_500)
             for _ in 0..<20 {
                 let connection = try #require(RawConnection(port: listener.port))

@@ -22,11 +22,11 @@ import Testing
             let keptAlive = try #require(RawConnection(port: port))
             keptAlive.send("GET /first HTTP/1.1\r\nHost: t\r\n\r\n")
             #expect(try #require(keptAlive.receive()).status == 200)
-            usleep(50_000)
+            usleep(300_000)
 
             async let stopped: Void = listener.stop(grace: 20)
             var isOpen = true
-            for _ in 0..<500 where isOpen {
+            for _ in 0..<6_000 where isOpen {
                 usleep(10_000)
                 isOpen = RawConnection(port: port) != nil
             }
@@ -61,7 +61,7 @@ import Testing
             }
             let connection = try #require(RawConnection(port: listener.port))
             connection.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n")
-            for _ in 0..<500 where listener.requestsUnderWay == 0 { usleep(2_000) }
+            for _ in 0..<6_000 where listener.requestsUnderWay == 0 { usleep(2_000) }
             usleep(20_000)
             await listener.stop(grace: 0)
             let reply = try #require(connection.receive())
@@ -69,7 +69,7 @@ import Testing
             #expect(reply.text.contains(#""code":"server_stopped""#))
             // Its answer comes to nobody, and does no harm.
             gate.open()
-            for _ in 0..<500 where listener.requestsUnderWay > 0 { usleep(10_000) }
+            for _ in 0..<6_000 where listener.requestsUnderWay > 0 { usleep(10_000) }
             #expect(listener.requestsUnderWay == 0)
         }
     }
