@@ -24,18 +24,22 @@ func withServer<Result>(
     let socket = try ListeningSocket(address: "127.0.0.1", port: 0)
     let descriptor = socket.descriptor
     _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
+    // The thread alone closes it: a number that is free again would soon be another server's socket, and the thread
+    // would go on answering there.
+    let isOpen = Guarded(true)
     let isStarted = startThread {
         while true {
             let client = accept(descriptor, nil, nil)
-            if client < 0 { return }
+            if client < 0 { break }
             serve(ServedConnection(client))
+        }
+        isOpen.with {
+            close(descriptor)
+            $0 = false
         }
     }
     #expect(isStarted)
-    defer {
-        shutdown(descriptor, shutBoth)
-        close(descriptor)
-    }
+    defer { isOpen.with { if $0 { shutdown(descriptor, shutBoth) } } }
     return try await body(socket.port)
 }
 
