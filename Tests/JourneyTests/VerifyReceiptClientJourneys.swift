@@ -179,6 +179,8 @@ import TillServer
 final class BareServer: Sendable {
     let port: UInt16
     private let descriptor: Int32
+    /// The thread alone closes the socket: its number, free again, would soon be another server's.
+    private let isOpen = Locked(true)
 
     /// Nil where there is no socket to be had.
     init?(_ answer: @escaping @Sendable (BareConnection) -> Void) {
@@ -199,19 +201,22 @@ final class BareServer: Sendable {
             close(descriptor)
             return nil
         }
-        Thread {
+        Thread { [isOpen] in
             while true {
                 let client = accept(socket, nil, nil)
-                if client < 0 { return }
+                if client < 0 { break }
                 let connection = BareConnection(client)
                 if connection.receive() { answer(connection) }
+            }
+            isOpen.withLock {
+                close(socket)
+                $0 = false
             }
         }.start()
     }
 
     func stop() {
-        shutdown(descriptor, Int32(SHUT_RDWR))
-        close(descriptor)
+        isOpen.withLock { if $0 { shutdown(descriptor, Int32(SHUT_RDWR)) } }
     }
 }
 
