@@ -6,6 +6,15 @@ extension Issuer {
     func signedAppTransaction(
         _ download: AppDownload, configuration: EmulatorConfiguration, at now: Instant
     ) throws -> String {
-        try sign(["bundleId": .string(download.bundleID), "signedDate": .int(now.milliseconds)])
+        let app = configuration.app(download.bundleID)
+        return try sign([
+            "receiptType": .string(configuration.environment.rawValue), "bundleId": .string(download.bundleID),
+            "appAppleId": .int(app.appleID), "applicationVersion": .string(app.version),
+            "originalApplicationVersion": .string(download.originalVersion ?? app.version),
+            "originalPurchaseDate": .int(download.downloaded.milliseconds),
+            "receiptCreationDate": .int(now.milliseconds),
+            "appTransactionId": .string(String(download.appTransaction)),
+            "originalPlatform": .string(download.platform),
+        ])
     }
 }

@@ -34,7 +34,9 @@ struct StagedNotification: Sendable {
         notice.flaws = flaws
         switch (type, subtype) {
         case (.externalPurchaseToken, _):
-            let prefix = turn.configuration.environment == .sandbox ? "SANDBOX_" : ""
+            // The only place where such a token tells its environment.
+            let isSandbox = (turn.configuration.environment == .sandbox) != flaws.contains(.wrongEnvironment)
+            let prefix = isSandbox ? "SANDBOX_" : ""
             notice.externalPurchase = Notice.ExternalPurchase(
                 id: externalPurchaseID ?? prefix + turn.uniqueID().description, created: tokenCreated ?? turn.now)
         case (.rescindConsent, _):
