@@ -132,7 +132,9 @@ struct JourneyOfTimeTests {
             for name in ["transactions", "subscriptions", "notifications"] {
                 result.append([state[name]?.encoded() ?? ""])
             }
-            result.append(try await world.planned().map { String($0) })
+            // The numbers of subjects differ from store to store; their dates do not.
+            let upcoming = try await world.emulator.store.clockState().upcoming
+            result.append(upcoming.map { "\($0.kind) \($0.date)" })
             await world.remove()
             return result
         }
