@@ -34,11 +34,11 @@ public final class Emulator: Sendable {
         send: @escaping HTTPSend
     ) async throws {
         let now = clock()
-        let (issuer, apiKey, ahead) = try await database.write { session in
+        let (issuer, apiKey, kept) = try await database.write { session in
             let (issuer, apiKey) = try Self.found(configuration, at: now, entropy: entropy, session)
-            return (issuer, apiKey, try SettingTable.value(.clockAhead, session).flatMap { Int64($0) } ?? 0)
+            return (issuer, apiKey, try StoreClock.Kept(session))
         }
-        let clock = StoreClock(clock, ahead: ahead)
+        let clock = StoreClock(clock, kept)
         let notifications = NotificationSender(
             database: database, issuer: issuer, configuration: configuration, clock: clock, send: send)
         self.configuration = configuration
@@ -82,16 +82,20 @@ public final class Emulator: Sendable {
 
     public func respond(to request: HTTPRequest) async -> HTTPResponse { await router.respond(to: request) }
 
-    // MARK: Notifications
+    // MARK: Time
 
-    /// Sends notifications as they come, until its task is cancelled. The composition root starts it once.
-    public func run() async { await store.notifications.run() }
+    /// Lets happen what falls due and sends notifications as they come, until its task is cancelled. The composition
+    /// root starts it once.
+    public func run() async { await store.run() }
 
-    /// Makes `run` look for retries that have fallen due: call it now and then, twice a second say.
+    /// Makes `run` look for what has fallen due: call it now and then, twice a second say.
     public func wake() { store.notifications.wake() }
 
     /// Sends everything that is due now, for who wants no `run`.
     public func sendDueNotifications() async { await store.notifications.sendDue() }
+
+    /// Cuts a journey of the clock short, at the moment it has reached; nothing more is sent. For a process that stops.
+    public func stop() { store.clock.end() }
 
     // MARK: In process, without HTTP
 

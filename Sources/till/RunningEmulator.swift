@@ -29,7 +29,11 @@ final class RunningEmulator: Sendable {
         }
         let fetch: Fetch
         do {
-            fetch = try Fetch()
+            var answers = FetchConfiguration()
+            // A server should answer at once; one that doesn't must not keep the next notifications waiting for long.
+            answers.totalTimeout = 10_000
+            answers.answerLimit = 1 << 20
+            fetch = try Fetch(configuration: answers)
         } catch {
             throw CommandFailure(Text(en: "no HTTP client: \(error.detail)", zh: "无法使用 HTTP 客户端：\(error.detail)"))
         }
@@ -39,6 +43,8 @@ final class RunningEmulator: Sendable {
             send: fetch.send)
         var settings = ListenerConfiguration()
         settings.port = port
+        // A call that advances the clock by years waits for all that happens on the way.
+        settings.handlerDeadline = 3_600_000
         let router = emulator.router
         do {
             listener = try Listener(
@@ -48,7 +54,7 @@ final class RunningEmulator: Sendable {
         }
     }
 
-    /// Sends notifications until the task is cancelled.
+    /// Lets the store's time pass, and sends notifications, until the task is cancelled.
     func runJobs() async {
         await withTaskGroup(of: Void.self) { jobs in
             jobs.addTask { await self.emulator.run() }
@@ -60,9 +66,12 @@ final class RunningEmulator: Sendable {
         }
     }
 
+    /// A journey of the clock that is under way ends at the moment it has reached, its caller is told so, and what was
+    /// not delivered is sent after the next start.
     func stop() async {
-        await listener.stop(grace: 10)
+        emulator.stop()
         fetch.stop()
+        await listener.stop(grace: 10)
         await store.close()
     }
 }

@@ -6,21 +6,32 @@ import TillStorage
 
 /// Posts notifications V2 to the developer's server: in order, one at a time, again after a failure.
 ///
-/// A notification is stored in the same commit as what it tells of, so a restart loses none.
+/// A notification is stored in the same commit as what it tells of, so a restart loses none. One at a time, because
+/// then a server sees first attempts in the order of the events, and a run that is repeated looks the same.
 struct NotificationSender: Sendable {
     let database: any Database
-    let issuer: Issuer
+    let payload: NotificationPayload
     let configuration: EmulatorConfiguration
     let clock: StoreClock
     let send: HTTPSend
 
-    private enum Work {
-        case none
-        case underWay
-        case underWayAndAsked
+    private struct Work {
+        /// Somebody sends, or holds the sending.
+        var isUnderWay = false
+        var isAsked = false
+        /// A journey of the clock that wants the sending to itself.
+        var heir: CheckedContinuation<Void, Never>?
     }
 
-    private let work = Locked<Work>(.none)
+    private enum Progress {
+        /// Nothing more is due.
+        case done
+        case more
+        /// The sender is stopping, or somebody else wants to send.
+        case halted
+    }
+
+    private let work = Locked(Work())
     /// What wakes `run`, while there is one.
     private let bell = Locked<AsyncStream<Void>.Continuation?>(nil)
 
@@ -29,71 +40,95 @@ struct NotificationSender: Sendable {
         clock: StoreClock, send: @escaping HTTPSend
     ) {
         self.database = database
-        self.issuer = issuer
         self.configuration = configuration
         self.clock = clock
         self.send = send
+        payload = NotificationPayload(issuer: issuer, configuration: configuration)
     }
 
     /// The whole payload, signed, with its nested tokens (facts/jws §7).
-    func signedPayload(_ notification: StoredNotification) throws -> String {
-        let content = try JSONValue(decoding: notification.content)
-        let app = configuration.app(notification.bundleID)
-        var data: [String: JSONValue] = [
-            "environment": .string(configuration.environment.rawValue),
-            "bundleId": .string(app.bundleID),
-            "bundleVersion": .string(app.version),
-        ]
-        // Apple's sandbox has no app id (facts/jws §7).
-        if configuration.environment == .production { data["appAppleId"] = .int(app.appleID) }
-        data["signedTransactionInfo"] = try content["transaction"]?.object.map { .string(try issuer.sign($0)) }
-        data["signedRenewalInfo"] = try content["renewal"]?.object.map { .string(try issuer.sign($0)) }
-        data["status"] = content["status"]
-        data["consumptionRequestReason"] = content["consumptionRequestReason"]
-        var payload: [String: JSONValue] = [
-            "notificationType": .string(notification.type),
-            "notificationUUID": .string(notification.uuid.description),
-            "version": "2.0",
-            "signedDate": .int(notification.created.milliseconds),
-            "data": .object(data),
-        ]
-        payload["subtype"] = notification.subtype.map { .string($0) }
-        return try issuer.sign(payload)
-    }
+    func signedPayload(_ notification: StoredNotification) throws -> String { try payload.signed(notification) }
 
-    // MARK: Sending
+    // MARK: Waking
 
     /// Tells `run` to look for what is due.
     func wake() { _ = bell.withLock { $0?.yield() } }
 
-    /// Sends what is due each time it is woken, until its task is cancelled. One `run` at a time.
-    func run() async {
+    /// A ring each time it is woken, and one to begin with. Many at once are one.
+    func rings() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         bell.withLock { $0 = continuation }
         continuation.yield()
-        for await _ in stream { await sendDue() }
+        return stream
     }
 
-    /// Sends everything that is due now. If that is going on already, it is told to look once more.
+    // MARK: Sending
+
+    /// Sends everything that is due now. If that is going on already, it is told to look once more; while a journey of
+    /// the clock is on, the journey sends.
     func sendDue() async {
         let isMine = work.withLock { work in
-            defer { work = work == .none ? .underWay : .underWayAndAsked }
-            return work == .none
+            defer { (work.isUnderWay, work.isAsked) = (true, work.isUnderWay) }
+            return !work.isUnderWay
         }
         guard isMine else { return }
         repeat {
-            work.withLock { $0 = .underWay }
             // A database that fails keeps the notifications; the next wake tries again.
-            while let sentAll = try? await sendBatch(), !sentAll {}
-        } while work.withLock({ work in
-            let isAsked = work == .underWayAndAsked
-            if !isAsked { work = .none }
-            return isAsked
-        })
+            while let progress = try? await sendBatch(), progress == .more {}
+        } while mustLookAgain()
     }
 
-    /// - Returns: whether nothing more is due.
-    private func sendBatch() async throws -> Bool {
+    private func mustLookAgain() -> Bool {
+        let (isAsked, heir) = work.withLock { work in
+            defer { (work.isAsked, work.heir) = (false, nil) }
+            // With an heir it stays under way: it is the heir's.
+            let goesOn = work.isAsked && work.heir == nil
+            work.isUnderWay = goesOn || work.heir != nil
+            return (goesOn, work.heir)
+        }
+        heir?.resume()
+        return isAsked
+    }
+
+    /// Has the sending to itself from the return on, until `release`: waits for the attempt under way. The clock lets
+    /// one journey do this at a time.
+    func hold() async {
+        await withCheckedContinuation { continuation in
+            let isFree = work.withLock { work in
+                guard work.isUnderWay else {
+                    work.isUnderWay = true
+                    return true
+                }
+                work.heir = continuation
+                return false
+            }
+            if isFree { continuation.resume() }
+        }
+    }
+
+    /// Sends everything that is due now, for who holds the sending.
+    /// - Returns: false if the sender is stopping.
+    func sendHeld() async throws -> Bool {
+        while true {
+            switch try await sendBatch() {
+            case .done: return true
+            case .halted: return false
+            case .more: continue
+            }
+        }
+    }
+
+    func release() {
+        work.withLock { $0 = Work() }
+        wake()
+    }
+
+    /// Whether the next attempt is still wanted of this sender.
+    private var goesOn: Bool {
+        !Task.isCancelled && !clock.isEnding && work.withLock { $0.heir == nil }
+    }
+
+    private func sendBatch() async throws -> Progress {
         let now = clock.now
         let batch = 32
         let (url, due) = try await database.read { session in
@@ -102,44 +137,37 @@ struct NotificationSender: Sendable {
                 try NotificationTable.due(at: now, limit: batch, session)
             )
         }
-        guard let url else { return true }
+        guard let url else { return .done }
         for notification in due {
-            let payload = try notification.signedPayload ?? signedPayload(notification)
-            let result = await post(payload, to: url)
-            guard let result else { return true }
-            let sent = clock.now
+            guard goesOn else { return .halted }
+            let began = clock.now
+            // One that can't be signed must not keep the others waiting for ever.
+            let text = try? notification.signedPayload ?? signedPayload(notification)
+            let result = if let text { await post(text, to: url) } else { SendAttemptResult?.some(.other) }
+            guard let result else { return .halted }
             let retries = configuration.retries
-            let attempt = Int(notification.attempts)
-            let next =
-                result != "SUCCESS" && attempt < retries.count ? sent.adding(milliseconds: retries[attempt]) : nil
+            let attempt = Int(clamping: notification.attempts)
+            let isTriedAgain = result != .success && text != nil && attempt < retries.count
+            let next = isTriedAgain ? began.adding(milliseconds: max(0, retries[attempt])) : nil
             try await database.write { session in
                 try NotificationTable.record(
-                    notification, result: result, at: sent, next: next, keeping: next == nil ? nil : payload, session)
+                    notification, SendAttempt(at: began, result: result.rawValue), next: next,
+                    keeping: next == nil ? nil : text, session)
             }
         }
-        return due.count < batch
+        return due.count < batch ? .done : .more
     }
 
-    /// How Apple would name the end of this attempt (facts/server-api §4.3); nil if the sender itself is stopping.
-    private func post(_ payload: String, to url: String) async -> String? {
+    /// Nil if the sender itself is stopping.
+    private func post(_ payload: String, to url: String) async -> SendAttemptResult? {
         var headers = HTTPHeaders()
         headers.add("Content-Type", "application/json")
         let body = JSONValue.object(["signedPayload": .string(payload)]).encoded()
         let request = HTTPRequest(method: .post, path: "", headers: headers, body: Array(body.utf8))
         do throws(HTTPFault) {
-            let response = try await send(url, request)
-            return (200...206).contains(response.status) ? "SUCCESS" : "UNSUCCESSFUL_HTTP_RESPONSE_CODE"
+            return SendAttemptResult(try await send(url, request))
         } catch {
-            switch error.kind {
-            case .stopped: return nil
-            case .timedOut: return "TIMED_OUT"
-            case .tls: return "TLS_ISSUE"
-            case .cannotConnect: return "SOCKET_ISSUE"
-            case .connectionLost: return "PREMATURE_CLOSE"
-            case .cannotResolve: return "NO_RESPONSE"
-            case .answerTooLarge: return "INVALID_RESPONSE"
-            case .badURL, .other: return "OTHER"
-            }
+            return SendAttemptResult(error)
         }
     }
 }

@@ -1,6 +1,17 @@
 import TillBilling
 import TillStorage
 
+extension StoreSchema {
+    /// How the last attempt ended, and the orders in which notifications are looked for.
+    static let notificationResults: StaticString =
+        """
+        ALTER TABLE notifications ADD COLUMN result TEXT;
+        CREATE INDEX notifications_created ON notifications (created_at, number);
+        CREATE INDEX notifications_pending ON notifications (number) WHERE due_at IS NOT NULL;
+        CREATE INDEX notifications_failed ON notifications (number) WHERE due_at IS NULL AND result <> 'SUCCESS';
+        """
+}
+
 /// One notification to the developer's server.
 struct StoredNotification: Sendable {
     var number: Int64
@@ -16,6 +27,10 @@ struct StoredNotification: Sendable {
     /// What was sent at the first attempt; a retry sends the same text (facts/notifications §6).
     var signedPayload: String?
     var attempts: Int64
+    /// When the next attempt is due; nil: there will be none.
+    var due: Instant?
+    /// How the last attempt ended: a raw value of `SendAttemptResult`.
+    var result: String?
 }
 
 /// Notifications sent and to be sent, in order.
@@ -41,7 +56,8 @@ enum NotificationTable {
     static func due(at now: Instant, limit: Int, _ session: any Session) throws -> [StoredNotification] {
         try session.query(
             """
-            SELECT number, uuid, type, subtype, bundle_id, original, created_at, content, signed_payload, attempts
+            SELECT number, uuid, type, subtype, bundle_id, original, created_at, content, signed_payload, attempts,
+                due_at, result
             FROM notifications WHERE due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, number LIMIT ?
             """, [.integer(now.milliseconds), .integer(Int64(limit))], read
         ).compactMap { $0 }
@@ -50,33 +66,48 @@ enum NotificationTable {
     static func find(_ uuid: UniqueID, _ session: any Session) throws -> StoredNotification? {
         try session.first(
             """
-            SELECT number, uuid, type, subtype, bundle_id, original, created_at, content, signed_payload, attempts
+            SELECT number, uuid, type, subtype, bundle_id, original, created_at, content, signed_payload, attempts,
+                due_at, result
             FROM notifications WHERE uuid = ?
             """, [.text(uuid.description)], read) ?? nil
     }
 
     /// Writes down how an attempt ended. `next` nil: there will be no other.
     static func record(
-        _ notification: StoredNotification, result: String, at now: Instant, next: Instant?, keeping payload: String?,
+        _ notification: StoredNotification, _ attempt: SendAttempt, next: Instant?, keeping payload: String?,
         _ session: any Session
     ) throws {
         try session.execute(
             "INSERT INTO send_attempts (notification, attempt, attempted_at, result) VALUES (?, ?, ?, ?)",
             [
-                .integer(notification.number), .integer(notification.attempts + 1), .integer(now.milliseconds),
-                .text(result),
+                .integer(notification.number), .integer(notification.attempts + 1),
+                .integer(attempt.at.milliseconds), .text(attempt.result),
             ])
         try session.execute(
-            "UPDATE notifications SET attempts = attempts + 1, due_at = ?, signed_payload = ? WHERE number = ?",
-            [.optional(next?.milliseconds), .optional(payload), .integer(notification.number)])
+            """
+            UPDATE notifications SET attempts = attempts + 1, due_at = ?, signed_payload = ?, result = ?
+            WHERE number = ?
+            """,
+            [
+                .optional(next?.milliseconds), .optional(payload), .text(attempt.result),
+                .integer(notification.number),
+            ])
         if next == nil { try Counter.pendingNotifications.add(-1, session) }
     }
 
-    static func attempts(of number: Int64, _ session: any Session) throws -> [(at: Instant, result: String)] {
+    /// Puts one among those that wait, if it doesn't wait already.
+    static func setDue(_ notification: StoredNotification, at due: Instant, _ session: any Session) throws {
+        try session.execute(
+            "UPDATE notifications SET due_at = ? WHERE number = ?",
+            [.integer(due.milliseconds), .integer(notification.number)])
+        if notification.due == nil { try Counter.pendingNotifications.add(1, session) }
+    }
+
+    static func attempts(of number: Int64, _ session: any Session) throws -> [SendAttempt] {
         try session.query(
             "SELECT attempted_at, result FROM send_attempts WHERE notification = ? ORDER BY attempt",
             [.integer(number)]
-        ) { (Instant(milliseconds: $0.integer(0)), $0.text(1)) }
+        ) { SendAttempt(at: Instant(milliseconds: $0.integer(0)), result: $0.text(1)) }
     }
 
     /// When the first of those that wait is due.
@@ -91,12 +122,20 @@ enum NotificationTable {
         try session.first("SELECT count(*) FROM notifications", []) { $0.integer(0) } ?? 0
     }
 
-    private static func read(_ row: any Row) -> StoredNotification? {
+    /// How many were tried in vain and won't be tried again.
+    static func failed(_ session: any Session) throws -> Int64 {
+        try session.first(
+            "SELECT count(*) FROM notifications WHERE due_at IS NULL AND result <> 'SUCCESS'", []
+        ) { $0.integer(0) } ?? 0
+    }
+
+    static func read(_ row: any Row) -> StoredNotification? {
         guard let uuid = UniqueID(row.text(1)) else { return nil }
         return StoredNotification(
             number: row.integer(0), uuid: uuid, type: row.text(2), subtype: row.optionalText(3),
             bundleID: row.text(4), original: row.optionalInteger(5),
             created: Instant(milliseconds: row.integer(6)), content: row.text(7),
-            signedPayload: row.optionalText(8), attempts: row.integer(9))
+            signedPayload: row.optionalText(8), attempts: row.integer(9),
+            due: row.optionalInteger(10).map(Instant.init(milliseconds:)), result: row.optionalText(11))
     }
 }

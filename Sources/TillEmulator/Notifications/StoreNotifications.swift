@@ -16,7 +16,7 @@ extension Store {
     /// A notification of type TEST that was tried at least once, with its attempts.
     func testNotification(
         _ uuid: UniqueID
-    ) async throws -> (notification: StoredNotification, attempts: [(at: Instant, result: String)])? {
+    ) async throws -> (notification: StoredNotification, attempts: [SendAttempt])? {
         try await ask { session in
             guard let found = try NotificationTable.find(uuid, session), found.type == "TEST", found.attempts > 0 else {
                 return nil

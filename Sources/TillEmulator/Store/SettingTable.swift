@@ -9,6 +9,8 @@ enum SettingTable {
         case environment
         /// Milliseconds that the store's clock is ahead of the one it is given.
         case clockAhead
+        /// The moment in milliseconds where the store's clock was stopped.
+        case clockStopped
     }
 
     static func value(_ name: Name, _ session: any Session) throws -> String? {

@@ -162,6 +162,8 @@ public enum StoreSchema {
             result TEXT NOT NULL,
             PRIMARY KEY (notification, attempt)
         ) STRICT, WITHOUT ROWID;
-        """
+        """,
+        notificationResults,
+        storeTallies,
     ]
 }

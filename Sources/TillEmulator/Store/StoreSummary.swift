@@ -4,26 +4,101 @@ import TillStorage
 /// The whole store in a few numbers.
 struct StoreSummary: Sendable {
     var products: Int
-    var transactions: Int64
-    var unfinished: Int64
-    var refunded: Int64
+    var accounts: Int64
+    var tallies: [TransactionTally]
+    /// By state.
+    var subscriptions: [String: Int64]
     var notificationURL: String?
     var notifications: Int64
     var pendingNotifications: Int64
-    var nextDue: Instant?
+    var failedNotifications: Int64
+    var clock: ClockState
+    var nextAttempt: Instant?
+}
+
+/// How many transactions are alike.
+struct TransactionTally: Sendable, Hashable {
+    var state: String
+    var kind: String
+    var isFinished: Bool
+    var isRefunded: Bool
+    var count: Int64
+}
+
+extension StoreSchema {
+    /// Transactions are counted as they change: a store of a million is asked for its state every second.
+    static let storeTallies: StaticString =
+        """
+        CREATE TABLE transaction_tallies (
+            state TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            finished INTEGER NOT NULL,
+            refunded INTEGER NOT NULL,
+            count INTEGER NOT NULL,
+            PRIMARY KEY (state, kind, finished, refunded)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TRIGGER transactions_tallied_new AFTER INSERT ON transactions BEGIN
+            INSERT INTO transaction_tallies (state, kind, finished, refunded, count)
+            VALUES (new.state, new.kind, new.finished, new.revoked_at IS NOT NULL, 1)
+            ON CONFLICT (state, kind, finished, refunded) DO UPDATE SET count = count + 1;
+        END;
+
+        CREATE TRIGGER transactions_tallied_gone AFTER DELETE ON transactions BEGIN
+            UPDATE transaction_tallies SET count = count - 1
+            WHERE state = old.state AND kind = old.kind AND finished = old.finished
+                AND refunded = (old.revoked_at IS NOT NULL);
+        END;
+
+        CREATE TRIGGER transactions_tallied_changed AFTER UPDATE OF state, finished, revoked_at ON transactions
+        WHEN old.state <> new.state OR old.finished <> new.finished
+            OR (old.revoked_at IS NULL) <> (new.revoked_at IS NULL)
+        BEGIN
+            UPDATE transaction_tallies SET count = count - 1
+            WHERE state = old.state AND kind = old.kind AND finished = old.finished
+                AND refunded = (old.revoked_at IS NOT NULL);
+            INSERT INTO transaction_tallies (state, kind, finished, refunded, count)
+            VALUES (new.state, new.kind, new.finished, new.revoked_at IS NOT NULL, 1)
+            ON CONFLICT (state, kind, finished, refunded) DO UPDATE SET count = count + 1;
+        END;
+
+        INSERT INTO transaction_tallies (state, kind, finished, refunded, count)
+        SELECT state, kind, finished, revoked_at IS NOT NULL, count(*) FROM transactions GROUP BY 1, 2, 3, 4;
+
+        CREATE INDEX subscriptions_in_state ON subscriptions (state);
+        """
 }
 
 extension Store {
     func summary() async throws -> StoreSummary {
-        try await ask { session in
-            let counts = try TransactionTable.counts(session)
-            return StoreSummary(
-                products: try ProductTable.all(session).count, transactions: counts.all,
-                unfinished: counts.unfinished, refunded: counts.refunded,
+        let clock = clock
+        return try await ask { session in
+            StoreSummary(
+                products: try ProductTable.all(session).count,
+                accounts: try session.first("SELECT count(*) FROM accounts", []) { $0.integer(0) } ?? 0,
+                tallies: try Self.tallies(session), subscriptions: try Self.subscriptionsByState(session),
                 notificationURL: try SettingTable.value(.notificationURL, session),
                 notifications: try NotificationTable.count(session),
                 pendingNotifications: try Counter.pendingNotifications.value(session),
-                nextDue: try NotificationTable.nextDue(session))
+                failedNotifications: try NotificationTable.failed(session),
+                clock: try ClockState(clock, session), nextAttempt: try NotificationTable.nextDue(session))
         }
+    }
+
+    private static func tallies(_ session: any Session) throws -> [TransactionTally] {
+        try session.query(
+            "SELECT state, kind, finished, refunded, count FROM transaction_tallies WHERE count > 0", []
+        ) { row in
+            TransactionTally(
+                state: row.text(0), kind: row.text(1), isFinished: row.flag(2), isRefunded: row.flag(3),
+                count: row.integer(4))
+        }
+    }
+
+    private static func subscriptionsByState(_ session: any Session) throws -> [String: Int64] {
+        let counts = try session.query("SELECT state, count(*) FROM subscriptions GROUP BY state", []) { row in
+            (row.text(0), row.integer(1))
+        }
+        return Dictionary(counts) { $0 + $1 }
     }
 }

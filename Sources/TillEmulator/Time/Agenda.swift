@@ -41,18 +41,28 @@ enum Agenda {
         let found = try session.first(
             """
             SELECT kind, subject, due_at FROM agenda WHERE due_at <= ? ORDER BY due_at, subject, kind LIMIT 1
-            """, [.integer(end.milliseconds)]
-        ) { row in
-            Kind(rawValue: row.text(0)).map {
-                Entry(kind: $0, subject: row.integer(1), due: Instant(milliseconds: row.integer(2)))
-            }
-        }
+            """, [.integer(end.milliseconds)], read)
         return found ?? nil
+    }
+
+    /// The first entries of all, in the order in which they will happen.
+    static func upcoming(limit: Int, _ session: any Session) throws -> [Entry] {
+        try session.query(
+            "SELECT kind, subject, due_at FROM agenda ORDER BY due_at, subject, kind LIMIT ?", [.integer(Int64(limit))],
+            read
+        ).compactMap { $0 }
     }
 
     static func date(_ kind: Kind, _ subject: Int64, _ session: any Session) throws -> Instant? {
         try session.first(
             "SELECT due_at FROM agenda WHERE kind = ? AND subject = ?", [.text(kind.rawValue), .integer(subject)]
         ) { Instant(milliseconds: $0.integer(0)) }
+    }
+
+    /// Nil for a kind that this version doesn't know.
+    private static func read(_ row: any Row) -> Entry? {
+        Kind(rawValue: row.text(0)).map {
+            Entry(kind: $0, subject: row.integer(1), due: Instant(milliseconds: row.integer(2)))
+        }
     }
 }

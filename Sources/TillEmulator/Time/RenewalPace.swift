@@ -1,3 +1,5 @@
+import TillStorage
+
 /// How fast subscriptions run (facts/business-rules §8.5).
 public enum RenewalPace: String, Sendable, Hashable, Codable, CaseIterable {
     /// A month is a month.
@@ -17,4 +19,8 @@ public enum RenewalPace: String, Sendable, Hashable, Codable, CaseIterable {
     case everyThirtySeconds
     case everyTenSeconds
     case everyTwoSeconds
+
+    static func current(_ session: any Session) throws -> RenewalPace { .real }
+
+    static func set(_ pace: RenewalPace, _ session: any Session) throws {}
 }

@@ -1,0 +1,96 @@
+import TillBilling
+import TillStorage
+
+/// Which notifications a person wants to see.
+enum NotificationFilter: String, Sendable, CaseIterable {
+    /// To be sent, for the first time or again.
+    case pending
+    /// Tried in vain, and not tried again.
+    case failed
+    case all
+}
+
+extension NotificationTable {
+    /// The newest first, beginning before number `before`.
+    static func list(
+        _ filter: NotificationFilter, before: Int64, limit: Int, _ session: any Session
+    ) throws -> [StoredNotification] {
+        let values: [SQLValue] = [.integer(before), .integer(Int64(limit))]
+        let found =
+            switch filter {
+            case .all:
+                try session.query(
+                    """
+                    SELECT number, uuid, type, subtype, bundle_id, original, created_at, content, signed_payload,
+                        attempts, due_at, result
+                    FROM notifications WHERE number < ? ORDER BY number DESC LIMIT ?
+                    """, values, read)
+            case .pending:
+                try session.query(
+                    """
+                    SELECT number, uuid, type, subtype, bundle_id, original, created_at, content, signed_payload,
+                        attempts, due_at, result
+                    FROM notifications WHERE due_at IS NOT NULL AND number < ? ORDER BY number DESC LIMIT ?
+                    """, values, read)
+            case .failed:
+                try session.query(
+                    """
+                    SELECT number, uuid, type, subtype, bundle_id, original, created_at, content, signed_payload,
+                        attempts, due_at, result
+                    FROM notifications WHERE due_at IS NULL AND result <> 'SUCCESS' AND number < ?
+                    ORDER BY number DESC LIMIT ?
+                    """, values, read)
+            }
+        return found.compactMap { $0 }
+    }
+}
+
+extension Store {
+    /// The newest first, beginning before number `before`.
+    func notifications(
+        _ filter: NotificationFilter = .all, before: Int64 = .max, limit: Int
+    ) async throws -> [StoredNotification] {
+        try await ask { try NotificationTable.list(filter, before: before, limit: limit, $0) }
+    }
+
+    /// One notification with its attempts, oldest first.
+    func notification(
+        _ uuid: UniqueID
+    ) async throws -> (notification: StoredNotification, attempts: [SendAttempt])? {
+        try await ask { session in
+            guard let found = try NotificationTable.find(uuid, session) else { return nil }
+            return (found, try NotificationTable.attempts(of: found.number, session))
+        }
+    }
+
+    /// Sends a notification once more, whatever became of it: the same id and the same content.
+    func resendNotification(_ uuid: UniqueID) async throws -> Result<StoredNotification, StoreRefusal> {
+        try await change { turn in
+            guard let found = try NotificationTable.find(uuid, turn.session) else {
+                return .failure(.unknownNotification(uuid.description))
+            }
+            guard try SettingTable.value(.notificationURL, turn.session) != nil else {
+                return .failure(.noNotificationURL)
+            }
+            guard found.attempts < 100 else { return .failure(.sentTooOften(uuid.description)) }
+            try NotificationTable.setDue(found, at: turn.now, turn.session)
+            return .success(try NotificationTable.find(uuid, turn.session) ?? found)
+        }
+    }
+}
+
+extension StoreRefusal {
+    static func unknownNotification(_ id: String) -> StoreRefusal {
+        StoreRefusal("unknown_notification", status: 404, "There is no notification \(id) here.", "这里没有通知 \(id)。")
+    }
+
+    static func sentTooOften(_ id: String) -> StoreRefusal {
+        StoreRefusal(
+            "sent_too_often", status: 409, "Notification \(id) was sent a hundred times already.", "通知 \(id) 已经发送了一百次。")
+    }
+
+    static let noNotificationURL = StoreRefusal(
+        "no_notification_url", status: 409,
+        "There is no URL to send it to: set one with PUT /emulator/notifications.",
+        "没有可以发送的地址：请先用 PUT /emulator/notifications 设置。")
+}

@@ -1,0 +1,58 @@
+import Foundation
+import Testing
+import TillAppStore
+import TillBilling
+import TillHTTP
+import TillStorage
+
+@testable import TillEmulator
+
+@Suite("The whole store in a few numbers")
+struct StateTests {
+    @Test("What is counted as it changes is what is there, whatever became of it")
+    func tallies() async throws {
+        let world = try await TimedWorld()
+        await world.tellServer()
+        let finished = try #require(try await world.buy()["transactionId"]?.string)
+        #expect(await world.ask(.post, "/emulator/transactions/\(finished)/finish").status == 200)
+        #expect(await world.ask(.post, "/emulator/transactions/\(finished)/finish").status == 200)
+        let refunded = try #require(try await world.buy("points300", account: "b")["transactionId"]?.string)
+        #expect(await world.ask(.post, "/emulator/transactions/\(refunded)/refund").status == 200)
+        try await world.buy("member.monthly", account: "c")
+        let waiting = await world.ask(
+            .post, "/emulator/purchases",
+            [
+                "bundleId": "com.example.learnpoints", "productId": "com.example.learnpoints.library",
+                "outcome": "deferred",
+            ]
+        ).json["transactionId"]?.string
+        let other = await world.ask(
+            .post, "/emulator/purchases",
+            [
+                "bundleId": "com.example.learnpoints", "productId": "com.example.learnpoints.library",
+                "outcome": "deferred", "account": "b",
+            ]
+        ).json["transactionId"]?.string
+        #expect(await world.ask(.post, "/emulator/transactions/\(waiting ?? "")/approve").status == 200)
+        #expect(await world.ask(.post, "/emulator/transactions/\(other ?? "")/decline").status == 200)
+        let state = await world.ask(.get, "/emulator/state").json
+        #expect(state["accounts"] == 3)
+        #expect(
+            state["transactions"] == [
+                "total": 5, "unfinished": 3, "refunded": 1, "byState": ["purchased": 4, "declined": 1],
+                "byType": ["Consumable": 2, "Non-Consumable": 2, "Auto-Renewable Subscription": 1],
+            ])
+        #expect(state["subscriptions"] == ["total": 1, "byState": ["active": 1]])
+        #expect(state["notifications"]?["pending"] == 5 && state["notifications"]?["failed"] == 0)
+        #expect(state["clock"]?["now"] == state["now"] && state["clock"]?["stopped"] == false)
+        let counted = try await world.database.read { try TransactionTable.counts($0) }
+        #expect(counted == (5, 3, 1))
+        // One that is deleted is counted no more.
+        _ = try await world.database.write { session in
+            try session.execute("DELETE FROM transactions WHERE state = 'declined'", [])
+        }
+        let less = await world.ask(.get, "/emulator/state").json["transactions"]
+        #expect(less?["total"] == 4 && less?["byState"] == ["purchased": 4])
+        await world.remove()
+    }
+}
