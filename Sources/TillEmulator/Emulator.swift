@@ -36,6 +36,7 @@ public final class Emulator: Sendable {
         let now = clock()
         let (issuer, apiKey, ahead) = try await database.write { session in
             let (issuer, apiKey) = try Self.found(configuration, at: now, entropy: entropy, session)
+            try RenewalPace.begin(configuration.renewalPace, session)
             return (issuer, apiKey, try SettingTable.value(.clockAhead, session).flatMap { Int64($0) } ?? 0)
         }
         let clock = StoreClock(clock, ahead: ahead)
