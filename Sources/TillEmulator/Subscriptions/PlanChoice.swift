@@ -24,6 +24,7 @@ enum PlanChoice {
             }
             subscription.renewalProductID = known.productID
             subscription.renewalPrice = purchase.price
+            subscription.shelfPrice = purchase.price
             subscription.renews = true
             try SubscriptionLife.keep(subscription, turn)
             let current = try SubscriptionLife.current(of: subscription, turn)
@@ -36,6 +37,7 @@ enum PlanChoice {
         if goesBack {
             subscription.renewalProductID = known.productID
             subscription.renewalPrice = purchase.price
+            subscription.shelfPrice = purchase.price
             subscription.runningOffer = nil
         }
         subscription.renews = true
@@ -65,6 +67,7 @@ enum PlanChoice {
         if subscription.runningOffer?.offer.kind == .introductory { subscription.hadIntroductory = turn.now }
         subscription.renewalProductID = purchase.product.id
         subscription.renewalPrice = purchase.price
+        subscription.shelfPrice = purchase.price
         subscription.appAccountToken = purchase.request.appAccountToken ?? known.appAccountToken
         subscription.priceIncrease = nil
         subscription.renews = true

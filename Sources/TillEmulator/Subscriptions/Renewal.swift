@@ -21,12 +21,13 @@ enum Renewal {
         var renewalLimit: Int64?
     }
 
-    /// What a renewal costs before any offer: what the subscriber has paid so far, less if the price on the shelf is
-    /// lower, more only by an increase that was told (facts/business-rules §8.4).
+    /// What a renewal costs before any offer: what the subscriber has paid so far, less if the price on the shelf has
+    /// become lower, more only by an increase that was told (facts/business-rules §8.4).
     static func price(of subscription: StoreSubscription, listPrice: Money) -> Money {
         if let increase = subscription.duePriceIncrease, increase.isAccepted { return increase.price }
         guard let own = subscription.renewalPrice, own.currency == listPrice.currency else { return listPrice }
-        return own.amount < listPrice.amount ? own : listPrice
+        let isCut = listPrice.amount < (subscription.shelfPrice ?? own).amount
+        return isCut && listPrice.amount < own.amount ? listPrice : own
     }
 
     static func decide(_ subscription: StoreSubscription, _ circumstances: Circumstances) -> Outcome {
@@ -121,7 +122,10 @@ enum Renewal {
         subscription.graceExpires = nil
         subscription.retryUntil = nil
         subscription.expirationIntent = nil
-        if let listPrice { subscription.renewalPrice = price(of: known, listPrice: listPrice) }
+        if let listPrice {
+            subscription.renewalPrice = price(of: known, listPrice: listPrice)
+            subscription.shelfPrice = listPrice
+        }
         if known.duePriceIncrease != nil {
             subscription.priceIncrease = nil
             subscription.lastIncrease = now

@@ -88,6 +88,8 @@ public struct StoreSubscription: Sendable, Hashable, Codable {
     /// The purchaser's subscription, if a family shares it; nil for who pays.
     public var sharedFrom: Int64?
     public var monthlyBilling: Bool
+    /// The price on the shelf when `renewalPrice` was settled: only what is cheaper than this is a price cut.
+    public var shelfPrice: Money?
     /// When Apple tries to charge next; nil while nothing is to be charged before the period ends.
     public var nextCharge: Instant?
     /// When the customer had the group's introductory offer: there is one in a life (facts/business-rules §9).

@@ -96,6 +96,7 @@ enum SubscriptionSale {
         subscription.nextCharge = try SubscriptionLife.chargeDate(before: expires, turn)
         subscription.hadIntroductory =
             offer?.offer.kind == .introductory ? turn.now : known?.hadIntroductory
+        subscription.shelfPrice = listPrice
         subscription.lastIncrease = known?.lastIncrease
         if let known {
             let gap = try RenewalPace.current(turn.session).retry
