@@ -254,4 +254,38 @@ struct SubscriptionLifeTests {
         #expect(try await world.names().last == "SUBSCRIBED/INITIAL_BUY")
         await world.remove()
     }
+
+    @Test("In the sandbox's pace a gap of ten minutes is one; a shorter one is not (facts/jws §5)")
+    func gaps() async throws {
+        for (seconds, isGap) in [(599, false), (601, true)] as [(Int64, Bool)] {
+            let world = try await SubscribedWorld { $0.renewalPace = .monthInFiveMinutes }
+            let first = try await world.bought("basic.monthly")
+            _ = try await world.store.cancelSubscription(first.number).get()
+            world.advance(seconds: 300 + seconds)
+            let back = try await world.bought("basic.monthly")
+            let start = try await world.subscription(first.number).recentStart
+            #expect(start == (isGap ? back.purchased : first.purchased))
+            await world.remove()
+        }
+    }
+
+    @Test("A deleted account's subscription is not renewed, and a year by the month is not sold yet")
+    func others() async throws {
+        let world = try await SubscribedWorld()
+        let first = try await world.bought("basic.monthly")
+        try await world.store.change { turn in
+            var account = try #require(try AccountTable.find(Emulator.defaultAccount, turn.session))
+            account.isDeleted = true
+            try AccountTable.update(account, turn.session)
+        }
+        world.advance(days: 40)
+        #expect(try await world.names() == ["SUBSCRIBED/INITIAL_BUY", "EXPIRED"])
+        #expect(try await world.subscription(first.number).expirationIntent == 5)
+        var request = PurchaseRequest(bundleID: SubscribedWorld.bundleID, productID: ProductID("basic.annual"))
+        request.monthlyBilling = true
+        request.account = "somebody"
+        let refused = try await world.store.purchase(request)
+        #expect(refused == .failure(.noMonthlyBilling(product: "basic.annual")))
+        await world.remove()
+    }
 }

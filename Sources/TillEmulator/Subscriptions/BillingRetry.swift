@@ -35,6 +35,8 @@ enum BillingRetry {
         try SubscriptionLife.keep(subscription, turn)
         let subtype: NotificationSubtype? = subscription.state == .gracePeriod ? .gracePeriod : nil
         try turn.note(.didFailToRenew, subtype, about: current, subscription)
+        // Where the service stops, the family's does.
+        if !subscription.isServing { try FamilySharing.revoke(current, turn) }
     }
 
     /// Time for an attempt, or the end of the grace, or of all attempts.
@@ -48,6 +50,7 @@ enum BillingRetry {
             try SubscriptionLife.keep(subscription, turn)
             let current = try SubscriptionLife.current(of: subscription, turn)
             try turn.note(.gracePeriodExpired, about: current, subscription)
+            try FamilySharing.revoke(current, turn)
         } else if let end = known.retryUntil, end <= turn.now {
             try SubscriptionLife.end(subscription, .billingError, turn)
         } else {

@@ -113,6 +113,9 @@ extension StoreSubscription {
     /// What the customer paid for or is about to pay for has not come to its end.
     var isGoingOn: Bool { state == .active || isFailing }
 
+    /// The customer may use what it pays for.
+    var isServing: Bool { state == .active || state == .gracePeriod }
+
     /// A charge failed, and Apple tries again.
     var isFailing: Bool { state == .gracePeriod || state == .billingRetry }
 

@@ -35,6 +35,7 @@ enum SubscriptionEnd: Sendable, Hashable {
 extension SubscriptionLife {
     /// The service is over, with the notification EXPIRED.
     static func end(_ subscription: StoreSubscription, _ reason: SubscriptionEnd, _ turn: Turn) throws {
+        let wasServing = subscription.isServing
         var subscription = subscription
         subscription.state = .expired
         subscription.renews = false
@@ -49,7 +50,7 @@ extension SubscriptionLife {
         subscription.eligibleWinBacks = SubscriptionOffer.winBacks(of: product, storefront: current.storefront)
         try keep(subscription, turn)
         try turn.note(.expired, reason.subtype, about: current, subscription)
-        try FamilySharing.revoke(current, turn)
+        if wasServing { try FamilySharing.revoke(current, turn) }
     }
 
     /// A transaction was refunded, in full or in part. If it was the subscription's current one, the service ends; one
@@ -60,7 +61,7 @@ extension SubscriptionLife {
             var subscription = try SubscriptionTable.find(transaction.original, turn.session)
         else { return nil }
         guard subscription.current == transaction.number, subscription.state != .revoked else { return subscription }
-        let wasGoingOn = subscription.isGoingOn
+        let wasServing = subscription.isServing
         subscription.state = .revoked
         subscription.renews = false
         subscription.nextCharge = nil
@@ -71,7 +72,7 @@ extension SubscriptionLife {
         subscription.eligibleWinBacks = []
         subscription.expirationIntent = nil
         try keep(subscription, turn)
-        if wasGoingOn { try FamilySharing.revoke(transaction, turn) }
+        if wasServing { try FamilySharing.revoke(transaction, turn) }
         return subscription
     }
 

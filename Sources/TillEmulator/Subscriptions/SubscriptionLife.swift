@@ -10,6 +10,10 @@ enum SubscriptionLife {
         guard purchase.product.isOnSale, let terms = purchase.product.subscription else {
             return .failure(.notForSale(product: purchase.product.id.text, storefront: purchase.storefront))
         }
+        // Nothing here is paid by the month: better a refusal than a year charged at once.
+        guard !purchase.request.monthlyBilling else {
+            return .failure(.noMonthlyBilling(product: purchase.product.id.text))
+        }
         let known = try SubscriptionTable.own(
             account: purchase.account.name, bundleID: purchase.request.bundleID, groupID: terms.groupID, turn.session)
         guard let known, known.isGoingOn else { return try SubscriptionSale.charge(purchase, known: known, turn) }

@@ -5,6 +5,13 @@ extension StoreRefusal {
             "unknown_offer", status: 422, "\(product) has no such offer: \(id).", "\(product) 没有优惠 \(id)。")
     }
 
+    static func noMonthlyBilling(product: String) -> StoreRefusal {
+        StoreRefusal(
+            "no_monthly_billing", status: 422,
+            "\(product) can't be paid by the month: the emulator knows no commitment of twelve months yet.",
+            "\(product) 不能按月付款：模拟商店尚不支持十二个月承诺。")
+    }
+
     static func notEligible(offer: String) -> StoreRefusal {
         StoreRefusal(
             "not_eligible", status: 409,

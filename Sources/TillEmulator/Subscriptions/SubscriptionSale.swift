@@ -114,7 +114,7 @@ enum SubscriptionSale {
         guard let known else { return (.subscribed, .initialBuy) }
         // Who redeems an offer without a subscription that runs subscribes; only subscribers redeem
         // (facts/notifications §4).
-        guard known.state == .active || known.state == .gracePeriod else { return (.subscribed, .resubscribe) }
+        guard known.isServing else { return (.subscribed, .resubscribe) }
         return (offer == nil || offer?.offer.kind == .introductory ? .didChangeRenewalPref : .offerRedeemed, .upgrade)
     }
 
