@@ -84,9 +84,9 @@ struct SubscriptionWalkTests {
             return "refund \(try await world.store.refund(current).map(\.number))"
         case 9: return "extend \(try await world.store.extendSubscription(original, days: 7).map(\.expires))"
         case 10:
-            let price = (try await world.subscription(original).renewalPrice?.amount ?? 0) + Int64(dice.roll(900))
-            return
-                "raise \(try await world.store.raisePrice(of: original, to: SubscribedWorld.dollars(price)).map(\.state))"
+            let old = try await world.subscription(original).renewalPrice?.amount ?? 0
+            let price = SubscribedWorld.dollars(old + Int64(dice.roll(900)))
+            return "raise \(try await world.store.raisePrice(of: original, to: price).map(\.state))"
         case 11:
             return
                 "consent \(try await world.store.answerPriceIncrease(original, accepts: dice.roll(3) > 0).map(\.state))"
