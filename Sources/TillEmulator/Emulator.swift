@@ -36,6 +36,7 @@ public final class Emulator: Sendable {
         let now = clock()
         let (issuer, apiKey, kept) = try await database.write { session in
             let (issuer, apiKey) = try Self.found(configuration, at: now, entropy: entropy, session)
+            try RenewalPace.begin(configuration.renewalPace, session)
             return (issuer, apiKey, try StoreClock.Kept(session))
         }
         let clock = StoreClock(clock, kept)

@@ -106,6 +106,7 @@ import TillStorage
             #expect(early["latest_receipt"] == .string(first.receipt))
             #expect(early["latest_receipt_info"].list.map { $0.at("transaction_id") } == [.string(first.id)])
 
+            _ = try await shop.ask(.post, "/emulator/subscriptions/\(first.id)/cancel")
             shop.time.advance(seconds: 40 * 86_400)
             let again = try await shop.openOrder(Self.monthly, as: "u1")
             let second = try await shop.pay(Self.monthly, token: again)

@@ -159,6 +159,8 @@ struct PurchaseTests {
             ["bundleId": "com.example.learnpoints", "productId": "com.example.learnpoints.member.monthly"])
         #expect(again.status == 409)
         #expect(again.json["code"] == "already_subscribed")
+        let id = try #require(bought["transactionId"]?.string)
+        #expect(await world.ask(.post, "/emulator/subscriptions/\(id)/cancel").status == 200)
         world.advance(seconds: 40 * 86_400)
         let back = try await world.buy("member.monthly")
         #expect(back["transactionId"] != bought["transactionId"])

@@ -63,6 +63,8 @@ struct VerifyReceiptEndpointTests {
     func subscriber() async throws {
         let world = try await EmulatedWorld()
         let first = try await world.buy("member.monthly", ["appAccountToken": "3f2c1a00-1111-4222-8333-444455556666"])
+        let id = try #require(first["transactionId"]?.string)
+        #expect(await world.ask(.post, "/emulator/subscriptions/\(id)/cancel").status == 200)
         world.advance(seconds: 40 * 86_400)
         let second = try await world.buy("member.monthly")
         let answer = await ask(world, first["receipt"])

@@ -67,13 +67,13 @@ enum SignedContent {
             "signedDate": .int(now.milliseconds),
         ]
         payload["expirationIntent"] = subscription.expirationIntent.map { .int($0) }
-        if subscription.retryUntil != nil {
-            payload["isInBillingRetryPeriod"] = .bool(
-                subscription.state == .billingRetry || subscription.state == .gracePeriod)
+        // True while Apple tries to charge, in grace too; false once it has given up.
+        if subscription.isFailing || subscription.expirationIntent == SubscriptionEnd.billingError.intent {
+            payload["isInBillingRetryPeriod"] = .bool(subscription.isFailing)
         }
         payload["gracePeriodExpiresDate"] = subscription.graceExpires.map { .int($0.milliseconds) }
         payload["priceIncreaseStatus"] = subscription.priceIncrease.map { $0.isAccepted ? 1 : 0 }
-        if subscription.renews, let price = subscription.runningOffer?.price ?? subscription.renewalPrice {
+        if subscription.renews, let price = subscription.nextPrice {
             payload["renewalPrice"] = .int(price.milliunits)
             payload["currency"] = .string(price.currency.text)
         }

@@ -11,6 +11,8 @@ enum SettingTable {
         case clockAhead
         /// The moment in milliseconds where the store's clock was stopped.
         case clockStopped
+        /// How fast subscriptions run.
+        case renewalPace
     }
 
     static func value(_ name: Name, _ session: any Session) throws -> String? {

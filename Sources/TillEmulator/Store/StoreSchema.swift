@@ -165,5 +165,6 @@ public enum StoreSchema {
         """,
         notificationResults,
         storeTallies,
+        massExtensions,
     ]
 }

@@ -88,4 +88,44 @@ public struct StoreSubscription: Sendable, Hashable, Codable {
     /// The purchaser's subscription, if a family shares it; nil for who pays.
     public var sharedFrom: Int64?
     public var monthlyBilling: Bool
+    /// The price on the shelf when `renewalPrice` was settled: only what is cheaper than this is a price cut.
+    public var shelfPrice: Money?
+    /// When Apple tries to charge next; nil while nothing is to be charged before the period ends.
+    public var nextCharge: Instant?
+    /// When the customer had the group's introductory offer: there is one in a life (facts/business-rules §9).
+    public var hadIntroductory: Instant?
+    /// When the price was last raised (facts/business-rules §8.4: more than once a year needs consent).
+    public var lastIncrease: Instant?
+}
+
+extension StoreSubscription {
+    /// When something happens to it by itself.
+    var nextDate: Instant? {
+        guard sharedFrom == nil else { return nil }
+        switch state {
+        case .active: return renews ? min(nextCharge ?? expires, expires) : expires
+        case .gracePeriod: return [graceExpires, nextCharge].compactMap { $0 }.min()
+        case .billingRetry: return [retryUntil, nextCharge].compactMap { $0 }.min()
+        case .expired, .revoked: return nil
+        }
+    }
+
+    /// What the customer paid for or is about to pay for has not come to its end.
+    var isGoingOn: Bool { state == .active || isFailing }
+
+    /// The customer may use what it pays for.
+    var isServing: Bool { state == .active || state == .gracePeriod }
+
+    /// A charge failed, and Apple tries again.
+    var isFailing: Bool { state == .gracePeriod || state == .billingRetry }
+
+    /// What the next renewal costs, after any offer and any increase the customer agreed to.
+    var nextPrice: Money? {
+        if let offer = runningOffer { return offer.price }
+        if let increase = duePriceIncrease, increase.isAccepted { return increase.price }
+        return renewalPrice
+    }
+
+    /// An increase that the renewal at the end of the period would cost.
+    var duePriceIncrease: PriceIncrease? { priceIncrease.flatMap { $0.effective <= expires ? $0 : nil } }
 }

@@ -1,84 +1,81 @@
+import TillAppStore
 import TillBilling
 import TillStorage
 
-/// What happens to subscriptions, and when (facts/business-rules §8).
+/// What happens to subscriptions, and when (facts/business-rules §8). One customer has one subscription in a group;
+/// it is known by its first transaction for ever, through renewals, changes of plan, lapses and returns.
 enum SubscriptionLife {
     /// A first purchase in the group, a return, or a change of plan.
     static func subscribe(_ purchase: Purchase, _ turn: Turn) throws -> Result<PurchaseResult, StoreRefusal> {
-        guard let terms = purchase.product.subscription else {
+        guard purchase.product.isOnSale, let terms = purchase.product.subscription else {
             return .failure(.notForSale(product: purchase.product.id.text, storefront: purchase.storefront))
+        }
+        // Nothing here is paid by the month: better a refusal than a year charged at once.
+        guard !purchase.request.monthlyBilling else {
+            return .failure(.noMonthlyBilling(product: purchase.product.id.text))
         }
         let known = try SubscriptionTable.own(
             account: purchase.account.name, bundleID: purchase.request.bundleID, groupID: terms.groupID, turn.session)
-        if let known, known.state == .active { return .failure(.alreadySubscribed(product: purchase.product.id.text)) }
-        var transaction = try purchase.transaction(turn)
-        transaction.subscription = StoreTransaction.Subscription(
-            groupID: terms.groupID, expires: terms.period.end(from: turn.now),
-            lineItem: try Counter.lineItem.take(turn.session))
-        if let known {
-            transaction.original = known.original
-            transaction.firstPurchased =
-                try TransactionTable.find(known.original, turn.session)?.firstPurchased ?? turn.now
+        guard let known, known.isGoingOn else { return try SubscriptionSale.charge(purchase, known: known, turn) }
+        if known.productID == purchase.product.id {
+            return try PlanChoice.stay(known, purchase, turn)
         }
-        transaction = try TransactionTable.insert(transaction, turn.session)
-        let subscription = StoreSubscription(
-            original: transaction.original, account: transaction.account, bundleID: transaction.bundleID,
-            groupID: terms.groupID, state: .active, productID: transaction.productID, current: transaction.number,
-            expires: transaction.subscription?.expires ?? turn.now, billingDay: 1, renews: true,
-            renewalProductID: transaction.productID, renewalPrice: purchase.price, recentStart: turn.now,
-            eligibleWinBacks: [], appAccountToken: transaction.appAccountToken, renewals: 0, extensions: [],
-            billingFails: false, monthlyBilling: false)
-        try SubscriptionTable.save(subscription, turn.session)
-        try Agenda.set(.subscription, subscription.original, at: subscription.expires, turn.session)
-        try turn.note(.subscribed, known == nil ? .initialBuy : .resubscribe, about: transaction, subscription)
-        return .success(.purchased(transaction))
+        // Where the service has stopped there is no period to wait for.
+        if known.state == .billingRetry { return try SubscriptionSale.charge(purchase, known: known, turn) }
+        let old = try ProductTable.find(known.productID, turn.session)?.subscription
+        switch old.map({ PlanChange(from: $0, to: terms) }) ?? .now {
+        case .now: return try SubscriptionSale.charge(purchase, known: known, turn)
+        case .atRenewal: return try PlanChoice.schedule(known, purchase, turn)
+        }
     }
 
     /// The date that the agenda had for a subscription is reached.
     static func reachDate(of original: Int64, _ turn: Turn) throws {
-        guard var subscription = try SubscriptionTable.find(original, turn.session) else { return }
-        subscription.state = .expired
-        subscription.renews = false
-        subscription.expirationIntent = 5
-        try SubscriptionTable.save(subscription, turn.session)
-    }
-
-    /// A transaction was refunded. If it was the subscription's current one, the service ends.
-    /// - Returns: the subscription as it is then; nil for a transaction of none.
-    static func revoked(_ transaction: StoreTransaction, _ turn: Turn) throws -> StoreSubscription? {
-        guard transaction.subscription != nil,
-            var subscription = try SubscriptionTable.find(transaction.original, turn.session)
-        else { return nil }
-        if subscription.current == transaction.number {
-            subscription.state = .revoked
-            subscription.renews = false
-            try SubscriptionTable.save(subscription, turn.session)
-            try Agenda.set(.subscription, subscription.original, at: nil, turn.session)
+        guard let subscription = try SubscriptionTable.find(original, turn.session), subscription.sharedFrom == nil
+        else { return }
+        switch subscription.state {
+        case .active where subscription.renews: try Renewal.attempt(subscription, turn)
+        case .active where subscription.expires <= turn.now: try end(subscription, .voluntary, turn)
+        case .active: try keep(subscription, turn)
+        case .gracePeriod, .billingRetry: try BillingRetry.reachDate(subscription, turn)
+        case .expired, .revoked: break
         }
-        return subscription
     }
 
-    /// Moves the renewal date (facts/server-api §4.4), with the notification RENEWAL_EXTENDED.
-    static func extend(
-        _ original: Int64, days: Int64, _ turn: Turn
-    ) throws -> Result<RenewalDateExtension, RenewalDateExtension.Refusal> {
-        .failure(.unknown)
-    }
-}
+    // MARK: What all of it needs
 
-/// A renewal date that was moved.
-struct RenewalDateExtension: Sendable, Hashable {
-    enum Refusal: Error, Sendable, Hashable {
-        /// No such subscription.
-        case unknown
-        /// Not active, never paid, or in a free offer.
-        case ineligible
-        /// Twice in 365 days already.
-        case tooMany
-        case familyShared
+    /// Writes the subscription as it is now, and when it has something to do next.
+    static func keep(_ subscription: StoreSubscription, _ turn: Turn) throws {
+        try SubscriptionTable.save(subscription, turn.session)
+        // A date that has passed, such as of a renewal that was off, is made up for now: nothing happens in the past.
+        try Agenda.set(
+            .subscription, subscription.original, at: subscription.nextDate.map { max($0, turn.now) }, turn.session)
     }
 
-    var effective: Instant
-    /// `webOrderLineItemId` of the period that became longer.
-    var lineItem: Int64
+    /// The transaction of the newest period.
+    static func current(of subscription: StoreSubscription, _ turn: Turn) throws -> StoreTransaction {
+        guard let current = try TransactionTable.find(subscription.current, turn.session) else {
+            throw DatabaseFault(.corrupt, "the emulator's database lacks transaction \(subscription.current)")
+        }
+        return current
+    }
+
+    /// A subscription that its payer can change.
+    static func changeable(
+        _ original: Int64, _ turn: Turn
+    ) throws -> Result<StoreSubscription, StoreRefusal> {
+        guard let subscription = try SubscriptionTable.find(original, turn.session) else {
+            return .failure(.unknownSubscription(String(original)))
+        }
+        guard subscription.sharedFrom == nil else { return .failure(.sharedSubscription(String(original))) }
+        return .success(subscription)
+    }
+
+    /// When the next period is charged, a while before this one ends.
+    static func chargeDate(before expires: Instant, _ turn: Turn) throws -> Instant {
+        let lead = try RenewalPace.current(turn.session).lead
+        let random = turn.entropy(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        let width = UInt64(lead.upperBound - lead.lowerBound + 1)
+        return expires.adding(milliseconds: -(lead.lowerBound + Int64(random % width)))
+    }
 }

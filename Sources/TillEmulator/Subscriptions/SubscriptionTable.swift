@@ -66,6 +66,22 @@ enum SubscriptionTable {
             [.integer(after), .integer(Int64(limit))], read)
     }
 
+    /// Of one account or of all, in one app or in all, beginning after the original transaction `after`.
+    static func page(
+        account: String?, bundleID: String?, after: Int64, limit: Int, _ session: any Session
+    ) throws -> [StoreSubscription] {
+        try session.query(
+            """
+            SELECT content FROM subscriptions
+            WHERE original > ? AND (? IS NULL OR account = ?) AND (? IS NULL OR bundle_id = ?)
+            ORDER BY original LIMIT ?
+            """,
+            [
+                .integer(after), .optional(account), .optional(account), .optional(bundleID), .optional(bundleID),
+                .integer(Int64(limit)),
+            ], read)
+    }
+
     private static func read(_ row: any Row) throws -> StoreSubscription {
         try StoredDocument.read(StoreSubscription.self, from: row.text(0))
     }

@@ -1,0 +1,96 @@
+import TillBilling
+
+/// Which offer a customer gets with a subscription, and what it costs (facts/business-rules §9).
+enum SubscriptionOffer {
+    /// An offer's charges from the first on. Nil if it has no price in this storefront.
+    static func terms(
+        of offer: ProductOffer, storefront: String, listPrice: Money
+    ) -> StoreSubscription.RunningOffer? {
+        let isFree = offer.discount == .freeTrial
+        guard let price = isFree ? Money(amount: 0, currency: listPrice.currency) : offer.prices[storefront],
+            offer.discount != .oneTime
+        else { return nil }
+        let (charges, periods) = offer.discount == .payAsYouGo ? (max(1, offer.periods), nil) : (1, offer.period)
+        return StoreSubscription.RunningOffer(
+            offer: StoreTransaction.Offer(
+                kind: offer.kind, identifier: offer.identifier, discount: offer.discount,
+                period: offer.period?.times(max(1, offer.periods))),
+            price: price, period: periods, charges: charges)
+    }
+
+    /// The offer that this purchase comes with, if any; what was handed in for it is used up.
+    ///
+    /// - Parameter known: what the customer has or had in the group.
+    static func choose(
+        _ purchase: Purchase, known: StoreSubscription?, _ turn: Turn
+    ) throws -> Result<StoreSubscription.RunningOffer?, StoreRefusal> {
+        let offer: ProductOffer
+        switch purchase.request.offer {
+        case nil: return try introductory(purchase, known: known, turn)
+        case .promotional(let identifier, let signature):
+            if let refusal = try OfferDesk.check(signature, offer: identifier, of: purchase.request, turn) {
+                return .failure(refusal)
+            }
+            guard let found = find(.promotional, identifier, purchase.product) else {
+                return .failure(.noSuchOffer(identifier, product: purchase.product.id.text))
+            }
+            guard known != nil else { return .failure(.notEligible(offer: identifier)) }
+            offer = found
+        case .winBack(let identifier):
+            guard let found = find(.winBack, identifier, purchase.product) else {
+                return .failure(.noSuchOffer(identifier, product: purchase.product.id.text))
+            }
+            guard known?.state == .expired else { return .failure(.notEligible(offer: identifier)) }
+            offer = found
+        case .code(let code):
+            switch try OfferDesk.redeem(code, purchase.product, turn) {
+            case .failure(let refusal): return .failure(refusal)
+            case .success(let found): offer = found
+            }
+        }
+        guard let terms = terms(of: offer, storefront: purchase.storefront, listPrice: purchase.price) else {
+            return .failure(.notForSale(product: purchase.product.id.text, storefront: purchase.storefront))
+        }
+        return .success(terms)
+    }
+
+    private static func find(_ kind: ProductOffer.Kind, _ identifier: String, _ product: StoreProduct) -> ProductOffer?
+    {
+        product.offers(kind).first { $0.identifier == identifier }
+    }
+
+    /// Once in a group and a customer's life, and not for who subscribes now; the developer's signed word outranks
+    /// both.
+    private static func introductory(
+        _ purchase: Purchase, known: StoreSubscription?, _ turn: Turn
+    ) throws -> Result<StoreSubscription.RunningOffer?, StoreRefusal> {
+        var isEligible = known.map { $0.hadIntroductory == nil && !$0.isGoingOn } ?? true
+        if let token = purchase.request.introductoryEligibility {
+            switch try OfferDesk.introductoryEligibility(token, of: purchase.request, turn) {
+            case .failure(let refusal): return .failure(refusal)
+            case .success(let word): isEligible = word
+            }
+        }
+        guard isEligible, let offer = purchase.product.offers(.introductory).first else { return .success(nil) }
+        // Without a price in this storefront there is no such offer here.
+        return .success(terms(of: offer, storefront: purchase.storefront, listPrice: purchase.price))
+    }
+
+    /// What may bring a former subscriber back, best first: the cheapest, and of those the longest.
+    static func winBacks(of product: StoreProduct?, storefront: String) -> [String] {
+        guard let product, product.isOnSale, let price = product.prices[storefront] else { return [] }
+        let offers = product.offers(.winBack).compactMap { offer in
+            terms(of: offer, storefront: storefront, listPrice: price).flatMap { terms in
+                offer.identifier.map { (identifier: $0, price: terms.price.amount, charges: terms.charges) }
+            }
+        }
+        return offers.sorted { ($0.price, -$0.charges, $0.identifier) < ($1.price, -$1.charges, $1.identifier) }
+            .map(\.identifier)
+    }
+}
+
+extension StoreProduct {
+    /// Whether subscribers can renew it: the sandbox sells what review has not seen yet, but nobody sells what was
+    /// taken off (facts/business-rules §3).
+    var isOnSale: Bool { state != .developerRemovedFromSale && state != .removedFromSale }
+}

@@ -1,0 +1,34 @@
+import TillBilling
+import TillStorage
+
+/// A subscription's transactions.
+extension TransactionTable {
+    /// The paid periods of a subscription that end after `moment` and that nothing cut short, oldest first: two at
+    /// most, since a renewal is charged in the last day.
+    static func running(original: Int64, at moment: Instant, _ session: any Session) throws -> [Int64] {
+        try session.query(
+            """
+            SELECT number FROM transactions
+            WHERE original = ? AND group_id IS NOT NULL AND state = 'purchased' AND expires_at > ? AND is_upgraded = 0
+                AND shared_from IS NULL
+            ORDER BY number DESC LIMIT 4
+            """, [.integer(original), .integer(moment.milliseconds)]
+        ) { $0.integer(0) }.reversed()
+    }
+
+    /// Whether any period of the subscription cost money.
+    static func wasPaid(original: Int64, _ session: any Session) throws -> Bool {
+        try session.first(
+            """
+            SELECT 1 FROM transactions
+            WHERE original = ? AND group_id IS NOT NULL AND state = 'purchased' AND price > 0 LIMIT 1
+            """, [.integer(original)]
+        ) { _ in true } ?? false
+    }
+
+    /// A transaction that waited becomes one of a subscription that has come about meanwhile.
+    static func join(_ number: Int64, to original: Int64, _ session: any Session) throws {
+        try session.execute(
+            "UPDATE transactions SET original = ? WHERE number = ?", [.integer(original), .integer(number)])
+    }
+}
