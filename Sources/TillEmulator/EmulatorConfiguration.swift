@@ -20,6 +20,8 @@ public struct EmulatorConfiguration: Sendable {
     public var notificationRetries: [Int64]?
     /// More notifications waiting than this, and the next ones are recorded but never sent.
     public var notificationLimit: Int64 = 100_000
+    /// How fast subscriptions run in a new store, until it is told otherwise.
+    public var renewalPace = RenewalPace.real
     /// PEM private keys by name (`root`, `intermediate`, `signer`, `receiptIntermediate`, `receiptSigner`, `apiKey`)
     /// for a new store whose keys must be the same every time. Missing ones are generated.
     public var keys: [String: String] = [:]

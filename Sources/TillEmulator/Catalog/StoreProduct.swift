@@ -35,6 +35,8 @@ public struct StoreProduct: Sendable, Hashable {
     /// Whether the members of a family get it too: non-consumables and auto-renewables only.
     public var isFamilyShareable = false
     public var state = ProductState.approved
+    /// Whether it was submitted together with an app version, whose approval it then waits for.
+    public var isWithAppVersion = false
     /// What the store shows, by locale: `en-US`, `zh-Hans`.
     public var localizations: [Localization] = []
     /// App Review asks for a screenshot before it looks at anything (facts/business-rules §2).

@@ -37,3 +37,11 @@ enum Storefront {
         "HK": "HKG", "TW": "TWN", "SG": "SGP", "CA": "CAN", "AU": "AUS", "IN": "IND", "MO": "MAC",
     ]
 }
+
+extension EmulatorConfiguration {
+    /// The storefronts there are, by their codes (ISO 3166-1 alpha-3), in alphabetical order.
+    public static var storefronts: [String] { Storefront.codes }
+
+    /// The code that was probably meant by a text that is none; nil if nothing is near.
+    public static func nearestStorefront(to text: String) -> String? { Storefront.nearest(to: text) }
+}
