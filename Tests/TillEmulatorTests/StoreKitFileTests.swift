@@ -23,7 +23,10 @@ struct StoreKitFileTests {
         "introductoryOffer": [
             "internalID": "I1", "numberOfPeriods": 2, "paymentMode": "free", "subscriptionPeriod": "P1W",
         ],
-        "localizations": [["description": "All of it.", "displayName": "Plus", "locale": "en_US"]],
+        "localizations": [
+            ["description": "All of it.", "displayName": "Plus", "locale": "en_US"],
+            ["description": "", "displayName": "", "locale": "zh_CN"],
+        ],
         "productID": "plus.monthly", "recurringSubscriptionPeriod": "P1M", "referenceName": "Plus, monthly",
         "subscriptionGroupID": "6F3A93AB", "type": "RecurringSubscription",
         "winbackOffers": [
@@ -83,7 +86,7 @@ struct StoreKitFileTests {
         #expect(read.products.map(\.isFamilyShareable) == [false, true, false, true])
         let plus = try #require(read.products.last)
         #expect(plus.subscription == SubscriptionTerms(groupID: "6F3A93AB", level: 2, period: .month))
-        #expect(plus.localizations.map(\.locale) == ["en-US"])
+        #expect(plus.localizations.map(\.locale) == ["en-US", "zh-CN"])
         #expect(plus.state == .approved)
     }
 
@@ -134,7 +137,7 @@ struct StoreKitFileTests {
     }
 
     @Test(
-        "older and newer versions: 1 without settings, 5 with its lists of offers and its billing plans; new members too"
+        "version 1 without settings, version 5 with its lists of offers and its billing plans, and members nobody knows yet"
     )
     func versions() throws {
         let first = try read([

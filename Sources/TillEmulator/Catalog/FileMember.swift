@@ -55,6 +55,12 @@ struct FileMember {
         return text
     }
 
+    /// What customers read: of so many characters, empty too.
+    func copy(_ name: String, upTo limit: Int) throws(Problem) -> String {
+        let member = try required(name)
+        return member.value == "" ? "" : try member.text(upTo: limit)
+    }
+
     func integer(_ name: String, in range: ClosedRange<Int64>) throws(Problem) -> Int64? {
         guard let member = try member(name) else { return nil }
         guard case .int(let number) = member.value, range.contains(number) else {

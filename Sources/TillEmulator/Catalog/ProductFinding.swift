@@ -205,8 +205,8 @@ struct ProductLint {
     private func compare(_ expected: [ProductFinding.Expectation]) -> [ProductFinding] {
         let known = Dictionary(products.map { ($0.id.text, $0) }, uniquingKeysWith: { first, _ in first })
         let ids = Array(known.keys)
-        // Looking for near names costs as much as all names there are: for the first few only.
-        var suggestions = 20
+        // Looking for near names costs as much as all names there are: for the first few only, among not too many.
+        var suggestions = ids.count <= 1_000 ? 5 : 0
         var seen: Set<String> = []
         return expected.flatMap { wanted -> [ProductFinding] in
             guard seen.insert(wanted.id).inserted else { return [duplicate(wanted.id)] }

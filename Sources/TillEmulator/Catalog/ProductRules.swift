@@ -61,6 +61,9 @@ enum ProductRules {
             throw place.wrong(
                 "of a period if and only if it is a subscription's", "订阅优惠要有周期，一次性购买没有")
         }
+        guard (1...999).contains(offer.period?.count ?? 1) else {
+            throw place.wrong("of at most 999 days, weeks, months or years", "不超过 999 天、周、月或年的优惠")
+        }
         guard offer.periods == 1 || offer.discount == .payAsYouGo else {
             throw place.wrong("of one period, unless it is pay as you go", "只有随用随付可有多个周期")
         }

@@ -66,13 +66,14 @@ enum ProductTable {
     private static func insert(_ product: StoreProduct, position: Int64, _ session: any Session) throws {
         try session.execute(
             """
-            INSERT INTO products (product_id, position, kind, name, apple_id, group_id, state, details)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO products (product_id, position, kind, name, apple_id, group_id, state, details, localizations)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 .text(product.id.text), .integer(position), .text(product.kind.rawValue), .text(product.name),
                 .integer(product.appleID), .optional(product.subscription?.groupID), .text(product.state.rawValue),
                 .text(try StoredDocument.text(Details(product))),
+                .text(try StoredDocument.text(product.localizations)),
             ])
         for (storefront, price) in product.prices.sorted(by: { $0.key < $1.key }) {
             try session.execute(
@@ -90,7 +91,9 @@ enum ProductTable {
                 amount: row.integer(2), currency: Currency(row.text(3)))
         }
         let products = try session.query(
-            "SELECT product_id, kind, name, apple_id, state, details FROM products ORDER BY position", [], product)
+            """
+            SELECT product_id, kind, name, apple_id, state, details, localizations FROM products ORDER BY position
+            """, [], wholeProduct)
         return products.compactMap { product in
             guard var product else { return nil }
             product.prices = prices[product.id.text] ?? [:]
@@ -114,7 +117,8 @@ enum ProductTable {
             nearest: id.utf8.count <= 100 ? nearestName(to: id, among: try ids(session)) : nil)
     }
 
-    /// The product with its price in one storefront and no other: what a purchase needs, without reading all prices.
+    /// The product with its price in one storefront and no other, and without its localizations: what a purchase
+    /// needs, at the price of one row. Not to be saved again.
     static func priced(_ id: ProductID, storefront: String, _ session: any Session) throws -> StoreProduct? {
         let found = try session.first(
             """
@@ -134,8 +138,9 @@ enum ProductTable {
 
     static func find(_ id: ProductID, _ session: any Session) throws -> StoreProduct? {
         let found = try session.first(
-            "SELECT product_id, kind, name, apple_id, state, details FROM products WHERE product_id = ?",
-            [.text(id.text)], product)
+            """
+            SELECT product_id, kind, name, apple_id, state, details, localizations FROM products WHERE product_id = ?
+            """, [.text(id.text)], wholeProduct)
         guard var product = found ?? nil else { return nil }
         _ = try session.query(
             "SELECT storefront, amount, currency FROM prices WHERE product_id = ?", [.text(id.text)]
@@ -150,7 +155,6 @@ enum ProductTable {
         var subscription: SubscriptionTerms?
         var offers: [ProductOffer]
         var isFamilyShareable: Bool
-        var localizations: [StoreProduct.Localization]
         var hasReviewScreenshot: Bool
         var isWithAppVersion: Bool
 
@@ -158,10 +162,15 @@ enum ProductTable {
             subscription = product.subscription
             offers = product.offers
             isFamilyShareable = product.isFamilyShareable
-            localizations = product.localizations
             hasReviewScreenshot = product.hasReviewScreenshot
             isWithAppVersion = product.isWithAppVersion
         }
+    }
+
+    private static func wholeProduct(_ row: any Row) throws -> StoreProduct? {
+        guard var product = try product(row) else { return nil }
+        product.localizations = try StoredDocument.read([StoreProduct.Localization].self, from: row.text(6))
+        return product
     }
 
     private static func product(_ row: any Row) throws -> StoreProduct? {
@@ -176,7 +185,6 @@ enum ProductTable {
         product.state = state
         product.offers = details.offers
         product.isFamilyShareable = details.isFamilyShareable
-        product.localizations = details.localizations
         product.hasReviewScreenshot = details.hasReviewScreenshot
         product.isWithAppVersion = details.isWithAppVersion
         return product

@@ -131,7 +131,8 @@ struct StoreKitFile {
         let named = try item.text("subscriptionGroupID", upTo: 64)
         guard named == nil || named == group else {
             throw FileMember(.null, path: item.place("subscriptionGroupID")).wrong(
-                "the id of the group it stands in, \(FileMember.legible(group))", "所在组的 id：\(FileMember.legible(group))")
+                "the id of the group it stands in, \(FileMember.legible(group))",
+                "所在组的 id：\(FileMember.legible(group))")
         }
         guard let period = try item.choice("recurringSubscriptionPeriod", of: SubscriptionPeriod.self) else {
             throw .badRequest(
@@ -164,15 +165,12 @@ struct StoreKitFile {
                 StoreProduct.Localization(
                     // Xcode writes en_US where App Store Connect says en-US.
                     locale: String(try text.required("locale").text(upTo: 20).map { $0 == "_" ? "-" : $0 }),
-                    displayName: try Self.copy(text, "displayName"), description: try Self.copy(text, "description")))
+                    displayName: try text.member("displayName") == nil
+                        ? "" : text.copy("displayName", upTo: ProductText.copyLimit),
+                    description: try text.member("description") == nil
+                        ? "" : text.copy("description", upTo: ProductText.copyLimit)))
         }
         return product
-    }
-
-    /// What customers read; Xcode saves it empty too.
-    private static func copy(_ text: FileMember, _ name: String) throws(Problem) -> String {
-        guard let member = try text.member(name), member.value != "" else { return "" }
-        return try member.text(upTo: 4_000)
     }
 
     private func price(_ item: FileMember) throws(Problem) -> Money {

@@ -5,6 +5,9 @@ import TillBilling
 enum ProductText {
     /// App Store Connect's own limit is often quoted as this (facts/limits §2).
     static let limit = 10_000
+    /// Of a name or description for customers: a bound of our own, because Xcode has none. App Store Connect's are
+    /// findings.
+    static let copyLimit = 4_000
 
     static let members: [ControlMember] = [
         ControlMember(
@@ -42,8 +45,8 @@ enum ProductText {
             .list([
                 ControlMember(
                     "locale", .text(limit: 20), required: true, Text(en: "zh-Hans, en-US", zh: "zh-Hans、en-US")),
-                ControlMember("displayName", .text(limit: 200), required: true, Text(en: "shown", zh: "显示名称")),
-                ControlMember("description", .text(limit: 500), required: true, Text(en: "shown", zh: "描述")),
+                ControlMember("displayName", .text(limit: copyLimit), required: true, Text(en: "shown", zh: "显示名称")),
+                ControlMember("description", .text(limit: copyLimit), required: true, Text(en: "shown", zh: "描述")),
             ]), Text(en: "what the store shows", zh: "商店展示的文字")),
         ControlMember(
             "reviewScreenshot", .bool, Text(en: "whether App Review has one; true if absent", zh: "是否有审核截图，省略则为 true")),
@@ -81,8 +84,8 @@ enum ProductText {
             product.localizations.append(
                 StoreProduct.Localization(
                     locale: try localization.required("locale").text(upTo: 20),
-                    displayName: try localization.required("displayName").text(upTo: 200),
-                    description: try localization.required("description").text(upTo: 500)))
+                    displayName: try localization.copy("displayName", upTo: copyLimit),
+                    description: try localization.copy("description", upTo: copyLimit)))
         }
         product.hasReviewScreenshot = try item.bool("reviewScreenshot") ?? true
         product.isWithAppVersion = try item.bool("withAppVersion") ?? false
