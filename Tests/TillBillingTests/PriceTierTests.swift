@@ -52,7 +52,11 @@ private let sheetOfTiers = URL(fileURLWithPath: #filePath)
         #expect(table.price(ofTier: "1", in: Currency("INR")) == nil)
         #expect(table.tiers(at: try money("0.99", "USD")).map(\.id) == ["1", "A", "B", "alt1"])
         #expect(table.tiers(at: try money("648", "CNY")).map(\.id) == ["60"])
-        // No numbered tier costs CNY 9.9.
+        // The four prices of the cloud service (C4).
+        for (price, tier) in [("2.99", "3"), ("29.99", "30"), ("6.99", "7"), ("69.99", "54")] {
+            #expect(table.tiers(at: try money(price, "USD")).first?.id == tier)
+        }
+        // No tier costs CNY 9.9.
         #expect(table.tiers(at: try money("9.9", "CNY")).isEmpty)
         for tier in table.tiers {
             for (currency, price) in tier.prices {

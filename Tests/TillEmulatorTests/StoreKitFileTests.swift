@@ -137,7 +137,7 @@ struct StoreKitFileTests {
     }
 
     @Test(
-        "version 1 without settings, version 5 with its lists of offers and its billing plans, and members nobody knows yet"
+        "version 1 without settings, version 5 with lists of offers and billing plans, and members nobody knows yet"
     )
     func versions() throws {
         let first = try read([
