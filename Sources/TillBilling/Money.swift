@@ -30,6 +30,25 @@ public struct Money: Hashable, Sendable, Codable {
         self.currency = currency
     }
 
+    /// From a decimal as on a price tag: `0.99`, `128`, at most nine digits before the point. Nil for anything else,
+    /// and for a fraction of the minor unit.
+    public init?(decimal text: some StringProtocol, currency: Currency) {
+        let parts = text.utf8.split(separator: UInt8(ascii: "."), maxSplits: 1, omittingEmptySubsequences: false)
+        guard let whole = parts.first, (1...9).contains(whole.count), parts.count == 1 || !parts[1].isEmpty else {
+            return nil
+        }
+        var fraction = parts.count == 1 ? [] : Array(parts[1])
+        while fraction.count > currency.minorDigits, fraction.last == UInt8(ascii: "0") { fraction.removeLast() }
+        guard fraction.count <= currency.minorDigits else { return nil }
+        fraction += Array(repeating: UInt8(ascii: "0"), count: currency.minorDigits - fraction.count)
+        var amount: Int64 = 0
+        for digit in Array(whole) + fraction {
+            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
+            amount = amount * 10 + Int64(digit - UInt8(ascii: "0"))
+        }
+        self.init(amount: amount, currency: currency)
+    }
+
     /// From Apple's milliunits (1/1000 of the unit, facts/jws §1): USD 1.99 is 1990. A remainder below the minor
     /// unit is rounded half up, away from zero.
     public init(milliunits: Int64, currency: Currency) {

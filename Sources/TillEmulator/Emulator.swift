@@ -138,7 +138,8 @@ public final class Emulator: Sendable {
         try SettingTable.set(.environment, to: configuration.environment.rawValue, session)
         try Counter.begin(environment: configuration.environment, entropy: entropy, session)
         let products = configuration.products ?? StoreProduct.sampleCatalogue(bundleID: configuration.app.bundleID)
-        try ProductTable.replace(products, session)
+        // Nothing was sold before, so nothing can stand in the way.
+        _ = try ProductTable.replace(products, session)
         return (issuer, apiKey)
     }
 

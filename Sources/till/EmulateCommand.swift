@@ -24,6 +24,25 @@ extension Flag {
     fileprivate static let environment = Flag(
         "environment", .choice(["sandbox", "production"]),
         summary: Text(en: "what it signs as (default: sandbox)", zh: "签名时所称的环境（默认 sandbox）"))
+    fileprivate static let products = Flag(
+        "products", .text("FILE"),
+        summary: Text(
+            en: "what a new store sells: a list as PUT /emulator/products takes it, or Xcode's .storekit file",
+            zh: "新商店出售的商品：PUT /emulator/products 的列表，或 Xcode 的 .storekit 文件"))
+    fileprivate static let storefront = Flag(
+        "storefront", .text("CODE"),
+        summary: Text(
+            en: "where accounts are opened, such as USA (default: the .storekit file's, or CHN)",
+            zh: "账户所在地区，例如 USA（默认取自 .storekit 文件，否则为 CHN）"))
+    fileprivate static let pace = Flag(
+        "pace", .choice(RenewalPace.allCases.map(\.rawValue)),
+        summary: Text(
+            en: "how fast subscriptions run in a new store (default: the .storekit file's, or real)",
+            zh: "新商店中订阅运行的速度（默认取自 .storekit 文件，否则为 real）"))
+    fileprivate static let secret = Flag(
+        "secret", .text("TEXT"),
+        summary: Text(
+            en: "shared secret that /verifyReceipt asks for (default: none)", zh: "/verifyReceipt 要求的共享密钥（默认不要求）"))
 }
 
 extension Command {
@@ -40,14 +59,18 @@ extension Command {
                 用它自己的根证书签名，可从 GET /emulator/root.cer 获取：写入 sandbox 配置的 apple.roots。
                 它不是 Apple 的证书，接受 production 的配置会拒绝它。
                 """),
-        flags: [.port, .data, .bundleID, .environment]
+        flags: [.port, .data, .bundleID, .environment, .products, .storefront, .pace, .secret]
     ) { call in
         let untilStopped = call.process.hearStop()
+        let configuration = try EmulatorConfiguration(call)
         let directory = try StoreDirectory(call.text(.data))
         defer { directory.removeIfTemporary() }
-        var configuration = EmulatorConfiguration()
-        configuration.app = EmulatedApp(bundleID: call.text(.bundleID) ?? "com.example.learn")
-        if call.text(.environment) == "production" { configuration.environment = .production }
+        if fileExists("\(directory.path)/store.db"), call.isSet(.products) || call.isSet(.pace) {
+            call.warn(
+                Text(
+                    en: "the store in \(shown(directory.path)) is there already: it keeps its products and its pace",
+                    zh: "\(shown(directory.path)) 中已有商店：其商品与速度保持不变"))
+        }
         let running = try await RunningEmulator(
             configuration, directory: directory.path, port: UInt16(call.integer(.port) ?? 0), process: call.process)
         let url = "http://127.0.0.1:\(running.port)"
@@ -66,6 +89,56 @@ extension Command {
             await running.stop()
         }
         return .done
+    }
+}
+
+extension EmulatorConfiguration {
+    /// What the flags say; members of a file that mean nothing here are named on stderr.
+    ///
+    /// - Throws: `CommandFailure` for a file that can't be used, `UsageError` for a storefront that does not exist.
+    fileprivate init(_ call: Invocation) throws {
+        self.init()
+        app = EmulatedApp(bundleID: call.text(.bundleID) ?? "com.example.learn")
+        if call.text(.environment) == "production" { environment = .production }
+        sharedSecret = call.text(.secret)
+        if let path = call.text(.products) {
+            let file = try Self.products(path)
+            products = file.products
+            if let code = file.storefront { storefront = code }
+            if let pace = file.pace { renewalPace = pace }
+            if !file.ignored.isEmpty {
+                let names = file.ignored.joined(separator: ", ")
+                call.warn(
+                    Text(
+                        en: "\(shown(path)): these mean nothing here and are left out: \(names)",
+                        zh: "\(shown(path))：以下内容在此没有意义，未采用：\(names)"))
+            }
+        }
+        if let code = call.text(.storefront) {
+            guard Self.storefronts.contains(code) else {
+                throw UsageError(
+                    Text(en: "there is no storefront \"\(shown(code))\"", zh: "没有“\(shown(code))”这个地区"),
+                    suggestion: Self.nearestStorefront(to: code), command: "emulate")
+            }
+            storefront = code
+        }
+        if let pace = call.text(.pace).flatMap(RenewalPace.init) { renewalPace = pace }
+    }
+
+    private static func products(_ path: String) throws -> ProductFile {
+        let bytes: [UInt8]
+        do {
+            bytes = try readFile(path, limit: ProductFile.byteLimit)
+        } catch {
+            throw CommandFailure(error.sentence)
+        }
+        do {
+            return try ProductFile(bytes)
+        } catch {
+            throw CommandFailure(
+                Text(
+                    en: "\(shown(path)): \(error.sentence.en)", zh: "\(shown(path))：\(error.sentence.zh)"))
+        }
     }
 }
 

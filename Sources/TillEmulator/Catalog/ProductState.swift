@@ -12,4 +12,7 @@ public enum ProductState: String, Sendable, Hashable, Codable, CaseIterable {
     case developerRemovedFromSale = "DEVELOPER_REMOVED_FROM_SALE"
     case removedFromSale = "REMOVED_FROM_SALE"
     case rejected = "REJECTED"
+
+    /// Before Ready to Submit: nobody gets to see it, testers neither.
+    var isIncomplete: Bool { self == .missingMetadata || self == .waitingForUpload || self == .processingContent }
 }

@@ -3,19 +3,53 @@ import TillStorage
 
 /// What the store sells.
 enum ProductTable {
-    /// Puts these products in place of all there were. A product that keeps its id keeps its number.
-    static func replace(_ products: [StoreProduct], _ session: any Session) throws {
-        let numbers = Dictionary(
-            try session.query("SELECT product_id, apple_id FROM products", []) { ($0.text(0), $0.integer(1)) },
-            uniquingKeysWith: { first, _ in first })
+    /// Puts these products in place of all there were. A product that keeps its id keeps its number, and so does one
+    /// that was removed and comes again. Nothing is written if it refuses.
+    ///
+    /// - Parameter force: whether ids may come again that were removed. App Store Connect never lets them.
+    static func replace(
+        _ products: [StoreProduct], force: Bool = true, _ session: any Session
+    ) throws -> Result<Void, StoreRefusal> {
+        let (selling, removed) = (try numbers(session), try removedNumbers(session))
+        for product in products {
+            let known = selling[product.id.text] ?? removed[product.id.text]
+            if let known, known.kind != product.kind.rawValue {
+                return .failure(
+                    .kindIsFixed(product.id.text, ProductKind(rawValue: known.kind) ?? product.kind))
+            }
+            if !force, removed[product.id.text] != nil { return .failure(.idWasUsed(product.id.text)) }
+        }
+        try session.execute(
+            """
+            INSERT INTO removed_products (product_id, kind, apple_id)
+            SELECT product_id, kind, apple_id FROM products WHERE true ON CONFLICT DO NOTHING
+            """, [])
         try session.execute("DELETE FROM prices", [])
         try session.execute("DELETE FROM products", [])
         for (position, product) in products.enumerated() {
             var product = product
-            if let known = numbers[product.id.text] { product.appleID = known }
+            if let known = selling[product.id.text] ?? removed[product.id.text] { product.appleID = known.number }
             if product.appleID == 0 { product.appleID = try Counter.product.take(session) }
             try insert(product, position: Int64(position), session)
+            try session.execute("DELETE FROM removed_products WHERE product_id = ?", [.text(product.id.text)])
         }
+        return .success(())
+    }
+
+    private typealias Numbers = [String: (kind: String, number: Int64)]
+
+    private static func numbers(_ session: any Session) throws -> Numbers {
+        Dictionary(
+            try session.query("SELECT product_id, kind, apple_id FROM products", []) {
+                ($0.text(0), (kind: $0.text(1), number: $0.integer(2)))
+            }, uniquingKeysWith: { first, _ in first })
+    }
+
+    private static func removedNumbers(_ session: any Session) throws -> Numbers {
+        Dictionary(
+            try session.query("SELECT product_id, kind, apple_id FROM removed_products", []) {
+                ($0.text(0), (kind: $0.text(1), number: $0.integer(2)))
+            }, uniquingKeysWith: { first, _ in first })
     }
 
     /// Writes what may change in a product's life: all but its id and its kind.
@@ -32,13 +66,14 @@ enum ProductTable {
     private static func insert(_ product: StoreProduct, position: Int64, _ session: any Session) throws {
         try session.execute(
             """
-            INSERT INTO products (product_id, position, kind, name, apple_id, group_id, state, details)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO products (product_id, position, kind, name, apple_id, group_id, state, details, localizations)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 .text(product.id.text), .integer(position), .text(product.kind.rawValue), .text(product.name),
                 .integer(product.appleID), .optional(product.subscription?.groupID), .text(product.state.rawValue),
                 .text(try StoredDocument.text(Details(product))),
+                .text(try StoredDocument.text(product.localizations)),
             ])
         for (storefront, price) in product.prices.sorted(by: { $0.key < $1.key }) {
             try session.execute(
@@ -56,7 +91,9 @@ enum ProductTable {
                 amount: row.integer(2), currency: Currency(row.text(3)))
         }
         let products = try session.query(
-            "SELECT product_id, kind, name, apple_id, state, details FROM products ORDER BY position", [], product)
+            """
+            SELECT product_id, kind, name, apple_id, state, details, localizations FROM products ORDER BY position
+            """, [], wholeProduct)
         return products.compactMap { product in
             guard var product else { return nil }
             product.prices = prices[product.id.text] ?? [:]
@@ -64,10 +101,46 @@ enum ProductTable {
         }
     }
 
+    static func ids(_ session: any Session) throws -> [String] {
+        try session.query("SELECT product_id FROM products ORDER BY position", []) { $0.text(0) }
+    }
+
+    static func states(_ session: any Session) throws -> [ProductState] {
+        try session.query("SELECT DISTINCT state FROM products", []) { ProductState(rawValue: $0.text(0)) }
+            .compactMap { $0 }
+    }
+
+    /// That it does not sell this, and what was probably meant.
+    static func unknown(_ id: String, _ session: any Session) throws -> StoreRefusal {
+        .unknownProduct(
+            String(id.prefix(100)),
+            nearest: id.utf8.count <= 100 ? nearestName(to: id, among: try ids(session)) : nil)
+    }
+
+    /// The product with its price in one storefront and no other, and without its localizations: what a purchase
+    /// needs, at the price of one row. Not to be saved again.
+    static func priced(_ id: ProductID, storefront: String, _ session: any Session) throws -> StoreProduct? {
+        let found = try session.first(
+            """
+            SELECT p.product_id, p.kind, p.name, p.apple_id, p.state, p.details, q.amount, q.currency
+            FROM products p LEFT JOIN prices q ON q.product_id = p.product_id AND q.storefront = ?
+            WHERE p.product_id = ?
+            """, [.text(storefront), .text(id.text)]
+        ) { row -> StoreProduct? in
+            guard var product = try product(row) else { return nil }
+            if let amount = row.optionalInteger(6) {
+                product.prices = [storefront: Money(amount: amount, currency: Currency(row.text(7)))]
+            }
+            return product
+        }
+        return found ?? nil
+    }
+
     static func find(_ id: ProductID, _ session: any Session) throws -> StoreProduct? {
         let found = try session.first(
-            "SELECT product_id, kind, name, apple_id, state, details FROM products WHERE product_id = ?",
-            [.text(id.text)], product)
+            """
+            SELECT product_id, kind, name, apple_id, state, details, localizations FROM products WHERE product_id = ?
+            """, [.text(id.text)], wholeProduct)
         guard var product = found ?? nil else { return nil }
         _ = try session.query(
             "SELECT storefront, amount, currency FROM prices WHERE product_id = ?", [.text(id.text)]
@@ -82,16 +155,22 @@ enum ProductTable {
         var subscription: SubscriptionTerms?
         var offers: [ProductOffer]
         var isFamilyShareable: Bool
-        var localizations: [StoreProduct.Localization]
         var hasReviewScreenshot: Bool
+        var isWithAppVersion: Bool
 
         init(_ product: StoreProduct) {
             subscription = product.subscription
             offers = product.offers
             isFamilyShareable = product.isFamilyShareable
-            localizations = product.localizations
             hasReviewScreenshot = product.hasReviewScreenshot
+            isWithAppVersion = product.isWithAppVersion
         }
+    }
+
+    private static func wholeProduct(_ row: any Row) throws -> StoreProduct? {
+        guard var product = try product(row) else { return nil }
+        product.localizations = try StoredDocument.read([StoreProduct.Localization].self, from: row.text(6))
+        return product
     }
 
     private static func product(_ row: any Row) throws -> StoreProduct? {
@@ -106,8 +185,8 @@ enum ProductTable {
         product.state = state
         product.offers = details.offers
         product.isFamilyShareable = details.isFamilyShareable
-        product.localizations = details.localizations
         product.hasReviewScreenshot = details.hasReviewScreenshot
+        product.isWithAppVersion = details.isWithAppVersion
         return product
     }
 }

@@ -35,6 +35,8 @@ public struct StoreProduct: Sendable, Hashable {
     /// Whether the members of a family get it too: non-consumables and auto-renewables only.
     public var isFamilyShareable = false
     public var state = ProductState.approved
+    /// Whether it was submitted together with an app version, whose approval it then waits for.
+    public var isWithAppVersion = false
     /// What the store shows, by locale: `en-US`, `zh-Hans`.
     public var localizations: [Localization] = []
     /// App Review asks for a screenshot before it looks at anything (facts/business-rules §2).
@@ -64,28 +66,14 @@ public struct StoreProduct: Sendable, Hashable {
         self.subscription = subscription
     }
 
-    func offers(_ kind: ProductOffer.Kind) -> [ProductOffer] { offers.filter { $0.kind == kind } }
-
-    /// What the store sells until it is told otherwise: LearnPoints' packs of points (SCENARIOS L), at the classic
-    /// tiers' prices, and one product of each other kind.
-    public static func sampleCatalogue(bundleID: String) -> [StoreProduct] {
-        func priced(_ fen: Int64, _ cents: Int64) -> [String: Money] {
-            [
-                "CHN": Money(amount: fen, currency: Currency("CNY")),
-                "USA": Money(amount: cents, currency: Currency("USD")),
-            ]
+    /// Whether customers get it: in production once it is approved and has a price somewhere, in sandbox from Ready to
+    /// Submit on (facts/business-rules §3).
+    public func isSold(in environment: Environment) -> Bool {
+        switch environment {
+        case .production: state == .approved && !prices.isEmpty
+        case .sandbox: !state.isIncomplete && !prices.isEmpty
         }
-        func product(_ suffix: String) -> ProductID { ProductID("\(bundleID).\(suffix)") }
-        return [
-            StoreProduct(id: product("points60"), kind: .consumable, name: "60 points", prices: priced(600, 99)),
-            StoreProduct(id: product("points300"), kind: .consumable, name: "300 points", prices: priced(3_000, 499)),
-            StoreProduct(id: product("points680"), kind: .consumable, name: "680 points", prices: priced(6_800, 999)),
-            StoreProduct(id: product("library"), kind: .nonConsumable, name: "Library", prices: priced(1_800, 299)),
-            StoreProduct(id: product("course"), kind: .nonRenewing, name: "90-day course", prices: priced(6_000, 899)),
-            StoreProduct(
-                id: product("member.monthly"), kind: .autoRenewable, name: "Membership, monthly",
-                prices: priced(1_800, 299),
-                subscription: SubscriptionTerms(groupID: "21000001", period: .month)),
-        ]
     }
+
+    func offers(_ kind: ProductOffer.Kind) -> [ProductOffer] { offers.filter { $0.kind == kind } }
 }

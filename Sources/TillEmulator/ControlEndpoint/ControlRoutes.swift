@@ -33,9 +33,12 @@ struct ControlRoutes {
     typealias Action = @Sendable (ControlCall) async throws -> HTTPResponse
 
     /// Refusals and faults of `action` become problems.
+    ///
+    /// - Parameter readsBody: false for a body that is a file in a form of its own, which the action reads.
     mutating func on(
         _ method: HTTPMethod, _ pattern: String, _ summary: Text, query: [ControlMember] = [],
-        body: [ControlMember] = [], answer: ControlAnswer? = nil, bodyLimit: Int = 1 << 20, _ action: @escaping Action
+        body: [ControlMember] = [], answer: ControlAnswer? = nil, bodyLimit: Int = 1 << 20,
+        readsBody: Bool = true, _ action: @escaping Action
     ) {
         described.append(
             ControlRoute(
@@ -47,7 +50,7 @@ struct ControlRoutes {
                 // A misspelt name would else be a question about something else.
                 try RequestBody.check(request.query.map(\.name), among: items)
                 let call = ControlCall(
-                    request: request, body: try RequestBody(request.body, knowing: members),
+                    request: request, body: try RequestBody(readsBody ? request.body : [], knowing: members),
                     id: hasID ? parameters["id"] : "")
                 return try await action(call)
             } catch let problem as Problem {

@@ -1,89 +1,236 @@
 import TillAppStore
 import TillBilling
 
-/// Products as `PUT /emulator/products` takes them and `GET` gives them:
-/// `{"id", "type", "name", "prices": {"CHN": {"amount": 600, "currency": "CNY"}}, "subscriptionGroup"?, "period"?}`.
+/// Products as `PUT /emulator/products` takes them and `GET` gives them: what one writes, the other reads.
 enum ProductText {
     /// App Store Connect's own limit is often quoted as this (facts/limits §2).
     static let limit = 10_000
+    /// Of a name or description for customers: a bound of our own, because Xcode has none. App Store Connect's are
+    /// findings.
+    static let copyLimit = 4_000
 
-    static func products(_ body: RequestBody) throws(Problem) -> [StoreProduct] {
-        guard case .array(let items)? = body.value("products") else {
-            throw RequestBody.wrong("products", "a list of products", "商品列表")
-        }
-        guard items.count <= limit else {
-            throw RequestBody.wrong("products", "a list of at most \(limit)", "不超过 \(limit) 项的列表")
-        }
+    static let members: [ControlMember] = [
+        ControlMember(
+            "id", .text(limit: 100), required: true,
+            Text(en: "letters, digits, - . _; never changes, never used again", zh: "字母、数字、- . _；不可更改，删除后不可再用")),
+        ControlMember(
+            "type", .choice(ProductKind.allCases.map(\.rawValue)),
+            Text(en: "Consumable if absent", zh: "省略则为 Consumable")),
+        ControlMember("name", .text(limit: 64), Text(en: "the reference name; the id if absent", zh: "参考名称，省略则为 id")),
+        ControlMember(
+            "prices", .map,
+            Text(
+                en: "by storefront: {\"CHN\": {\"amount\": 600, \"currency\": \"CNY\"}}; or a tier",
+                zh: "按地区：{\"CHN\": {\"amount\": 600, \"currency\": \"CNY\"}}；也可只写 tier")),
+        ControlMember(
+            "tier", .text(limit: 4),
+            Text(
+                en: "classic price tier: 0 to 87 (a number will do), A, B, alt1 to alt5; prices win where both say one",
+                zh: "经典价格档：0 到 87（可写数字）、A、B、alt1 到 alt5；与 prices 并存时以 prices 为准")),
+        ControlMember(
+            "subscriptionGroup", .text(limit: 64), Text(en: "of auto-renewables, and them only", zh: "仅自动续期订阅")),
+        ControlMember(
+            "level", .integer(1...1_000),
+            Text(en: "rank in the group, 1 the highest; 1 if absent", zh: "组内等级，1 最高，省略则为 1")),
+        ControlMember(
+            "period", .choice(SubscriptionPeriod.allCases.map(\.rawValue)),
+            Text(en: "of auto-renewables, and them only", zh: "仅自动续期订阅")),
+        ControlMember(
+            "monthlyBilling", .bool, Text(en: "a year may be paid by the month", zh: "年度订阅可按月付款")),
+        ControlMember(
+            "familyShareable", .bool, Text(en: "non-consumables and auto-renewables only", zh: "仅非消耗型与自动续期订阅")),
+        ControlMember("offers", .list(ProductOfferText.members), Text(en: "lower prices for some", zh: "优惠")),
+        ControlMember(
+            "localizations",
+            .list([
+                ControlMember(
+                    "locale", .text(limit: 20), required: true, Text(en: "zh-Hans, en-US", zh: "zh-Hans、en-US")),
+                ControlMember("displayName", .text(limit: copyLimit), required: true, Text(en: "shown", zh: "显示名称")),
+                ControlMember("description", .text(limit: copyLimit), required: true, Text(en: "shown", zh: "描述")),
+            ]), Text(en: "what the store shows", zh: "商店展示的文字")),
+        ControlMember(
+            "reviewScreenshot", .bool, Text(en: "whether App Review has one; true if absent", zh: "是否有审核截图，省略则为 true")),
+        ControlMember(
+            "state", .choice(ProductState.allCases.map(\.rawValue)),
+            Text(en: "with App Store Connect; APPROVED if absent", zh: "在 App Store Connect 的状态，省略则为 APPROVED")),
+        ControlMember(
+            "withAppVersion", .bool, Text(en: "whether it was submitted with an app version", zh: "是否随 App 版本一起提交")),
+    ]
+
+    static let answer = ControlAnswer(
+        "Products", [ControlMember("data", .list(members), required: true, Text(en: "all of them", zh: "全部商品"))])
+
+    static func products(_ file: FileMember) throws(Problem) -> [StoreProduct] {
+        try file.knows(["products"])
         var products: [StoreProduct] = []
-        var seen: Set<String> = []
-        for item in items {
-            let product = try product(item)
-            guard seen.insert(product.id.text).inserted else {
-                throw .badRequest(
-                    "duplicate_product", "\(product.id) is listed twice.", "商品 \(product.id) 重复。")
-            }
-            products.append(product)
-        }
+        for item in try file.required("products").items(upTo: limit) { products.append(try product(item)) }
         return products
     }
 
-    private static func product(_ item: JSONValue) throws(Problem) -> StoreProduct {
-        let body = try RequestBody(
-            item, knowing: ["id", "type", "name", "prices", "subscriptionGroup", "period"])
-        let id = ProductID(try body.requiredText("id", upTo: 100))
-        guard id.isWellFormed else {
-            throw RequestBody.wrong("id", "letters, digits, - . _, at most 100", "字母、数字、- . _，最多 100 个")
+    static func product(_ item: FileMember) throws(Problem) -> StoreProduct {
+        try item.knows(members.map(\.name))
+        let id = ProductID(try item.required("id").text(upTo: 100))
+        let kind = try item.choice("type", of: ProductKind.self) ?? .consumable
+        var product = StoreProduct(
+            id: id, kind: kind, name: try item.text("name", upTo: 64) ?? String(id.text.prefix(64)),
+            prices: try prices(item), subscription: try subscription(item, kind))
+        product.isFamilyShareable = try item.bool("familyShareable") ?? false
+        // Bound of our own; App Store Connect's limits are the rules' to check.
+        for offer in try item.list("offers", upTo: 100) {
+            product.offers.append(try ProductOfferText.offer(offer))
         }
-        let kind = try body.choice("type", of: ProductKind.self) ?? .consumable
-        let group = try body.text("subscriptionGroup", upTo: 64)
-        let period = try body.choice("period", of: SubscriptionPeriod.self)
-        guard (kind == .autoRenewable) == (group != nil), (kind == .autoRenewable) == (period != nil) else {
-            throw .badRequest(
-                "wrong_value",
-                "\(id): subscriptionGroup and period belong to auto-renewable subscriptions, and those need both.",
-                "\(id)：subscriptionGroup 与 period 只属于自动续期订阅，且两者都需要。")
+        for localization in try item.list("localizations", upTo: 100) {
+            try localization.knows(["locale", "displayName", "description"])
+            product.localizations.append(
+                StoreProduct.Localization(
+                    locale: try localization.required("locale").text(upTo: 20),
+                    displayName: try localization.copy("displayName", upTo: copyLimit),
+                    description: try localization.copy("description", upTo: copyLimit)))
         }
-        let subscription = group.flatMap { group in period.map { SubscriptionTerms(groupID: group, period: $0) } }
-        return StoreProduct(
-            id: id, kind: kind, name: try body.text("name", upTo: 256) ?? id.text, prices: try prices(body, id),
-            subscription: subscription)
+        product.hasReviewScreenshot = try item.bool("reviewScreenshot") ?? true
+        product.isWithAppVersion = try item.bool("withAppVersion") ?? false
+        product.state = try item.choice("state", of: ProductState.self) ?? .approved
+        product.state = ProductReview.settled(product)
+        try ProductRules.check(product, at: item)
+        return product
     }
 
-    private static func prices(_ body: RequestBody, _ id: ProductID) throws(Problem) -> [String: Money] {
-        guard case .object(let members)? = body.value("prices"), (1...200).contains(members.count) else {
-            throw RequestBody.wrong(
-                "prices", "prices by storefront: {\"CHN\": {\"amount\": 600, \"currency\": \"CNY\"}}",
-                "按地区的价格：{\"CHN\": {\"amount\": 600, \"currency\": \"CNY\"}}")
-        }
-        var prices: [String: Money] = [:]
-        for (storefront, value) in members {
-            guard Storefront.isWellFormed(storefront) else {
-                throw RequestBody.wrong(
-                    "prices", "keyed by three capital letters of ISO 3166-1, not \(storefront.prefix(20))",
-                    "以 ISO 3166-1 的三个大写字母为键")
+    private static func subscription(_ item: FileMember, _ kind: ProductKind) throws(Problem) -> SubscriptionTerms? {
+        let group = try item.text("subscriptionGroup", upTo: 64)
+        let period = try item.choice("period", of: SubscriptionPeriod.self)
+        let level = try item.integer("level", in: 1...1_000)
+        let monthly = try item.bool("monthlyBilling")
+        guard kind == .autoRenewable else {
+            guard group == nil, period == nil, level == nil, monthly != true else {
+                throw .badRequest(
+                    "wrong_value",
+                    "\(item.path): subscriptionGroup, period, level and monthlyBilling belong to auto-renewables.",
+                    "\(item.path)：subscriptionGroup、period、level、monthlyBilling 只属于自动续期订阅。")
             }
-            let price = try RequestBody(value, knowing: ["amount", "currency"])
-            let currency = Currency(try price.requiredText("currency"))
-            // Apple's dearest price point is USD 10,000; ten of it still fit when they become thousandths.
-            guard let amount = try price.integer("amount", in: 0...100_000_000_000), currency.isWellFormed else {
-                throw RequestBody.wrong(
-                    "prices", "minor units and a currency of three capital letters", "最小货币单位的整数与三个大写字母的货币代码")
-            }
-            prices[storefront] = Money(amount: amount, currency: currency)
+            return nil
         }
-        return prices
+        guard let group else { throw missing(item, "subscriptionGroup") }
+        guard let period else { throw missing(item, "period") }
+        return SubscriptionTerms(
+            groupID: group, level: level ?? 1, period: period, allowsMonthlyBilling: monthly ?? false)
+    }
+
+    private static func missing(_ item: FileMember, _ name: String) -> Problem {
+        .badRequest(
+            "missing_member", "\"\(item.place(name))\" is missing: auto-renewable subscriptions have one.",
+            "缺少成员 “\(item.place(name))”：自动续期订阅需要它。")
     }
 
     static func json(_ product: StoreProduct) -> JSONValue {
         var members: [String: JSONValue] = [
             "id": .string(product.id.text), "type": .string(product.kind.rawValue), "name": .string(product.name),
-            "prices": .object(
-                product.prices.mapValues {
-                    ["amount": .int($0.amount), "currency": .string($0.currency.text)]
+            "prices": .object(product.prices.mapValues(\.json)),
+            "familyShareable": .bool(product.isFamilyShareable),
+            "offers": .array(product.offers.map(ProductOfferText.json)),
+            "localizations": .array(
+                product.localizations.map {
+                    [
+                        "locale": .string($0.locale), "displayName": .string($0.displayName),
+                        "description": .string($0.description),
+                    ]
                 }),
+            "reviewScreenshot": .bool(product.hasReviewScreenshot), "state": .string(product.state.rawValue),
         ]
-        members["subscriptionGroup"] = product.subscription.map { .string($0.groupID) }
-        members["period"] = product.subscription.map { .string($0.period.rawValue) }
+        if product.isWithAppVersion { members["withAppVersion"] = true }
+        if let terms = product.subscription {
+            members["subscriptionGroup"] = .string(terms.groupID)
+            members["level"] = .int(terms.level)
+            members["period"] = .string(terms.period.rawValue)
+            if terms.allowsMonthlyBilling { members["monthlyBilling"] = true }
+        }
         return .object(members)
+    }
+}
+
+// MARK: Prices
+
+extension ProductText {
+    /// Of the tier, where there is one, under those that are named.
+    private static func prices(_ item: FileMember) throws(Problem) -> [String: Money] {
+        var prices = try tier(item).map(tierPrices) ?? [:]
+        guard let named = try item.member("prices") else {
+            if !prices.isEmpty { return prices }
+            throw .badRequest(
+                "missing_member", "\"\(item.place("prices"))\" is missing: give prices by storefront, or a tier.",
+                "缺少成员 “\(item.place("prices"))”：请给出各地区的价格，或一个 tier。")
+        }
+        let own = try Self.prices(in: named)
+        guard !own.isEmpty || !prices.isEmpty else {
+            throw named.wrong(
+                "at least one price, such as {\"CHN\": {\"amount\": 600, \"currency\": \"CNY\"}}", "至少一个价格")
+        }
+        prices.merge(own) { _, named in named }
+        return prices
+    }
+
+    /// `{"CHN": {"amount": 600, "currency": "CNY"}}`
+    static func prices(in named: FileMember) throws(Problem) -> [String: Money] {
+        var prices: [String: Money] = [:]
+        for (code, price) in try named.members(upTo: 200) {
+            guard Storefront.exists(code) else { throw price.noStorefront(code) }
+            try price.knows(["amount", "currency"])
+            let currency = Currency(try price.required("currency").text(upTo: 3))
+            // Apple's dearest price point is USD 10,000; ten of it still fit when they become thousandths.
+            guard let amount = try price.integer("amount", in: 0...100_000_000_000) else {
+                throw price.wrong("minor units with a currency", "最小货币单位的整数与货币")
+            }
+            guard currency.isWellFormed else {
+                throw price.wrong("in a currency of three capital letters", "三个大写字母的货币代码")
+            }
+            prices[code] = Money(amount: amount, currency: currency)
+        }
+        return prices
+    }
+
+    private static func tier(_ item: FileMember) throws(Problem) -> PriceTier? {
+        guard let member = try item.member("tier") else { return nil }
+        let id =
+            switch member.value {
+            case .int(let number): String(number)
+            case .string(let text): text
+            default: ""
+            }
+        if let tier = PriceTierTable.latest?[id] { return tier }
+        throw member.wrong("a price tier: 0 to 87, A, B, alt1 to alt5", "价格档：0 到 87、A、B、alt1 到 alt5")
+    }
+
+    /// In every storefront whose currency the table has; of others nothing is known.
+    static func tierPrices(_ tier: PriceTier) -> [String: Money] {
+        var prices: [String: Money] = [:]
+        for code in Storefront.codes {
+            prices[code] = Storefront.currency(of: code).flatMap { tier.prices[$0] }
+        }
+        return prices
+    }
+}
+
+extension FileMember {
+    func noStorefront(_ code: String) -> Problem { .noStorefront(code, member: path) }
+}
+
+extension Problem {
+    /// No App Store is known by that code.
+    static func noStorefront(_ code: String, member: String) -> Problem {
+        let shown = FileMember.legible(code)
+        let nearest = Storefront.nearest(to: code)
+        return .badRequest(
+            "wrong_value",
+            "\"\(member)\": there is no storefront \"\(shown)\""
+                + (nearest.map { "; did you mean \"\($0)\"?" } ?? ": three capital letters, such as CHN."),
+            "“\(member)”：没有地区 “\(shown)”" + (nearest.map { "，是否想写 “\($0)”？" } ?? "：应为三个大写字母，例如 CHN。"))
+    }
+}
+
+extension RequestBody {
+    /// A storefront that exists; nil where the member is missing.
+    func storefront(_ name: String) throws(Problem) -> String? {
+        guard let code = try text(name) else { return nil }
+        guard Storefront.exists(code) else { throw .noStorefront(code, member: name) }
+        return code
     }
 }

@@ -27,7 +27,8 @@ public enum StoreSchema {
             apple_id INTEGER NOT NULL UNIQUE,
             group_id TEXT,
             state TEXT NOT NULL,
-            details TEXT NOT NULL
+            details TEXT NOT NULL,
+            localizations TEXT NOT NULL
         ) STRICT, WITHOUT ROWID;
 
         CREATE TABLE prices (
@@ -166,5 +167,6 @@ public enum StoreSchema {
         notificationResults,
         storeTallies,
         massExtensions,
+        removedProducts,
     ]
 }

@@ -1,0 +1,91 @@
+import TillBilling
+
+/// What App Store Connect does not let a developer save (facts/business-rules §2, §8.1, §9; facts/limits §1, §2).
+/// What it saves and App Review minds is a `ProductFinding` instead.
+enum ProductRules {
+    /// Of promotional and of code offers that are active in one subscription.
+    static let offerLimit = 10
+    /// Prices of all products together: a bound of our own, 1,100 products in every storefront.
+    static let priceLimit = 200_000
+
+    static func check(_ product: StoreProduct, at place: FileMember) throws(Problem) {
+        guard product.id.isWellFormed else {
+            throw place.wrong(
+                "a product whose id is 1 to 100 letters, digits, - . _", "商品 id 由 1 到 100 个字母、数字、- . _ 组成的商品")
+        }
+        guard !product.isFamilyShareable || product.kind == .nonConsumable || product.kind == .autoRenewable else {
+            throw place.wrong(
+                "no familyShareable product: only non-consumables and auto-renewables can be shared",
+                "不可家庭共享的商品：只有非消耗型与自动续期订阅可以共享")
+        }
+        if let terms = product.subscription, terms.allowsMonthlyBilling, terms.period != .year {
+            throw place.wrong(
+                "billed at once: only a year can be paid by the month (App Store Server API 1.21)", "一次付清：只有年度订阅可按月付款")
+        }
+        guard Set(product.localizations.map(\.locale)).count == product.localizations.count else {
+            throw place.wrong("localized once for each locale", "每种语言只有一份本地化文字的商品")
+        }
+        for kind in ProductOffer.Kind.allCases {
+            let limit = kind == .introductory ? 1 : offerLimit
+            guard product.offers(kind).count <= limit else {
+                throw place.wrong(
+                    "a product with at most \(limit) \(kind.rawValue) offers", "最多有 \(limit) 项 \(kind.rawValue) 优惠的商品")
+            }
+        }
+        let identifiers = product.offers.compactMap(\.identifier)
+        guard Set(identifiers).count == identifiers.count else {
+            throw place.wrong("a product that names no offer twice", "优惠标识不重复的商品")
+        }
+        for (index, offer) in product.offers.enumerated() {
+            try check(offer, of: product, at: FileMember(.null, path: place.place("offers") + "[\(index)]"))
+        }
+    }
+
+    private static func check(
+        _ offer: ProductOffer, of product: StoreProduct, at place: FileMember
+    ) throws(Problem) {
+        let isForSubscription = product.kind == .autoRenewable
+        guard isForSubscription || offer.kind == .code else {
+            throw place.wrong("an offer by code: others belong to auto-renewables", "优惠代码：其他优惠只属于自动续期订阅")
+        }
+        guard (offer.discount == .oneTime) != isForSubscription else {
+            throw place.wrong(
+                "ONE_TIME for one-time purchases, and for subscriptions anything else",
+                "一次性购买用 ONE_TIME，订阅用其他付款方式")
+        }
+        guard (offer.identifier == nil) == (offer.kind == .introductory) else {
+            throw place.wrong(
+                "named by an identifier, unless it is introductory", "带 identifier 的优惠（推介促销没有 identifier）")
+        }
+        guard isForSubscription == (offer.period != nil) else {
+            throw place.wrong(
+                "of a period if and only if it is a subscription's", "订阅优惠要有周期，一次性购买没有")
+        }
+        guard (1...999).contains(offer.period?.count ?? 1) else {
+            throw place.wrong("of at most 999 days, weeks, months or years", "不超过 999 天、周、月或年的优惠")
+        }
+        guard offer.periods == 1 || offer.discount == .payAsYouGo else {
+            throw place.wrong("of one period, unless it is pay as you go", "只有随用随付可有多个周期")
+        }
+        if offer.discount == .payAsYouGo, let terms = product.subscription, offer.period != OfferPeriod(terms.period) {
+            throw place.wrong(
+                "paid at the subscription's own period, \(terms.period.rawValue)",
+                "按订阅本身的周期 \(terms.period.rawValue) 付款")
+        }
+        guard offer.discount == .freeTrial || !offer.prices.isEmpty else {
+            throw place.wrong("priced, unless it is a free trial", "有价格的优惠（免费试用除外）")
+        }
+    }
+
+    /// What a list of products must hold together.
+    static func check(_ products: [StoreProduct]) throws(Problem) {
+        var seen: Set<String> = []
+        for product in products where !seen.insert(product.id.text).inserted {
+            throw .badRequest("duplicate_product", "\(product.id) is listed twice.", "商品 \(product.id) 重复。")
+        }
+        guard products.reduce(0, { $0 + $1.prices.count }) <= priceLimit else {
+            throw RequestBody.wrong(
+                "products", "a list with at most \(priceLimit) prices in all", "总共不超过 \(priceLimit) 个价格的列表")
+        }
+    }
+}

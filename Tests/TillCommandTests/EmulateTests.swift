@@ -1,0 +1,62 @@
+import Foundation
+import Testing
+import TillAppStore
+
+@testable import till
+
+@Suite("till emulate, what it is given")
+struct EmulateTests {
+    private static let storeKitFile = """
+        {"identifier": "A", "settings": {"_storefront": "USA", "_locale": "en_US"}, "subscriptionGroups": [],
+         "products": [{"productID": "coins", "type": "Consumable", "displayPrice": "0.99"}],
+         "version": {"major": 4, "minor": 0}}
+        """
+
+    /// Runs the command in this process; the recorder's process is told to stop at once.
+    private func emulate(_ arguments: [String]) async -> (code: ExitCode, out: String, error: String) {
+        let recorder = Recorder()
+        let program = Program(commands: [.emulate], process: recorder.process())
+        let code = await program.run(["emulate", "--lang", "en"] + arguments)
+        return (code, recorder.out, recorder.error)
+    }
+
+    @Test("a .storekit file, and what of it was left out is named on stderr; stdout stays one JSON document")
+    func storeKit() async throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write("Shop.storekit", Self.storeKitFile)
+        let ran = await emulate(["--products", file, "--pace", "everyMinute", "--secret", "s", "--json"])
+        #expect(ran.code == .done, "\(ran.error)")
+        #expect(try JSONValue(decoding: ran.out)["listening"]?.string?.hasPrefix("http://127.0.0.1:") == true)
+        #expect(ran.error.contains("settings._locale"))
+    }
+
+    @Test("a list in Till's own form, and a storefront")
+    func ownForm() async throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write("products.json", #"{"products": [{"id": "coins", "tier": 1}]}"#)
+        let ran = await emulate(["--products", file, "--storefront", "USA", "--data", directory.path + "/store"])
+        #expect(ran.code == .done && ran.error.isEmpty, "\(ran.error)")
+        let again = await emulate(["--products", file, "--data", directory.path + "/store"])
+        #expect(again.code == .done && again.error.contains("is there already"), "\(again.error)")
+    }
+
+    @Test("what is wrong is said before a store is opened")
+    func wrong() async throws {
+        let directory = try TemporaryDirectory()
+        let store = directory.path + "/store"
+        let broken = try directory.write("broken.json", "{")
+        let odd = try directory.write("odd.storekit", Self.storeKitFile.replacingOccurrences(of: "0.99", with: "cheap"))
+        let missing = await emulate(["--products", directory.path + "/none", "--data", store])
+        #expect(missing.code == .refused && missing.error.contains("there is no such file"))
+        let notJSON = await emulate(["--products", broken, "--data", store])
+        #expect(notJSON.code == .refused && notJSON.error.contains("broken.json"))
+        let price = await emulate(["--products", odd, "--data", store])
+        #expect(
+            price.code == .refused && price.error.contains("\"products[0].displayPrice\" must be"), "\(price.error)")
+        let nowhere = await emulate(["--storefront", "UK", "--data", store])
+        #expect(nowhere.code == .wrongUsage && nowhere.error.contains("Did you mean GBR?"), "\(nowhere.error)")
+        let pace = await emulate(["--pace", "everyMinut", "--data", store])
+        #expect(pace.code == .wrongUsage && pace.error.contains("everyMinute"))
+        #expect(!FileManager.default.fileExists(atPath: store))
+    }
+}
