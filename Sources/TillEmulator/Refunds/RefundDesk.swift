@@ -24,6 +24,11 @@ enum RefundDesk {
         return .success(transaction)
     }
 
+    /// What the developer says about a purchase whose refund the customer asked for; the newest answer counts.
+    static func takeConsumption(
+        _ number: Int64, _ answer: ConsumptionAnswer, _ turn: Turn
+    ) throws -> ConsumptionOutcome { .notRequested }
+
     /// Twelve hours have passed since the customer asked (facts/server-api §5).
     static func decide(_ number: Int64, _ turn: Turn) throws {}
 }
