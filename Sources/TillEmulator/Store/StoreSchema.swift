@@ -53,8 +53,10 @@ public enum StoreSchema {
             id TEXT NOT NULL PRIMARY KEY,
             account TEXT NOT NULL REFERENCES accounts (name),
             name TEXT NOT NULL,
-            platform TEXT NOT NULL
+            platform TEXT NOT NULL,
+            verification_id TEXT NOT NULL
         ) STRICT, WITHOUT ROWID;
+        CREATE INDEX devices_of_account ON devices (account, id);
 
         CREATE TABLE downloads (
             account TEXT NOT NULL REFERENCES accounts (name),
@@ -162,6 +164,7 @@ public enum StoreSchema {
             result TEXT NOT NULL,
             PRIMARY KEY (notification, attempt)
         ) STRICT, WITHOUT ROWID;
-        """
+        """,
+        waitingPurchases, familySharing, refundRequests, offerCodes,
     ]
 }
