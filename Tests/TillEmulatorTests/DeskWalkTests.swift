@@ -20,7 +20,9 @@ struct DeskWalkTests {
 
     private static let names = (0..<7).map { "a\($0)" }
 
-    @Test("U5: However they mix, every copy has a living purchase behind it, and every change is told once", arguments: [1, 2, 3] as [UInt64])
+    @Test(
+        "U5: However they mix, every copy has a living purchase behind it, and every change is told once",
+        arguments: [1, 2, 3] as [UInt64])
     func walk(_ seed: UInt64) async throws {
         var world = try await EmulatedWorld.withDesk()
         var dice = Dice(state: seed &* 0x9E37_79B9_7F4A_7C15)
@@ -96,7 +98,8 @@ struct DeskWalkTests {
             """)
         try none(
             "a family of more than six",
-            "SELECT count(*) FROM (SELECT 1 FROM accounts WHERE family IS NOT NULL GROUP BY family HAVING count(*) > 6)")
+            "SELECT count(*) FROM (SELECT 1 FROM accounts WHERE family IS NOT NULL GROUP BY family HAVING count(*) > 6)"
+        )
         try none(
             "a family without its organizer",
             """

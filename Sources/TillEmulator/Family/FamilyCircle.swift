@@ -27,9 +27,10 @@ enum FamilyCircle {
         var account = account
         account.family = organizer
         try AccountTable.update(account, turn.session)
-        for member in try AccountTable.family(organizer, turn.session) {
-            try FamilySharing.shareEverything(of: member, turn)
+        for member in try AccountTable.family(organizer, turn.session) where member.name != account.name {
+            try FamilySharing.shareEverything(of: member, with: account.name, turn)
         }
+        try FamilySharing.shareEverything(of: account, turn)
         return account
     }
 

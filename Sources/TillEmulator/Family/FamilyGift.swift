@@ -44,8 +44,8 @@ struct FamilyGift {
         let before = try known.map { try TransactionTable.find($0.current, turn.session) } ?? nil
         if let before, before.sharedFrom == transaction.number, before.revocation == nil { return }
         let goesOn = known?.isServed ?? false
-        let isUpgrade =
-            goesOn && before?.productID != transaction.productID && turn.now < before?.subscription?.expires ?? turn.now
+        // A lower plan comes with a renewal, a higher one is bought at once (facts/business-rules §8.2).
+        let isUpgrade = goesOn && transaction.reason == "PURCHASE" && before?.productID != transaction.productID
         var copy = try copy(from: goesOn ? transaction.purchased : start, turn)
         copy.subscription = StoreTransaction.Subscription(
             groupID: period.groupID, expires: period.expires, lineItem: try Counter.lineItem.take(turn.session))
