@@ -10,7 +10,8 @@ extension StoreSchema {
         """
 }
 
-/// What families share, and what became of it.
+/// What families share, and what became of it. The index is named where a customer may have very many consumables,
+/// which have no part in this.
 enum SharedPurchaseTable {
     /// What the family made of this purchase, ended copies too, oldest first.
     static func copies(of number: Int64, _ session: any Session) throws -> [StoreTransaction] {
@@ -25,7 +26,7 @@ enum SharedPurchaseTable {
         try transactions(
             try session.query(
                 """
-                SELECT number FROM transactions
+                SELECT number FROM transactions INDEXED BY transactions_of_product
                 WHERE account = ? AND shared_from IS NOT NULL AND group_id IS NULL AND revoked_at IS NULL
                     AND state = 'purchased' AND kind <> 'Consumable'
                 """, [.text(account)]
@@ -46,7 +47,7 @@ enum SharedPurchaseTable {
         try transactions(
             try session.query(
                 """
-                SELECT number FROM transactions
+                SELECT number FROM transactions INDEXED BY transactions_of_product
                 WHERE account = ? AND kind = 'Non-Consumable' AND shared_from IS NULL AND revoked_at IS NULL
                     AND state = 'purchased' AND kind <> 'Consumable'
                 """, [.text(account)]

@@ -87,7 +87,7 @@ enum ApprovalDesk {
     private static func completeSubscription(
         _ transaction: StoreTransaction, _ turn: Turn
     ) throws -> StoreTransaction {
-        // Subscriptions are bought at once so far, so none waits.
+        // A subscription is bought at once so far, whatever its outcome: none waits.
         transaction
     }
 }

@@ -22,7 +22,7 @@ enum Restore {
     static func restore(account: String, bundleID: String, _ turn: Turn) throws -> [RestoredPurchase] {
         let numbers = try turn.session.query(
             """
-            SELECT max(number) FROM transactions
+            SELECT max(number) FROM transactions INDEXED BY transactions_of_product
             WHERE account = ? AND bundle_id = ? AND state = 'purchased' AND kind <> 'Consumable'
                 AND kind IN ('Non-Consumable', 'Auto-Renewable Subscription') AND revoked_at IS NULL AND finished = 1
             GROUP BY original ORDER BY 1 LIMIT ?
