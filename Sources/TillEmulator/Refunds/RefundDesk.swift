@@ -67,7 +67,9 @@ enum RefundDesk {
             guard transaction.revocation == nil else { return .failure(.alreadyRevoked(id)) }
             return .success(try FamilySharing.end(transaction, turn))
         }
-        let copies = try SharedPurchaseTable.copies(of: number, turn.session).filter { $0.revocation == nil }
+        // Of a subscription the current period is meant, whichever transaction names it.
+        let current = try SubscriptionTable.find(transaction.original, turn.session)?.current ?? number
+        let copies = try SharedPurchaseTable.copies(of: current, turn.session).filter { $0.revocation == nil }
         guard !copies.isEmpty else { return .failure(.notShared(id)) }
         try SharedPurchaseTable.turnOff(transaction.original, turn.session)
         for copy in copies { try FamilySharing.end(copy, turn) }
