@@ -54,6 +54,18 @@ public final class PublicKey: @unchecked Sendable {
         }
     }
 
+    /// Whether `signature`, in DER, is this P-256 key's ECDSA signature of `message` over SHA-256: the classic form of
+    /// promotional offers (facts/business-rules §9).
+    public func isValidECDSA(signature: [UInt8], of message: [UInt8]) -> Bool {
+        guard isP256 else { return false }
+        return clearingErrors {
+            let context = EVP_MD_CTX_new()
+            defer { EVP_MD_CTX_free(context) }
+            guard EVP_DigestVerifyInit(context, nil, EVP_sha256(), nil, handle) == 1 else { return false }
+            return EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
+        }
+    }
+
     public var isRSA: Bool { EVP_PKEY_get_base_id(handle) == EVP_PKEY_RSA }
 
     /// Whether `signature` is this RSA key's PKCS#1 v1.5 signature of `message`.

@@ -14,6 +14,14 @@ extension StoreRefusal {
             "\(id) 是此 App 的首个商品，须与 App 版本一起提交：请发送 {\"withAppVersion\": true}。")
     }
 
+    static func notOnSale(_ id: String, _ state: ProductState) -> StoreRefusal {
+        StoreRefusal(
+            "not_on_sale", status: 409,
+            "\(id) can't be bought: its state is \(state.rawValue). POST /emulator/products/\(id)/submit and the other "
+                + "steps of the review change that.",
+            "\(id) 当前不能购买：状态为 \(state.rawValue)。可用 POST /emulator/products/\(id)/submit 等审核步骤更改。")
+    }
+
     static func illegalStep(_ id: String, _ step: ProductReview.Step, _ state: ProductState) -> StoreRefusal {
         let steps = ProductReview.steps(from: state).map(\.rawValue).joined(separator: ", ")
         return StoreRefusal(

@@ -10,6 +10,7 @@ extension ControlEndpoint {
             .post, "/emulator/purchases", Text(en: "Buys a product.", zh: "购买商品。"),
             body: Self.purchaseMembers, answer: Self.purchaseAnswer
         ) { call in try await purchase(call.body) }
+        addRestore(to: &routes)
     }
 
     private static let purchaseMembers: [ControlMember] = [
@@ -25,10 +26,19 @@ extension ControlEndpoint {
         ControlMember(
             "outcome", .choice(PurchaseRequest.Outcome.allCases.map(\.rawValue)),
             Text(en: "how it ends; purchased if absent", zh: "结局，省略则为 purchased")),
+        ControlMember(
+            "offer", .object(OfferText.members),
+            Text(en: "what makes it cheaper, and the proof that it may", zh: "优惠及其凭据")),
+        ControlMember(
+            "introductoryEligibility", .text(limit: 16_384),
+            Text(en: "the developer's token about the introductory offer", zh: "开发者关于推介促销优惠的令牌")),
+        ControlMember(
+            "monthlyBilling", .bool, Text(en: "a year that is paid by the month", zh: "按月支付的年度订阅")),
+        .device,
         ControlMember("receipt", .bool, Text(en: "whether the answer holds the app receipt", zh: "回答是否附上 App 收据")),
     ]
 
-    private static let purchaseAnswer = ControlAnswer(
+    static let purchaseAnswer = ControlAnswer(
         "Purchase",
         TransactionText.members.map { ControlMember($0.name, $0.kind, $0.note) } + [
             ControlMember("outcome", .text(limit: 20), required: true, Text(en: "how it ended", zh: "结局")),
@@ -44,8 +54,20 @@ extension ControlEndpoint {
         if let outcome = try body.choice("outcome", of: PurchaseRequest.Outcome.self) { wanted.outcome = outcome }
         wanted.appAccountToken = try body.uniqueID("appAccountToken")
         wanted.storefront = try storefront(body)
+        if let offer = try OfferText.offer(body.value("offer")) { wanted.offer = try offer.answered() }
+        wanted.introductoryEligibility = try body.text("introductoryEligibility", upTo: 16_384)
+        wanted.monthlyBilling = try body.bool("monthlyBilling") ?? false
+        wanted.device = try body.uniqueID("deviceId")
         let wantsReceipt = try body.bool("receipt") ?? true
-        switch try await store.purchase(wanted).answered() {
+        let result = try await store.purchase(wanted).answered()
+        let device: StoreDevice? =
+            if let id = wanted.device { try await store.device(id, of: wanted.account).answered() } else { nil }
+        return try await answer(to: result, on: device, wantsReceipt: wantsReceipt)
+    }
+
+    /// What the payment sheet ended with, in words.
+    func answer(to result: PurchaseResult, on device: StoreDevice?, wantsReceipt: Bool) async throws -> HTTPResponse {
+        switch result {
         case .cancelled: return .json(["outcome": "cancelled"])
         case .failed: return .json(["outcome": "failed"])
         case .scheduled(let subscription):
@@ -55,13 +77,50 @@ extension ControlEndpoint {
         case .waiting(let transaction):
             return .json(try json(transaction).with(["outcome": .string(transaction.state.rawValue)]))
         case .purchased(let transaction), .ownedAlready(let transaction):
-            var answer = try json(transaction).with(["outcome": "purchased"])
+            var answer = try json(transaction, on: device).with(["outcome": "purchased"])
             if wantsReceipt {
                 let receipt = try await makeReceipt(
-                    account: transaction.account, bundleID: transaction.bundleID, device: nil)
+                    account: transaction.account, bundleID: transaction.bundleID, device: device?.id.bytes)
                 answer = answer.with(["receipt": .string(Base64.encode(receipt))])
             }
             return .json(answer)
+        }
+    }
+
+    private func addRestore(to routes: inout ControlRoutes) {
+        let restored: [ControlMember] = [
+            ControlMember(
+                "transactionId", .text(limit: 20), required: true,
+                Text(en: "of this restore, a new one each time", zh: "本次恢复的编号，每次不同")),
+            ControlMember(
+                "original", .object(TransactionText.members), required: true, Text(en: "what was bought", zh: "所购交易")),
+        ]
+        routes.on(
+            .post, "/emulator/restore",
+            Text(
+                en: "What restoreCompletedTransactions gives: non-consumables and auto-renewable subscriptions.",
+                zh: "restoreCompletedTransactions 的结果：非消耗型商品与自动续期订阅。"),
+            body: [.account, .bundleID, .device],
+            answer: ControlAnswer(
+                "RestoredPurchases",
+                [ControlMember("data", .list(restored), required: true, Text(en: "all of them", zh: "全部"))])
+        ) { call in
+            let account = try call.body.text("account") ?? Emulator.defaultAccount
+            let id = try call.body.uniqueID("deviceId")
+            let purchases = try await store.restore(
+                account: account, bundleID: try call.body.text("bundleId") ?? configuration.app.bundleID, device: id
+            ).answered()
+            let device: StoreDevice? =
+                if let id { try await store.device(id, of: account).answered() } else { nil }
+            return .json([
+                "data": .array(
+                    try purchases.map { purchase in
+                        [
+                            "transactionId": .string(String(purchase.number)),
+                            "original": try json(purchase.original, on: device),
+                        ]
+                    })
+            ])
         }
     }
 

@@ -6,50 +6,31 @@ import TillHTTP
 /// What becomes of a transaction after the payment sheet: parents, banks, refunds, the queue.
 extension ControlEndpoint {
     func addTransactions(to routes: inout ControlRoutes) {
+        addReading(to: &routes)
+        addDecisions(to: &routes)
+        addRefunds(to: &routes)
+    }
+
+    private func addReading(to routes: inout ControlRoutes) {
         routes.on(
             .get, "/emulator/transactions", Text(en: "An account's transactions, oldest first.", zh: "账户的交易，从旧到新。"),
             query: [
                 .account, .bundleID,
                 ControlMember("unfinished", .bool, Text(en: "only what is in the queue", zh: "只看队列中的交易")),
-                .limit, .cursor,
+                ControlMember(
+                    "state", .choice(StoreTransaction.State.allCases.map(\.rawValue)),
+                    Text(en: "only those whose payment has come this far", zh: "只看付款进展为此的交易")),
+                .device, .limit, .cursor,
             ]
         ) { call in try await transactions(call) }
         routes.on(
             .get, "/emulator/transactions/{id}", Text(en: "One transaction, signed now.", zh: "一笔交易，当场签名。"),
-            answer: TransactionText.answer
+            query: [.device], answer: TransactionText.answer
         ) { call in
             guard let transaction = try await store.transaction(number(call.id)) else {
                 throw Problem(.unknownTransaction(call.id))
             }
-            return .json(try json(transaction))
-        }
-        routes.on(
-            .post, "/emulator/transactions/{id}/finish", Text(en: "Takes it out of the queue.", zh: "将其移出队列。"),
-            answer: TransactionText.answer
-        ) { call in .json(try json(try await store.finish(number(call.id)).answered())) }
-        routes.on(
-            .post, "/emulator/transactions/{id}/approve",
-            Text(en: "A parent approves, or an interrupted purchase goes through.", zh: "家长批准，或被中断的购买完成。"),
-            answer: TransactionText.answer
-        ) { call in .json(try json(try await store.settle(number(call.id), approved: true).answered())) }
-        routes.on(
-            .post, "/emulator/transactions/{id}/decline", Text(en: "A parent declines.", zh: "家长拒绝。"),
-            answer: TransactionText.answer
-        ) { call in .json(try json(try await store.settle(number(call.id), approved: false).answered())) }
-        routes.on(
-            .post, "/emulator/transactions/{id}/refund", Text(en: "Gives the money back.", zh: "退款。"),
-            body: [
-                ControlMember(
-                    "reason", .integer(0...1), Text(en: "1: an issue with the app; 0: other", zh: "1：App 有问题；0：其他")),
-                ControlMember(
-                    "percentage", .integer(1...100_000),
-                    Text(en: "thousandths of a percent; 100000 if absent", zh: "千分之一个百分点；省略则为 100000")),
-            ], answer: TransactionText.answer
-        ) { call in
-            let reason = try call.body.integer("reason", in: 0...1) ?? 0
-            let percentage = try call.body.integer("percentage", in: 1...100_000) ?? 100_000
-            let refunded = try await store.refund(number(call.id), reason: reason, percentage: percentage)
-            return .json(try json(try refunded.answered()))
+            return .json(try json(transaction, on: try await device(call, of: transaction.account)))
         }
         routes.on(
             .get, "/emulator/receipt", Text(en: "An account's app receipt as it is now.", zh: "账户当前的 App 收据。"),
@@ -67,6 +48,22 @@ extension ControlEndpoint {
         ) { call in try await receipt(call) }
     }
 
+    private func addDecisions(to routes: inout ControlRoutes) {
+        routes.on(
+            .post, "/emulator/transactions/{id}/finish", Text(en: "Takes it out of the queue.", zh: "将其移出队列。"),
+            answer: TransactionText.answer
+        ) { call in .json(try json(try await store.finish(number(call.id)).answered())) }
+        routes.on(
+            .post, "/emulator/transactions/{id}/approve",
+            Text(en: "A parent approves, or an interrupted purchase goes through.", zh: "家长批准，或被中断的购买完成。"),
+            answer: TransactionText.answer
+        ) { call in .json(try json(try await store.settle(number(call.id), approved: true).answered())) }
+        routes.on(
+            .post, "/emulator/transactions/{id}/decline", Text(en: "A parent declines.", zh: "家长拒绝。"),
+            answer: TransactionText.answer
+        ) { call in .json(try json(try await store.settle(number(call.id), approved: false).answered())) }
+    }
+
     private func transactions(_ call: ControlCall) async throws -> HTTPResponse {
         let account = call.query("account") ?? Emulator.defaultAccount
         let limit = try call.pageLimit()
@@ -77,12 +74,39 @@ extension ControlEndpoint {
         guard unfinished == "true" || unfinished == "false" else {
             throw RequestBody.wrong("unfinished", "true or false", "true 或 false")
         }
-        let found = try await store.transactions(
-            account: account, bundleID: call.query("bundleId"), unfinishedOnly: unfinished == "true",
-            after: after, limit: limit + 1)
+        let found: [StoreTransaction]
+        if let text = call.query("state") {
+            guard let state = StoreTransaction.State(rawValue: text), unfinished == "false" else {
+                throw RequestBody.wrong(
+                    "state", "purchased, deferred, interrupted or declined, and not beside unfinished",
+                    "purchased、deferred、interrupted 或 declined，且不与 unfinished 同用")
+            }
+            found = try await store.transactions(
+                in: state, account: account, bundleID: call.query("bundleId"), after: after, limit: limit + 1)
+        } else {
+            found = try await store.transactions(
+                account: account, bundleID: call.query("bundleId"), unfinishedOnly: unfinished == "true",
+                after: after, limit: limit + 1)
+        }
+        let device = try await device(call, of: account)
         let page = found.prefix(limit)
         return .page(
-            try page.map { try json($0) }, next: found.count > limit ? page.last.map { $0.id.text } : nil)
+            try page.map { try json($0, on: device) }, next: found.count > limit ? page.last.map { $0.id.text } : nil)
+    }
+
+    /// The device that a query names; it must be signed in to this account.
+    private func device(_ call: ControlCall, of account: String) async throws -> StoreDevice? {
+        guard let text = call.query("deviceId") else { return nil }
+        guard let id = UniqueID(text) else {
+            throw RequestBody.wrong("deviceId", "the UUID of identifierForVendor", "identifierForVendor 的 UUID")
+        }
+        return try await store.device(id, of: account).answered()
+    }
+
+    /// The transaction as it is signed for a device, with a new nonce; or for none.
+    func json(_ transaction: StoreTransaction, on device: StoreDevice?) throws -> JSONValue {
+        let proof = device.map { DeviceProof($0, nonce: UniqueID(random: entropy(16))) }
+        return try TransactionText.json(transaction, signedBy: issuer, for: proof, at: store.now)
     }
 
     private func receipt(_ call: ControlCall) async throws -> HTTPResponse {

@@ -28,13 +28,21 @@ enum TransactionText {
         ControlMember("purchaseDate", .instant, required: true, Text(en: "when it was charged", zh: "扣款时间")),
         ControlMember("appAccountToken", .uuid, Text(en: "what the app gave", zh: "App 给出的标识")),
         ControlMember("expiresDate", .instant, Text(en: "end of a subscription's period", zh: "本期订阅到期时间")),
-        ControlMember("revocationDate", .instant, Text(en: "when it was refunded", zh: "退款时间")),
+        ControlMember(
+            "revocationDate", .instant,
+            Text(en: "when it was refunded, or taken from the family", zh: "退款或家庭共享结束的时间")),
+        ControlMember(
+            "sharedFrom", .text(limit: 20),
+            Text(en: "the transaction that a member of the family paid", zh: "家庭成员所付的交易")),
         ControlMember(
             "signedTransaction", .text(limit: 65_536),
             Text(en: "as Apple signs it; only once it is paid", zh: "Apple 签名的交易；付款后才有")),
     ]
 
-    static func json(_ transaction: StoreTransaction, signedBy issuer: Issuer, at now: Instant) throws -> JSONValue {
+    /// - Parameter proof: for which device it is signed; nil: for none.
+    static func json(
+        _ transaction: StoreTransaction, signedBy issuer: Issuer, for proof: DeviceProof? = nil, at now: Instant
+    ) throws -> JSONValue {
         var members: [String: JSONValue] = [
             "transactionId": .string(transaction.id.text),
             "originalTransactionId": .string(transaction.originalID.text),
@@ -50,9 +58,13 @@ enum TransactionText {
         ]
         members["appAccountToken"] = transaction.appAccountToken.map { .string($0.description) }
         members["expiresDate"] = transaction.subscription.map { .string($0.expires.rfc3339) }
+        members["sharedFrom"] = transaction.sharedFrom.map { .string(String($0)) }
         members["revocationDate"] = transaction.revocation.map { .string($0.date.rfc3339) }
         if transaction.state == .purchased {
-            members["signedTransaction"] = .string(try issuer.signedTransaction(transaction, at: now))
+            let signed =
+                try proof.map { try issuer.signedTransaction(transaction, for: $0, at: now) }
+                ?? issuer.signedTransaction(transaction, at: now)
+            members["signedTransaction"] = .string(signed)
         }
         return .object(members)
     }
@@ -69,6 +81,11 @@ extension ControlMember {
         Text(en: "the Apple Account; \"default\" if absent", zh: "Apple 账户；省略则为 “default”"))
     static let bundleID = ControlMember(
         "bundleId", .text(limit: 200), Text(en: "the app; the configured one if absent", zh: "App；省略则为配置的 App"))
+    static let device = ControlMember(
+        "deviceId", .uuid,
+        Text(
+            en: "the device the customer holds: what is signed then proves itself to it",
+            zh: "顾客所用设备；签名内容将包含对该设备的证明"))
     static let limit = ControlMember(
         "limit", .integer(1...100), Text(en: "how many on a page, 20 if absent", zh: "每页条数，省略则为 20"))
     static let cursor = ControlMember(

@@ -9,18 +9,77 @@ enum OfferDesk {
     /// - Returns: why not; nil if it is good.
     static func check(
         _ signature: OfferSignature, offer identifier: String, of request: PurchaseRequest, _ turn: Turn
-    ) throws -> StoreRefusal? { nil }
+    ) throws -> StoreRefusal? {
+        guard !identifier.isEmpty else { return .missingOfferParameters("identifier") }
+        let offers = try ProductTable.find(request.productID, turn.session)?.offers(.promotional) ?? []
+        guard offers.contains(where: { $0.identifier == identifier }) else {
+            return .unknownOffer(identifier, product: request.productID.text)
+        }
+        let paper = OfferPaper(request: request, developer: try DeveloperKey(turn.session), turn: turn)
+        return try paper.check(signature, offer: identifier)
+    }
 
     /// The offer behind a code, which is used up by it.
-    static func redeem(_ code: String, _ product: StoreProduct, _ turn: Turn) throws -> Result<
-        ProductOffer, StoreRefusal
-    > {
-        .failure(StoreRefusal("unknown_code", status: 404, "There is no offer code \(code) here.", "这里没有优惠代码 \(code)。"))
+    ///
+    /// - Parameter account: who redeems it; a custom code serves each customer once. Nil: nobody counts.
+    static func redeem(
+        _ code: String, _ product: StoreProduct, by account: String? = nil, _ turn: Turn
+    ) throws -> Result<ProductOffer, StoreRefusal> {
+        switch try CodeCounter.find(code, for: product, account: account, turn) {
+        case .failure(let refusal): return .failure(refusal)
+        case .success(let found):
+            try CodeCounter.use(found.code, account: account, turn)
+            return .success(found.offer)
+        }
     }
 
     /// What the developer's signed word says about the introductory offer: true or false; a refusal if it is not
     /// genuine.
     static func introductoryEligibility(
         _ token: String, of request: PurchaseRequest, _ turn: Turn
-    ) throws -> Result<Bool, StoreRefusal> { .success(true) }
+    ) throws -> Result<Bool, StoreRefusal> {
+        let paper = OfferPaper(request: request, developer: try DeveloperKey(turn.session), turn: turn)
+        return try paper.introductoryEligibility(token)
+    }
+
+    /// What a one-time purchase may be bought with: a code for a lower price, and nothing else.
+    static func offer(
+        _ offer: PurchaseRequest.Offer, of purchase: Purchase, _ turn: Turn
+    ) throws -> Result<ProductOffer, StoreRefusal> {
+        let product = purchase.product
+        let text: String
+        switch offer {
+        case .code(let code): text = code
+        case .promotional(let identifier, _), .winBack(let identifier):
+            return .failure(.unknownOffer(identifier, product: product.id.text))
+        }
+        let found: (code: OfferCode, offer: ProductOffer)
+        switch try CodeCounter.find(text, for: product, account: purchase.account.name, turn) {
+        case .success(let value): found = value
+        case .failure(let refusal): return .failure(refusal)
+        }
+        guard found.code.batch.bundleID == purchase.request.bundleID else { return .failure(.unknownCode(text)) }
+        // Asked before the code is gone: a customer who can't use it here keeps it.
+        guard let price = found.offer.prices[purchase.storefront] else {
+            return .failure(.notForSale(product: product.id.text, storefront: purchase.storefront))
+        }
+        guard found.offer.discount == .oneTime, price.currency == purchase.price.currency,
+            price.amount >= 0, price.amount < purchase.price.amount
+        else { return .failure(.wrongOfferPrice(product: product.id.text)) }
+        try CodeCounter.use(found.code, account: purchase.account.name, turn)
+        return .success(found.offer)
+    }
+
+    /// A code redeemed outside the app, in the App Store: nobody gives an `appAccountToken` there.
+    static func redeemOutside(
+        _ code: String, account: String, bundleID: String, _ turn: Turn
+    ) throws -> Result<PurchaseResult, StoreRefusal> {
+        guard let found = try OfferCodeTable.find(code, turn.session), found.batch.bundleID == bundleID else {
+            return .failure(.unknownCode(code))
+        }
+        var request = PurchaseRequest(bundleID: bundleID, productID: found.batch.productID)
+        request.account = account
+        request.offer = .code(found.text)
+        return try PaymentSheet.pay(request, turn)
+    }
 }

@@ -2,9 +2,28 @@ import TillBilling
 import TillStorage
 
 /// Purchases that wait: for a parent (Ask to Buy), or for the customer to do something first (interrupted).
+///
+/// What waits is kept under the number that the paid transaction will have. Nothing that Apple signs, no receipt and no
+/// history shows it before, so all that the outside ever sees is one paid transaction: to StoreKit, whose failed
+/// transactions have no id, it is the new one that comes after the failure (facts/storekit-client A8, SCENARIOS T3).
 enum ApprovalDesk {
     /// Ask to Buy requests expire after a day (facts/limits §4).
     static let lifetime: Int64 = 24 * 3_600
+
+    /// The request of the same account for the same product that still waits for a parent: a second one is merged
+    /// into it, with the first one's quantity and token (facts/storekit-client A8).
+    static func request(like purchase: Purchase, _ turn: Turn) throws -> StoreTransaction? {
+        try WaitingTable.deferred(
+            account: purchase.account.name, bundleID: purchase.request.bundleID, productID: purchase.product.id,
+            turn.session)
+    }
+
+    /// A purchase begins to wait. An interrupted one has no end to that.
+    static func open(_ transaction: StoreTransaction, _ turn: Turn) throws {
+        guard transaction.state == .deferred else { return }
+        try Agenda.set(
+            .approval, transaction.number, at: transaction.purchased.adding(seconds: lifetime), turn.session)
+    }
 
     /// Approves or declines a request to buy, or completes an interrupted purchase. The charge is now.
     static func settle(_ number: Int64, approved: Bool, _ turn: Turn) throws -> Result<StoreTransaction, StoreRefusal> {
@@ -13,23 +32,63 @@ enum ApprovalDesk {
             return .failure(.unknownTransaction(id))
         }
         guard transaction.state == .deferred || transaction.state == .interrupted else {
-            return .failure(.notWaiting(id))
+            // Declined by itself, or it would have been by now.
+            let isOld = turn.now >= transaction.purchased.adding(seconds: lifetime)
+            return .failure(transaction.state == .declined && isOld ? .approvalExpired(id) : .notWaiting(id))
         }
-        guard approved else {
-            transaction.state = .declined
-            return .success(try TransactionTable.update(transaction, turn.session))
-        }
-        if transaction.state == .deferred, turn.now >= transaction.purchased.adding(seconds: lifetime) {
-            return .failure(.approvalExpired(id))
-        }
-        transaction.purchased = turn.now
-        transaction.firstPurchased = turn.now
-        transaction.state = .purchased
-        transaction = try TransactionTable.update(transaction, turn.session)
-        try turn.note(.oneTimeCharge, about: transaction)
+        guard approved else { return .success(try decline(transaction, turn)) }
+        if let refusal = try refusal(of: transaction, turn) { return .failure(refusal) }
+        try Agenda.set(.approval, number, at: nil, turn.session)
+        transaction = try complete(transaction, turn)
         return .success(transaction)
     }
 
     /// Nobody answered in time.
-    static func expire(_ number: Int64, _ turn: Turn) throws {}
+    static func expire(_ number: Int64, _ turn: Turn) throws {
+        guard let transaction = try TransactionTable.find(number, turn.session), transaction.state == .deferred else {
+            return
+        }
+        _ = try decline(transaction, turn)
+    }
+
+    private static func decline(_ transaction: StoreTransaction, _ turn: Turn) throws -> StoreTransaction {
+        var transaction = transaction
+        transaction.state = .declined
+        try Agenda.set(.approval, transaction.number, at: nil, turn.session)
+        return try TransactionTable.update(transaction, turn.session)
+    }
+
+    /// Why it can't be charged now; it goes on waiting, but for what the customer has by now.
+    private static func refusal(of transaction: StoreTransaction, _ turn: Turn) throws -> StoreRefusal? {
+        guard let account = try AccountTable.find(transaction.account, turn.session) else { return nil }
+        if account.isDeleted { return .accountDeleted(account.name) }
+        if !account.paymentMethodWorks { return .paymentFailed(account.name) }
+        guard transaction.kind == .nonConsumable,
+            try SharedPurchaseTable.owned(
+                transaction.productID, by: account.name, bundleID: transaction.bundleID, shared: true, turn.session)
+                != nil
+        else { return nil }
+        _ = try decline(transaction, turn)
+        return .ownedAlready(transaction.productID.text)
+    }
+
+    private static func complete(_ transaction: StoreTransaction, _ turn: Turn) throws -> StoreTransaction {
+        // The first period begins when it is paid.
+        guard transaction.kind != .autoRenewable else { return try SubscriptionLife.complete(transaction, turn) }
+        var transaction = transaction
+        transaction.purchased = turn.now
+        transaction.firstPurchased = turn.now
+        transaction.state = .purchased
+        transaction = try TransactionTable.update(transaction, turn.session)
+        try OneTimeSale.tell(of: transaction, turn)
+        return transaction
+    }
+}
+
+extension StoreRefusal {
+    static func ownedAlready(_ product: String) -> StoreRefusal {
+        StoreRefusal(
+            "owned_already", status: 409, "The account has \(product) by now, so the request to buy it is closed.",
+            "该账户已拥有 \(product)，购买请求已关闭。")
+    }
 }

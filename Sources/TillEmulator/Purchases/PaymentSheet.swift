@@ -5,29 +5,65 @@ import TillStorage
 enum PaymentSheet {
     /// One way for every kind of product: what stands in the way, then who decides, then the charge.
     static func pay(_ request: PurchaseRequest, _ turn: Turn) throws -> Result<PurchaseResult, StoreRefusal> {
-        guard let product = try ProductTable.find(request.productID, turn.session) else {
-            let known = try ProductTable.all(turn.session).map(\.id.text)
-            return .failure(
-                .unknownProduct(request.productID.text, nearest: nearestName(to: request.productID.text, among: known)))
-        }
         let account = try AccountTable.account(
             request.account, openingIn: turn.configuration.storefront, turn.session)
+        if let refusal = try refusal(of: request, by: account, turn) { return .failure(refusal) }
         let storefront = request.storefront ?? account.storefront
+        guard let product = try ProductTable.priced(request.productID, storefront: storefront, turn.session) else {
+            return .failure(try ProductTable.unknown(request.productID.text, turn.session))
+        }
         guard let price = product.prices[storefront] else {
             return .failure(.notForSale(product: product.id.text, storefront: storefront))
         }
-        guard request.quantity == 1 || product.kind.allowsQuantity else {
+        guard product.isSold(in: turn.configuration.environment), product.isOnSale else {
+            return .failure(.notOnSale(product.id.text, product.state))
+        }
+        guard request.quantity == 1 || product.kind.allowsQuantity && request.offer == nil else {
             return .failure(.quantityNotAllowed(product: product.id.text))
         }
-        switch request.outcome {
-        case .cancelled: return .success(.cancelled)
-        case .failed: return .success(.failed)
-        case .purchased, .deferred, .interrupted: break
-        }
-        let purchase = Purchase(
+        var purchase = Purchase(
             request: request, product: product, account: account, storefront: storefront, price: price)
-        return product.subscription == nil
-            ? try OneTimeSale.sell(purchase, turn) : try SubscriptionLife.subscribe(purchase, turn)
+        if let ended = try end(purchase, turn) { return ended }
+        if account.asksToBuy { purchase.request.outcome = .deferred }
+        if purchase.request.outcome == .deferred, let asked = try ApprovalDesk.request(like: purchase, turn) {
+            return .success(.waiting(asked))
+        }
+        let result =
+            try product.subscription == nil
+            ? OneTimeSale.sell(purchase, turn) : SubscriptionLife.subscribe(purchase, turn)
+        if case .success(.waiting(let transaction)) = result { try ApprovalDesk.open(transaction, turn) }
+        return result
+    }
+
+    /// Why this account may not buy at all.
+    private static func refusal(
+        of request: PurchaseRequest, by account: StoreAccount, _ turn: Turn
+    ) throws -> StoreRefusal? {
+        if account.isDeleted { return .accountDeleted(account.name) }
+        if !account.mayPay { return .paymentNotAllowed(account.name) }
+        if let device = request.device,
+            case .failure(let refusal) = try AccountDesk.device(device, of: account.name, turn.session)
+        {
+            return refusal
+        }
+        return nil
+    }
+
+    /// What ends before anybody is charged: given up, failed, or had already. Nil if it goes on.
+    private static func end(_ purchase: Purchase, _ turn: Turn) throws -> Result<PurchaseResult, StoreRefusal>? {
+        let outcome = purchase.request.outcome
+        let isGivenUp = outcome == .cancelled || outcome == .failed
+        if !isGivenUp, let owned = try OneTimeSale.takeAgain(purchase, turn) { return .success(.ownedAlready(owned)) }
+        // A parent pays another day; what was interrupted may be about the card.
+        let isCharged = outcome == .purchased && !purchase.account.asksToBuy
+        guard isGivenUp || isCharged && !purchase.account.paymentMethodWorks else { return nil }
+        // The device checks a signature before it shows the sheet, and it is for one attempt, even one that fails.
+        if case .promotional(let identifier, let signature) = purchase.request.offer,
+            let refusal = try OfferDesk.check(signature, offer: identifier, of: purchase.request, turn)
+        {
+            return .failure(refusal)
+        }
+        return .success(outcome == .cancelled ? .cancelled : .failed)
     }
 }
 

@@ -35,6 +35,8 @@ public struct PurchaseRequest: Sendable, Hashable {
     public var monthlyBilling = false
     /// JWS of the developer that grants or withholds the introductory offer (facts/business-rules §9).
     public var introductoryEligibility: String?
+    /// The device the customer holds, `identifierForVendor`; nil: one that asks for no proof of its own.
+    public var device: UniqueID?
 
     public init(bundleID: String, productID: ProductID) {
         self.bundleID = bundleID

@@ -41,6 +41,18 @@ extension Store {
         }
     }
 
+    /// The account's transactions whose payment has come this far, in one app or in all, oldest first, beginning after
+    /// number `after`.
+    public func transactions(
+        in state: StoreTransaction.State, account: String, bundleID: String? = nil, after: Int64 = 0, limit: Int
+    ) async throws -> [StoreTransaction] {
+        try await ask { session in
+            state == .purchased
+                ? try WaitingTable.paid(account: account, bundleID: bundleID, after: after, limit: limit, session)
+                : try WaitingTable.all(state, account: account, bundleID: bundleID, after: after, limit: limit, session)
+        }
+    }
+
     /// More purchases than this don't go into one receipt: 20,000 are about 8 MiB (facts/limits §3).
     static let receiptLimit = 20_000
 

@@ -3,7 +3,7 @@ import TillBilling
 /// One transaction as the store keeps it. What the outside sees of it is signed anew each time it is asked for.
 public struct StoreTransaction: Sendable, Hashable {
     /// How far the payment has come. Only a purchased transaction is ever signed.
-    public enum State: String, Sendable, Hashable {
+    public enum State: String, Sendable, Hashable, CaseIterable {
         case purchased
         /// Ask to Buy: waits for `approve` or `decline`, for 24 hours (facts/limits §4).
         case deferred

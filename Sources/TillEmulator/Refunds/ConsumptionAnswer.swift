@@ -15,3 +15,12 @@ struct ConsumptionAnswer: Sendable, Hashable {
     /// The body as it came.
     var text: String
 }
+
+/// What becomes of an answer to CONSUMPTION_REQUEST.
+enum ConsumptionOutcome: Sendable, Hashable {
+    case taken
+    /// Nobody asked about this transaction.
+    case notRequested
+    /// Twelve hours have passed: the App Store has decided.
+    case tooLate
+}

@@ -54,8 +54,10 @@ public enum StoreSchema {
             id TEXT NOT NULL PRIMARY KEY,
             account TEXT NOT NULL REFERENCES accounts (name),
             name TEXT NOT NULL,
-            platform TEXT NOT NULL
+            platform TEXT NOT NULL,
+            verification_id TEXT NOT NULL
         ) STRICT, WITHOUT ROWID;
+        CREATE INDEX devices_of_account ON devices (account, id);
 
         CREATE TABLE downloads (
             account TEXT NOT NULL REFERENCES accounts (name),
@@ -168,5 +170,6 @@ public enum StoreSchema {
         storeTallies,
         massExtensions,
         removedProducts,
+        waitingPurchases, familySharing, refundRequests, offerCodes,
     ]
 }

@@ -54,14 +54,13 @@ extension SubscriptionLife {
     }
 
     /// A transaction was refunded, in full or in part. If it was the subscription's current one, the service ends; one
-    /// of an older period takes nothing but that period away (U6).
+    /// of an older period takes nothing but that period away (U6). What a family had of it is `RefundDesk`'s.
     /// - Returns: the subscription as it is then; nil for a transaction of none.
     static func revoked(_ transaction: StoreTransaction, _ turn: Turn) throws -> StoreSubscription? {
         guard transaction.subscription != nil,
             var subscription = try SubscriptionTable.find(transaction.original, turn.session)
         else { return nil }
         guard subscription.current == transaction.number, subscription.state != .revoked else { return subscription }
-        let wasServing = subscription.isServing
         subscription.state = .revoked
         subscription.renews = false
         subscription.nextCharge = nil
@@ -72,7 +71,6 @@ extension SubscriptionLife {
         subscription.eligibleWinBacks = []
         subscription.expirationIntent = nil
         try keep(subscription, turn)
-        if wasServing { try FamilySharing.revoke(transaction, turn) }
         return subscription
     }
 
@@ -95,7 +93,6 @@ extension SubscriptionLife {
                 of: product, storefront: transaction.storefront)
         }
         try keep(subscription, turn)
-        if !isOver { try FamilySharing.share(transaction, subscription, turn) }
         return subscription
     }
 }

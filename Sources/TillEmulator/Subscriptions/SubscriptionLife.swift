@@ -47,6 +47,7 @@ enum SubscriptionLife {
     /// Writes the subscription as it is now, and when it has something to do next.
     static func keep(_ subscription: StoreSubscription, _ turn: Turn) throws {
         try SubscriptionTable.save(subscription, turn.session)
+        try FamilySharing.mirror(subscription, turn)
         // A date that has passed, such as of a renewal that was off, is made up for now: nothing happens in the past.
         try Agenda.set(
             .subscription, subscription.original, at: subscription.nextDate.map { max($0, turn.now) }, turn.session)

@@ -43,7 +43,7 @@ enum SubscriptionOffer {
             guard known?.state == .expired else { return .failure(.notEligible(offer: identifier)) }
             offer = found
         case .code(let code):
-            switch try OfferDesk.redeem(code, purchase.product, turn) {
+            switch try OfferDesk.redeem(code, purchase.product, by: purchase.account.name, turn) {
             case .failure(let refusal): return .failure(refusal)
             case .success(let found): offer = found
             }

@@ -1,0 +1,90 @@
+import TillAppStore
+import TillBilling
+import TillStorage
+
+extension StoreSchema {
+    static let refundRequests: StaticString = """
+        CREATE TABLE refund_requests (
+            number INTEGER PRIMARY KEY,
+            reason TEXT NOT NULL,
+            decision TEXT NOT NULL,
+            asked_at INTEGER NOT NULL,
+            outcome TEXT,
+            preference TEXT,
+            consumed INTEGER,
+            answer TEXT
+        ) STRICT;
+        """
+}
+
+/// A customer's wish to have the money back, which the App Store decides twelve hours later (facts/business-rules §10).
+public struct RefundRequest: Sendable, Hashable {
+    /// How the App Store will decide. A test chooses it.
+    public enum Decision: String, Sendable, Hashable, CaseIterable {
+        /// As the developer prefers; if the developer says nothing, for the customer.
+        case developer
+        case refund
+        case decline
+    }
+
+    public enum Outcome: String, Sendable, Hashable {
+        case refunded
+        case declined
+    }
+
+    /// Answers are taken for so long, in seconds (facts/limits §4).
+    public static let window: Int64 = 12 * 3_600
+
+    /// The transaction: one request of each at a time.
+    public var number: Int64
+    public var reason: ConsumptionRequestReason
+    public var decision: Decision
+    public var asked: Instant
+    /// Nil while it is open.
+    public var outcome: Outcome?
+    /// What the developer answered; nil if nothing.
+    var preference: ConsumptionAnswer.Preference?
+    /// Thousandths of a percent that the customer used up, as the developer says.
+    var consumed: Int64?
+    /// The answer as it came.
+    public var answer: String?
+
+    public var decided: Instant { asked.adding(seconds: Self.window) }
+}
+
+/// The requests, the newest of each transaction.
+enum RefundRequestTable {
+    static func save(_ request: RefundRequest, _ session: any Session) throws {
+        try session.execute(
+            """
+            INSERT INTO refund_requests (number, reason, decision, asked_at, outcome, preference, consumed, answer)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (number) DO UPDATE SET
+                reason = excluded.reason, decision = excluded.decision, asked_at = excluded.asked_at,
+                outcome = excluded.outcome, preference = excluded.preference, consumed = excluded.consumed,
+                answer = excluded.answer
+            """,
+            [
+                .integer(request.number), .text(request.reason.rawValue), .text(request.decision.rawValue),
+                .integer(request.asked.milliseconds), .optional(request.outcome?.rawValue),
+                .optional(request.preference?.rawValue), .optional(request.consumed), .optional(request.answer),
+            ])
+    }
+
+    static func find(_ number: Int64, _ session: any Session) throws -> RefundRequest? {
+        try session.first(
+            """
+            SELECT number, reason, decision, asked_at, outcome, preference, consumed, answer
+            FROM refund_requests WHERE number = ?
+            """, [.integer(number)]
+        ) { row in
+            RefundRequest(
+                number: row.integer(0), reason: ConsumptionRequestReason(rawValue: row.text(1)),
+                decision: RefundRequest.Decision(rawValue: row.text(2)) ?? .developer,
+                asked: Instant(milliseconds: row.integer(3)),
+                outcome: row.optionalText(4).flatMap { RefundRequest.Outcome(rawValue: $0) },
+                preference: row.optionalText(5).flatMap { ConsumptionAnswer.Preference(rawValue: $0) },
+                consumed: row.optionalInteger(6), answer: row.optionalText(7))
+        }
+    }
+}
