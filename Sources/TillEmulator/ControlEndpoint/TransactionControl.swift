@@ -1,6 +1,5 @@
 import TillAppStore
 import TillBilling
-import TillCrypto
 import TillHTTP
 
 /// What becomes of a transaction after the payment sheet: parents, banks, refunds, the queue.
@@ -51,20 +50,6 @@ extension ControlEndpoint {
             let refunded = try await store.refund(number(call.id), reason: reason, percentage: percentage)
             return .json(try json(try refunded.answered()))
         }
-        routes.on(
-            .get, "/emulator/receipt", Text(en: "An account's app receipt as it is now.", zh: "账户当前的 App 收据。"),
-            query: [
-                .account, .bundleID,
-                ControlMember("deviceId", .uuid, Text(en: "identifierForVendor", zh: "identifierForVendor")),
-            ],
-            answer: ControlAnswer(
-                "Receipt",
-                [
-                    ControlMember(
-                        "receipt", .text(limit: 16 << 20), required: true, Text(en: "base64", zh: "base64")),
-                    ControlMember("account", .text(limit: 200), required: true, Text(en: "whose it is", zh: "所属账户")),
-                ])
-        ) { call in try await receipt(call) }
     }
 
     private func transactions(_ call: ControlCall) async throws -> HTTPResponse {
@@ -83,20 +68,6 @@ extension ControlEndpoint {
         let page = found.prefix(limit)
         return .page(
             try page.map { try json($0) }, next: found.count > limit ? page.last.map { $0.id.text } : nil)
-    }
-
-    private func receipt(_ call: ControlCall) async throws -> HTTPResponse {
-        let bundleID = call.query("bundleId") ?? configuration.app.bundleID
-        let account = call.query("account") ?? Emulator.defaultAccount
-        var device: [UInt8]?
-        if let text = call.query("deviceId") {
-            guard let id = UniqueID(text) else {
-                throw RequestBody.wrong("deviceId", "the UUID of identifierForVendor", "identifierForVendor 的 UUID")
-            }
-            device = id.bytes
-        }
-        let receipt = try await makeReceipt(account: account, bundleID: bundleID, device: device)
-        return .json(["receipt": .string(Base64.encode(receipt)), "account": .string(account)])
     }
 }
 

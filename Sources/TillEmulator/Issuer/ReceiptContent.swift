@@ -7,13 +7,33 @@ import TillCrypto
 struct ReceiptContent {
     var app: EmulatedApp
     var environment: Environment
-    var transactions: [StoreTransaction]
+    var purchases: [ListedPurchase]
     var created: Instant
-    var downloaded: Instant
+    /// Nil if the account never got the app.
+    var download: AppDownload?
     /// `identifierForVendor` of the device the receipt is for, 16 bytes; or any other bytes.
     var device: [UInt8]
     /// 200 random bytes: the opaque value and the attributes nobody knows the meaning of.
     var noise: [UInt8]
+
+    /// Apple's own words for volume purchases, too (facts/verify-receipt §5, `receipt_type`).
+    private var type: String {
+        let buyer = app.volumePurchaseExpires == nil ? "Production" : "ProductionVPP"
+        return environment == .production ? buyer : buyer + "Sandbox"
+    }
+
+    /// Attribute 7, whose meaning nobody outside Apple knows. Here it begins with the download's number, by which
+    /// `/verifyReceipt` finds whose receipt it is, though there be no purchase in it.
+    private var opaque7: [UInt8] {
+        withUnsafeBytes(of: (download?.appTransaction ?? 0).bigEndian) { Array($0) } + noise.dropFirst(86).prefix(52)
+    }
+
+    /// The number that `opaque7` begins with; nil if there is none.
+    static func appTransaction(of payload: ReceiptPayload) -> Int64? {
+        guard let bytes = payload.opaque7?.prefix(8), bytes.count == 8 else { return nil }
+        let number = Int64(bitPattern: bytes.reduce(UInt64(0)) { $0 << 8 | UInt64($1) })
+        return number > 0 ? number : nil
+    }
 
     /// DER. Attributes stand in the order of their encodings, as in Apple's own receipts.
     func encoded() -> [UInt8] {
@@ -24,15 +44,15 @@ struct ReceiptContent {
         let hash = Digest.sha1.hash(device + opaque + bundle)
         func number(_ production: Int64) -> [UInt8] { DERWriter.integer(inProduction ? production : 0) }
         var attributes = [
-            attribute(0, DERWriter.utf8String(inProduction ? "Production" : "ProductionSandbox")),
+            attribute(0, DERWriter.utf8String(type)),
             attribute(1, number(app.appleID)),
             attribute(2, bundle),
             attribute(3, DERWriter.utf8String(app.version)),
             attribute(4, version: 2, opaque),
             attribute(5, hash),
             attribute(6, Array(noise.dropFirst(16).prefix(70))),
-            attribute(7, Array(noise.dropFirst(86).prefix(60))),
-            attribute(8, date(inProduction ? downloaded : nil)),
+            attribute(7, opaque7),
+            attribute(8, date(inProduction ? download?.downloaded ?? created : nil)),
             attribute(9, DERWriter.integer(1_345_531_954)),
             attribute(10, DERWriter.ia5String("4+")),
             attribute(11, number(app.developerID)),
@@ -41,20 +61,22 @@ struct ReceiptContent {
             attribute(14, DERWriter.integer(207)),
             attribute(15, number(app.downloadID)),
             attribute(16, number(app.versionID)),
-            attribute(18, date(inProduction ? downloaded : EmulatedApp.sandboxFirstPurchase)),
-            attribute(19, DERWriter.utf8String(inProduction ? app.originalVersion : "1.0")),
+            attribute(18, date(inProduction ? download?.downloaded ?? created : EmulatedApp.sandboxFirstPurchase)),
+            attribute(
+                19, DERWriter.utf8String(inProduction ? download?.originalVersion ?? app.originalVersion : "1.0")),
             attribute(20, DERWriter.utf8String("")),
             attribute(25, DERWriter.integer(3)),
         ]
-        for transaction in transactions { attributes.append(attribute(17, purchase(transaction))) }
+        // Its absence means never.
+        if let expires = app.volumePurchaseExpires { attributes.append(attribute(21, date(expires))) }
+        for listed in purchases { attributes.append(attribute(17, purchase(listed))) }
         return DERWriter.setOf(attributes)
     }
 
     /// One in-app purchase (facts/pkcs7-receipt §3.2).
-    private func purchase(_ transaction: StoreTransaction) -> [UInt8] {
+    private func purchase(_ listed: ListedPurchase) -> [UInt8] {
+        let transaction = listed.transaction
         let empty = DERWriter.utf8String("")
-        // A consumable's receipt never shows its refund (facts/business-rules §10).
-        let cancelled = transaction.kind == .consumable ? nil : transaction.revocation?.date
         var attributes = [
             attribute(1701, DERWriter.integer(transaction.quantity)),
             attribute(1702, DERWriter.utf8String(transaction.productID.text)),
@@ -67,11 +89,12 @@ struct ReceiptContent {
             attribute(1709, empty),
             attribute(1710, DERWriter.integer(0)),
             attribute(1711, DERWriter.integer(transaction.subscription?.lineItem ?? 0)),
-            attribute(1712, date(cancelled)),
-            attribute(1713, DERWriter.integer(0)),
+            attribute(1712, date(listed.cancelled)),
+            attribute(1713, DERWriter.integer(listed.isTrial ? 1 : 0)),
         ]
         for unknown in Int64(1714)...1718 { attributes.append(attribute(unknown, empty)) }
-        attributes.append(attribute(1719, DERWriter.integer(0)))
+        attributes.append(attribute(1719, DERWriter.integer(listed.isIntroductory ? 1 : 0)))
+        if let offer = listed.promotionalOfferID { attributes.append(attribute(1721, DERWriter.utf8String(offer))) }
         attributes.append(attribute(1722, DERWriter.integer(0)))
         return DERWriter.setOf(attributes)
     }
@@ -96,6 +119,8 @@ public struct EmulatedApp: Sendable, Hashable {
     var developerID: Int64 = 125_402_914
     var downloadID: Int64 = 74_011_462_945_433
     var versionID: Int64 = 863_855_306
+    /// Of an app bought in volume: when its receipts expire. Nil: bought as usual, and for ever.
+    public var volumePurchaseExpires: Instant?
 
     public init(
         bundleID: String, appleID: Int64 = 690_661_663, version: String = "1", originalVersion: String = "1.0"
