@@ -1,4 +1,3 @@
-import Foundation
 import Testing
 import TillAppStore
 import TillBilling
@@ -21,10 +20,22 @@ struct VerifyReceiptFieldTests {
             (Offer(kind: .introductory, discount: .freeTrial, period: "P1W"), "true", "false", nil, nil),
             (Offer(kind: .introductory, discount: .payAsYouGo, period: "P3M"), "false", "true", nil, nil),
             (Offer(kind: .introductory, discount: .payUpFront, period: "P6M"), "false", "true", nil, nil),
-            (Offer(kind: .promotional, identifier: "back", discount: .payUpFront, period: "P1M"), "false", "false", "back", nil),
-            (Offer(kind: .promotional, identifier: "free", discount: .freeTrial, period: "P1M"), "true", "false", "free", nil),
-            (Offer(kind: .code, identifier: "SPRING", discount: .payAsYouGo, period: "P1M"), "false", "false", nil, "SPRING"),
-            (Offer(kind: .winBack, identifier: "winback", discount: .payAsYouGo, period: "P1M"), "false", "false", nil, nil),
+            (
+                Offer(kind: .promotional, identifier: "back", discount: .payUpFront, period: "P1M"), "false", "false",
+                "back", nil
+            ),
+            (
+                Offer(kind: .promotional, identifier: "free", discount: .freeTrial, period: "P1M"), "true", "false",
+                "free", nil
+            ),
+            (
+                Offer(kind: .code, identifier: "SPRING", discount: .payAsYouGo, period: "P1M"), "false", "false", nil,
+                "SPRING"
+            ),
+            (
+                Offer(kind: .winBack, identifier: "winback", discount: .payAsYouGo, period: "P1M"), "false", "false",
+                nil, nil
+            ),
         ]
         for (index, expected) in cases.enumerated() {
             let account = "customer-\(index)"
@@ -164,7 +175,7 @@ struct VerifyReceiptFieldTests {
             configuration.app.volumePurchaseExpires = EmulatedWorld.start.adding(seconds: 365 * 86_400)
             let world = try await EmulatedWorld(configuration)
             try await world.plant()
-            try await world.emulator.store.change { turn in
+            _ = try await world.emulator.store.change { turn in
                 try turn.session.execute(
                     "UPDATE downloads SET preordered_at = 1700000000000, original_version = '0.9'", [])
             }
@@ -217,112 +228,14 @@ struct VerifyReceiptFieldTests {
             #expect(try record(member.number, in: list)["app_account_token"]?.string == token?.description)
             #expect(try record(library.number, in: list)["app_account_token"] == nil)
         }
-        for number in [consumable.number, member.number, library.number] { _ = try await world.emulator.store.finish(number) }
+        for number in [consumable.number, member.number, library.number] {
+            _ = try await world.emulator.store.finish(number)
+        }
         let after = try await world.verified()
         for list in [after["receipt"]?["in_app"], after["latest_receipt_info"]] {
             let ids = Set(list?.array?.compactMap { $0["transaction_id"]?.string } ?? [])
             #expect(ids == [String(member.number), String(library.number)])
         }
         await world.remove()
-    }
-
-    @Test("Whatever the facts name in an answer is there in one of these, as they type it (facts/verify-receipt §4 to §7)")
-    func coverage() async throws {
-        var configuration = EmulatorConfiguration()
-        configuration.app.volumePurchaseExpires = EmulatedWorld.start.adding(seconds: 365 * 86_400)
-        let world = try await EmulatedWorld(configuration)
-        let member = try await world.plant("member.monthly", kind: .autoRenewable) {
-            $0.offer = Offer(kind: .promotional, identifier: "back", discount: .payUpFront, period: "P1M")
-            $0.appAccountToken = UniqueID(random: RandomBytes.make(16))
-            $0.isUpgraded = true
-        }
-        let coded = try await world.plant("member.yearly", kind: .autoRenewable) {
-            $0.original = member.original
-            $0.offer = Offer(kind: .code, identifier: "SPRING", discount: .payUpFront, period: "P1M")
-        }
-        try await world.emulator.store.change { try $0.session.execute("UPDATE downloads SET preordered_at = 1000", []) }
-        var told: [String: Set<String>] = [:]
-        for kind in [ProductOffer.Kind.promotional, .code] {
-            try await world.plantSubscription(coded) {
-                ($0.state, $0.expirationIntent) = (kind == .code ? .gracePeriod : .billingRetry, 2)
-                ($0.graceExpires, $0.retryUntil) = ($0.expires, $0.expires)
-                $0.priceIncrease = StoreSubscription.PriceIncrease(
-                    price: coded.price, effective: coded.purchased, needsConsent: true, isAccepted: true)
-                $0.runningOffer = StoreSubscription.RunningOffer(
-                    offer: Offer(kind: kind, identifier: "x", discount: .payUpFront, period: "P1M"), price: coded.price,
-                    charges: 1)
-            }
-            let answer = try await world.verified()
-            let objects: [(String, [JSONValue])] = [
-                ("## 4.", [answer]), ("## 5.", [answer["receipt"] ?? .null]),
-                ("## 6. in_app", answer["receipt"]?["in_app"]?.array ?? []),
-                ("## 6. latest", answer["latest_receipt_info"]?.array ?? []),
-                ("## 7.", answer["pending_renewal_info"]?.array ?? []),
-            ]
-            let numbers: Set<String> = [
-                "status", "adam_id", "app_item_id", "download_id", "version_external_identifier",
-            ]
-            for (section, list) in objects {
-                for (name, value) in list.flatMap({ $0.object ?? [:] }) {
-                    told[section, default: []].insert(name)
-                    let isNested = value.array != nil || value.object != nil
-                    #expect(isNested || (value.int != nil) == numbers.contains(name), "\(name) is \(value)")
-                    #expect(isNested || value.int != nil || value.string != nil, "\(name) is \(value)")
-                }
-            }
-        }
-        let dates = ["_ms", "_pst", ""]
-        let purchase: Set<String> = [
-            "quantity", "product_id", "transaction_id", "original_transaction_id", "is_trial_period",
-            "is_in_intro_offer_period", "web_order_line_item_id", "cancellation_reason", "promotional_offer_id",
-            "offer_code_ref_name", "in_app_ownership_type", "app_account_token",
-        ].union(
-            ["purchase_date", "original_purchase_date", "expires_date", "cancellation_date"].flatMap { name in
-                dates.map { name + $0 }
-            })
-        let receipt: Set<String> = [
-            "receipt_type", "adam_id", "app_item_id", "bundle_id", "application_version",
-            "original_application_version", "download_id", "version_external_identifier", "in_app",
-        ].union(
-            ["receipt_creation_date", "request_date", "original_purchase_date", "preorder_date", "expiration_date"]
-                .flatMap { name in dates.map { name + $0 } })
-        let renewal: Set<String> = [
-            "product_id", "original_transaction_id", "auto_renew_product_id", "auto_renew_status", "expiration_intent",
-            "is_in_billing_retry_period", "price_consent_status", "price_increase_status", "offer_code_ref_name",
-            "promotional_offer_id",
-        ].union(dates.map { "grace_period_expires_date" + $0 })
-        let answer: Set<String> = [
-            "status", "environment", "receipt", "latest_receipt", "latest_receipt_info", "pending_renewal_info",
-        ]
-        #expect(told["## 4."] == answer)
-        #expect(told["## 5."] == receipt)
-        #expect(told["## 6. in_app"] == purchase)
-        #expect(told["## 6. latest"] == purchase.union(["is_upgraded", "subscription_group_identifier"]))
-        #expect(told["## 7."] == renewal)
-        try checkAgainstFacts(answer.union(receipt).union(purchase).union(renewal).union(["is_upgraded", "subscription_group_identifier"]))
-        await world.remove()
-    }
-
-    /// The tables of facts/verify-receipt name no member that this test does not.
-    private func checkAgainstFacts(_ known: Set<String>) throws {
-        let facts = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent()
-            .appendingPathComponent("shared/facts/verify-receipt.md")
-        guard let text = try? String(contentsOf: facts, encoding: .utf8) else {
-            print("../shared/facts is not beside the repository: the members are held to this test's own list")
-            return
-        }
-        let sections = text.components(separatedBy: "\n## ").filter { $0.hasPrefix("4.") || $0.hasPrefix("5.") || $0.hasPrefix("6.") || $0.hasPrefix("7.") }
-        #expect(sections.count == 4)
-        var named: Set<String> = []
-        for row in sections.flatMap({ $0.components(separatedBy: "\n") }) where row.hasPrefix("| `") {
-            let cell = row.components(separatedBy: "|")[1]
-            for match in cell.matches(of: /`([a-z_\-]+)(\[[_a-z,]+\])?`/) {
-                let name = String(match.output.1)
-                named.formUnion(match.output.2 == nil ? [name] : [name, name + "_ms", name + "_pst"])
-            }
-        }
-        #expect(named.count > 50)
-        #expect(named.subtracting(known) == ["is-retryable"])
     }
 }

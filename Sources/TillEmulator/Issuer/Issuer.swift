@@ -89,7 +89,8 @@ public struct Issuer: Sendable {
             template("Till Emulator Receipt Signing", relations, years: -1...2, .signer, [signerMarker]),
             key: try key(.receiptSigner, .rsa2048))
         let purchaseSigner = try root.issue(
-            template("Till Emulator Purchase Receipt Signing", "Not Apple: for tests only", years: -1...20, .signer, []),
+            template(
+                "Till Emulator Purchase Receipt Signing", "Not Apple: for tests only", years: -1...20, .signer, []),
             key: try key(.purchaseSigner, .rsa1024))
         return try Issuer(identities: [
             .root: root, .intermediate: intermediate, .signer: signer, .receiptIntermediate: receiptIntermediate,

@@ -1,0 +1,162 @@
+import Foundation
+import Testing
+import TillBilling
+import TillCrypto
+import TillHTTP
+
+@testable import TillAppStore
+@testable import TillEmulator
+
+@Suite("Receipts over a purchase's whole life")
+struct ReceiptLifeTests {
+    /// Where a receipt and the signed transaction say the same in different words.
+    private func agree(_ record: JSONValue, _ signed: JSONValue, _ comment: Comment) {
+        func text(_ name: String) -> String? { signed[name]?.string ?? signed[name]?.int.map { String($0) } }
+        // Receipts count whole seconds.
+        func whole(_ name: String) -> String? { signed[name]?.int.map { String($0 / 1_000 * 1_000) } }
+        #expect(record["transaction_id"]?.string == text("transactionId"), comment)
+        #expect(record["original_transaction_id"]?.string == text("originalTransactionId"), comment)
+        #expect(record["product_id"]?.string == text("productId"), comment)
+        #expect(record["quantity"]?.string == text("quantity"), comment)
+        #expect(record["purchase_date_ms"]?.string == whole("purchaseDate"), comment)
+        #expect(record["original_purchase_date_ms"]?.string == whole("originalPurchaseDate"), comment)
+        #expect(record["expires_date_ms"]?.string == whole("expiresDate"), comment)
+        #expect(record["web_order_line_item_id"]?.string == text("webOrderLineItemId"), comment)
+        #expect(record["in_app_ownership_type"]?.string == text("inAppOwnershipType"), comment)
+        #expect(record["app_account_token"]?.string == text("appAccountToken"), comment)
+        if signed["type"] != "Consumable" {
+            #expect(record["cancellation_date_ms"]?.string == whole("revocationDate"), comment)
+            #expect(record["cancellation_reason"]?.string == text("revocationReason"), comment)
+        }
+    }
+
+    @Test("A receipt says of a transaction what its signed form says: bought, finished, refunded")
+    func life() async throws {
+        let world = try await EmulatedWorld()
+        let token: JSONValue = "3f2c1a00-1111-4222-8333-444455556666"
+        var ids: [String] = []
+        for product in ["points60", "library", "course", "member.monthly"] {
+            let bought = try await world.buy(product, ["appAccountToken": token])
+            ids.append(try #require(bought["transactionId"]?.string))
+            world.advance(seconds: 61)
+        }
+        for step in ["bought", "finished", "refunded"] {
+            for id in ids where step != "bought" {
+                let path = "/emulator/transactions/\(id)/\(step == "finished" ? "finish" : "refund")"
+                #expect(await world.ask(.post, path, step == "refunded" ? ["reason": 1] : nil).status == 200)
+            }
+            let answer = try await world.verified()
+            for list in [answer["receipt"]?["in_app"], answer["latest_receipt_info"]] {
+                let records = list?.array ?? []
+                #expect(records.count == (step == "bought" ? 4 : 3))
+                for record in records {
+                    let id = record["transaction_id"]?.string ?? ""
+                    let shown = await world.ask(.get, "/emulator/transactions/\(id)").json
+                    agree(record, try payload(of: shown["signedTransaction"]?.string), "\(step) \(id)")
+                    let old = await world.ask(
+                        .post, "/verifyReceipt", ["receipt-data": .string(try await world.transactionReceipt(id))]
+                    ).json
+                    for name in ["product_id", "quantity", "web_order_line_item_id", "cancellation_reason"] {
+                        #expect(old["receipt"]?[name] == record[name], "\(name)")
+                    }
+                }
+            }
+        }
+        await world.remove()
+    }
+
+    @Test("Our client of verifyReceipt hops to the right face and finds what was claimed")
+    func client() async throws {
+        let world = try await EmulatedWorld()
+        let exchange: AppleExchange = { request async throws(AppleOutage) in
+            let path = request.url.replacing("http://store", with: "")
+            let response = await world.emulator.respond(
+                to: HTTPRequest(method: .post, path: path, body: request.body))
+            let headers = response.headers.fields.map { AppleRequest.Header($0.name, $0.value) }
+            return AppleAnswer(status: response.status, headers: headers, body: response.body)
+        }
+        let client = VerifyReceiptClient(exchange: exchange, hosts: .emulator(at: "http://store"), secret: nil)
+        let bought = try await world.buy("points60", ["quantity": 2])
+        let id = try #require(bought["transactionId"]?.string)
+        for text in [try #require(bought["receipt"]?.string), try await world.transactionReceipt(id)] {
+            let outcome = await client.verify(try VerifyReceiptRequest(base64: text))
+            guard case .answered(let answer, from: .sandbox) = outcome else {
+                Issue.record("\(outcome)")
+                continue
+            }
+            var claim = VerifyReceiptClaim(
+                bundleID: EmulatedWorld.bundleID, transactionID: TransactionID(id),
+                productID: ProductID("com.example.learnpoints.points60"), quantity: 2, environments: [.sandbox],
+                orderOpened: world.now, now: world.now)
+            #expect(claim.findings(in: answer, from: .sandbox).isEmpty)
+            #expect(answer.other.isEmpty && answer.receipt?.other.isEmpty != false)
+            #expect(answer.receipt?.inApp?.allSatisfy { $0.other.isEmpty } != false)
+            claim.quantity = 3
+            #expect(claim.findings(in: answer, from: .sandbox) == [.quantityMismatch])
+        }
+        await world.remove()
+    }
+
+    @Test("Attributes of the purchase with an offer, and the volume purchase's expiry, are those of the facts (§3.2)")
+    func attributes() async throws {
+        var configuration = EmulatorConfiguration()
+        configuration.app.volumePurchaseExpires = EmulatedWorld.start.adding(seconds: 86_400)
+        let world = try await EmulatedWorld(configuration)
+        try await world.plant("member.monthly", kind: .autoRenewable) {
+            $0.offer = StoreTransaction.Offer(
+                kind: .promotional, identifier: "back", discount: .freeTrial, period: "P1M")
+            $0.revocation = StoreTransaction.Revocation(
+                date: $0.purchased, reason: 0, type: "REFUND_FULL", percentage: 100_000)
+        }
+        try await world.plant("course", kind: .nonRenewing, account: "other")
+        let message = try SignedMessage(try await world.emulator.receipt(bundleID: EmulatedWorld.bundleID))
+        let payload = try ReceiptPayload(message.content)
+        #expect(payload.attributeTypes == Set(0...21).union([25]))
+        #expect(payload.receiptType == "ProductionVPPSandbox" && payload.environment == .sandbox)
+        #expect(payload.expirationDate == Instant(seconds: EmulatedWorld.start.seconds + 86_400))
+        let purchase = try #require(payload.purchases.first)
+        #expect(purchase.attributeTypes == Set(1_701...1_722).subtracting([1_720]))
+        #expect(purchase.isTrialPeriod == 1 && purchase.isInIntroductoryOfferPeriod == 0)
+        #expect(purchase.promotionalOfferID == "back")
+        #expect(purchase.cancellationDate == Instant(seconds: EmulatedWorld.start.seconds))
+        let other = try SignedMessage(
+            try await world.emulator.receipt(account: "other", bundleID: EmulatedWorld.bundleID))
+        let plain = try #require(try ReceiptPayload(other.content).purchases.first)
+        #expect(plain.attributeTypes == Set(1_701...1_722).subtracting([1_720, 1_721]))
+        #expect(plain.expiresDate == nil && plain.cancellationDate == nil && plain.productType == 2)
+        await world.remove()
+    }
+
+    @Test("A receipt of 20,000 purchases stays under 8 MiB, is made and answered in seconds, and lists each once")
+    func big() async throws {
+        let world = try await EmulatedWorld()
+        let first = try await world.plant("course", kind: .nonRenewing)
+        try await world.emulator.store.change { turn in
+            for _ in 1..<20_100 {
+                var next = first
+                next.number = try Counter.transaction.take(turn.session)
+                next.original = next.number
+                try TransactionTable.insert(next, turn.session)
+            }
+        }
+        let clock = ContinuousClock()
+        var receipt: [UInt8] = []
+        let made = try await clock.measure {
+            receipt = try await world.emulator.receipt(bundleID: EmulatedWorld.bundleID)
+        }
+        #expect(receipt.count <= SignedDataVerifier.receiptLimit)
+        #expect(receipt.count > 6 << 20)
+        let body = Array(JSONValue.object(["receipt-data": .string(Base64.encode(receipt))]).encoded().utf8)
+        var response = HTTPResponse(status: 0)
+        let answered = await clock.measure {
+            response = await world.emulator.respond(to: HTTPRequest(method: .post, path: "/verifyReceipt", body: body))
+        }
+        let answer = try VerifyReceiptAnswer(decoding: response.body)
+        #expect(answer.status == .genuine)
+        #expect(Set(answer.receipt?.inApp?.compactMap(\.transactionID) ?? []).count == 20_000)
+        #expect(made < .seconds(60) && answered < .seconds(60), "made in \(made), answered in \(answered)")
+        print(
+            "20,000 purchases: \(receipt.count) bytes made in \(made); \(response.body.count) answered in \(answered)")
+        await world.remove()
+    }
+}
