@@ -43,64 +43,65 @@ struct ReceiptContent {
         // The hash covers the whole inner DER of the bundle id, not just its text (facts/pkcs7-receipt §4.2).
         let hash = Digest.sha1.hash(device + opaque + bundle)
         func number(_ production: Int64) -> [UInt8] { DERWriter.integer(inProduction ? production : 0) }
-        var attributes = [
-            attribute(0, DERWriter.utf8String(type)),
-            attribute(1, number(app.appleID)),
-            attribute(2, bundle),
-            attribute(3, DERWriter.utf8String(app.version)),
-            attribute(4, version: 2, opaque),
-            attribute(5, hash),
-            attribute(6, Array(noise.dropFirst(16).prefix(70))),
-            attribute(7, opaque7),
-            attribute(8, date(inProduction ? download?.downloaded ?? created : nil)),
-            attribute(9, DERWriter.integer(1_345_531_954)),
-            attribute(10, DERWriter.ia5String("4+")),
-            attribute(11, number(app.developerID)),
-            attribute(12, date(created)),
-            attribute(13, DERWriter.integer(170_200)),
-            attribute(14, DERWriter.integer(207)),
-            attribute(15, number(app.downloadID)),
-            attribute(16, number(app.versionID)),
-            attribute(18, date(inProduction ? download?.downloaded ?? created : EmulatedApp.sandboxFirstPurchase)),
-            attribute(
-                19, DERWriter.utf8String(inProduction ? download?.originalVersion ?? app.originalVersion : "1.0")),
-            attribute(20, DERWriter.utf8String("")),
-            attribute(25, DERWriter.integer(3)),
-        ]
+        var attributes = ReceiptAttributes()
+        attributes.add(0, DERWriter.utf8String(type))
+        attributes.add(1, number(app.appleID))
+        attributes.add(2, bundle)
+        attributes.add(3, DERWriter.utf8String(app.version))
+        attributes.add(4, version: 2, opaque)
+        attributes.add(5, hash)
+        attributes.add(6, Array(noise.dropFirst(16).prefix(70)))
+        attributes.add(7, opaque7)
+        attributes.add(8, date(inProduction ? download?.downloaded ?? created : nil))
+        attributes.add(9, DERWriter.integer(1_345_531_954))
+        attributes.add(10, DERWriter.ia5String("4+"))
+        attributes.add(11, number(app.developerID))
+        attributes.add(12, date(created))
+        attributes.add(13, DERWriter.integer(170_200))
+        attributes.add(14, DERWriter.integer(207))
+        attributes.add(15, number(app.downloadID))
+        attributes.add(16, number(app.versionID))
+        attributes.add(18, date(inProduction ? download?.downloaded ?? created : EmulatedApp.sandboxFirstPurchase))
+        let version = inProduction ? download?.originalVersion ?? app.originalVersion : "1.0"
+        attributes.add(19, DERWriter.utf8String(version))
+        attributes.add(20, DERWriter.utf8String(""))
+        attributes.add(25, DERWriter.integer(3))
         // Its absence means never.
-        if let expires = app.volumePurchaseExpires { attributes.append(attribute(21, date(expires))) }
-        for listed in purchases { attributes.append(attribute(17, purchase(listed))) }
-        return DERWriter.setOf(attributes)
+        if let expires = app.volumePurchaseExpires { attributes.add(21, date(expires)) }
+        let alike = Self.alike
+        for listed in purchases { attributes.add(17, purchase(listed, alike)) }
+        return attributes.encoded()
+    }
+
+    /// What every purchase has the same: the attributes of unknown meaning.
+    private static var alike: ReceiptAttributes {
+        var attributes = ReceiptAttributes()
+        for unknown in [1_709] + Array(Int64(1_714)...1_718) { attributes.add(unknown, DERWriter.utf8String("")) }
+        attributes.add(1_710, DERWriter.integer(0))
+        attributes.add(1_722, DERWriter.integer(0))
+        return attributes
     }
 
     /// One in-app purchase (facts/pkcs7-receipt §3.2).
-    private func purchase(_ listed: ListedPurchase) -> [UInt8] {
+    private func purchase(_ listed: ListedPurchase, _ alike: ReceiptAttributes) -> [UInt8] {
         let transaction = listed.transaction
-        let empty = DERWriter.utf8String("")
-        var attributes = [
-            attribute(1701, DERWriter.integer(transaction.quantity)),
-            attribute(1702, DERWriter.utf8String(transaction.productID.text)),
-            attribute(1703, DERWriter.utf8String(transaction.id.text)),
-            attribute(1704, date(transaction.purchased)),
-            attribute(1705, DERWriter.utf8String(transaction.originalID.text)),
-            attribute(1706, date(transaction.firstPurchased)),
-            attribute(1707, DERWriter.integer(transaction.kind.receiptNumber)),
-            attribute(1708, date(transaction.subscription?.expires)),
-            attribute(1709, empty),
-            attribute(1710, DERWriter.integer(0)),
-            attribute(1711, DERWriter.integer(transaction.subscription?.lineItem ?? 0)),
-            attribute(1712, date(listed.cancelled)),
-            attribute(1713, DERWriter.integer(listed.isTrial ? 1 : 0)),
-        ]
-        for unknown in Int64(1714)...1718 { attributes.append(attribute(unknown, empty)) }
-        attributes.append(attribute(1719, DERWriter.integer(listed.isIntroductory ? 1 : 0)))
-        if let offer = listed.promotionalOfferID { attributes.append(attribute(1721, DERWriter.utf8String(offer))) }
-        attributes.append(attribute(1722, DERWriter.integer(0)))
-        return DERWriter.setOf(attributes)
-    }
-
-    private func attribute(_ type: Int64, version: Int64 = 1, _ value: [UInt8]) -> [UInt8] {
-        DERWriter.sequence(DERWriter.integer(type), DERWriter.integer(version), DERWriter.octetString(value))
+        let purchased = date(transaction.purchased)
+        var attributes = alike
+        attributes.add(1701, DERWriter.integer(transaction.quantity))
+        attributes.add(1702, DERWriter.utf8String(transaction.productID.text))
+        attributes.add(1703, DERWriter.utf8String(transaction.id.text))
+        attributes.add(1704, purchased)
+        attributes.add(1705, DERWriter.utf8String(transaction.originalID.text))
+        attributes.add(
+            1706, transaction.firstPurchased == transaction.purchased ? purchased : date(transaction.firstPurchased))
+        attributes.add(1707, DERWriter.integer(transaction.kind.receiptNumber))
+        attributes.add(1708, date(transaction.subscription?.expires))
+        attributes.add(1711, DERWriter.integer(transaction.subscription?.lineItem ?? 0))
+        attributes.add(1712, date(listed.cancelled))
+        attributes.add(1713, DERWriter.integer(listed.isTrial ? 1 : 0))
+        attributes.add(1719, DERWriter.integer(listed.isIntroductory ? 1 : 0))
+        if let offer = listed.promotionalOfferID { attributes.add(1721, DERWriter.utf8String(offer)) }
+        return attributes.encoded()
     }
 
     /// An empty text is how a receipt says "no date".

@@ -190,7 +190,7 @@ enum AuditCorruptions {
         ("periods", "an overlap", { everywhere("101", &$0, "isUpgraded", nil) }),
         (
             "periods", "a gap that nothing explains",
-            { everywhere("200", &$0, "expiresDate", .int(AuditScript.start + 1)) }
+            { everywhere("100", &$0, "expiresDate", .int(AuditScript.start + 1)) }
         ),
         (
             "periods", "a renewal after a hole",
