@@ -67,7 +67,7 @@ struct VerifyReceiptEndpointTests {
         let second = try await world.buy("member.monthly")
         let answer = await ask(world, first["receipt"])
         #expect(answer["receipt"]?["in_app"]?.array?.count == 1)
-        let latest = try #require(answer["latest_receipt_info"]?.array?.reversed().map { $0 })
+        let latest = try #require(answer["latest_receipt_info"]?.array)
         #expect(latest.map { $0["transaction_id"] } == [first["transactionId"], second["transactionId"]])
         #expect(latest[0]["app_account_token"] == "3f2c1a00-1111-4222-8333-444455556666")
         #expect(latest[0]["expires_date_ms"] == "1775032200000")

@@ -100,7 +100,7 @@ struct VerifyReceiptFieldTests {
         let latest = answer["latest_receipt_info"]
         #expect(try record(early.number, in: latest)["is_upgraded"] == "true")
         #expect(try record(upgrade.number, in: latest)["is_upgraded"] == nil)
-        #expect(latest?.array?.first?["transaction_id"]?.string == String(shared.number), "newest first")
+        #expect(latest?.array?.last?["transaction_id"]?.string == String(shared.number), "oldest first")
         let newest = try await world.verified(["exclude-old-transactions": true])
         #expect(newest["latest_receipt_info"]?.array?.map { $0["transaction_id"]?.string } == [String(upgrade.number)])
         #expect(newest["receipt"]?["in_app"]?.array?.count == 6)

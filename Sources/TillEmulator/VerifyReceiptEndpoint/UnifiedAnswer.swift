@@ -103,14 +103,14 @@ struct UnifiedAnswer: Sendable {
         }
     }
 
-    /// `latest_receipt_info`, newest first; only the newest of each subscription if no more was asked for.
+    /// `latest_receipt_info`, oldest first; only the newest of each subscription if no more was asked for.
     private func latest(_ purchases: [ListedPurchase]) -> [JSONValue] {
         var seen: Set<Int64> = []
         let shown = purchases.reversed().filter { listed in
             guard excludesOldTransactions else { return true }
             return listed.transaction.subscription != nil && seen.insert(listed.transaction.original).inserted
         }
-        return shown.map { .object(ReceiptRecord($0).members) }
+        return shown.reversed().map { .object(ReceiptRecord($0).members) }
     }
 }
 
