@@ -90,16 +90,12 @@ struct UnifiedAnswer: Sendable {
         return members
     }
 
-    /// Apple promises no order here (facts/verify-receipt §6). The receipt's own would be that of time for most
-    /// customers, and a server that takes the last for the newest would pass; so the order is by the numbers shuffled,
-    /// the same each time.
+    /// In the receipt's own order, which is that of DER and not of time: a longer record stands after a shorter one,
+    /// however old it is (facts/verify-receipt §6).
     private func inApp(_ customer: Customer?) -> [JSONValue] {
-        let purchases = receipt.payload.purchases.map { purchase in
-            (purchase: purchase, number: purchase.transactionID.flatMap { Int64($0) } ?? 0)
-        }
-        func shuffled(_ number: Int64) -> UInt64 { UInt64(bitPattern: number) &* 0x9E37_79B9_7F4A_7C15 }
-        return purchases.sorted { shuffled($0.number) < shuffled($1.number) }.map {
-            .object(ReceiptRecord($0.purchase, known: customer?.listed[$0.number]).members)
+        receipt.payload.purchases.map { purchase in
+            let known = purchase.transactionID.flatMap { Int64($0) }.flatMap { customer?.listed[$0] }
+            return .object(ReceiptRecord(purchase, known: known).members)
         }
     }
 
