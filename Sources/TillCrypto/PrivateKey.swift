@@ -1,7 +1,7 @@
 import CTillOpenSSL
 
 /// A private key that signs: EC P-256 and P-384 or RSA 2048, the three kinds Apple's chains are made of
-/// (facts/jws §3, facts/pkcs7-receipt §5).
+/// (facts/jws §3, facts/pkcs7-receipt §5), and RSA 1024, which signed old-style receipts (facts/verify-receipt §9).
 ///
 /// Generated keys come from OpenSSL's own randomness; a run that must repeat reads its keys from PEM instead
 /// (DESIGN §5).
@@ -12,6 +12,8 @@ public final class PrivateKey: @unchecked Sendable {
         case p256
         case p384
         case rsa2048
+        /// Too short for anything but the receipts of iOS 6.
+        case rsa1024
     }
 
     public let kind: Kind
@@ -26,7 +28,7 @@ public final class PrivateKey: @unchecked Sendable {
 
     /// A new key. RSA takes up to some hundred milliseconds.
     public static func generate(_ kind: Kind) throws(IssuingFault) -> PrivateKey {
-        let algorithm = kind == .rsa2048 ? EVP_PKEY_RSA : EVP_PKEY_EC
+        let algorithm = kind == .rsa2048 || kind == .rsa1024 ? EVP_PKEY_RSA : EVP_PKEY_EC
         guard let context = EVP_PKEY_CTX_new_id(algorithm, nil) else { throw .openSSL("EVP_PKEY_CTX_new_id") }
         defer { EVP_PKEY_CTX_free(context) }
         guard EVP_PKEY_keygen_init(context) == 1 else { throw .openSSL("EVP_PKEY_keygen_init") }
@@ -35,6 +37,7 @@ public final class PrivateKey: @unchecked Sendable {
             case .p256: EVP_PKEY_CTX_set_ec_paramgen_curve_nid(context, NID_X9_62_prime256v1)
             case .p384: EVP_PKEY_CTX_set_ec_paramgen_curve_nid(context, NID_secp384r1)
             case .rsa2048: EVP_PKEY_CTX_set_rsa_keygen_bits(context, 2_048)
+            case .rsa1024: EVP_PKEY_CTX_set_rsa_keygen_bits(context, 1_024)
             }
         var made: OpaquePointer?
         guard chosen == 1, EVP_PKEY_keygen(context, &made) == 1, let made else { throw .openSSL("EVP_PKEY_keygen") }
@@ -54,7 +57,7 @@ public final class PrivateKey: @unchecked Sendable {
         }
         guard let kind = Self.kind(of: key) else {
             EVP_PKEY_free(key)
-            throw IssuingFault("the key is neither EC P-256, EC P-384 nor RSA 2048")
+            throw IssuingFault("the key is neither EC P-256, EC P-384, RSA 2048 nor RSA 1024")
         }
         self.init(owning: key, kind: kind)
     }
@@ -78,9 +81,16 @@ public final class PrivateKey: @unchecked Sendable {
 
     /// SHA-256 signature in the key's own form: DER for EC, PKCS#1 v1.5 for RSA.
     public func signSHA256(_ message: [UInt8]) throws(IssuingFault) -> [UInt8] {
+        try sign(message, digest: .sha256)
+    }
+
+    /// The same with SHA-1, which only old-style receipts are signed with.
+    public func signSHA1(_ message: [UInt8]) throws(IssuingFault) -> [UInt8] { try sign(message, digest: .sha1) }
+
+    private func sign(_ message: [UInt8], digest: Digest) throws(IssuingFault) -> [UInt8] {
         guard let context = EVP_MD_CTX_new() else { throw .openSSL("EVP_MD_CTX_new") }
         defer { EVP_MD_CTX_free(context) }
-        guard EVP_DigestSignInit(context, nil, EVP_sha256(), nil, pointer) == 1 else {
+        guard EVP_DigestSignInit(context, nil, digest.algorithm, nil, pointer) == 1 else {
             throw .openSSL("EVP_DigestSignInit")
         }
         var length = Int(EVP_PKEY_get_size(pointer))
@@ -113,7 +123,7 @@ public final class PrivateKey: @unchecked Sendable {
     private static func kind(of key: OpaquePointer) -> Kind? {
         let bits = EVP_PKEY_get_bits(key)
         switch EVP_PKEY_get_base_id(key) {
-        case EVP_PKEY_RSA: return bits == 2_048 ? .rsa2048 : nil
+        case EVP_PKEY_RSA: return bits == 2_048 ? .rsa2048 : bits == 1_024 ? .rsa1024 : nil
         case EVP_PKEY_EC:
             var name = [CChar](repeating: 0, count: 64)
             var length = 0

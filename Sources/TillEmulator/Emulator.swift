@@ -56,10 +56,9 @@ public final class Emulator: Sendable {
         ServerAPIEndpoint(store: store, issuer: issuer, apiKey: apiKey).add(to: &router)
         var trust = TrustPolicy(bundleID: nil, environments: nil, now: { clock.now })
         trust.roots = [issuer.rootCertificate]
-        let control = control
         VerifyReceiptEndpoint(
             store: store, configuration: configuration, verifier: try SignedDataVerifier(policy: trust),
-            makeReceipt: { try await control.makeReceipt(account: $0, bundleID: $1, device: nil) }
+            receipts: control.receipts
         ).add(to: &router)
         self.router = router
     }
@@ -106,7 +105,7 @@ public final class Emulator: Sendable {
     public func receipt(
         account: String = defaultAccount, bundleID: String, device: [UInt8]? = nil
     ) async throws -> [UInt8] {
-        try await control.makeReceipt(account: account, bundleID: bundleID, device: device)
+        try await control.receipts.appReceipt(account: account, bundleID: bundleID, device: device)
     }
 
     // MARK: Founding

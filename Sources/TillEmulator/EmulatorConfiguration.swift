@@ -13,8 +13,12 @@ public struct EmulatorConfiguration: Sendable {
     public var app = EmulatedApp(bundleID: "com.example.learnpoints")
     /// What a new store sells. Nil: the sample catalogue.
     public var products: [StoreProduct]?
-    /// The secret of `/verifyReceipt`; nil: none is asked for.
+    /// The app's own secret of `/verifyReceipt`. With neither secret none is asked for.
     public var sharedSecret: String?
+    /// The account's secret, which works as long as the app has none of its own (facts/verify-receipt §2).
+    public var primarySecret: String?
+    /// How `/verifyReceipt` spells the flag of its internal faults.
+    public var retryableSpelling = RetryableSpelling.hyphen
     /// Milliseconds between one failed attempt to deliver a notification and the next. Nil: Apple's, which is no
     /// second attempt in sandbox and 1, 12, 24, 48 and 72 hours in production (facts/notifications §2).
     public var notificationRetries: [Int64]?
@@ -24,11 +28,18 @@ public struct EmulatorConfiguration: Sendable {
     public var renewalPace = RenewalPace.real
     /// What subscribers have when a renewal can't be charged; nil: the service stops.
     public var billingGracePeriod: BillingGracePeriod?
-    /// PEM private keys by name (`root`, `intermediate`, `signer`, `receiptIntermediate`, `receiptSigner`, `apiKey`)
+    /// PEM private keys by name (`root`, `intermediate`, `signer`, `receiptIntermediate`, `receiptSigner`,
+    /// `purchaseSigner`, `apiKey`)
     /// for a new store whose keys must be the same every time. Missing ones are generated.
     public var keys: [String: String] = [:]
 
     public init() {}
+
+    /// Released clients read the one, Apple's documentation names the other (facts/verify-receipt §3).
+    public enum RetryableSpelling: String, Sendable, Hashable, CaseIterable {
+        case hyphen = "is-retryable"
+        case underscore = "is_retryable"
+    }
 
     var retries: [Int64] {
         let hour: Int64 = 3_600_000

@@ -76,7 +76,9 @@ enum AppleLibrary {
         import json
         from appstoreserverlibrary.receipt_utility import ReceiptUtility
         texts = [open(name, encoding="utf-8").read() for name in ("receipt", "empty")]
-        print(json.dumps([ReceiptUtility().extract_transaction_id_from_app_receipt(text) for text in texts]))
+        found = [ReceiptUtility().extract_transaction_id_from_app_receipt(text) for text in texts]
+        old = open("old", encoding="utf-8").read()
+        print(json.dumps(found + [ReceiptUtility().extract_transaction_id_from_transaction_receipt(old)]))
         """
 
     private static let client = """

@@ -43,7 +43,7 @@ struct AppleLibraryTests {
         let differing: [String]
     }
 
-    @Test("It finds the transaction in our receipts, base64 and all")
+    @Test("It finds the transaction in our receipts, old-style ones too, base64 and all")
     func receipts() async throws {
         let world = try await EmulatedWorld()
         let id = try #require(try await world.buy()["transactionId"]?.string)
@@ -51,8 +51,9 @@ struct AppleLibraryTests {
         let empty = try await world.emulator.receipt(bundleID: "com.example.nobody")
         try Data(Base64.encode(receipt).utf8).write(to: world.directory.appendingPathComponent("receipt"))
         try Data(Base64.encode(empty).utf8).write(to: world.directory.appendingPathComponent("empty"))
+        try Data(try await world.transactionReceipt(id).utf8).write(to: world.directory.appendingPathComponent("old"))
         let found = try AppleLibrary.run("receipts", in: world.directory, as: [String?].self)
-        #expect(found == [id, nil])
+        #expect(found == [id, nil, id])
         await world.remove()
     }
 

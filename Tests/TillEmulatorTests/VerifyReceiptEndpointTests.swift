@@ -146,7 +146,81 @@ struct VerifyReceiptEndpointTests {
         #expect(await ask(world, plain, ["password": "x"]) == ["status": 21004])
         let subscriber = try await world.buy("member.monthly")["receipt"]
         #expect(await ask(world, subscriber) == ["status": 21004])
+        #expect(await ask(world, subscriber, ["password": 5]) == ["status": 21004])
+        #expect(await ask(world, subscriber, ["password": .null]) == ["status": 21004])
         #expect(await ask(world, subscriber, ["password": "00112233445566778899aabbccddeeff"])["status"] == 0)
         await world.remove()
+    }
+
+    @Test("The account's secret works until the app has one of its own")
+    func primarySecret() async throws {
+        var configuration = EmulatorConfiguration()
+        configuration.primarySecret = "primary"
+        for own in [nil, "own"] {
+            configuration.sharedSecret = own
+            let world = try await EmulatedWorld(configuration)
+            let receipt = try await world.buy("member.monthly")["receipt"]
+            let primary: JSONValue = own == nil ? 0 : 21004
+            #expect(await ask(world, receipt, ["password": "primary"])["status"] == primary)
+            #expect(await ask(world, receipt, ["password": "own"])["status"] == (own == nil ? 21004 : 0))
+            #expect(await ask(world, receipt) == ["status": 21004])
+            await world.remove()
+        }
+    }
+
+    @Test("A deleted account's receipt is 21010, were it empty")
+    func deletedAccount() async throws {
+        let world = try await EmulatedWorld()
+        let bought = try await world.buy("points60", ["account": "leaver"])
+        let id = try #require(bought["transactionId"]?.string)
+        _ = await world.ask(.post, "/emulator/transactions/\(id)/finish")
+        let empty = JSONValue.string(
+            Base64.encode(try await world.emulator.receipt(account: "leaver", bundleID: EmulatedWorld.bundleID)))
+        let old = JSONValue.string(try await world.transactionReceipt(id))
+        for receipt in [bought["receipt"], empty, old] { #expect(await ask(world, receipt)["status"] == 0) }
+        #expect(await ask(world, empty)["receipt"]?["in_app"] == [])
+        try await world.emulator.store.change { turn in
+            var account = try #require(try AccountTable.find("leaver", turn.session))
+            account.isDeleted = true
+            try AccountTable.update(account, turn.session)
+        }
+        for receipt in [bought["receipt"], empty, old] { #expect(await ask(world, receipt) == ["status": 21010]) }
+        let other = try await world.buy()
+        #expect(await ask(world, other["receipt"])["status"] == 0)
+        await world.remove()
+    }
+
+    @Test("Nothing but a POST is answered, on any face, and a receipt of nobody is a receipt")
+    func methods() async throws {
+        let world = try await EmulatedWorld()
+        for path in ["/verifyReceipt", "/sandbox/verifyReceipt", "/production/verifyReceipt"] {
+            for method in HTTPMethod.allCases where method != .post {
+                #expect(await world.ask(method, path).json == ["status": 21000], "\(method) \(path)")
+            }
+        }
+        let nobody = try await world.emulator.receipt(account: "nobody", bundleID: EmulatedWorld.bundleID)
+        let answer = await ask(world, .string(Base64.encode(nobody)))
+        #expect(answer["status"] == 0 && answer["receipt"]?["in_app"] == [])
+        await world.remove()
+    }
+
+    @Test("Internal faults carry their flag in either spelling, and only where Apple has one")
+    func internalFaults() throws {
+        func fault(
+            _ status: Int64, _ retryable: Bool?, _ spelling: EmulatorConfiguration.RetryableSpelling = .hyphen
+        ) throws -> JSONValue {
+            let response = VerifyReceiptEndpoint.internalFault(status, retryable: retryable, spelling: spelling)
+            #expect(response.status == 200)
+            return try JSONValue(decoding: response.body)
+        }
+        #expect(try fault(21104, true) == ["status": 21104, "is-retryable": true])
+        #expect(try fault(21199, false, .underscore) == ["status": 21199, "is_retryable": false])
+        #expect(try fault(21100, nil) == ["status": 21100])
+        #expect(try fault(21005, true) == ["status": 21005])
+        #expect(try fault(21009, true, .underscore) == ["status": 21009])
+        for (status, retryable) in [(Int64(21104), true), (21150, false)] {
+            let body = VerifyReceiptEndpoint.internalFault(status, retryable: retryable).body
+            #expect(try VerifyReceiptAnswer(decoding: body).isRetryable == retryable)
+        }
     }
 }

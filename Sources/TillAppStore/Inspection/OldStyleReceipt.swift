@@ -76,6 +76,15 @@ public struct OldStyleReceipt: Equatable, Sendable {
                 : PublicKey(der: AppleRoots.iTunesStoreKeyVersion3)
             return key.map(leaf.isSigned(by:)) ?? false
         }
+
+        /// Whether one of these roots issued it itself. The blob has room for one certificate, so a store that is not
+        /// Apple's has nothing between its root and its signer.
+        func issued(_ leaf: Certificate, by roots: [Certificate]) -> Bool {
+            roots.contains { root in
+                guard let key = root.publicKey, leaf.issuer == root.subject, leaf != root else { return false }
+                return leaf.isSigned(by: key)
+            }
+        }
     }
 }
 
@@ -143,14 +152,17 @@ extension ProofChecks {
         }
     }
 
-    /// The signer must have been issued by the pinned key of its version, and have signed. Whether it was valid at the
+    /// The signer must have been issued by the pinned key of its version, or by a root that was asked for, and have
+    /// signed. Whether it was valid at the
     /// purchase is told, not judged: Apple's own certificates had gaps.
     fileprivate func check(
         _ receipt: OldStyleReceipt, _ signature: OldStyleReceipt.Signature, _ leaf: Certificate
     ) throws(VerificationFailure) {
         try check(.chain) { () throws(VerificationFailure) in
             journal?.explain("issued by the iTunes Store's key of version \(signature.version)")
-            guard signature.issued(leaf) else { throw VerificationFailure(.chainUntrusted) }
+            guard signature.issued(leaf) || signature.issued(leaf, by: demands.trust?.roots ?? []) else {
+                throw VerificationFailure(.chainUntrusted)
+            }
         }
         try check(.signature) { () throws(VerificationFailure) in
             journal?.look(at: [signature.version] + receipt.purchaseInfo)

@@ -29,7 +29,7 @@ extension ControlEndpoint {
         ) { call in
             let name = try accountName(call.id)
             var change = AccountChange()
-            change.storefront = try storefront(call.body)
+            change.storefront = try call.body.storefront("storefront")
             change.asksToBuy = try call.body.bool("asksToBuy")
             change.mayPay = try call.body.bool("mayPay")
             change.paymentMethodWorks = try call.body.bool("paymentMethodWorks")

@@ -16,6 +16,7 @@ struct ControlEndpoint: Sendable {
         addProducts(to: &routes)
         addPurchases(to: &routes)
         addTransactions(to: &routes)
+        addReceipts(to: &routes)
         addSubscriptions(to: &routes)
         addOffers(to: &routes)
         addAccounts(to: &routes)
@@ -30,16 +31,6 @@ struct ControlEndpoint: Sendable {
             throw Problem(.unknownTransaction(String(id.prefix(40))))
         }
         return number
-    }
-
-    func makeReceipt(account: String, bundleID: String, device: [UInt8]?) async throws -> [UInt8] {
-        let (transactions, downloaded) = try await store.receiptContent(account: account, bundleID: bundleID)
-        let now = store.now
-        let content = ReceiptContent(
-            app: configuration.app(bundleID), environment: configuration.environment, transactions: transactions,
-            created: now, downloaded: downloaded ?? now, device: device ?? entropy(16),
-            noise: entropy(200))
-        return try issuer.receipt(payload: content.encoded())
     }
 
     func json(_ transaction: StoreTransaction) throws -> JSONValue {

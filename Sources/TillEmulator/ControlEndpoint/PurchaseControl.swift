@@ -53,7 +53,7 @@ extension ControlEndpoint {
         if let account = try body.text("account") { wanted.account = account }
         if let outcome = try body.choice("outcome", of: PurchaseRequest.Outcome.self) { wanted.outcome = outcome }
         wanted.appAccountToken = try body.uniqueID("appAccountToken")
-        wanted.storefront = try storefront(body)
+        wanted.storefront = try body.storefront("storefront")
         if let offer = try OfferText.offer(body.value("offer")) { wanted.offer = try offer.answered() }
         wanted.introductoryEligibility = try body.text("introductoryEligibility", upTo: 16_384)
         wanted.monthlyBilling = try body.bool("monthlyBilling") ?? false
@@ -122,14 +122,5 @@ extension ControlEndpoint {
                     })
             ])
         }
-    }
-
-    func storefront(_ body: RequestBody) throws(Problem) -> String? {
-        guard let storefront = try body.text("storefront") else { return nil }
-        guard Storefront.isWellFormed(storefront) else {
-            throw RequestBody.wrong(
-                "storefront", "three capital letters of ISO 3166-1, such as CHN", "ISO 3166-1 的三个大写字母，例如 CHN")
-        }
-        return storefront
     }
 }

@@ -1,6 +1,5 @@
 import TillAppStore
 import TillBilling
-import TillCrypto
 import TillHTTP
 
 /// What becomes of a transaction after the payment sheet: parents, banks, refunds, the queue.
@@ -32,20 +31,6 @@ extension ControlEndpoint {
             }
             return .json(try json(transaction, on: try await device(call, of: transaction.account)))
         }
-        routes.on(
-            .get, "/emulator/receipt", Text(en: "An account's app receipt as it is now.", zh: "账户当前的 App 收据。"),
-            query: [
-                .account, .bundleID,
-                ControlMember("deviceId", .uuid, Text(en: "identifierForVendor", zh: "identifierForVendor")),
-            ],
-            answer: ControlAnswer(
-                "Receipt",
-                [
-                    ControlMember(
-                        "receipt", .text(limit: 16 << 20), required: true, Text(en: "base64", zh: "base64")),
-                    ControlMember("account", .text(limit: 200), required: true, Text(en: "whose it is", zh: "所属账户")),
-                ])
-        ) { call in try await receipt(call) }
     }
 
     private func addDecisions(to routes: inout ControlRoutes) {
@@ -107,20 +92,6 @@ extension ControlEndpoint {
     func json(_ transaction: StoreTransaction, on device: StoreDevice?) throws -> JSONValue {
         let proof = device.map { DeviceProof($0, nonce: UniqueID(random: entropy(16))) }
         return try TransactionText.json(transaction, signedBy: issuer, for: proof, at: store.now)
-    }
-
-    private func receipt(_ call: ControlCall) async throws -> HTTPResponse {
-        let bundleID = call.query("bundleId") ?? configuration.app.bundleID
-        let account = call.query("account") ?? Emulator.defaultAccount
-        var device: [UInt8]?
-        if let text = call.query("deviceId") {
-            guard let id = UniqueID(text) else {
-                throw RequestBody.wrong("deviceId", "the UUID of identifierForVendor", "identifierForVendor 的 UUID")
-            }
-            device = id.bytes
-        }
-        let receipt = try await makeReceipt(account: account, bundleID: bundleID, device: device)
-        return .json(["receipt": .string(Base64.encode(receipt)), "account": .string(account)])
     }
 }
 

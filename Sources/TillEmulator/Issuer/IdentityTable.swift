@@ -60,6 +60,7 @@ extension Issuer.Name {
         case .signer: [.signer, .intermediate, .root]
         case .receiptIntermediate: [.receiptIntermediate, .root]
         case .receiptSigner: [.receiptSigner, .receiptIntermediate, .root]
+        case .purchaseSigner: [.purchaseSigner, .root]
         }
     }
 }

@@ -15,6 +15,9 @@ public struct Issuer: Sendable {
         case signer
         case receiptIntermediate
         case receiptSigner
+        /// Signs the receipts of single transactions, as the iTunes Store did before iOS 7. Its certificate travels
+        /// alone, so the root itself issued it.
+        case purchaseSigner
     }
 
     /// Apple's marker for its intermediates (facts/jws §2, step 6).
@@ -25,22 +28,26 @@ public struct Issuer: Sendable {
     let identities: [Name: SigningIdentity]
     private let signer: SigningIdentity
     private let receiptSigner: SigningIdentity
+    let purchaseSigner: SigningIdentity
     /// The same for every signed payload, so it is written once: base64url and the dot after it.
     private let header: [UInt8]
 
     init(identities: [Name: SigningIdentity]) throws(IssuingFault) {
-        guard let signer = identities[.signer], let receiptSigner = identities[.receiptSigner] else {
-            throw IssuingFault("an issuer needs a signer and a receipt signer")
-        }
+        guard let signer = identities[.signer], let receiptSigner = identities[.receiptSigner],
+            let purchaseSigner = identities[.purchaseSigner]
+        else { throw IssuingFault("an issuer needs a signer, a receipt signer and a purchase signer") }
         self.identities = identities
         self.signer = signer
         self.receiptSigner = receiptSigner
+        self.purchaseSigner = purchaseSigner
         let certificates = signer.chain.map { "\"\(Base64.encode($0))\"" }.joined(separator: ",")
         let text = "{\"alg\":\"ES256\",\"x5c\":[\(certificates)]}"
         header = Array(Base64.encode(Array(text.utf8), .url).utf8) + [UInt8(ascii: ".")]
     }
 
-    /// A new authority whose certificates were good from a year before `now` on.
+    /// A new authority whose certificates were good from a year before `now` on, and stay so for longer than a store's
+    /// clock can be advanced: Apple changes its signers every two years, and a test that jumps over ten would else meet
+    /// nothing but expired ones.
     ///
     /// - Parameter keys: PEM private keys by name, for runs that must repeat; missing ones are generated.
     /// - Parameter serials: 16 random bytes each time it is called.
@@ -68,24 +75,28 @@ public struct Issuer: Sendable {
                 markers: markers)
         }
         let root = try SigningIdentity.root(
-            template(commonName, "Not Apple: for tests only", years: -1...20, .authority(pathLength: nil), []),
+            template(commonName, "Not Apple: for tests only", years: -1...150, .authority(pathLength: nil), []),
             key: try key(.root, .p384))
         let relations = "Till Emulator Developer Relations CA"
         let intermediate = try root.issue(
-            template(relations, "E1", years: -1...10, .authority(pathLength: 0), [intermediateMarker]),
+            template(relations, "E1", years: -1...150, .authority(pathLength: 0), [intermediateMarker]),
             key: try key(.intermediate, .p384))
         let signer = try intermediate.issue(
-            template("Till Emulator ECC Receipt Signing", relations, years: -1...2, .signer, [signerMarker]),
+            template("Till Emulator ECC Receipt Signing", relations, years: -1...150, .signer, [signerMarker]),
             key: try key(.signer, .p256))
         let receiptIntermediate = try root.issue(
-            template(relations, "R1", years: -1...10, .authority(pathLength: 0), [intermediateMarker]),
+            template(relations, "R1", years: -1...150, .authority(pathLength: 0), [intermediateMarker]),
             key: try key(.receiptIntermediate, .rsa2048))
         let receiptSigner = try receiptIntermediate.issue(
-            template("Till Emulator Receipt Signing", relations, years: -1...2, .signer, [signerMarker]),
+            template("Till Emulator Receipt Signing", relations, years: -1...150, .signer, [signerMarker]),
             key: try key(.receiptSigner, .rsa2048))
+        let purchaseSigner = try root.issue(
+            template(
+                "Till Emulator Purchase Receipt Signing", "Not Apple: for tests only", years: -1...150, .signer, []),
+            key: try key(.purchaseSigner, .rsa1024))
         return try Issuer(identities: [
             .root: root, .intermediate: intermediate, .signer: signer, .receiptIntermediate: receiptIntermediate,
-            .receiptSigner: receiptSigner,
+            .receiptSigner: receiptSigner, .purchaseSigner: purchaseSigner,
         ])
     }
 

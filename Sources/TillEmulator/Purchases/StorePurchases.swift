@@ -55,17 +55,4 @@ extension Store {
 
     /// More purchases than this don't go into one receipt: 20,000 are about 8 MiB (facts/limits §3).
     static let receiptLimit = 20_000
-
-    /// What the account's receipt for this app lists now, and when the account got the app; nil if it never did.
-    func receiptContent(
-        account: String, bundleID: String
-    ) async throws -> (transactions: [StoreTransaction], downloaded: Instant?) {
-        try await ask { session in
-            (
-                try TransactionTable.inReceipt(
-                    account: account, bundleID: bundleID, limit: Self.receiptLimit, session),
-                try DownloadTable.find(account: account, bundleID: bundleID, session)?.downloaded
-            )
-        }
-    }
 }

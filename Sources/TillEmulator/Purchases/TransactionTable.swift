@@ -148,7 +148,7 @@ enum TransactionTable {
     }
 
     /// Columns come in the schema's order. Nil for a row this version can't read.
-    private static func read(_ row: any Row) throws -> StoreTransaction? {
+    static func read(_ row: any Row) throws -> StoreTransaction? {
         guard let state = StoreTransaction.State(rawValue: row.text(2)),
             let environment = Environment(rawValue: row.text(4)), let kind = ProductKind(rawValue: row.text(8))
         else { return nil }

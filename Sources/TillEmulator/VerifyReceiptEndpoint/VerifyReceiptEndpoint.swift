@@ -2,17 +2,18 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillStorage
 
 /// `/verifyReceipt` as Apple's two hosts answer it: HTTP 200, and the verdict in `status` (facts/verify-receipt).
 struct VerifyReceiptEndpoint: Sendable {
     let store: Store
     let configuration: EmulatorConfiguration
     let verifier: SignedDataVerifier
-    /// Makes the account's receipt of now, for `latest_receipt`.
-    let makeReceipt: @Sendable (_ account: String, _ bundleID: String) async throws -> [UInt8]
+    let receipts: ReceiptPrinter
 
-    /// The verdicts that this floor gives (facts/verify-receipt §3).
-    private enum Status: Int64, Error {
+    /// The verdicts that this floor gives by itself (facts/verify-receipt §3). 21001 is not sent any more; 21006 comes
+    /// with an old-style receipt's answer.
+    enum Status: Int64, Error {
         case notPost = 21000
         case malformed = 21002
         case notAuthentic = 21003
@@ -20,8 +21,20 @@ struct VerifyReceiptEndpoint: Sendable {
         case unavailable = 21005
         case sandboxReceipt = 21007
         case productionReceipt = 21008
+        case dataAccess = 21009
+        case accountNotFound = 21010
 
         var response: HTTPResponse { .json(["status": .int(rawValue)]) }
+    }
+
+    /// Trouble inside the service, which dials make: 21005, 21009, 21100 to 21199. Apple states the flag for the last
+    /// of them only; nil leaves it out there too.
+    static func internalFault(
+        _ status: Int64, retryable: Bool?, spelling: EmulatorConfiguration.RetryableSpelling = .hyphen
+    ) -> HTTPResponse {
+        var members: [String: JSONValue] = ["status": .int(status)]
+        if let retryable, (21_100...21_199).contains(status) { members[spelling.rawValue] = .bool(retryable) }
+        return .json(.object(members))
     }
 
     func add(to router: inout Router) {
@@ -34,7 +47,7 @@ struct VerifyReceiptEndpoint: Sendable {
         let limit = 16 << 20
         for (path, face) in faces {
             router.on(.post, path, bodyLimit: limit) { request, _ in await answer(request.body, face: face) }
-            for method in [HTTPMethod.get, .put, .delete] {
+            for method in HTTPMethod.allCases where method != .post {
                 router.on(method, path) { _, _ in Status.notPost.response }
             }
         }
@@ -45,8 +58,10 @@ struct VerifyReceiptEndpoint: Sendable {
             return .json(try await verify(body, face: face))
         } catch let status as Status {
             return status.response
+        } catch is DatabaseFault {
+            return Self.internalFault(Status.dataAccess.rawValue, retryable: nil)
         } catch {
-            return Status.unavailable.response
+            return Self.internalFault(Status.unavailable.rawValue, retryable: nil)
         }
     }
 
@@ -54,88 +69,55 @@ struct VerifyReceiptEndpoint: Sendable {
         guard let request = try? JSONValue(decoding: body), let text = request["receipt-data"]?.string else {
             throw Status.malformed
         }
+        if let receipt = try oldStyleReceipt(in: text) {
+            try check(configuration.environment, face)
+            try checkSecret(request["password"], isSubscriber: receipt.purchase.expiresDate != nil)
+            return try await OldStyleAnswer(store: store, receipts: receipts).answer(receipt)
+        }
         let receipt: VerifiedReceipt
         do throws(VerificationFailure) {
             receipt = try verifier.receipt(base64: text)
         } catch {
             throw error.verdict == .malformed ? Status.malformed : Status.notAuthentic
         }
-        guard receipt.environment == face else {
-            throw face == .production ? Status.sandboxReceipt : Status.productionReceipt
-        }
-        let subscription = ProductKind.autoRenewable.receiptNumber
-        let isSubscriber = receipt.payload.purchases.contains { $0.productType == subscription }
-        if let secret = configuration.sharedSecret {
-            let given = request["password"]?.string
-            guard given == secret || (given == nil && !isSubscriber) else { throw Status.wrongSecret }
-        }
-        let now = store.now
-        var answer: [String: JSONValue] = [
-            "status": 0,
-            "environment": .string(receipt.environment.rawValue),
-            "receipt": .object(receiptMembers(receipt, at: now)),
-        ]
-        if isSubscriber {
-            let newestOnly = request["exclude-old-transactions"]?.bool ?? false
-            answer.merge(try await latest(receipt, newestOnly: newestOnly, at: now)) { _, new in new }
-        }
-        return .object(answer)
+        try check(receipt.environment, face)
+        let answer = UnifiedAnswer(
+            receipt: receipt, excludesOldTransactions: request["exclude-old-transactions"]?.bool ?? false,
+            store: store, receipts: receipts)
+        try checkSecret(request["password"], isSubscriber: answer.isSubscriber)
+        return try await answer.answer()
     }
 
-    /// The `receipt` object (facts/verify-receipt §5).
-    private func receiptMembers(_ receipt: VerifiedReceipt, at now: Instant) -> [String: JSONValue] {
-        let payload = receipt.payload
-        var members: [String: JSONValue] = [
-            "receipt_type": .string(payload.receiptType ?? ""),
-            "adam_id": .int(payload.appAppleID ?? 0),
-            "app_item_id": .int(payload.appAppleID ?? 0),
-            "bundle_id": .string(receipt.bundleID),
-            "application_version": .string(payload.applicationVersion ?? ""),
-            "original_application_version": .string(payload.originalApplicationVersion ?? ""),
-            "download_id": .int(payload.downloadID ?? 0),
-            "version_external_identifier": .int(payload.versionExternalIdentifier ?? 0),
-            "in_app": .array(payload.purchases.map { .object(ReceiptRecord($0).members) }),
-        ]
-        members.addDate("receipt_creation_date", receipt.creationDate)
-        members.addDate("request_date", now)
-        members.addDate("original_purchase_date", payload.originalPurchaseDate)
-        return members
+    private func check(_ environment: Environment, _ face: Environment) throws(Status) {
+        guard environment == face else { throw face == .production ? .sandboxReceipt : .productionReceipt }
     }
 
-    /// What Apple adds for receipts with auto-renewables: the account's state of now (facts/verify-receipt §4, §7).
-    private func latest(
-        _ receipt: VerifiedReceipt, newestOnly: Bool, at now: Instant
-    ) async throws -> [String: JSONValue] {
-        var known: StoreTransaction?
-        for purchase in receipt.payload.purchases where known == nil {
-            guard let number = purchase.transactionID.flatMap({ Int64($0) }) else { continue }
-            known = try await store.transaction(number)
+    /// A receipt with subscriptions needs the secret; any other does not, but then too a wrong one is wrong. The
+    /// account's own works only as long as the app has none (facts/verify-receipt §2).
+    private func checkSecret(_ given: JSONValue?, isSubscriber: Bool) throws(Status) {
+        guard let secret = configuration.sharedSecret ?? configuration.primarySecret else { return }
+        guard let given, !given.isNull else {
+            if isSubscriber { throw .wrongSecret }
+            return
         }
-        guard let known else { return [:] }
-        let (all, _) = try await store.receiptContent(account: known.account, bundleID: known.bundleID)
-        // The newest of each subscription; transactions come oldest first.
-        let newest = Dictionary(
-            all.filter { $0.subscription != nil }.map { ($0.original, $0) }, uniquingKeysWith: { _, later in later })
-        let shown = newestOnly ? all.filter { newest[$0.original]?.number == $0.number } : all
-        let subscriptions = try await store.ask {
-            try SubscriptionTable.ofAccount(known.account, bundleID: known.bundleID, $0)
-        }
-        let pending = subscriptions.map(Self.pendingRenewal)
-        return [
-            "latest_receipt": .string(Base64.encode(try await makeReceipt(known.account, known.bundleID))),
-            "latest_receipt_info": .array(shown.map { .object(ReceiptRecord($0).members) }),
-            "pending_renewal_info": .array(pending),
-        ]
+        guard given.string == secret else { throw .wrongSecret }
     }
 
-    private static func pendingRenewal(_ subscription: StoreSubscription) -> JSONValue {
-        var members: [String: JSONValue] = [
-            "product_id": .string(subscription.productID.text),
-            "original_transaction_id": .string(String(subscription.original)),
-            "auto_renew_product_id": .string(subscription.renewalProductID.text),
-            "auto_renew_status": subscription.renews ? "1" : "0",
-        ]
-        members["expiration_intent"] = subscription.expirationIntent.map { .string(String($0)) }
-        return .object(members)
+    /// A text of base64 that holds property-list text; nil for anything else, which an app receipt may be.
+    private func oldStyleReceipt(in text: String) throws(Status) -> OldStyleReceipt? {
+        // Of 1 MiB at most; what is longer can be an app receipt only.
+        guard text.utf8.count <= 2 << 20 else { return nil }
+        let isBlank: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0D).contains($0) }
+        guard let bytes = Base64.decode(text.utf8.filter { !isBlank($0) }),
+            bytes.first(where: { !isBlank($0) }) == UInt8(ascii: "{")
+        else { return nil }
+        var policy = InspectionPolicy { [store] in store.now }
+        policy.roots = verifier.policy.roots
+        let inspection = ProofInspection.inspect(bytes, policy: policy)
+        guard let receipt = OldStyleReceipt(bytes), inspection.verdict != Verdict.malformed.rawValue else {
+            throw .malformed
+        }
+        guard inspection.isOK else { throw .notAuthentic }
+        return receipt
     }
 }

@@ -1,0 +1,122 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillStorage
+
+/// What is answered about an app receipt: what it says, and, if there are auto-renewables in it, what the store knows
+/// of its customer now (facts/verify-receipt §4 to §7).
+struct UnifiedAnswer: Sendable {
+    let receipt: VerifiedReceipt
+    let excludesOldTransactions: Bool
+    let store: Store
+    let receipts: ReceiptPrinter
+
+    /// Whether there is an auto-renewable in the receipt.
+    var isSubscriber: Bool {
+        let number = ProductKind.autoRenewable.receiptNumber
+        return receipt.payload.purchases.contains { $0.productType == number }
+    }
+
+    /// What the store knows of the receipt's customer.
+    private struct Customer: Sendable {
+        var download: AppDownload
+        var isDeleted: Bool
+        /// What the receipt lists, by number; finished consumables too.
+        var listed: [Int64: StoreTransaction]
+        /// What a receipt of now would list.
+        var purchases: [ListedPurchase] = []
+        var subscriptions: [StoreSubscription] = []
+    }
+
+    func answer() async throws -> JSONValue {
+        let now = store.now
+        let customer = try await customer()
+        guard customer?.isDeleted != true else { throw VerifyReceiptEndpoint.Status.accountNotFound }
+        var answer: [String: JSONValue] = [
+            "status": 0,
+            "environment": .string(receipt.environment.rawValue),
+            "receipt": .object(members(customer, at: now)),
+        ]
+        if isSubscriber, let customer {
+            let renewed = try await receipts.appReceipt(
+                account: customer.download.account, bundleID: customer.download.bundleID, device: nil)
+            answer["latest_receipt"] = .string(Base64.encode(renewed))
+            answer["latest_receipt_info"] = .array(latest(customer.purchases))
+            answer["pending_renewal_info"] = .array(customer.subscriptions.map(PendingRenewal.json))
+        }
+        return .object(answer)
+    }
+
+    /// Nil for a receipt of somebody who never got the app.
+    private func customer() async throws -> Customer? {
+        guard let number = ReceiptContent.appTransaction(of: receipt.payload) else { return nil }
+        let numbers = receipt.payload.purchases.compactMap { $0.transactionID.flatMap { Int64($0) } }
+        let wantsNews = isSubscriber
+        return try await store.ask { session in
+            guard let download = try DownloadTable.find(appTransaction: number, session) else { return nil }
+            var customer = Customer(
+                download: download,
+                isDeleted: try AccountTable.find(download.account, session)?.isDeleted ?? true,
+                listed: try TransactionTable.listed(numbers, session))
+            guard wantsNews, !customer.isDeleted else { return customer }
+            let (account, bundleID) = (download.account, download.bundleID)
+            customer.purchases = ListedPurchase.all(
+                try TransactionTable.inReceipt(
+                    account: account, bundleID: bundleID, limit: Store.receiptLimit, session))
+            customer.subscriptions = try SubscriptionTable.ofAccount(account, bundleID: bundleID, session)
+            return customer
+        }
+    }
+
+    /// The `receipt` object (facts/verify-receipt §5).
+    private func members(_ customer: Customer?, at now: Instant) -> [String: JSONValue] {
+        let payload = receipt.payload
+        var members: [String: JSONValue] = [
+            "receipt_type": .string(payload.receiptType ?? ""),
+            "adam_id": .int(payload.appAppleID ?? 0),
+            "app_item_id": .int(payload.appAppleID ?? 0),
+            "bundle_id": .string(receipt.bundleID),
+            "application_version": .string(payload.applicationVersion ?? ""),
+            "original_application_version": .string(payload.originalApplicationVersion ?? ""),
+            "download_id": .int(payload.downloadID ?? 0),
+            "version_external_identifier": .int(payload.versionExternalIdentifier ?? 0),
+            "in_app": .array(inApp(customer)),
+        ]
+        members.addDate("receipt_creation_date", receipt.creationDate)
+        members.addDate("request_date", now)
+        members.addDate("original_purchase_date", payload.originalPurchaseDate)
+        members.addDate("preorder_date", customer?.download.preordered)
+        members.addDate("expiration_date", payload.expirationDate)
+        return members
+    }
+
+    /// In the receipt's own order, which is that of DER and not of time: a longer record stands after a shorter one,
+    /// however old it is (facts/verify-receipt §6).
+    private func inApp(_ customer: Customer?) -> [JSONValue] {
+        receipt.payload.purchases.map { purchase in
+            let known = purchase.transactionID.flatMap { Int64($0) }.flatMap { customer?.listed[$0] }
+            return .object(ReceiptRecord(purchase, known: known).members)
+        }
+    }
+
+    /// `latest_receipt_info`, oldest first; only the newest of each subscription if no more was asked for.
+    private func latest(_ purchases: [ListedPurchase]) -> [JSONValue] {
+        var seen: Set<Int64> = []
+        let shown = purchases.reversed().filter { listed in
+            guard excludesOldTransactions else { return true }
+            return listed.transaction.subscription != nil && seen.insert(listed.transaction.original).inserted
+        }
+        return shown.reversed().map { .object(ReceiptRecord($0).members) }
+    }
+}
+
+extension TransactionTable {
+    /// Those of these transactions that there are, by number.
+    static func listed(_ numbers: [Int64], _ session: any Session) throws -> [Int64: StoreTransaction] {
+        let list = "[" + numbers.map { String($0) }.joined(separator: ",") + "]"
+        let found = try session.query(
+            "SELECT * FROM transactions WHERE number IN (SELECT value FROM json_each(?))", [.text(list)], read
+        ).compactMap { $0 }
+        return Dictionary(found.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+}
