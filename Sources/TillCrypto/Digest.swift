@@ -5,8 +5,10 @@ public enum Digest: String, Sendable {
     /// Only where Apple's old receipts and the device hash demand it (facts/pkcs7-receipt §4.2, §5).
     case sha1
     case sha256
+    /// Of `deviceVerification` only (facts/jws §2).
+    case sha384
 
-    /// The hash of `bytes`: 20 or 32 bytes.
+    /// The hash of `bytes`: 20, 32 or 48 bytes.
     public func hash(_ bytes: some Collection<UInt8>) -> [UInt8] {
         let input = Array(bytes)
         return clearingErrors {
@@ -19,7 +21,13 @@ public enum Digest: String, Sendable {
         }
     }
 
-    var algorithm: OpaquePointer? { self == .sha1 ? EVP_sha1() : EVP_sha256() }
+    var algorithm: OpaquePointer? {
+        switch self {
+        case .sha1: EVP_sha1()
+        case .sha256: EVP_sha256()
+        case .sha384: EVP_sha384()
+        }
+    }
 }
 
 /// HMAC with SHA-256 (RFC 2104): HS256 tokens, webhook signatures.

@@ -1,3 +1,4 @@
+import TillAppStore
 import TillBilling
 
 /// How an emulated App Store is set up. Everything has a value that suits a first try.
@@ -20,6 +21,8 @@ public struct EmulatorConfiguration: Sendable {
     public var notificationRetries: [Int64]?
     /// More notifications waiting than this, and the next ones are recorded but never sent.
     public var notificationLimit: Int64 = 100_000
+    /// How often the App Store Server API may be asked. Nil: as often as Apple's (facts/server-api §7).
+    public var rateLimits: RequestQuotas?
     /// PEM private keys by name (`root`, `intermediate`, `signer`, `receiptIntermediate`, `receiptSigner`, `apiKey`)
     /// for a new store whose keys must be the same every time. Missing ones are generated.
     public var keys: [String: String] = [:]
