@@ -79,7 +79,8 @@ struct ServerAPIAuthorisationTests {
 
     // MARK: Quotas
 
-    @Test("Each endpoint and app has its hour; 429 says in Unix milliseconds when there is room again, and then there is")
+    @Test(
+        "Each endpoint and app has its hour; 429 says in Unix milliseconds when there is room again, and then there is")
     func quotas() async throws {
         var configuration = EmulatorConfiguration()
         var quotas = RequestQuotas()

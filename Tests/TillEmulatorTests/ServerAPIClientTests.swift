@@ -90,9 +90,10 @@ struct ServerAPIClientTests {
             hasConsent: true, delivery: .delivered, hadSample: false, percentage: 5_000, preference: .decline)
         try await api.sendConsumption(information, of: points)
         information.preference = .grantProrated
-        #expect(await code { () throws(ServerAPIFault) in
-            try await api.sendConsumption(information, of: member)
-        } == .consumptionPercentageNotAllowed)
+        #expect(
+            await code { () throws(ServerAPIFault) in
+                try await api.sendConsumption(information, of: member)
+            } == .consumptionPercentageNotAllowed)
         try await api.sendConsumptionV1(ConsumptionInformationV1(hasConsent: true, hadSample: true), of: points)
         let download = try payload(of: try await api.appTransactionInfo(of: points).value.jws)
         #expect(download["bundleId"]?.string == EmulatedWorld.bundleID)
@@ -123,12 +124,14 @@ struct ServerAPIClientTests {
         #expect(moved.isSuccess && moved.originalTransactionID == member)
         #expect(try #require(moved.effectiveDate) > #require(before))
         _ = try await api.extendRenewal(of: member, by: days, in: .sandbox)
-        #expect(await code { () throws(ServerAPIFault) in
-            try await api.extendRenewal(of: member, by: days, in: .sandbox)
-        } == .subscriptionMaxExtension)
-        #expect(await code { () throws(ServerAPIFault) in
-            try await api.extendRenewal(of: points, by: days, in: .sandbox)
-        } == .originalTransactionIDNotFound)
+        #expect(
+            await code { () throws(ServerAPIFault) in
+                try await api.extendRenewal(of: member, by: days, in: .sandbox)
+            } == .subscriptionMaxExtension)
+        #expect(
+            await code { () throws(ServerAPIFault) in
+                try await api.extendRenewal(of: points, by: days, in: .sandbox)
+            } == .originalTransactionIDNotFound)
         let id = try #require(UniqueID("11112222-1111-4222-8333-444455556666"))
         let product = ProductID("\(EmulatedWorld.bundleID).member.monthly")
         let request = MassRenewalExtension(days: 1, reason: .other, product: product, requestIdentifier: id)

@@ -76,7 +76,7 @@ struct ServerAPICodeTests {
         orderLookup            | MABC      |                              |                               | 4000000
         refundHistory          | $points   |                              |                               | 200
         refundHistory          | $download |                              |                               | 200
-        refundHistory          | $points   | revision=%00                 |                               | 4000005
+        refundHistory          | $points   | revision=%25                 |                               | 4000005
         refundHistory          | x         |                              |                               | 4000006
         refundHistory          | 1         |                              |                               | 4040010
         refundHistory          | $deleted  |                              |                               | 4040001
@@ -311,14 +311,14 @@ struct ServerAPICodeTests {
     private static let bodies: [ServerAPIRoute: String] = [
         .consumption: #"{"customerConsented":true,"deliveryStatus":"DELIVERED","sampleContentProvided":false}"#,
         .consumptionV1: """
-            {"customerConsented":true,"consumptionStatus":3,"platform":1,"sampleContentProvided":true,
-             "deliveryStatus":0,"appAccountToken":"","accountTenure":7,"playTime":7,"lifetimeDollarsPurchased":7,
-             "lifetimeDollarsRefunded":1,"userStatus":1}
-            """,
+        {"customerConsented":true,"consumptionStatus":3,"platform":1,"sampleContentProvided":true,
+         "deliveryStatus":0,"appAccountToken":"","accountTenure":7,"playTime":7,"lifetimeDollarsPurchased":7,
+         "lifetimeDollarsRefunded":1,"userStatus":1}
+        """,
         .extendRenewal: #"{"extendByDays":9,"extendReasonCode":1,"requestIdentifier":"mine"}"#,
         .massExtension: """
-            {"extendByDays":9,"extendReasonCode":3,"requestIdentifier":"$uuid","productId":"$bundle.member.monthly"}
-            """,
+        {"extendByDays":9,"extendReasonCode":3,"requestIdentifier":"$uuid","productId":"$bundle.member.monthly"}
+        """,
         .notificationHistory: #"{"startDate":$before,"endDate":$now}"#,
         .appAccountToken: #"{"appAccountToken":"3F2C1A00-1111-4222-8333-444455556666"}"#,
     ]

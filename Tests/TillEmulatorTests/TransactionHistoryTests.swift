@@ -155,7 +155,8 @@ struct TransactionHistoryTests {
         }
         #expect(shown > 15)
         let refunds = model.transactions.values.filter { $0.revocation?.type == "REFUND_FULL" }.sorted {
-            ($0.revocation?.date ?? $0.purchased, $0.number) < ($1.revocation?.date ?? $1.purchased, $1.number)
+            ($0.revocation?.date ?? $0.purchased, $0.modification)
+                < ($1.revocation?.date ?? $1.purchased, $1.modification)
         }.map(\.number)
         #expect(refunds.count > 250)
         #expect(try await walk(world, .refundHistory, id).numbers == refunds)
@@ -190,7 +191,7 @@ struct TransactionHistoryTests {
         #expect(still.numbers.isEmpty && still.revision == found.revision)
         await world.close()
         let later = try await EmulatedWorld(directory: world.directory)
-        let news = try await later.bought("library", ["account": "many"])
+        let news = try await later.bought("points300", ["account": "many"])
         _ = await later.ask(.post, "/emulator/transactions/\(news)/finish")
         let fresh = try await walk(later, .history, id, from: found.revision)
         #expect(fresh.numbers.map(String.init) == [news])
@@ -208,6 +209,7 @@ struct TransactionHistoryTests {
         _ = await world.ask(.post, "/emulator/transactions/\(ids[1])/refund")
         let one = try await walk(world, .refundHistory, ids[0], from: none.revision)
         #expect(one.numbers.map(String.init) == [ids[1]])
+        // At the same moment, and of an older transaction.
         _ = await world.ask(.post, "/emulator/transactions/\(ids[0])/refund")
         let two = try await walk(world, .refundHistory, ids[2], from: one.revision)
         #expect(two.numbers.map(String.init) == [ids[0]])

@@ -67,21 +67,22 @@ enum TransactionHistory {
 
     /// The next refunds by their dates. What a family took back is no refund: no money came back.
     ///
-    /// - Parameter place: date and number of the last one before; nil at the beginning.
+    /// - Parameter place: date and `modification` of the last one before; nil at the beginning. Several may be refunded
+    ///   at one moment, and somebody may have asked between them.
     static func refunds(
-        account: String, bundleID: String, after place: (date: Instant, number: Int64)?, limit: Int,
+        account: String, bundleID: String, after place: (date: Instant, modification: Int64)?, limit: Int,
         _ session: any Session
     ) throws -> [StoreTransaction] {
         let numbers = try session.query(
             """
             SELECT number FROM transactions
-            WHERE account = ? AND bundle_id = ? AND revoked_at IS NOT NULL AND (revoked_at, number) > (?, ?)
+            WHERE account = ? AND bundle_id = ? AND revoked_at IS NOT NULL AND (revoked_at, modification) > (?, ?)
                 AND revocation_type <> 'FAMILY_REVOKE'
-            ORDER BY revoked_at, number LIMIT ?
+            ORDER BY revoked_at, modification LIMIT ?
             """,
             [
                 .text(account), .text(bundleID), .integer(place?.date.milliseconds ?? .min),
-                .integer(place?.number ?? .min), .integer(Int64(limit)),
+                .integer(place?.modification ?? .min), .integer(Int64(limit)),
             ]
         ) { $0.integer(0) }
         return try numbers.compactMap { try TransactionTable.find($0, session) }
@@ -95,7 +96,7 @@ enum TransactionHistory {
             """
             SELECT number FROM transactions
             WHERE account = ? AND bundle_id = ? AND revoked_at IS NOT NULL AND revocation_type <> 'FAMILY_REVOKE'
-            ORDER BY revoked_at DESC, number DESC LIMIT ?
+            ORDER BY revoked_at DESC, modification DESC LIMIT ?
             """, [.text(account), .text(bundleID), .integer(Int64(limit))]
         ) { $0.integer(0) }
         return try numbers.reversed().compactMap { try TransactionTable.find($0, session) }

@@ -46,15 +46,17 @@ extension ServerAPIEndpoint {
             let token = PageToken(question: call.question(HistoryFilter(), customer), apiKey: apiKey)
             let place = try revision.map { text in
                 guard let place = token.place(text, of: 2) else { throw APIRefusal(.invalidRequestRevision) }
-                return (date: Instant(milliseconds: place[0]), number: place[1])
+                return (date: Instant(milliseconds: place[0]), modification: place[1])
             }
             let found = try TransactionHistory.refunds(
                 account: customer.account, bundleID: customer.bundleID, after: place, limit: Self.pageSize + 1,
                 session)
             let page = Array(found.prefix(Self.pageSize))
-            let end = page.last.flatMap { last in last.revocation.map { (date: $0.date, number: last.number) } }
-            let (date, number) = end ?? place ?? (Instant(milliseconds: .min), .min)
-            return (page, found.count > Self.pageSize, token.text(at: [date.milliseconds, number]))
+            let end = page.last.flatMap { last in
+                last.revocation.map { (date: $0.date, modification: last.modification) }
+            }
+            let (date, modification) = end ?? place ?? (Instant(milliseconds: .min), .min)
+            return (page, found.count > Self.pageSize, token.text(at: [date.milliseconds, modification]))
         }
         return .json([
             "signedTransactions": try signed(page, at: store.now), "hasMore": .bool(hasMore),
