@@ -143,6 +143,7 @@ public final class Emulator: Sendable {
     }
 
     private static func refusal(of request: HTTPRequest, _ status: Int, _ allowed: [HTTPMethod]) -> HTTPResponse {
+        if request.path.hasPrefix("/inApps/") { return APIRefusal.unserved(status) }
         let methods = allowed.map(\.rawValue).joined(separator: ", ")
         let problem =
             status == 405

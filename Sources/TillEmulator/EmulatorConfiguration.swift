@@ -1,3 +1,4 @@
+import TillAppStore
 import TillBilling
 
 /// How an emulated App Store is set up. Everything has a value that suits a first try.
@@ -24,6 +25,8 @@ public struct EmulatorConfiguration: Sendable {
     public var notificationRetries: [Int64]?
     /// More notifications waiting than this, and the next ones are recorded but never sent.
     public var notificationLimit: Int64 = 100_000
+    /// How often the App Store Server API may be asked. Nil: as often as Apple's (facts/server-api §7).
+    public var rateLimits: RequestQuotas?
     /// How fast subscriptions run in a new store, until it is told otherwise.
     public var renewalPace = RenewalPace.real
     /// What subscribers have when a renewal can't be charged; nil: the service stops.

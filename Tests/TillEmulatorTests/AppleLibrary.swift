@@ -17,8 +17,14 @@ enum AppleLibrary {
     static func run<Answer: Decodable>(
         _ name: String, _ arguments: [String] = [], in directory: URL, as type: Answer.Type
     ) throws -> Answer {
+        try run(name, source: try #require(scripts[name]), arguments, in: directory, as: type)
+    }
+
+    static func run<Answer: Decodable>(
+        _ name: String, source: String, _ arguments: [String] = [], in directory: URL, as type: Answer.Type
+    ) throws -> Answer {
         let script = directory.appendingPathComponent("\(name).py")
-        try Data(try #require(scripts[name]).utf8).write(to: script)
+        try Data(source.utf8).write(to: script)
         let ran = try TillEmulatorTests.run([python, "-I", "-W", "ignore", script.path] + arguments, in: directory)
         try #require(ran.status == 0, "\(ran.output)")
         return try JSONDecoder().decode(type, from: Data(ran.output.utf8))

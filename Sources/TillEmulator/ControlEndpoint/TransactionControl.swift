@@ -80,7 +80,7 @@ extension ControlEndpoint {
     }
 
     /// The device that a query names; it must be signed in to this account.
-    private func device(_ call: ControlCall, of account: String) async throws -> StoreDevice? {
+    func device(_ call: ControlCall, of account: String) async throws -> StoreDevice? {
         guard let text = call.query("deviceId") else { return nil }
         guard let id = UniqueID(text) else {
             throw RequestBody.wrong("deviceId", "the UUID of identifierForVendor", "identifierForVendor 的 UUID")

@@ -58,6 +58,7 @@ enum TransactionText {
         ]
         members["appAccountToken"] = transaction.appAccountToken.map { .string($0.description) }
         members["expiresDate"] = transaction.subscription.map { .string($0.expires.rfc3339) }
+        members["orderId"] = transaction.orderNumber.map { .string($0.description) }
         members["sharedFrom"] = transaction.sharedFrom.map { .string(String($0)) }
         members["revocationDate"] = transaction.revocation.map { .string($0.date.rfc3339) }
         if transaction.state == .purchased {

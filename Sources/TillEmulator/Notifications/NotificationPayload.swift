@@ -37,8 +37,9 @@ struct NotificationPayload: Sendable {
             return ["externalPurchaseToken": .object(token.merging(members) { _, new in new })]
         }
         if let download = content["download"].flatMap(AppDownload.init(noted:)) {
-            let signed = try issuer.signedAppTransaction(
-                download, configuration: configuration, at: notification.created)
+            let appTransaction = AppTransactionContent(
+                download: download, app: configuration.app(download.bundleID), environment: configuration.environment)
+            let signed = try issuer.signedAppTransaction(appTransaction, at: notification.created)
             members["signedAppTransactionInfo"] = .string(signed)
             return ["appData": .object(members)]
         }

@@ -1,94 +1,98 @@
 import TillAppStore
 import TillBilling
 import TillHTTP
+import TillStorage
 
-/// The App Store Server API, as far as it stands: Get Transaction Info, Finish Transaction, and the two of test
-/// notifications (facts/server-api §3, numbers 1, 10, 11 and 15).
+/// The App Store Server API, as far as it is about purchases (facts/server-api §3). Each group of endpoints is an
+/// extension in a file of its own.
 struct ServerAPIEndpoint: Sendable {
     let store: Store
     let issuer: Issuer
     let apiKey: APIKey
+    private let meter: RequestMeter
+
+    init(store: Store, issuer: Issuer, apiKey: APIKey) {
+        self.store = store
+        self.issuer = issuer
+        self.apiKey = apiKey
+        meter = RequestMeter(store.configuration.rateLimits, environment: store.configuration.environment)
+    }
 
     func add(to router: inout Router) {
-        on(&router, .get, "/inApps/v1/transactions/{id}") { bundleID, id in
-            let transaction = try await paid(id, of: bundleID)
-            let signed = try issuer.signedTransaction(transaction, at: store.now)
-            return .json(["signedTransactionInfo": .string(signed)])
-        }
-        on(&router, .post, "/inApps/v1/transactions/{id}/finish") { bundleID, id in
-            _ = try await store.finish(try await paid(id, of: bundleID).number)
-            return HTTPResponse(status: 200)
-        }
-        on(&router, .post, "/inApps/v1/notifications/test") { bundleID, _ in
-            guard let id = try await store.sendTestNotification(bundleID: bundleID) else {
-                throw Refusal(404, 4_040_007, "No App Store Server Notification URL found for provided app.")
-            }
-            return .json(["testNotificationToken": .string(id.description)])
-        }
-        on(&router, .get, "/inApps/v1/notifications/test/{id}") { _, token in
-            try await testNotification(token)
-        }
-    }
-
-    /// An error of Apple's: HTTP status, `errorCode` and `errorMessage` (facts/server-api §3).
-    private struct Refusal: Error {
-        let status: Int
-        let code: Int64
-        let message: String
-
-        init(_ status: Int, _ code: Int64, _ message: String) {
-            self.status = status
-            self.code = code
-            self.message = message
-        }
-
-        var response: HTTPResponse {
-            .json(["errorCode": .int(code), "errorMessage": .string(message)], status: status)
-        }
-    }
-
-    private typealias Action = @Sendable (_ bundleID: String, _ id: String) async throws -> HTTPResponse
-
-    private func on(_ router: inout Router, _ method: HTTPMethod, _ pattern: String, _ action: @escaping Action) {
-        let hasID = pattern.contains("{id}")
-        router.on(method, pattern) { request, parameters in
-            guard let bundleID = apiKey.bundleID(authorizedBy: request.headers["Authorization"], at: store.now) else {
-                // No JSON body is documented for it (facts/server-api §2).
-                return HTTPResponse(status: 401)
-            }
-            do {
-                return try await action(bundleID, hasID ? parameters["id"] : "")
-            } catch let refusal as Refusal {
-                return refusal.response
-            } catch {
-                return Refusal(500, 5_000_001, "An unknown error occurred. Please try again.").response
+        for route in ServerAPIRoute.allCases {
+            router.on(route.method, route.pattern) { request, parameters in
+                await respond(to: request, parameters, at: route)
             }
         }
     }
 
-    private func paid(_ id: String, of bundleID: String) async throws -> StoreTransaction {
-        guard let number = Int64(id), number >= 0 else { throw Refusal(400, 4_000_006, "Invalid transaction id.") }
-        guard let transaction = try await store.transaction(number), transaction.state == .purchased,
-            transaction.bundleID == bundleID
-        else { throw Refusal(404, 4_040_010, "Transaction id not found.") }
-        return transaction
+    private func respond(
+        to request: HTTPRequest, _ parameters: PathParameters, at route: ServerAPIRoute
+    ) async -> HTTPResponse {
+        let now = store.now
+        guard let bundleID = apiKey.bundleID(authorizedBy: request.headers["Authorization"], at: now) else {
+            // No JSON body is documented for it (facts/server-api §2).
+            return HTTPResponse(status: 401)
+        }
+        if let room = meter.count(route, of: bundleID, at: now) { return APIRefusal.rateLimited(until: room) }
+        do {
+            guard Self.isBundleID(bundleID) else { throw APIRefusal(.invalidAppIdentifier) }
+            return try await answer(
+                APICall(route: route, request: request, parameters: parameters, bundleID: bundleID))
+        } catch let refusal as APIRefusal {
+            return refusal.response
+        } catch {
+            let isRetryable = (error as? DatabaseFault)?.isRetryable ?? false
+            return APIRefusal(isRetryable ? .generalInternalRetryable : .generalInternal).response
+        }
     }
 
-    private func testNotification(_ token: String) async throws -> HTTPResponse {
-        guard let uuid = UniqueID(token) else { throw Refusal(400, 4_000_020, "Invalid test notification token.") }
-        guard let (notification, attempts) = try await store.testNotification(uuid) else {
-            throw Refusal(
-                404, 4_040_008,
-                "Either the test notification token is expired or the notification "
-                    + "and status are not yet available.")
+    private func answer(_ call: APICall) async throws -> HTTPResponse {
+        switch call.route {
+        case .transactionInfo: try await transactionInfo(call)
+        case .history: try await history(call)
+        case .historyV1: try await history(call)
+        case .subscriptionStatuses: try await subscriptionStatuses(call)
+        case .orderLookup: try await orderLookup(call)
+        case .refundHistory: try await refundHistory(call)
+        case .refundHistoryV1: try await refundHistoryV1(call)
+        case .consumption, .consumptionV1: try await consumption(call)
+        case .extendRenewal: try await extendRenewal(call)
+        case .massExtension: try await massExtension(call)
+        case .massExtensionStatus: try await massExtensionStatus(call)
+        case .testNotification: try await testNotification(call)
+        case .testNotificationStatus: try await testNotificationStatus(call)
+        case .notificationHistory: try await notificationHistory(call)
+        case .appAccountToken: try await setAppAccountToken(call)
+        case .appTransactionInfo: try await appTransactionInfo(call)
+        case .finish: try await finish(call)
         }
-        let payload = try notification.signedPayload ?? store.notifications.signedPayload(notification)
-        return .json([
-            "signedPayload": .string(payload),
-            "sendAttempts": .array(
-                attempts.map {
-                    ["attemptDate": .int($0.at.milliseconds), "sendAttemptResult": .string($0.result)]
-                }),
-        ])
+    }
+
+    /// Letters, digits, hyphens and dots (facts/limits §1).
+    private static func isBundleID(_ text: String) -> Bool {
+        text.utf8.count <= 200
+            && text.utf8.allSatisfy { byte in
+                (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte & 0xDF) && byte < 0x80
+                    || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
+            }
+    }
+
+    // MARK: What answers share
+
+    func signed(_ transactions: [StoreTransaction], at now: Instant) throws -> JSONValue {
+        .array(try transactions.map { .string(try issuer.signedTransaction($0, at: now)) })
+    }
+
+    /// The members that say whose answer it is. Apple's sandbox has no app id (facts/jws §7).
+    func app(_ call: APICall) -> [String: JSONValue] {
+        let environment = store.configuration.environment
+        var members: [String: JSONValue] = [
+            "bundleId": .string(call.bundleID), "environment": .string(environment.rawValue),
+        ]
+        if environment == .production {
+            members["appAppleId"] = .int(store.configuration.app(call.bundleID).appleID)
+        }
+        return members
     }
 }

@@ -113,7 +113,7 @@ public enum StoreSchema {
 
         CREATE INDEX transactions_changed ON transactions (account, bundle_id, modification)
             WHERE state = 'purchased';
-        CREATE INDEX transactions_refunded ON transactions (account, bundle_id, revoked_at, number)
+        CREATE INDEX transactions_refunded ON transactions (account, bundle_id, revoked_at, modification)
             WHERE revoked_at IS NOT NULL;
         CREATE INDEX transactions_of_original ON transactions (original, number) WHERE group_id IS NOT NULL;
         CREATE INDEX transactions_shared ON transactions (shared_from) WHERE shared_from IS NOT NULL;
@@ -171,5 +171,6 @@ public enum StoreSchema {
         massExtensions,
         removedProducts,
         waitingPurchases, familySharing, refundRequests, offerCodes,
+        notificationHistory,
     ]
 }

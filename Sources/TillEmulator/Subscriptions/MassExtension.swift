@@ -32,8 +32,10 @@ enum MassExtension {
     }
 
     /// Nil if there was no such request for this product.
-    static func status(_ id: UniqueID, productID: ProductID, _ session: any Session) throws -> Status? {
-        try MassExtensionTable.status(id, productID: productID, session)
+    static func status(
+        _ id: UniqueID, productID: ProductID, bundleID: String, _ session: any Session
+    ) throws -> Status? {
+        try MassExtensionTable.status(id, productID: productID, bundleID: bundleID, session)
     }
 
     /// Goes on with a request where it stopped.

@@ -47,11 +47,13 @@ enum MassExtensionTable {
     }
 
     static func status(
-        _ id: UniqueID, productID: ProductID, _ session: any Session
+        _ id: UniqueID, productID: ProductID, bundleID: String, _ session: any Session
     ) throws -> MassExtension.Status? {
         try session.first(
-            "SELECT completed_at, succeeded, failed FROM mass_extensions WHERE id = ? AND product_id = ?",
-            [.text(id.description), .text(productID.text)]
+            """
+            SELECT completed_at, succeeded, failed FROM mass_extensions
+            WHERE id = ? AND product_id = ? AND bundle_id = ?
+            """, [.text(id.description), .text(productID.text), .text(bundleID)]
         ) { row in
             MassExtension.Status(
                 completed: row.optionalInteger(0).map(Instant.init(milliseconds:)), succeeded: row.integer(1),

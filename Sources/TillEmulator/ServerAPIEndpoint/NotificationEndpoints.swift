@@ -1,0 +1,110 @@
+import TillAppStore
+import TillBilling
+import TillHTTP
+import TillStorage
+
+/// Test notifications, and what was sent before (facts/server-api §3: 10, 11, 12).
+extension ServerAPIEndpoint {
+    /// How far back a history goes (facts/limits §2).
+    private static let historyReach: Int64 = 180 * 86_400
+    /// Apple's tokens of pages expire, it does not say when.
+    private static let pageLifetime: Int64 = 86_400
+    /// Most attempts that are told of (facts/limits §2).
+    private static let attemptLimit = 6
+
+    func testNotification(_ call: APICall) async throws -> HTTPResponse {
+        guard let id = try await store.sendTestNotification(bundleID: call.bundleID) else {
+            throw APIRefusal(.serverNotificationURLNotFound)
+        }
+        return .json(["testNotificationToken": .string(id.description)])
+    }
+
+    /// Its token is good for six months.
+    func testNotificationStatus(_ call: APICall) async throws -> HTTPResponse {
+        guard let id = UniqueID(call.id) else { throw APIRefusal(.invalidTestNotificationToken) }
+        guard let (notification, attempts) = try await store.testNotification(id),
+            notification.bundleID == call.bundleID,
+            store.now < SubscriptionPeriod.sixMonths.end(from: notification.created)
+        else { throw APIRefusal(.testNotificationNotFound) }
+        return .json(try json(NotificationHistory.Entry(notification: notification, attempts: attempts)))
+    }
+
+    func notificationHistory(_ call: APICall) async throws -> HTTPResponse {
+        let now = store.now
+        let asked = try AskedNotifications(try call.body(), now: now, reach: Self.historyReach)
+        let text = try call.value("paginationToken", else: .invalidPaginationToken)
+        let apiKey = apiKey
+        let (page, next) = try await store.ask { session in
+            let account = try asked.transactionID.map { try call.customer(of: $0, session).account }
+            let question = NotificationHistory.Question(
+                bundleID: call.bundleID, start: asked.start, end: asked.end, type: asked.type,
+                subtype: asked.subtype, account: account, onlyFailures: asked.onlyFailures)
+            let token = PageToken(question: call.question(question), apiKey: apiKey)
+            let place = try text.map { text in
+                guard let place = token.place(text, of: 3) else { throw APIRefusal(.invalidPaginationToken) }
+                guard now < Instant(milliseconds: place[2]).adding(seconds: Self.pageLifetime) else {
+                    throw APIRefusal(.paginationTokenExpired)
+                }
+                return (created: Instant(milliseconds: place[0]), number: place[1])
+            }
+            let found = try NotificationHistory.page(of: question, after: place, limit: Self.pageSize + 1, session)
+            let page = Array(found.prefix(Self.pageSize))
+            guard found.count > Self.pageSize, let last = page.last?.notification else { return (page, String?.none) }
+            return (page, token.text(at: [last.created.milliseconds, last.number, now.milliseconds]))
+        }
+        var members: [String: JSONValue] = [
+            "notificationHistory": .array(try page.map(json)), "hasMore": .bool(next != nil),
+        ]
+        members["paginationToken"] = next.map { .string($0) }
+        return .json(.object(members))
+    }
+
+    /// The payload as it was first sent, and the attempts, oldest first.
+    private func json(_ entry: NotificationHistory.Entry) throws -> JSONValue {
+        let notification = entry.notification
+        let payload = try notification.signedPayload ?? store.notifications.signedPayload(notification)
+        let attempts = entry.attempts.prefix(Self.attemptLimit).map { attempt -> JSONValue in
+            ["attemptDate": .int(attempt.at.milliseconds), "sendAttemptResult": .string(attempt.result)]
+        }
+        return ["signedPayload": .string(payload), "sendAttempts": .array(attempts)]
+    }
+}
+
+/// NotificationHistoryRequest, checked (facts/server-api §4.3).
+private struct AskedNotifications: Sendable {
+    let start: Instant
+    let end: Instant
+    let type: String?
+    let subtype: String?
+    let transactionID: String?
+    let onlyFailures: Bool
+
+    /// - Parameter reach: seconds that the start may lie back.
+    init(_ body: APIBody, now: Instant, reach: Int64) throws(APIRefusal) {
+        start = Instant(milliseconds: try body.required("startDate", else: .invalidStartDate) { $0.int })
+        end = Instant(milliseconds: try body.required("endDate", else: .invalidEndDate) { $0.int })
+        guard start >= now.adding(seconds: -reach) else { throw APIRefusal(.startDateTooFarInPast) }
+        guard start < end else { throw APIRefusal(.startDateAfterEndDate) }
+        type = try body.optional("notificationType", else: .invalidNotificationType) { value in
+            value.string.flatMap { NotificationType.known.contains(NotificationType(rawValue: $0)) ? $0 : nil }
+        }
+        subtype = try body.optional("notificationSubtype", else: .invalidNotificationType) { value in
+            value.string.flatMap { NotificationSubtype.known.contains(NotificationSubtype(rawValue: $0)) ? $0 : nil }
+        }
+        guard subtype == nil || type != nil else { throw APIRefusal(.invalidNotificationType) }
+        transactionID = try body.optional("transactionId", else: .invalidTransactionID) { $0.string }
+        guard transactionID == nil || type == nil else { throw APIRefusal(.multipleFiltersSupplied) }
+        onlyFailures = try body.optional("onlyFailures", else: .generalBadRequest) { $0.bool } ?? false
+    }
+}
+
+extension APICall {
+    /// All that a token of a page is bound to.
+    fileprivate func question(_ question: NotificationHistory.Question) -> JSONValue {
+        [
+            .string(route.rawValue), .string(question.bundleID), .int(question.start.milliseconds),
+            .int(question.end.milliseconds), .string(question.type ?? ""), .string(question.subtype ?? ""),
+            .string(question.account.map { "account \($0)" } ?? ""), .bool(question.onlyFailures),
+        ]
+    }
+}

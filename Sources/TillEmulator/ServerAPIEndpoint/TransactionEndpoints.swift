@@ -1,0 +1,70 @@
+import TillAppStore
+import TillBilling
+import TillHTTP
+import TillStorage
+
+/// Single transactions and downloads (facts/server-api §3: 1, 4, 13, 14, 15).
+extension ServerAPIEndpoint {
+    func transactionInfo(_ call: APICall) async throws -> HTTPResponse {
+        let transaction = try await store.ask { session in try call.transaction(session) }
+        return .json(["signedTransactionInfo": .string(try issuer.signedTransaction(transaction, at: store.now))])
+    }
+
+    func finish(_ call: APICall) async throws -> HTTPResponse {
+        try await store.change { turn in
+            let transaction = try call.transaction(turn.session)
+            if !transaction.isFinished { try TransactionTable.setFinished(transaction.number, true, turn.session) }
+        }
+        return HTTPResponse(status: 200)
+    }
+
+    func appTransactionInfo(_ call: APICall) async throws -> HTTPResponse {
+        let download = try await store.ask { session in try call.customer(session) }
+        let content = AppTransactionContent(
+            download: download, app: store.configuration.app(call.bundleID),
+            environment: store.configuration.environment)
+        return .json(["signedAppTransactionInfo": .string(try issuer.signedAppTransaction(content, at: store.now))])
+    }
+
+    /// In sandbox there are no mails with order ids, and Apple's has no such endpoint; it is refused there by the one
+    /// code that the endpoint lists.
+    func orderLookup(_ call: APICall) async throws -> HTTPResponse {
+        guard store.configuration.environment == .production else {
+            throw APIRefusal(.generalBadRequest, "Order ids are looked up in production only.")
+        }
+        guard call.id.utf8.count <= 100 else { throw APIRefusal(.generalBadRequest) }
+        let number = OrderNumber(call.id)
+        let found = try await store.ask { session in
+            guard let number, let found = try TransactionTable.find(number.transaction, session),
+                found.bundleID == call.bundleID, found.orderNumber == number,
+                try AccountTable.find(found.account, session)?.isDeleted != true
+            else { return StoreTransaction?.none }
+            return found
+        }
+        guard let found else { return .json(["status": 1, "signedTransactions": []]) }
+        return .json(["status": 0, "signedTransactions": try signed([found], at: store.now)])
+    }
+
+    /// Says whose a purchase is that came without a token, or with a wrong one: of a subscription the newest
+    /// transaction and all renewals to come (facts/server-api §3, note on 13).
+    func setAppAccountToken(_ call: APICall) async throws -> HTTPResponse {
+        let token = try call.body().required("appAccountToken", else: .invalidAppAccountTokenUUID) {
+            $0.string.flatMap { UniqueID($0) }
+        }
+        try await store.change { turn in
+            var transaction = try call.transaction(absent: .originalTransactionIDNotFound, turn.session)
+            guard transaction.sharedFrom == nil else { throw APIRefusal(.familyTransactionNotSupported) }
+            guard transaction.number == transaction.original else {
+                throw APIRefusal(.transactionIDIsNotOriginalTransactionID)
+            }
+            if var subscription = try SubscriptionTable.find(transaction.number, turn.session) {
+                subscription.appAccountToken = token
+                try SubscriptionTable.save(subscription, turn.session)
+                transaction = try TransactionTable.find(subscription.current, turn.session) ?? transaction
+            }
+            transaction.appAccountToken = token
+            try TransactionTable.update(transaction, turn.session)
+        }
+        return HTTPResponse(status: 200)
+    }
+}
