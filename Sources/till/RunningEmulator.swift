@@ -36,13 +36,13 @@ final class RunningEmulator: Sendable {
         self.fetch = fetch
         emulator = try await Emulator(
             configuration: configuration, database: store, clock: process.clock, entropy: process.entropy,
-            send: fetch.send)
+            send: fetch.send, pause: { try? await Task.sleep(for: .milliseconds($0)) })
         var settings = ListenerConfiguration()
         settings.port = port
-        let router = emulator.router
         do {
             listener = try Listener(
-                configuration: settings, bodyLimit: router.bodyLimit(method:path:), handler: router.respond(to:))
+                configuration: settings, bodyLimit: emulator.router.bodyLimit(method:path:),
+                handler: emulator.respond(to:))
         } catch {
             throw error.failure(address: "127.0.0.1:\(port)")
         }
@@ -61,6 +61,7 @@ final class RunningEmulator: Sendable {
     }
 
     func stop() async {
+        emulator.endFaults()
         await listener.stop(grace: 10)
         fetch.stop()
         await store.close()

@@ -9,6 +9,8 @@ enum SettingTable {
         case environment
         /// Milliseconds that the store's clock is ahead of the one it is given.
         case clockAhead
+        /// What goes wrong on purpose: JSON of `FaultSettings`.
+        case faults
     }
 
     static func value(_ name: Name, _ session: any Session) throws -> String? {
