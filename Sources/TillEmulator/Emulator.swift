@@ -46,8 +46,10 @@ public final class Emulator: Sendable {
         }
         let clock = StoreClock(clock, ahead: ahead)
         let chaos = Chaos(faults, clock: clock, pause: pause)
+        var outgoing = issuer
+        outgoing.clock = SkewedClock { chaos.skew(of: .notifications) }
         let notifications = NotificationSender(
-            database: database, issuer: issuer, configuration: configuration, clock: clock,
+            database: database, issuer: outgoing, configuration: configuration, clock: clock,
             send: chaos.disturbing(send))
         self.chaos = chaos
         self.send = send
@@ -102,11 +104,9 @@ public final class Emulator: Sendable {
 
     /// Sends notifications as they come, until its task is cancelled. The composition root starts it once.
     public func run() async {
-        await byOutgoingClock {
-            await withTaskGroup(of: Void.self) { jobs in
-                jobs.addTask { await self.store.notifications.run() }
-                jobs.addTask { await self.chaos.runLateDeliveries(by: self.send) }
-            }
+        await withTaskGroup(of: Void.self) { jobs in
+            jobs.addTask { await self.store.notifications.run() }
+            jobs.addTask { await self.chaos.runLateDeliveries(by: self.send) }
         }
     }
 
@@ -118,13 +118,8 @@ public final class Emulator: Sendable {
 
     /// Sends everything that is due now, for who wants no `run`.
     public func sendDueNotifications() async {
-        await byOutgoingClock { await store.notifications.sendDue() }
+        await store.notifications.sendDue()
         await chaos.deliverLate(by: send)
-    }
-
-    private func byOutgoingClock(_ body: () async -> Void) async {
-        let chaos = chaos
-        await SkewedClock.$current.withValue(SkewedClock { chaos.skew(of: .notifications) }, operation: body)
     }
 
     // MARK: In process, without HTTP

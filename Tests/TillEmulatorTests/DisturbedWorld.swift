@@ -14,7 +14,6 @@ final class DisturbedWorld: Sendable {
     private let received: Locked<[String]>
     private let pauses: Locked<[Int64]>
 
-    /// - Parameter pause: nil: nobody can wait.
     private init(_ world: EmulatedWorld, _ emulator: Emulator, _ received: Locked<[String]>, _ pauses: Locked<[Int64]>)
     {
         self.world = world
@@ -28,10 +27,12 @@ final class DisturbedWorld: Sendable {
     /// Milliseconds of every pause, in the order they began.
     var waited: [Int64] { pauses.withLock { $0 } }
 
-    /// - Parameter pause: what waiting is; nil: nobody can wait.
+    /// - Parameters:
+    ///   - pause: what waiting is; nil: nobody can wait.
+    ///   - send: where notifications go; nil: into `notifications`.
     static func open(
         _ configuration: EmulatorConfiguration = EmulatorConfiguration(),
-        pause: (@Sendable (Int64) async -> Void)? = { _ in },
+        pause: (@Sendable (Int64) async -> Void)? = { _ in }, send: HTTPSend? = nil,
         _ body: (DisturbedWorld) async throws -> Void
     ) async throws {
         let world = try await EmulatedWorld(configuration)
@@ -46,7 +47,8 @@ final class DisturbedWorld: Sendable {
         emulator = try await Emulator(
             configuration: configuration, database: world.database, clock: { world.now },
             entropy: { RandomBytes.make($0) },
-            send: { _, request throws(HTTPFault) in
+            send: { url, request throws(HTTPFault) in
+                if let send { return try await send(url, request) }
                 let token = try? JSONValue(decoding: request.body)["signedPayload"]?.string
                 received.withLock { $0.append(token ?? "") }
                 return HTTPResponse(status: 200)

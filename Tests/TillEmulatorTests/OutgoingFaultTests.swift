@@ -1,6 +1,7 @@
 import Testing
 import TillAppStore
 import TillBilling
+import TillCrypto
 import TillHTTP
 
 @testable import TillEmulator
@@ -51,6 +52,41 @@ struct OutgoingFaultTests {
             let strikes = dial == "internalStatus" || dial == "lostApplicationUsername" ? 0 : 1
             #expect(await world.struck("notifications", dial) == Int64(strikes))
         }
+    }
+
+    @Test("Over a socket it is the same, and a server that hangs up is told of as such")
+    func socket() async throws {
+        let received = Locked(0)
+        let hangsUp = Locked(false)
+        let listener = try Listener(bodyLimit: { _, _ in 1 << 20 }) { _ in
+            received.withLock { $0 += 1 }
+            return hangsUp.withLock { $0 } ? .hangUp : HTTPResponse(status: 200)
+        }
+        let fetch = try Fetch()
+        try await DisturbedWorld.open(send: fetch.send) { world in
+            let url = "http://127.0.0.1:\(listener.port)/hook"
+            _ = await world.ask(.put, "/emulator/notifications", ["url": .string(url)])
+            let expected: [(dial: String, arrivals: Int, result: String)] = [
+                ("dropBefore", 0, "TIMED_OUT"), ("dropAfter", 1, "PREMATURE_CLOSE"), ("duplicate", 2, "SUCCESS"),
+                ("reorder", 1, "TIMED_OUT"), ("error5xx", 0, "UNSUCCESSFUL_HTTP_RESPONSE_CODE"),
+                ("clockSkew", 1, "SUCCESS"),
+            ]
+            for (dial, arrivals, _) in expected {
+                try await world.turn(["endpoints": ["notifications": .object([dial: 1])]])
+                let before = received.withLock { $0 }
+                _ = await world.buy()
+                await world.emulator.sendDueNotifications()
+                #expect(received.withLock { $0 } - before == arrivals, "\(dial)")
+            }
+            try await world.turn([:])
+            hangsUp.withLock { $0 = true }
+            _ = await world.buy()
+            await world.emulator.sendDueNotifications()
+            let results = try await Self.results(world)
+            #expect(results == expected.map(\.result) + ["PREMATURE_CLOSE"])
+        }
+        fetch.stop()
+        await listener.stop(grace: 1)
     }
 
     @Test("A forged notification is refused for its signature, and for nothing else")

@@ -61,6 +61,23 @@ import Testing
         }
     }
 
+    @Test("On a connection that was used before, libcurl asks once more by itself: the handler sees both")
+    func reusedConnection() async throws {
+        let seen = Guarded(0)
+        try await withListener(handler: { request in
+            seen.with { $0 += 1 }
+            return await Self.respond(request)
+        }) { listener in
+            let base = "http://127.0.0.1:\(listener.port)"
+            let fetch = try Fetch()
+            defer { fetch.stop() }
+            let request = HTTPRequest(method: .post, path: "", body: Array("hello".utf8))
+            #expect(try await fetch.send(base + "/first", request).status == 200)
+            await expectFault(.connectionLost) { try await fetch.send(base + "/silence", request) }
+            #expect(seen.with { $0 } == 3)
+        }
+    }
+
     @Test("In process it is a value, and becomes a fault where it would have arrived")
     func inProcess() async throws {
         #expect(HTTPResponse.hangUp.isHangUp)

@@ -9,15 +9,13 @@ struct SkewedClock: Sendable {
     /// Milliseconds that it is off now.
     let skew: @Sendable () -> Int64
 
-    /// When it is, by the clock that signs.
-    static func time(_ instant: Instant) -> Instant {
-        guard let skew = current?.skew(), skew != 0 else { return instant }
-        return instant.adding(milliseconds: skew)
-    }
+    /// When it is by this clock.
+    func time(_ instant: Instant) -> Instant { instant.adding(milliseconds: skew()) }
 
-    /// A payload about to be signed, with the dates of its signing as that clock has them.
-    static func dated(_ payload: [String: JSONValue]) -> [String: JSONValue] {
-        guard let skew = current?.skew(), skew != 0 else { return payload }
+    /// A payload about to be signed, with the dates of its signing as this clock has them.
+    func dated(_ payload: [String: JSONValue]) -> [String: JSONValue] {
+        let skew = skew()
+        guard skew != 0 else { return payload }
         var payload = payload
         for name in ["signedDate", "receiptCreationDate"] {
             guard let date = payload[name]?.int else { continue }

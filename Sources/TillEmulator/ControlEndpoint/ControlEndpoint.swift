@@ -34,7 +34,7 @@ struct ControlEndpoint: Sendable {
 
     func makeReceipt(account: String, bundleID: String, device: [UInt8]?) async throws -> [UInt8] {
         let (transactions, downloaded) = try await store.receiptContent(account: account, bundleID: bundleID)
-        let now = SkewedClock.time(store.now)
+        let now = SkewedClock.current?.time(store.now) ?? store.now
         let content = ReceiptContent(
             app: configuration.app(bundleID), environment: configuration.environment, transactions: transactions,
             created: now, downloaded: downloaded ?? now, device: device ?? entropy(16),
