@@ -62,6 +62,13 @@ struct FaultSocketTests {
                 #expect(await world.total() == total, "\(dial)")
                 #expect(try Self.curl(base + "/emulator/root.cer") == "200 0 application/pkix-cert")
             }
+            #expect(try Self.put(base, ["endpoints": ["verifyReceipt": ["internalStatus": 1]]]) == 200)
+            let answer = try run([
+                "curl", "-s", "--max-time", "20", "--noproxy", "*", "-d", "{\"receipt-data\":\"AA==\"}",
+                base + "/production/verifyReceipt",
+            ]).output
+            let status = try #require(try JSONValue(decoding: answer)["status"]?.int)
+            #expect(status == 21005 || status == 21009 || (21100...21199).contains(status))
         }
     }
 

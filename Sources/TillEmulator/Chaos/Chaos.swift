@@ -38,6 +38,8 @@ final class Chaos: Sendable {
         self.state = Locked(state)
     }
 
+    var isOn: Bool { state.withLock { $0.report.settings != nil && !$0.isStopping } }
+
     var report: Report { state.withLock { $0.report } }
 
     /// Begins again with these; nil ends all disturbance. Whoever is held up goes on.

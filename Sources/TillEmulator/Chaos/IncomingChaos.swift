@@ -7,7 +7,7 @@ extension Chaos {
     func respond(
         to request: HTTPRequest, by answer: @escaping @Sendable (HTTPRequest) async -> HTTPResponse
     ) async -> HTTPResponse {
-        guard report.settings != nil, let endpoint = DisturbedEndpoint(request), let fate = draw(endpoint) else {
+        guard isOn, let endpoint = DisturbedEndpoint(request), let fate = draw(endpoint) else {
             return await answer(request)
         }
         let clock = SkewedClock { self.skew(of: endpoint) }
