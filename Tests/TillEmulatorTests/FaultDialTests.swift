@@ -216,9 +216,13 @@ struct FaultDialTests {
             try await world.turn([
                 "clockSkew": -600_000, "rateLimit": 0, "endpoints": ["transactionInfo": ["clockSkew": 86_400_000]],
             ])
-            let bought = await world.buy()
+            let bought = await world.buy("points60", ["receipt": true])
             let signed = try payload(of: bought.json["signedTransaction"]?.string)
             #expect(signed["signedDate"] == .int(now - 600_000))
+            var trust = TrustPolicy(bundleID: nil, environments: nil, now: { world.world.now })
+            trust.roots = [world.emulator.issuer.rootCertificate]
+            let receipt = try SignedDataVerifier(policy: trust).receipt(base64: bought.json["receipt"]?.string ?? "")
+            #expect(receipt.creationDate.seconds == (now - 600_000) / 1_000)
             #expect(signed["purchaseDate"] == .int(now))
             let id = try #require(bought.json["transactionId"]?.string)
             // The bearer token is good: only what is signed is off.
