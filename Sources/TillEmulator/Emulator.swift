@@ -6,7 +6,7 @@ import TillSQLite
 import TillStorage
 
 /// A stand-in for Apple's App Store: customers who buy, the proofs Apple signs, the endpoints a server asks and the
-/// notifications it is sent. It runs in process, or behind a listener; it touches the world only through the four
+/// notifications it is sent. It runs in process, or behind a listener; it touches the world only through the
 /// effects it is given.
 public final class Emulator: Sendable {
     /// The Apple Account that buys when a request names none.
@@ -15,10 +15,13 @@ public final class Emulator: Sendable {
     public let configuration: EmulatorConfiguration
     public let store: Store
     public let issuer: Issuer
-    /// Apple's own paths and the control API. Put it behind a listener, or ask it with `respond(to:)`.
+    /// Apple's own paths and the control API, undisturbed: a listener asks it how long a body may be, and hands
+    /// requests to `respond(to:)`.
     public let router: Router
 
     private let control: ControlEndpoint
+    private let chaos: Chaos
+    private let send: HTTPSend
 
     /// Opens the store in `database`, founding it with keys and products the first time.
     ///
@@ -27,26 +30,34 @@ public final class Emulator: Sendable {
     ///   - clock: the time that is signed and that notifications are sent by.
     ///   - entropy: so many random bytes. Keys and signatures use OpenSSL's own randomness instead (DESIGN §5).
     ///   - send: how notifications leave.
+    ///   - pause: comes back after so many milliseconds, or at once when the calling task is cancelled. Without it no
+    ///     request is ever held up, whatever the dials say.
     /// - Throws: `DatabaseFault`, or `IssuingFault` for keys that are none.
     public init(
         configuration: EmulatorConfiguration = EmulatorConfiguration(), database: any Database,
         clock: @escaping @Sendable () -> Instant, entropy: @escaping @Sendable (Int) -> [UInt8],
-        send: @escaping HTTPSend
+        send: @escaping HTTPSend, pause: (@Sendable (Int64) async -> Void)? = nil
     ) async throws {
         let now = clock()
-        let (issuer, apiKey, kept) = try await database.write { session in
+        let (issuer, apiKey, kept, faults) = try await database.write { session in
             let (issuer, apiKey) = try Self.found(configuration, at: now, entropy: entropy, session)
             try RenewalPace.begin(configuration.renewalPace, session)
-            return (issuer, apiKey, try StoreClock.Kept(session))
+            return (issuer, apiKey, try StoreClock.Kept(session), try FaultSettings.reopened(session))
         }
         let clock = StoreClock(clock, kept)
+        let chaos = Chaos(faults, clock: clock, pause: pause)
+        var outgoing = issuer
+        outgoing.clock = SkewedClock { chaos.skew(of: .notifications) }
         let notifications = NotificationSender(
-            database: database, issuer: issuer, configuration: configuration, clock: clock, send: send)
+            database: database, issuer: outgoing, configuration: configuration, clock: clock,
+            send: chaos.disturbing(send))
+        self.chaos = chaos
+        self.send = send
         self.configuration = configuration
         self.issuer = issuer
         store = Store(
             database: database, configuration: configuration, clock: clock, entropy: entropy,
-            notifications: notifications)
+            notifications: notifications, chaos: chaos)
         control = ControlEndpoint(
             store: store, issuer: issuer, configuration: configuration, apiKey: apiKey, entropy: entropy)
         var router = Router { request, status, allowed in Self.refusal(of: request, status, allowed) }
@@ -80,19 +91,36 @@ public final class Emulator: Sendable {
         return options
     }
 
-    public func respond(to request: HTTPRequest) async -> HTTPResponse { await router.respond(to: request) }
+    /// Answers as Apple would, or as the dials of `PUT /emulator/faults` say; `HTTPResponse.hangUp` where nobody does.
+    public func respond(to request: HTTPRequest) async -> HTTPResponse {
+        await chaos.respond(to: request, by: router.respond(to:))
+    }
+
+    /// The store is going down: nothing is disturbed any more, and requests that are held up go on at once.
+    public func endFaults() { chaos.stop() }
 
     // MARK: Time
 
     /// Lets happen what falls due and sends notifications as they come, until its task is cancelled. The composition
     /// root starts it once.
-    public func run() async { await store.run() }
+    public func run() async {
+        await withTaskGroup(of: Void.self) { jobs in
+            jobs.addTask { await self.store.run() }
+            jobs.addTask { await self.chaos.runLateDeliveries(by: self.send) }
+        }
+    }
 
     /// Makes `run` look for what has fallen due: call it now and then, twice a second say.
-    public func wake() { store.notifications.wake() }
+    public func wake() {
+        store.notifications.wake()
+        chaos.wakeLateDeliveries()
+    }
 
     /// Sends everything that is due now, for who wants no `run`.
-    public func sendDueNotifications() async { await store.notifications.sendDue() }
+    public func sendDueNotifications() async {
+        await store.notifications.sendDue()
+        await chaos.deliverLate(by: send)
+    }
 
     /// Cuts a journey of the clock short, at the moment it has reached; nothing more is sent. For a process that stops.
     public func stop() { store.clock.end() }

@@ -19,7 +19,8 @@ public final class Listener: Sendable {
     /// - Parameters:
     ///   - bodyLimit: how many bytes of body a method and (decoded) path may have; more is answered 413. With 0 a body
     ///     is dropped, and the handler called without it.
-    ///   - handler: called once for each whole request; what it returns is sent. `HEAD` is answered without the body.
+    ///   - handler: called once for each whole request; what it returns is sent, to `HEAD` without the body;
+    ///     at ``HTTPResponse/hangUp`` the connection is closed.
     public init(
         configuration: ListenerConfiguration = ListenerConfiguration(),
         bodyLimit: @escaping @Sendable (HTTPMethod, String) -> Int,

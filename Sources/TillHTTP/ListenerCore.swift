@@ -191,10 +191,11 @@ final class ListenerCore: @unchecked Sendable {
         finish(exchange, await handler(request))
     }
 
-    /// The first answer to a request is its answer.
+    /// The first answer to a request is its answer. Where there is none, libmicrohttpd is told so when it asks, and
+    /// closes the connection: the request was read to its end, so the other end sees it closed, not reset.
     func finish(_ exchange: Exchange, _ response: HTTPResponse) {
         guard exchange.claim() else { return }
-        exchange.put(MadeResponse(response, closing: isStopping.load(ordering: .relaxed)))
+        exchange.put(response.isHangUp ? nil : MadeResponse(response, closing: isStopping.load(ordering: .relaxed)))
     }
 
     private func answer(_ exchange: Exchange) -> MHD_Result {

@@ -76,15 +76,33 @@ public struct HTTPRequest: Sendable {
     }
 }
 
-/// A whole response.
+/// A whole response, or the word that there is none.
 public struct HTTPResponse: Sendable {
     public var status: Int
     public var headers: HTTPHeaders
     public var body: [UInt8]
+    /// Whether the connection is closed without an answer; then nothing else in here counts.
+    public let isHangUp: Bool
 
     public init(status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = []) {
+        self.init(status: status, headers: headers, body: body, isHangUp: false)
+    }
+
+    private init(status: Int, headers: HTTPHeaders, body: [UInt8], isHangUp: Bool) {
         self.status = status
         self.headers = headers
         self.body = body
+        self.isHangUp = isHangUp
+    }
+
+    /// No answer: the listener closes the connection without a byte. Whoever asked in process makes a fault of it
+    /// with `arrived()`.
+    public static let hangUp = HTTPResponse(status: 0, headers: HTTPHeaders(), body: [], isHangUp: true)
+
+    /// What a client on the other end of a connection would see of this.
+    /// - Throws: `connectionLost` for a hang-up.
+    public func arrived() throws(HTTPFault) -> HTTPResponse {
+        if isHangUp { throw HTTPFault(.connectionLost, "the other end closed the connection without an answer") }
+        return self
     }
 }

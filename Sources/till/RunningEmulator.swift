@@ -40,15 +40,15 @@ final class RunningEmulator: Sendable {
         self.fetch = fetch
         emulator = try await Emulator(
             configuration: configuration, database: store, clock: process.clock, entropy: process.entropy,
-            send: fetch.send)
+            send: fetch.send, pause: { try? await Task.sleep(for: .milliseconds($0)) })
         var settings = ListenerConfiguration()
         settings.port = port
         // A call that advances the clock by years waits for all that happens on the way.
         settings.handlerDeadline = 3_600_000
-        let router = emulator.router
         do {
             listener = try Listener(
-                configuration: settings, bodyLimit: router.bodyLimit(method:path:), handler: router.respond(to:))
+                configuration: settings, bodyLimit: emulator.router.bodyLimit(method:path:),
+                handler: emulator.respond(to:))
         } catch {
             throw error.failure(address: "127.0.0.1:\(port)")
         }
@@ -70,6 +70,7 @@ final class RunningEmulator: Sendable {
     /// not delivered is sent after the next start.
     func stop() async {
         emulator.stop()
+        emulator.endFaults()
         fetch.stop()
         await listener.stop(grace: 10)
         await store.close()

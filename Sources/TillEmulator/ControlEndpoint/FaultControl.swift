@@ -1,7 +1,183 @@
+import TillAppStore
 import TillBilling
 import TillHTTP
 
 /// What goes wrong on purpose.
 extension ControlEndpoint {
-    func addFaults(to routes: inout ControlRoutes) {}
+    func addFaults(to routes: inout ControlRoutes) {
+        routes.on(
+            .get, "/emulator/faults",
+            Text(en: "What goes wrong on purpose, and how often it did.", zh: "有意制造的故障及其发生次数。"),
+            answer: Self.faultAnswer
+        ) { _ in faults() }
+        routes.on(
+            .put, "/emulator/faults",
+            Text(
+                en: "What goes wrong on purpose from now on, in place of what did; an empty object ends it.",
+                zh: "设定此后有意制造的故障，取代之前的设定；空对象表示全部停止。"),
+            body: Self.settingMembers, answer: Self.faultAnswer
+        ) { call in
+            try await store.setFaults(call.body.isEmpty ? nil : try settings(call.body))
+            return faults()
+        }
+        routes.on(
+            .delete, "/emulator/faults", Text(en: "Ends everything that goes wrong on purpose.", zh: "停止所有有意制造的故障。"),
+            answer: Self.faultAnswer
+        ) { _ in
+            try await store.setFaults(nil)
+            return faults()
+        }
+    }
+
+    // MARK: Reading
+
+    private func settings(_ body: RequestBody) throws(Problem) -> FaultSettings {
+        // Any seed will do; it is told, so that the run can be repeated.
+        let random = entropy(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        let seed = try body.integer("seed", in: 0...FaultSettings.largestSeed)
+        var settings = FaultSettings(
+            seed: seed ?? Int64(random % UInt64(FaultSettings.largestSeed)), defaults: try body.dials())
+        guard let endpoints = body.value("endpoints") else { return settings }
+        let given = try RequestBody(endpoints, knowing: DisturbedEndpoint.allCases.map(\.rawValue))
+        for endpoint in DisturbedEndpoint.allCases {
+            guard let dials = given.value(endpoint.rawValue) else { continue }
+            settings.endpoints[endpoint] =
+                try RequestBody(dials, knowing: Self.dialMembers.map(\.name)).dials()
+        }
+        return settings
+    }
+
+    // MARK: Answering
+
+    private func faults() -> HTTPResponse {
+        let report = store.chaos.report
+        let settings = report.settings
+        var members = (settings?.defaults ?? Dials()).json(whole: true)
+        members["seed"] = settings.map { .int($0.seed) } ?? .null
+        members["endpoints"] = .object(Self.byName(settings?.endpoints ?? [:]) { .object($0.json(whole: false)) })
+        members["requests"] = .object(Self.byName(report.requests) { .int($0) })
+        members["struck"] = .object(
+            Self.byName(report.struck) { counts in
+                .object(
+                    Dictionary(
+                        uniqueKeysWithValues: counts.map { dial, count in (dial.rawValue, JSONValue.int(count)) }))
+            })
+        members["canWait"] = .bool(store.chaos.room.canWait)
+        return .json(.object(members))
+    }
+
+    private static func byName<Value>(
+        _ values: [DisturbedEndpoint: Value], _ json: (Value) -> JSONValue
+    ) -> [String: JSONValue] {
+        Dictionary(uniqueKeysWithValues: values.map { ($0.rawValue, json($1)) })
+    }
+
+    // MARK: Members
+
+    private static let dialMembers: [ControlMember] =
+        [
+            ControlMember(
+                "drop", .number,
+                Text(en: "dropBefore and dropAfter, half of it each", zh: "dropBefore 和 dropAfter 各占一半"))
+        ] + Dial.allCases.map { ControlMember($0.rawValue, .number, $0.note) } + [
+            ControlMember(
+                "delayFrom", .integer(0...Dials.longestWait),
+                Text(en: "milliseconds a delay takes at least; 100 if absent", zh: "延迟的最短毫秒数，省略则为 100")),
+            ControlMember(
+                "delayTo", .integer(0...Dials.longestWait),
+                Text(en: "milliseconds a delay takes at most; 1000 if absent", zh: "延迟的最长毫秒数，省略则为 1000")),
+            ControlMember(
+                "reorderWithin", .integer(0...Dials.longestWait),
+                Text(
+                    en: "milliseconds a request waits for the next one at most; 1000 if absent",
+                    zh: "请求等待下一个请求的最长毫秒数，省略则为 1000")),
+            ControlMember(
+                "clockSkew", .integer(-Dials.longestSkew...Dials.longestSkew),
+                Text(
+                    en: "milliseconds by which signed dates and Retry-After are off",
+                    zh: "签名日期和 Retry-After 偏差的毫秒数")),
+        ]
+
+    private static let seed = ControlMember(
+        "seed", .integer(0...FaultSettings.largestSeed),
+        Text(en: "the same seed strikes the same requests; any if absent", zh: "相同的种子命中相同的请求，省略则任选"))
+
+    private static let settingMembers: [ControlMember] =
+        [seed] + dialMembers + [
+            ControlMember(
+                "endpoints",
+                .object(DisturbedEndpoint.allCases.map { ControlMember($0.rawValue, .object(dialMembers), $0.note) }),
+                Text(en: "dials that one endpoint has of its own", zh: "单个接口自己的设定"))
+        ]
+
+    private static let faultAnswer = ControlAnswer(
+        "Faults",
+        settingMembers + [
+            ControlMember(
+                "requests",
+                .object(
+                    DisturbedEndpoint.allCases.map { ControlMember($0.rawValue, .integer(0...Int64.max), $0.note) }),
+                required: true, Text(en: "how many came since the dials were set", zh: "设定后收到的请求数")),
+            ControlMember(
+                "struck",
+                .object(
+                    DisturbedEndpoint.allCases.map { endpoint in
+                        ControlMember(
+                            endpoint.rawValue,
+                            .object(Dial.allCases.map { ControlMember($0.rawValue, .integer(0...Int64.max), $0.note) }),
+                            endpoint.note)
+                    }), required: true, Text(en: "how often each fault struck", zh: "每种故障发生的次数")),
+            ControlMember(
+                "canWait", .bool, required: true,
+                Text(
+                    en: "whether requests can be held up here: where not, delay strikes nobody, and reorder only what "
+                        + "goes out",
+                    zh: "这里能否让请求等待；不能时 delay 不起作用，reorder 只对通知起作用")),
+        ])
+}
+
+extension Dials {
+    /// - Parameter whole: whether what is not set is told too.
+    fileprivate func json(whole: Bool) -> [String: JSONValue] {
+        var members: [String: JSONValue] = [:]
+        for dial in Dial.allCases {
+            if let chance = chances[dial] ?? (whole ? 0 : nil) { members[dial.rawValue] = .double(chance) }
+        }
+        members["delayFrom"] = (delayFrom ?? (whole ? delay.lowerBound : nil)).map { .int($0) }
+        members["delayTo"] = (delayTo ?? (whole ? delay.upperBound : nil)).map { .int($0) }
+        members["reorderWithin"] = (reorderWithin ?? (whole ? patience : nil)).map { .int($0) }
+        members["clockSkew"] = (clockSkew ?? (whole ? 0 : nil)).map { .int($0) }
+        return members
+    }
+}
+
+extension RequestBody {
+    /// The dials among the members.
+    fileprivate func dials() throws(Problem) -> Dials {
+        var dials = Dials()
+        if let drop = try chance("drop") {
+            dials.chances[.dropBefore] = drop / 2
+            dials.chances[.dropAfter] = drop / 2
+        }
+        for dial in Dial.allCases {
+            if let chance = try chance(dial.rawValue) { dials.chances[dial] = chance }
+        }
+        let waits = 0...Dials.longestWait
+        dials.delayFrom = try integer("delayFrom", in: waits)
+        dials.delayTo = try integer("delayTo", in: waits)
+        if let from = dials.delayFrom, let to = dials.delayTo, from > to {
+            throw Self.wrong("delayTo", "no less than \"delayFrom\"", "不小于 “delayFrom” 的数")
+        }
+        dials.reorderWithin = try integer("reorderWithin", in: waits)
+        dials.clockSkew = try integer("clockSkew", in: -Dials.longestSkew...Dials.longestSkew)
+        return dials
+    }
+
+    private func chance(_ name: String) throws(Problem) -> Double? {
+        guard let value = value(name) else { return nil }
+        guard let number = value.number, (0...1).contains(number) else {
+            throw Self.wrong(name, "a probability: a number from 0 (never) to 1 (always)", "概率：0（从不）到 1（总是）之间的数")
+        }
+        return number
+    }
 }

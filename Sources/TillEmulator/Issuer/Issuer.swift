@@ -31,6 +31,8 @@ public struct Issuer: Sendable {
     let purchaseSigner: SigningIdentity
     /// The same for every signed payload, so it is written once: base64url and the dot after it.
     private let header: [UInt8]
+    /// The clock that dates what is signed, if it is not that of the endpoint a request came in by.
+    var clock: SkewedClock?
 
     init(identities: [Name: SigningIdentity]) throws(IssuingFault) {
         guard let signer = identities[.signer], let receiptSigner = identities[.receiptSigner],

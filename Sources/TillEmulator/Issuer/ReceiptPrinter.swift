@@ -22,7 +22,8 @@ struct ReceiptPrinter: Sendable {
         }
         let content = ReceiptContent(
             app: configuration.app(bundleID), environment: configuration.environment,
-            purchases: ListedPurchase.all(transactions), created: store.now, download: download,
+            purchases: ListedPurchase.all(transactions),
+            created: SkewedClock.current?.time(store.now) ?? store.now, download: download,
             device: device ?? entropy(16), noise: entropy(200))
         return try issuer.receipt(payload: content.encoded())
     }

@@ -98,7 +98,8 @@ enum SignedContent {
 
 extension Issuer {
     func sign(_ members: [String: JSONValue]) throws -> String {
-        try sign(payload: Array(JSONValue.object(members).encoded().utf8))
+        let dated = (clock ?? SkewedClock.current)?.dated(members) ?? members
+        return try sign(payload: Array(JSONValue.object(dated).encoded().utf8))
     }
 
     /// The transaction as Apple would sign it now: each signing has a newer `signedDate` (facts/jws §4).

@@ -3,7 +3,8 @@ import TillStorage
 
 extension Store {
     public func purchase(_ request: PurchaseRequest) async throws -> Result<PurchaseResult, StoreRefusal> {
-        try await change { try PaymentSheet.pay(request, $0) }
+        let request = chaos.arrived(request)
+        return try await change { try PaymentSheet.pay(request, $0) }
     }
 
     /// Approves or declines what waits for a parent, or lets an interrupted purchase go through.

@@ -13,6 +13,8 @@ enum SettingTable {
         case clockStopped
         /// How fast subscriptions run.
         case renewalPace
+        /// What goes wrong on purpose: JSON of `FaultSettings`.
+        case faults
     }
 
     static func value(_ name: Name, _ session: any Session) throws -> String? {

@@ -10,6 +10,7 @@ public struct Store: Sendable {
     let clock: StoreClock
     let entropy: @Sendable (Int) -> [UInt8]
     let notifications: NotificationSender
+    let chaos: Chaos
 
     /// The store's time; see `StoreClock`.
     public var now: Instant { clock.now }

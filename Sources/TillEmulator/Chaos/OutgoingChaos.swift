@@ -1,0 +1,97 @@
+import TillAppStore
+import TillHTTP
+
+/// A notification that is still on its way while its sender has given up on it.
+struct LateNotification: Sendable {
+    let url: String
+    let request: HTTPRequest
+    var isOld = false
+}
+
+/// Between the store and the developer's server.
+extension Chaos {
+    /// `send`, disturbed.
+    func disturbing(_ send: @escaping HTTPSend) -> HTTPSend {
+        { url, request async throws(HTTPFault) -> HTTPResponse in
+            let late = self.takeLate()
+            let result: Result<HTTPResponse, HTTPFault>
+            do throws(HTTPFault) {
+                result = .success(try await self.post(request, to: url, holdsBack: late == nil, by: send))
+            } catch {
+                result = .failure(error)
+            }
+            await self.deliver(late, by: send)
+            return try result.get()
+        }
+    }
+
+    private func post(
+        _ request: HTTPRequest, to url: String, holdsBack: Bool, by send: HTTPSend
+    ) async throws(HTTPFault) -> HTTPResponse {
+        guard let fate = draw(.notifications) else { return try await send(url, request) }
+        await delay(fate)
+        if Task.isCancelled { throw HTTPFault(.stopped, "cancelled while it was delayed") }
+        if fate.strikes(.dropBefore) {
+            count(.dropBefore, at: fate.endpoint)
+            throw HTTPFault(.timedOut, "dropped on the way out")
+        }
+        if let broken = brokenAnswer(fate, request) { return broken }
+        var request = request
+        if fate.strikes(.forgery), let forged = Self.forged(request) {
+            count(.forgery, at: fate.endpoint)
+            request = forged
+        }
+        if fate.strikes(.reorder), holdsBack, keep(LateNotification(url: url, request: request)) {
+            // The sender posts one at a time: the next goes out only once it has given up on this one, and this one
+            // arrives all the same.
+            count(.reorder, at: fate.endpoint)
+            throw HTTPFault(.timedOut, "overtaken by the next one")
+        }
+        if fate.strikes(.duplicate) {
+            count(.duplicate, at: fate.endpoint)
+            // Whatever comes of the first time, the second is the one that is told of.
+            _ = try? await send(url, request)
+        }
+        let response = try await send(url, request)
+        guard fate.strikes(.dropAfter) else { return response }
+        count(.dropAfter, at: fate.endpoint)
+        throw HTTPFault(.connectionLost, "the answer was dropped on the way back")
+    }
+
+    // MARK: Late ones
+
+    /// Delivers what nothing came to overtake.
+    func deliverLate(by send: HTTPSend) async { await deliver(takeLate(), by: send) }
+
+    /// Delivers, each time it is woken, what was kept back already when it was woken before; until its task is
+    /// cancelled.
+    func runLateDeliveries(by send: HTTPSend) async {
+        let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        bell.withLock { $0 = continuation }
+        for await _ in stream { await deliver(takeLate(orAge: true), by: send) }
+    }
+
+    func wakeLateDeliveries() { _ = bell.withLock { $0?.yield() } }
+
+    private func deliver(_ late: LateNotification?, by send: HTTPSend) async {
+        guard let late else { return }
+        // Nobody waits for the answer any more.
+        _ = try? await send(late.url, late.request)
+    }
+
+    // MARK: Forgery
+
+    /// The same notification with another signature; nil if it is none.
+    private static func forged(_ request: HTTPRequest) -> HTTPRequest? {
+        guard case .object(var members)? = try? JSONValue(decoding: request.body),
+            let token = members["signedPayload"]?.string, let dot = token.lastIndex(of: ".")
+        else { return nil }
+        let signature = token[token.index(after: dot)...]
+        guard let first = signature.first else { return nil }
+        let other: Character = first == "A" ? "B" : "A"
+        members["signedPayload"] = .string(token[...dot] + String(other) + signature.dropFirst())
+        var forged = request
+        forged.body = Array(JSONValue.object(members).encoded().utf8)
+        return forged
+    }
+}

@@ -1,0 +1,171 @@
+import Testing
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillHTTP
+
+@testable import TillEmulator
+
+@Suite("Each dial alone, on notifications")
+struct OutgoingFaultTests {
+    /// A world with a server behind a URL, and dials on what goes there.
+    private static func open(
+        _ dials: JSONValue, retries: [Int64] = [], _ body: (DisturbedWorld) async throws -> Void
+    ) async throws {
+        var configuration = EmulatorConfiguration()
+        configuration.notificationRetries = retries
+        try await DisturbedWorld.open(configuration) { world in
+            _ = await world.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/hook"])
+            try await world.turn(["seed": 1, "endpoints": ["notifications": dials]])
+            try await body(world)
+        }
+    }
+
+    private static func uuids(_ notifications: [String]) throws -> [String] {
+        try notifications.map { try payload(of: $0)["notificationUUID"]?.string ?? "" }
+    }
+
+    /// How the attempts ended, in the order they were made.
+    private static func results(_ world: DisturbedWorld) async throws -> [String] {
+        try await world.emulator.store.ask { session in
+            try session.query("SELECT result FROM send_attempts ORDER BY notification, attempt", []) { $0.text(0) }
+        }
+    }
+
+    @Test(
+        "A dial decides whether the notification arrives, and what the store makes of it",
+        arguments: [
+            ("dropBefore", 0, "TIMED_OUT"), ("dropAfter", 1, "PREMATURE_CLOSE"), ("duplicate", 2, "SUCCESS"),
+            ("error5xx", 0, "UNSUCCESSFUL_HTTP_RESPONSE_CODE"), ("html", 0, "UNSUCCESSFUL_HTTP_RESPONSE_CODE"),
+            ("rateLimit", 0, "UNSUCCESSFUL_HTTP_RESPONSE_CODE"), ("delay", 1, "SUCCESS"), ("forgery", 1, "SUCCESS"),
+            ("internalStatus", 1, "SUCCESS"), ("lostApplicationUsername", 1, "SUCCESS"),
+        ] as [(String, Int, String)])
+    func alone(_ dial: String, _ arrivals: Int, _ result: String) async throws {
+        try await Self.open([dial: 1]) { world in
+            _ = await world.buy()
+            await world.emulator.sendDueNotifications()
+            #expect(world.notifications.count == arrivals)
+            #expect(Set(world.notifications).count <= 1)
+            let results = try await Self.results(world)
+            #expect(results == [result])
+            #expect(world.waited.count == (dial == "delay" ? 1 : 0))
+            let strikes = dial == "internalStatus" || dial == "lostApplicationUsername" ? 0 : 1
+            #expect(await world.struck("notifications", dial) == Int64(strikes))
+        }
+    }
+
+    @Test("Over a socket it is the same, and a server that hangs up is told of as such")
+    func socket() async throws {
+        let received = Locked(0)
+        let hangsUp = Locked(false)
+        let listener = try Listener(bodyLimit: { _, _ in 1 << 20 }) { _ in
+            received.withLock { $0 += 1 }
+            return hangsUp.withLock { $0 } ? .hangUp : HTTPResponse(status: 200)
+        }
+        let fetch = try Fetch()
+        try await DisturbedWorld.open(send: fetch.send) { world in
+            let url = "http://127.0.0.1:\(listener.port)/hook"
+            _ = await world.ask(.put, "/emulator/notifications", ["url": .string(url)])
+            let expected: [(dial: String, arrivals: Int, result: String)] = [
+                ("dropBefore", 0, "TIMED_OUT"), ("dropAfter", 1, "PREMATURE_CLOSE"), ("duplicate", 2, "SUCCESS"),
+                ("reorder", 1, "TIMED_OUT"), ("error5xx", 0, "UNSUCCESSFUL_HTTP_RESPONSE_CODE"),
+                ("clockSkew", 1, "SUCCESS"),
+            ]
+            for (dial, arrivals, _) in expected {
+                try await world.turn(["endpoints": ["notifications": .object([dial: 1])]])
+                let before = received.withLock { $0 }
+                _ = await world.buy()
+                await world.emulator.sendDueNotifications()
+                #expect(received.withLock { $0 } - before == arrivals, "\(dial)")
+            }
+            try await world.turn([:])
+            hangsUp.withLock { $0 = true }
+            _ = await world.buy()
+            await world.emulator.sendDueNotifications()
+            let results = try await Self.results(world)
+            #expect(results == expected.map(\.result) + ["PREMATURE_CLOSE"])
+        }
+        fetch.stop()
+        await listener.stop(grace: 1)
+    }
+
+    @Test("A forged notification is refused for its signature, and for nothing else")
+    func forged() async throws {
+        try await Self.open(["forgery": 1]) { world in
+            _ = await world.buy()
+            await world.emulator.sendDueNotifications()
+            try await world.turn([:])
+            _ = await world.buy()
+            await world.emulator.sendDueNotifications()
+            var policy = TrustPolicy(bundleID: nil, environments: nil, now: { world.world.now })
+            policy.roots = [world.emulator.issuer.rootCertificate]
+            let verifier = try SignedDataVerifier(policy: policy)
+            #expect(world.notifications.count == 2)
+            #expect(throws: VerificationFailure.self) { try verifier.notification(world.notifications[0]) }
+            do throws(VerificationFailure) {
+                _ = try verifier.notification(world.notifications[0])
+            } catch {
+                #expect(error.verdict == .badSignature)
+            }
+            _ = try verifier.notification(world.notifications[1])
+        }
+    }
+
+    @Test("reorder: each changes places with the next; the overtaken one timed out and arrives all the same")
+    func reordered() async throws {
+        try await Self.open(["reorder": 1]) { world in
+            for _ in 0..<5 { _ = await world.buy() }
+            await world.emulator.sendDueNotifications()
+            let inOrder = try await world.emulator.store.ask { session in
+                try session.query("SELECT uuid FROM notifications ORDER BY number", []) { $0.text(0) }
+            }
+            let arrived = try Self.uuids(world.notifications)
+            #expect(inOrder.count == 5)
+            // The last has nobody behind it and comes when everything else is sent.
+            #expect(arrived == [1, 0, 3, 2, 4].map { inOrder[$0] })
+            #expect(
+                try await Self.results(world) == ["TIMED_OUT", "SUCCESS", "TIMED_OUT", "SUCCESS", "TIMED_OUT"])
+        }
+    }
+
+    @Test("Under run, a notification that nothing overtakes arrives after two wakes at the latest")
+    func lateUnderRun() async throws {
+        try await Self.open(["reorder": 1]) { world in
+            let running = Task { await world.emulator.run() }
+            _ = await world.buy()
+            for _ in 0..<2_000 where world.notifications.isEmpty {
+                world.emulator.wake()
+                try await Task.sleep(nanoseconds: 2_000_000)
+            }
+            #expect(world.notifications.count == 1)
+            running.cancel()
+            await running.value
+        }
+    }
+
+    @Test("Through a storm with retries every notification arrives, each under one UUID, none invented")
+    func storm() async throws {
+        let retries = [Int64](repeating: 1_000, count: 30)
+        try await Self.open(["drop": 0.3, "duplicate": 0.3, "reorder": 0.3, "delay": 0.3], retries: retries) { world in
+            for _ in 0..<40 { #expect(await world.buy().status == 200) }
+            for _ in 0..<40 {
+                await world.emulator.sendDueNotifications()
+                world.world.advance(seconds: 2)
+            }
+            let state = await world.ask(.get, "/emulator/state").json
+            #expect(state["notifications"]?["pending"] == 0)
+            let noted = try await world.emulator.store.ask { session in
+                try session.query("SELECT uuid FROM notifications", []) { $0.text(0) }
+            }
+            let arrived = try Self.uuids(world.notifications)
+            #expect(noted.count == 40)
+            #expect(Set(arrived) == Set(noted))
+            #expect(arrived.count > 40, "some came more than once")
+            // Each time the same text: an attempt tells of the moment, not of the attempt.
+            #expect(Set(world.notifications).count == 40)
+            for dial in ["dropBefore", "dropAfter", "duplicate", "reorder", "delay"] {
+                #expect(await world.struck("notifications", dial) > 0, "\(dial)")
+            }
+        }
+    }
+}
