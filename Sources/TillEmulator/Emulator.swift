@@ -19,6 +19,8 @@ public final class Emulator: Sendable {
     public let router: Router
 
     private let control: ControlEndpoint
+    /// Every route of the control API and of the page, as OpenAPI tells of it.
+    let described: [ControlRoute]
 
     /// Opens the store in `database`, founding it with keys and products the first time.
     ///
@@ -51,6 +53,7 @@ public final class Emulator: Sendable {
         var router = Router { request, status, allowed in Self.refusal(of: request, status, allowed) }
         var routes = ControlRoutes(router)
         control.add(to: &routes)
+        EmulatorPage(store: store, configuration: configuration, control: routes.router).add(to: &routes)
         router = routes.router
         ServerAPIEndpoint(store: store, issuer: issuer, apiKey: apiKey).add(to: &router)
         var trust = TrustPolicy(bundleID: nil, environments: nil, now: { clock.now })
@@ -60,6 +63,7 @@ public final class Emulator: Sendable {
             store: store, configuration: configuration, verifier: try SignedDataVerifier(policy: trust),
             makeReceipt: { try await control.makeReceipt(account: $0, bundleID: $1, device: nil) }
         ).add(to: &router)
+        described = OpenAPI.serve(routes.described, on: &router)
         self.router = router
     }
 

@@ -162,6 +162,7 @@ public enum StoreSchema {
             result TEXT NOT NULL,
             PRIMARY KEY (notification, attempt)
         ) STRICT, WITHOUT ROWID;
-        """
+        """,
+        pageIndexes,
     ]
 }
