@@ -79,7 +79,8 @@ let package = Package(
         .testTarget(
             name: "TillEmulatorTests",
             dependencies: [
-                "TillEmulator", "TillAppStore", "TillCrypto", "TillHTTP", "TillBilling", "TillSQLite", "TillStorage",
+                "TillEmulator", "TillAppStore", "TillCrypto", "TillHTTP", "TillBilling", "TillPages", "TillSQLite",
+                "TillStorage",
             ]
         ),
         .testTarget(name: "TillClientTests", dependencies: ["TillClient", "TillAPI", "TillBilling"]),

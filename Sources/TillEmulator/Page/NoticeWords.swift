@@ -1,7 +1,8 @@
 import TillBilling
 import TillPages
 
-/// Notifications in words (facts/notifications §4). Types that this version doesn't know are shown as they are.
+/// Notifications in words (facts/notifications §4). A type that this version doesn't
+/// know is told by its code alone.
 enum NoticeWords {
     static func code(_ type: String, _ subtype: String?) -> HTML {
         HTML.code(subtype.map { "\(type) · \($0)" } ?? type, limit: 120)
@@ -24,7 +25,7 @@ enum NoticeWords {
         case "ONE_TIME_CHARGE": say("Bought", "已购买")
         case "RESCIND_CONSENT": say("A parent withdrew consent", "家长撤回同意")
         case "TEST": say("Test", "测试")
-        default: type
+        default: say("Something new", "新类型的通知")
         }
     }
 
