@@ -33,8 +33,9 @@ struct ControlDescriptionTests {
         #expect(!apple.isEmpty)
         #expect(apple.allSatisfy { $0.operation["tags"]?.array?.first == "App Store Server API" })
         for route in world.emulator.router.routes where route.method != .get {
-            guard let limit = told.first(where: { $0.method == route.method.rawValue && $0.path == route.pattern })?
-                .operation["x-body-limit"]?.int
+            guard
+                let limit = told.first(where: { $0.method == route.method.rawValue && $0.path == route.pattern })?
+                    .operation["x-body-limit"]?.int
             else { continue }
             #expect(limit == Int64(route.bodyLimit), "\(route.pattern)")
         }

@@ -50,16 +50,20 @@ struct EmulatorPageTests {
             // Codes, names of outsiders, products in the form and addresses are data.
             for part in ["code", "bdi", "option value=\"[^\"]*\"( selected)?", "time"] {
                 let name = part.hasPrefix("option") ? "option" : part
-                own = own.replacing(try Regex("<\(part)( [^>]*)?>[^<]*(<span[^>]*>[^<]*</span>[^<]*)*</\(name)>"), with: " ")
+                own = own.replacing(
+                    try Regex("<\(part)( [^>]*)?>[^<]*(<span[^>]*>[^<]*</span>[^<]*)*</\(name)>"), with: " ")
             }
             own = own.replacing(try Regex("<head>.*?</head>").dotMatchesNewlines(), with: " ")
-            let labels = page.text.matches(of: try Regex("(aria-label|data-on|data-paused|data-lost)=\"([^\"]*)\"")).map {
+            let labels = page.text.matches(of: try Regex("(aria-label|data-on|data-paused|data-lost)=\"([^\"]*)\"")).map
+            {
                 String($0.output[2].substring ?? "")
             }
             own = own.replacing(try Regex("<[^>]*>"), with: " ").replacing(try Regex("&[a-z]+;|&#39;"), with: " ")
             let words = (own + " " + labels.filter { !$0.contains(".") }.joined(separator: " "))
                 .matches(of: try Regex("[A-Za-z]{2,}")).map { String($0.output[0].substring ?? "") }
-            let english = Set(words).subtracting(Self.proper).subtracting(["CNY", "JPY", "USD", "lin", "nobody", "basic", "plus"])
+            let english = Set(words).subtracting(Self.proper).subtracting([
+                "CNY", "JPY", "USD", "lin", "nobody", "basic", "plus",
+            ])
             #expect(english.isEmpty, "\(path): \(english.sorted())")
         }
         await store.world.remove()

@@ -118,7 +118,8 @@ struct PageActionTests {
     @Test(
         "A form leads back to pages of the store only",
         arguments: [
-            "https://evil.example/", "//evil.example", "/dashboard", "/emulatorx", "/emulator/../x", "javascript:alert(1)",
+            "https://evil.example/", "//evil.example", "/dashboard", "/emulatorx", "/emulator/../x",
+            "javascript:alert(1)",
             "/emulator\r\nSet-Cookie: a=b", "",
         ])
     func back(_ wanted: String) async throws {

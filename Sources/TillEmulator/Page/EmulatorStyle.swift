@@ -74,7 +74,7 @@ enum EmulatorStyle {
           .accounts tbody tr { display: flex; flex-wrap: wrap; gap: .15rem .9rem; align-items: baseline; }
           .accounts .name { width: auto; flex: 1 0 100%; }
           .accounts .switches { margin-left: auto; }
-          .told .uuid { font-size: .8rem; }
+          .facts { grid-template-columns: repeat(2, minmax(0, 1fr)); }
           .head .actions { margin-left: 0; flex-basis: 100%; }
         }
 

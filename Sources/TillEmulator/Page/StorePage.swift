@@ -4,6 +4,9 @@ import TillPages
 import TillStorage
 
 extension EmulatorPage {
+    /// Fewer than of other things: under the accounts come the newest transactions.
+    static let accountPageSize = 10
+
     /// `GET /emulator?after=&before=&product=`: clock, payment sheet, accounts, newest transactions.
     func showStore(_ visit: PageVisit) async throws -> HTML? {
         let (size, before) = (Self.pageSize, visit.before)
@@ -17,7 +20,7 @@ extension EmulatorPage {
                 products.append(product)
             }
             return StorePage.Found(
-                accounts: try AccountTable.all(after: after, limit: size + 1, session),
+                accounts: try AccountTable.all(after: after, limit: Self.accountPageSize + 1, session),
                 transactions: try PageQueries.transactions(of: nil, before: before, limit: size + 1, session),
                 products: products, nextByItself: try PageQueries.nextByItself(session))
         }
@@ -44,6 +47,7 @@ struct StorePage {
 
     private var say: Reader { visit.say }
     private var size: Int { EmulatorPage.pageSize }
+    private var accountSize: Int { EmulatorPage.accountPageSize }
     private var isNewest: Bool { visit.before == nil && after.isEmpty }
 
     var html: HTML {
@@ -78,7 +82,7 @@ struct StorePage {
                 "accounts", label: say("Accounts by name", "账户，按名称排列"),
                 columns: [say("Account", "账户"), say("Storefront", "地区"), say("Family", "家庭"), say("State", "状态")]
             ) {
-                for account in found.accounts.prefix(size) {
+                for account in found.accounts.prefix(accountSize) {
                     HTML.row {
                         HTML.cell("name") {
                             element("a", .href(.account(account.name))) { HTML.outside(account.name, limit: 60) }
@@ -94,8 +98,8 @@ struct StorePage {
         }
         pager(
             newest: after.isEmpty ? nil : .store,
-            more: found.accounts.count > size
-                ? found.accounts.prefix(size).last.map { .accounts(after: $0.name) } : nil,
+            more: found.accounts.count > accountSize
+                ? found.accounts.prefix(accountSize).last.map { .accounts(after: $0.name) } : nil,
             say("First accounts", "回到开头"), say("More accounts", "更多账户"))
     }
 
