@@ -108,8 +108,8 @@ struct FullStore {
     }
 }
 
-/// A subscription's past: a trial, a paid period that ended by an upgrade, three more of the higher product, one of them
-/// refunded; and what was told about it.
+/// A subscription's past: a trial, a paid period that ended by an upgrade, three more of the higher product, one of
+/// them refunded; and what was told about it.
 private struct Life {
     let account: String
     let group: String

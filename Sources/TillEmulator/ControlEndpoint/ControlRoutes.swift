@@ -48,9 +48,12 @@ struct ControlRoutes {
     /// Refusals and faults of `action` become problems. Before it is asked, the query and the body are held to what is
     /// declared of them: names, what is required, kinds, bounds. What lists, maps and objects hold is the action's to
     /// look at.
+    ///
+    /// - Parameter readsBody: false where the action reads the body by itself, because it may be no JSON.
     mutating func on(
         _ method: HTTPMethod, _ pattern: String, _ summary: Text, query: [ControlMember] = [],
-        body: [ControlMember] = [], answer: ControlAnswer? = nil, bodyLimit: Int = 1 << 20, _ action: @escaping Action
+        body: [ControlMember] = [], answer: ControlAnswer? = nil, bodyLimit: Int = 1 << 20,
+        readsBody: Bool = true, _ action: @escaping Action
     ) {
         let route = ControlRoute(
             method: method, pattern: pattern, summary: summary, query: query, body: body, answer: answer,
@@ -60,8 +63,8 @@ struct ControlRoutes {
         router.on(method, pattern, bodyLimit: bodyLimit) { request, path in
             do {
                 try RequestBody.check(query: request.query, against: query)
-                let given = try RequestBody(request.body, knowing: members)
-                for member in body { try given.check(member) }
+                let given = try RequestBody(readsBody ? request.body : [], knowing: members)
+                if readsBody { for member in body { try given.check(member) } }
                 let call = ControlCall(
                     request: request, body: given, path: path, id: parameters.first.map { path[$0] } ?? "")
                 return try await action(call)
