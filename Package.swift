@@ -25,15 +25,20 @@ let package = Package(
         .target(name: "TillHTTP", dependencies: ["CTillMicroHTTPD", "CTillCurl"]),
         .target(name: "TillAppStore", dependencies: ["TillBilling", "TillCrypto"]),
         .target(name: "TillAPI", dependencies: ["TillBilling"]),
+        .target(name: "TillPages", dependencies: ["TillBilling"]),
         .target(name: "TillStorage", dependencies: ["TillBilling"]),
         .target(name: "TillSQLite", dependencies: ["TillStorage", "CTillSQLite"]),
         .target(
             name: "TillServer",
-            dependencies: ["TillBilling", "TillCrypto", "TillAppStore", "TillAPI", "TillStorage", "TillHTTP"]
+            dependencies: [
+                "TillBilling", "TillCrypto", "TillAppStore", "TillAPI", "TillPages", "TillStorage", "TillHTTP",
+            ]
         ),
         .target(
             name: "TillEmulator",
-            dependencies: ["TillBilling", "TillAppStore", "TillCrypto", "TillHTTP", "TillStorage", "TillSQLite"]
+            dependencies: [
+                "TillBilling", "TillAppStore", "TillCrypto", "TillHTTP", "TillPages", "TillStorage", "TillSQLite",
+            ]
         ),
         .target(name: "TillClient", dependencies: ["TillBilling", "TillAPI"]),
         .target(name: "TillSimulation", dependencies: ["TillStorage", "TillSQLite", "CTillSQLite"]),
@@ -68,13 +73,14 @@ let package = Package(
             name: "TillServerTests",
             dependencies: [
                 "TillServer", "TillStorage", "TillSQLite", "TillHTTP", "TillAPI", "TillBilling", "TillCrypto",
-                "TillAppStore", "TillEmulator",
+                "TillAppStore", "TillEmulator", "TillPages",
             ]
         ),
         .testTarget(
             name: "TillEmulatorTests",
             dependencies: [
-                "TillEmulator", "TillAppStore", "TillCrypto", "TillHTTP", "TillBilling", "TillSQLite", "TillStorage",
+                "TillEmulator", "TillAppStore", "TillCrypto", "TillHTTP", "TillBilling", "TillPages", "TillSQLite",
+                "TillStorage",
             ]
         ),
         .testTarget(name: "TillClientTests", dependencies: ["TillClient", "TillAPI", "TillBilling"]),

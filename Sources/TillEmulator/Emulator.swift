@@ -22,6 +22,8 @@ public final class Emulator: Sendable {
     private let control: ControlEndpoint
     private let chaos: Chaos
     private let send: HTTPSend
+    /// Every route of the control API and of the page, as OpenAPI tells of it.
+    let described: [ControlRoute]
 
     /// Opens the store in `database`, founding it with keys and products the first time.
     ///
@@ -63,6 +65,7 @@ public final class Emulator: Sendable {
         var router = Router { request, status, allowed in Self.refusal(of: request, status, allowed) }
         var routes = ControlRoutes(router)
         control.add(to: &routes)
+        EmulatorPage(store: store, configuration: configuration, control: routes.router).add(to: &routes)
         router = routes.router
         ServerAPIEndpoint(store: store, issuer: issuer, apiKey: apiKey).add(to: &router)
         var trust = TrustPolicy(bundleID: nil, environments: nil, now: { clock.now })
@@ -71,6 +74,7 @@ public final class Emulator: Sendable {
             store: store, configuration: configuration, verifier: try SignedDataVerifier(policy: trust),
             receipts: control.receipts
         ).add(to: &router)
+        described = OpenAPI.serve(routes.described, on: &router)
         self.router = router
     }
 

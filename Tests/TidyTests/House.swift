@@ -34,12 +34,18 @@ enum House {
         "TillAppStore": Room(["TillBilling", "TillCrypto"]),
         // Deploys to iOS 15 with the client: no Synchronization, no C.
         "TillAPI": Room(["TillBilling"], system: essentials),
+        // Text becomes markup here, for whoever shows pages.
+        "TillPages": Room(["TillBilling"], system: []),
         "TillStorage": Room(["TillBilling"]),
         "TillSQLite": Room(["TillStorage", "CTillSQLite"]),
         "TillPostgres": Room(["TillStorage", "CTillPostgres"]),
-        "TillServer": Room(["TillBilling", "TillCrypto", "TillAppStore", "TillAPI", "TillStorage", "TillHTTP"]),
+        "TillServer": Room([
+            "TillBilling", "TillCrypto", "TillAppStore", "TillAPI", "TillPages", "TillStorage", "TillHTTP",
+        ]),
         // Its own schema, in the words of TillStorage's protocol, which is all that TillSQLite speaks.
-        "TillEmulator": Room(["TillBilling", "TillAppStore", "TillCrypto", "TillHTTP", "TillStorage", "TillSQLite"]),
+        "TillEmulator": Room([
+            "TillBilling", "TillAppStore", "TillCrypto", "TillHTTP", "TillPages", "TillStorage", "TillSQLite",
+        ]),
         // Apple's API over the emulator: NSObject subclasses need Foundation.
         "StoreKit": Room(["TillEmulator"], mayImportFoundation: true),
         "TillClient": Room(
@@ -57,8 +63,8 @@ enum House {
     ]
 
     private static let everyLibrary: Set<String> = [
-        "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillAPI", "TillStorage", "TillSQLite", "TillPostgres",
-        "TillServer", "TillEmulator", "StoreKit", "TillClient",
+        "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillAPI", "TillPages", "TillStorage", "TillSQLite",
+        "TillPostgres", "TillServer", "TillEmulator", "StoreKit", "TillClient",
     ]
 
     /// What tests may import beside the targets that Package.swift declares for them.

@@ -1,6 +1,7 @@
 import Testing
 import TillBilling
 import TillHTTP
+import TillPages
 
 @testable import TillServer
 

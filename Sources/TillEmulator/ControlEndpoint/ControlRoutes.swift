@@ -1,3 +1,4 @@
+import TillAppStore
 import TillBilling
 import TillHTTP
 
@@ -5,7 +6,9 @@ import TillHTTP
 struct ControlCall: Sendable {
     let request: HTTPRequest
     let body: RequestBody
-    /// The pattern's `{id}`, or empty.
+    /// The values of the pattern's `{names}`.
+    let path: PathParameters
+    /// The first of them, or empty.
     let id: String
 
     func query(_ name: String) -> String? { request.queryValue(name) }
@@ -21,6 +24,16 @@ struct ControlRoute: Sendable {
     let body: [ControlMember]
     /// Nil: an answer that is no JSON.
     let answer: ControlAnswer?
+    var bodyLimit = 1 << 20
+    /// Whether it is a page for people, or a form of one.
+    var isPage = false
+
+    /// The pattern's `{names}`, in their order.
+    var parameters: [String] {
+        pattern.split(separator: "/").filter { $0.hasPrefix("{") && $0.hasSuffix("}") }.map {
+            String($0.dropFirst().dropLast())
+        }
+    }
 }
 
 /// Where the control API's rooms hang their routes: each is served and described in one go.
@@ -32,26 +45,28 @@ struct ControlRoutes {
 
     typealias Action = @Sendable (ControlCall) async throws -> HTTPResponse
 
-    /// Refusals and faults of `action` become problems.
+    /// Refusals and faults of `action` become problems. Before it is asked, the query and the body are held to what is
+    /// declared of them: names, what is required, kinds, bounds. What lists, maps and objects hold is the action's to
+    /// look at.
     ///
-    /// - Parameter readsBody: false for a body that is a file in a form of its own, which the action reads.
+    /// - Parameter readsBody: false where the action reads the body by itself, because it may be no JSON.
     mutating func on(
         _ method: HTTPMethod, _ pattern: String, _ summary: Text, query: [ControlMember] = [],
         body: [ControlMember] = [], answer: ControlAnswer? = nil, bodyLimit: Int = 1 << 20,
         readsBody: Bool = true, _ action: @escaping Action
     ) {
-        described.append(
-            ControlRoute(
-                method: method, pattern: pattern, summary: summary, query: query, body: body, answer: answer))
-        let hasID = pattern.contains("{id}")
-        let (items, members) = (query.map(\.name), body.map(\.name))
-        router.on(method, pattern, bodyLimit: bodyLimit) { request, parameters in
+        let route = ControlRoute(
+            method: method, pattern: pattern, summary: summary, query: query, body: body, answer: answer,
+            bodyLimit: bodyLimit)
+        described.append(route)
+        let (members, parameters) = (body.map(\.name), route.parameters)
+        router.on(method, pattern, bodyLimit: bodyLimit) { request, path in
             do {
-                // A misspelt name would else be a question about something else.
-                try RequestBody.check(request.query.map(\.name), among: items)
+                try RequestBody.check(query: request.query, against: query)
+                let given = try RequestBody(readsBody ? request.body : [], knowing: members)
+                if readsBody { for member in body { try given.check(member) } }
                 let call = ControlCall(
-                    request: request, body: try RequestBody(readsBody ? request.body : [], knowing: members),
-                    id: hasID ? parameters["id"] : "")
+                    request: request, body: given, path: path, id: parameters.first.map { path[$0] } ?? "")
                 return try await action(call)
             } catch let problem as Problem {
                 return problem.response(to: request)
@@ -59,6 +74,18 @@ struct ControlRoutes {
                 return Problem(fault: error).response(to: request)
             }
         }
+    }
+
+    /// A page, or a file or a form of one.
+    mutating func onPage(
+        _ method: HTTPMethod, _ pattern: String, _ summary: Text, query: [ControlMember] = [],
+        body: [ControlMember] = [], bodyLimit: Int = 1 << 20, _ handler: @escaping Router.Handler
+    ) {
+        described.append(
+            ControlRoute(
+                method: method, pattern: pattern, summary: summary, query: query, body: body, answer: nil,
+                bodyLimit: bodyLimit, isPage: true))
+        router.on(method, pattern, bodyLimit: bodyLimit, handler)
     }
 }
 

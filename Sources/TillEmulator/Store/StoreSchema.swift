@@ -172,5 +172,6 @@ public enum StoreSchema {
         removedProducts,
         waitingPurchases, familySharing, refundRequests, offerCodes,
         notificationHistory,
+        pageIndexes,
     ]
 }

@@ -1,6 +1,7 @@
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillPages
 
 /// The door of the pages for operators: which host they are asked for under, who asks, and in what language.
 ///
@@ -38,14 +39,7 @@ struct Dashboard: Sendable {
     /// Whether the request was made under a name of this server, with any port.
     func isAddressedHere(_ request: HTTPRequest) -> Bool {
         guard let host = request.headers["Host"]?.lowercased(), host.utf8.count <= 255 else { return false }
-        return hosts.contains(host) || hosts.contains(Self.withoutPort(host))
-    }
-
-    private static func withoutPort(_ host: String) -> String {
-        guard let colon = host.lastIndex(of: ":") else { return host }
-        let port = host[host.index(after: colon)...]
-        // In `[::1]` without a port the last colon is inside the brackets.
-        return port.utf8.allSatisfy { (48...57).contains($0) } ? String(host[..<colon]) : host
+        return hosts.contains(host) || hosts.contains(PageProtection.name(ofHost: host))
     }
 
     /// The language that was chosen with the switch, or else the browser's.
@@ -120,11 +114,9 @@ struct Dashboard: Sendable {
     /// Whether a form comes from a page of this very server. Browsers say so; a request without either header comes
     /// from none, and still needs the form's token.
     func isFromOwnPage(_ request: HTTPRequest) -> Bool {
-        if let site = request.headers["Sec-Fetch-Site"], site != "same-origin", site != "none" { return false }
-        guard let origin = request.headers["Origin"] else { return true }
-        guard let host = request.headers["Host"]?.lowercased() else { return false }
-        // Behind a TLS proxy the browser says https and we hear http.
-        return ["http://\(host)", "https://\(host)"].contains(origin.lowercased())
+        PageProtection.isFromOwnPage(
+            site: request.headers["Sec-Fetch-Site"], origin: request.headers["Origin"], host: request.headers["Host"])
+            ?? true
     }
 }
 

@@ -2,6 +2,7 @@ import TillAPI
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillPages
 import TillStorage
 
 extension Server {
@@ -20,8 +21,10 @@ extension Server {
         router.on(
             .post, Paths.dashboardLogout, bodyLimit: Dashboard.formLimit,
             threshold { request, _, say in try logout(request, say) })
-        router.on(.get, Paths.dashboardStylesheet, asset("text/css; charset=utf-8", Stylesheet.text))
-        router.on(.get, Paths.dashboardScript, asset("text/javascript; charset=utf-8", LiveScript.text))
+        router.on(
+            .get, Paths.dashboardStylesheet,
+            asset("text/css; charset=utf-8", "\(Stylesheet.text)\(DashboardStyle.text)"))
+        router.on(.get, Paths.dashboardScript, asset("text/javascript; charset=utf-8", "\(LiveScript.text)"))
     }
 
     typealias PageAction = @Sendable (DashboardVisit) async throws -> HTTPResponse
@@ -77,8 +80,8 @@ extension Server {
         return response
     }
 
-    private func asset(_ type: String, _ text: StaticString) -> Router.Handler {
-        let digest = Digest.sha256.hash("\(text)".utf8)
+    private func asset(_ type: String, _ text: String) -> Router.Handler {
+        let digest = Digest.sha256.hash(text.utf8)
         let tag = "\"\(Base64.encode(digest.prefix(12), .url))\""
         return threshold { request, _, _ in .asset(type, text, tag: tag, for: request) }
     }

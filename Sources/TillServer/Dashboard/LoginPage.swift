@@ -1,5 +1,6 @@
 import TillBilling
 import TillHTTP
+import TillPages
 
 extension Server {
     /// `GET /dashboard/login?to=`.
@@ -116,12 +117,5 @@ struct LoginPage {
                 "The configuration names no operators, so nobody can log in. Add one under \"operators\".",
                 "配置中没有运营人员，无法登录。请在 \"operators\" 下添加。")
         }
-    }
-}
-
-extension HTML {
-    static func hidden(_ name: StaticString, _ value: String) -> HTML {
-        emptyElement(
-            "input", Attribute("type", "hidden"), Attribute("name", name), .value(value))
     }
 }

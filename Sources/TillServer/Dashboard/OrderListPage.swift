@@ -1,5 +1,6 @@
 import TillBilling
 import TillHTTP
+import TillPages
 import TillStorage
 
 extension Server {
@@ -77,7 +78,7 @@ struct OrderListPage {
         PageFrame.page(title: say("Orders", "订单"), visit, in: .orders, script: cursor == nil) {
             element("div", .class("head")) {
                 element("h1") { say("Orders", "订单") }
-                if cursor == nil { live }
+                if cursor == nil { HTML.live(source: .live, say) }
             }
             form
             element("div", Attribute("id", "results")) { results }
@@ -96,27 +97,14 @@ struct OrderListPage {
         }
     }
 
-    /// Says whether the list moves, and lets it be stopped (WCAG 2.2, 2.2.2). Without the script it isn't there.
-    private var live: HTML {
-        element(
-            "p", .class("live"), Attribute("id", "live"), .flag("hidden"), .data("data-on", say("Live", "实时")),
-            .data("data-paused", say("Paused", "已暂停")), .data("data-lost", say("No connection", "连接中断")),
-            .data("data-pause", say("Pause", "暂停")), .data("data-resume", say("Resume", "继续"))
-        ) {
-            element("span", .class("dot"), Attribute("aria-hidden", "true")) {}
-            element("span", Attribute("id", "live-state"), Attribute("role", "status")) {}
-            element("button", Attribute("type", "button"), Attribute("id", "live-switch"), .class("quiet")) {}
-        }
-    }
-
     private var form: HTML {
         element("form", Attribute("method", "get"), .action(.home), .class("filters"), Attribute("role", "search")) {
             element("div") {
                 element("label", Attribute("for", "status")) { say("Status", "状态") }
                 element("select", Attribute("id", "status"), Attribute("name", "status")) {
-                    option("", say("All", "全部"), isChosen: filter.status == nil)
+                    HTML.option("", say("All", "全部"), isChosen: filter.status == nil)
                     for status in OrderStatus.allCases {
-                        option(status.name, say(status.title), isChosen: filter.status == status)
+                        HTML.option(status.name, say(status.title), isChosen: filter.status == status)
                     }
                 }
             }
@@ -127,12 +115,6 @@ struct OrderListPage {
                 if !filter.isEmpty { element("a", .href(.home)) { say("Clear", "清除") } }
             }
         }
-    }
-
-    private func option(_ value: String, _ title: String, isChosen: Bool) -> HTML {
-        isChosen
-            ? element("option", .value(value), .flag("selected")) { title }
-            : element("option", .value(value)) { title }
     }
 
     private func field(_ name: StaticString, _ title: String, _ value: String?, hint: String) -> HTML {

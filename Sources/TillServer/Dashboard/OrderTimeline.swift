@@ -1,4 +1,5 @@
 import TillBilling
+import TillPages
 import TillStorage
 
 /// What happened to one order, in one line of time: its own moves, the decisions about its transactions with their

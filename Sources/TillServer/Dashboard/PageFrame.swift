@@ -1,5 +1,6 @@
 import TillBilling
 import TillHTTP
+import TillPages
 
 /// What all pages have around them.
 enum PageFrame {
@@ -31,14 +32,16 @@ enum PageFrame {
         @HTMLBuilder content: () -> HTML
     ) -> HTML {
         let say = visit.say
-        return document(title: title, say, script: script) {
+        return PageDocument.html(title: title, say, stylesheet: .stylesheet, script: script ? .script : nil) {
             element("header", .class("bar")) {
                 element("a", .class("brand"), .href(.home)) { "Till" }
                 element("nav", .label(say("Pages", "页面"))) {
-                    for other in Room.allCases { tab(other, isCurrent: other == room, say) }
+                    for other in Room.allCases {
+                        PageDocument.tab(other.title(say), other.link, isCurrent: other == room)
+                    }
                 }
                 element("div", .class("who")) {
-                    languageSwitch(visit.request, say)
+                    PageDocument.languageSwitch(say) { DashboardLink(of: visit.request, in: $0) }
                     if let formToken = visit.visitor.formToken {
                         element("form", Attribute("method", "post"), .action(.logout)) {
                             HTML.hidden("form", formToken)
@@ -59,59 +62,16 @@ enum PageFrame {
     static func bare(
         title: String, _ say: Reader, languages: HTTPRequest?, @HTMLBuilder content: () -> HTML
     ) -> HTML {
-        document(title: title, say, script: false) {
+        PageDocument.html(title: title, say, stylesheet: .stylesheet, script: nil) {
             element("header", .class("bar")) {
                 element("a", .class("brand"), .href(.home)) { "Till" }
-                if let languages { element("div", .class("who")) { languageSwitch(languages, say) } }
-            }
-            element("main", Attribute("id", "main"), content: content)
-        }
-    }
-
-    private static func document(
-        title: String, _ say: Reader, script: Bool, @HTMLBuilder content: () -> HTML
-    ) -> HTML {
-        element("html", .language(say.language)) {
-            element("head") {
-                emptyElement("meta", Attribute("charset", "utf-8"))
-                emptyElement(
-                    "meta", Attribute("name", "viewport"), Attribute("content", "width=device-width, initial-scale=1"))
-                emptyElement("meta", Attribute("name", "color-scheme"), Attribute("content", "light dark"))
-                // Without one, browsers ask for /favicon.ico.
-                emptyElement("link", Attribute("rel", "icon"), Attribute("href", icon))
-                emptyElement("link", Attribute("rel", "stylesheet"), .href(.stylesheet))
-                element("title") { "\(title) · Till" }
-                if script { element("script", .source(.script), .flag("defer")) {} }
-            }
-            element("body") {
-                element("a", .class("skip"), Attribute("href", "#main")) { say("Skip to the content", "跳到正文") }
-                content()
-            }
-        }
-    }
-
-    /// A till seen from the front, in one colour that does on light and dark.
-    private static let icon: StaticString = """
-        data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath fill='%230f766e' \
-        d='M4 1h8v4H4zM2 6h12l1 5H1zM1 12h14v3H1z'/%3E%3C/svg%3E
-        """
-
-    private static func tab(_ room: Room, isCurrent: Bool, _ say: Reader) -> HTML {
-        isCurrent
-            ? element("a", .href(room.link), Attribute("aria-current", "page")) { room.title(say) }
-            : element("a", .href(room.link)) { room.title(say) }
-    }
-
-    /// Both languages, each named in itself.
-    private static func languageSwitch(_ request: HTTPRequest, _ say: Reader) -> HTML {
-        element("div", .class("languages"), Attribute("role", "group"), .label(say("Language", "语言"))) {
-            for (language, name) in [(Language.english, "English"), (.chinese, "中文")] {
-                if language == say.language {
-                    element("span", .language(language), Attribute("aria-current", "true")) { name }
-                } else {
-                    element("a", .language(language), .href(DashboardLink(of: request, in: language))) { name }
+                if let languages {
+                    element("div", .class("who")) {
+                        PageDocument.languageSwitch(say) { DashboardLink(of: languages, in: $0) }
+                    }
                 }
             }
+            element("main", Attribute("id", "main"), content: content)
         }
     }
 }

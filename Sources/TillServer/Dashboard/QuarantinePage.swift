@@ -1,5 +1,6 @@
 import TillBilling
 import TillHTTP
+import TillPages
 import TillStorage
 
 extension Server {

@@ -1,4 +1,5 @@
 import TillBilling
+import TillPages
 import TillStorage
 
 /// Notifications that Apple signed for somebody else's app, or for ours under another name: if there are any of ours,

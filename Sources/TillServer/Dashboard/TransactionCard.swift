@@ -1,4 +1,5 @@
 import TillBilling
+import TillPages
 import TillStorage
 
 /// One transaction with everything that is known of it: what Apple signed, what was decided and why, what was given.

@@ -1,7 +1,8 @@
-/// The one script of the dashboard: it asks for the table of orders every two seconds and puts it in place of the one
-/// that is shown. Everything can be read without it.
-enum LiveScript {
-    static let text: StaticString = #"""
+/// The one script of our pages: it asks for what `#results` holds every two seconds and puts it in place of what is
+/// shown. It asks the address in the switch's `data-source`, which answers with that part alone, or else for the page
+/// itself. Everything can be read without it.
+public enum LiveScript {
+    public static let text: StaticString = #"""
         "use strict";
         (() => {
           const results = document.getElementById("results");
@@ -37,6 +38,8 @@ enum LiveScript {
             return selection && !selection.isCollapsed && results.contains(selection.anchorNode);
           };
 
+          const part = (page) => new DOMParser().parseFromString(page, "text/html").getElementById("results").innerHTML;
+
           const replace = (text) => {
             if (text === last || isBeingSelected()) return;
             const before = rows();
@@ -54,7 +57,7 @@ enum LiveScript {
             if (isPaused || isAsking || document.hidden) return;
             isAsking = true;
             try {
-              const answer = await fetch("/dashboard/live" + location.search, {
+              const answer = await fetch((words.source ?? location.pathname) + location.search, {
                 cache: "no-store", redirect: "error", signal: AbortSignal.timeout(10000),
               });
               if (answer.status === 401) {
@@ -64,7 +67,7 @@ enum LiveScript {
               if (!answer.ok) throw new Error(String(answer.status));
               const text = await answer.text();
               if (!isPaused) {
-                replace(text);
+                replace(words.source ? text : part(text));
                 show("on");
               }
             } catch {

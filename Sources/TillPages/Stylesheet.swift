@@ -1,7 +1,8 @@
-/// How the pages look. Colours are pairs of text and ground with a contrast of at least 4.5 (WCAG 2.2, 1.4.3), in light
-/// and in dark; nothing is said by colour alone. Below 640 px the tables' rows become cards.
-enum Stylesheet {
-    static let text: StaticString = #"""
+/// How pages look. Colours are pairs of text and ground with a contrast of at least 4.5 (WCAG 2.2, 1.4.3), in light
+/// and in dark; nothing is said by colour alone. Below 640 px the tables' rows become cards. A room puts what only its
+/// pages have behind it.
+public enum Stylesheet {
+    public static let text: StaticString = #"""
         :root {
           color-scheme: light dark;
           --ground: #f6f7f8; --card: #ffffff; --text: #16191d; --faint: #59636e; --line: #dce0e5; --hover: #f0f3f5;
@@ -85,11 +86,6 @@ enum Stylesheet {
           .7rem; font-size: .88rem;
         }
         .quiet:hover { background: var(--hover); }
-        .who form { margin: 0; }
-        .filters {
-          display: grid; grid-template-columns: 11rem 1fr 1.4fr auto; gap: .75rem; align-items: end; margin-bottom:
-          1rem;
-        }
         .buttons { display: flex; align-items: center; gap: .9rem; }
 
         .live {
@@ -111,7 +107,6 @@ enum Stylesheet {
         }
         .badge.production { color: var(--good); }
         .badge.sandbox { color: var(--waiting); }
-        .badge.none { border-color: transparent; padding-inline: 0; }
         .pill.good { color: var(--good); background: var(--good-ground); }
         .pill.busy { color: var(--busy); background: var(--busy-ground); }
         .pill.idle { color: var(--idle); background: var(--idle-ground); }
@@ -120,24 +115,14 @@ enum Stylesheet {
         .pill.back { color: var(--back); background: var(--back-ground); }
 
         table { width: 100%; border-collapse: collapse; background: var(--card); }
-        .orders, main > .refusals, .quarantine {
-          border: 1px solid var(--line); border-radius: 10px; border-collapse: separate; border-spacing: 0;
-        }
         th {
           text-align: left; font-weight: 500; font-size: .82rem; color: var(--faint); overflow-wrap: normal;
           white-space: nowrap;
         }
         th, td { padding: .55rem .8rem; vertical-align: top; border-bottom: 1px solid var(--line); }
         tbody tr:last-child > * { border-bottom: 0; }
-        .orders tbody tr:hover { background: var(--hover); }
-        .orders tbody tr.fresh { animation: fresh 3s ease-out; }
-        @keyframes fresh { from { background: var(--good-ground); } }
-        @media (prefers-reduced-motion: reduce) { .orders tbody tr.fresh { animation: none; } }
-        .product a { font-weight: 600; }
-        .orders .product { min-width: 15rem; }
         .short { color: var(--faint); margin-left: .6rem; }
         .amount { text-align: right; white-space: nowrap; }
-        .orders th:nth-child(4), .quarantine th:nth-child(3), .postings th:nth-child(5) { text-align: right; }
         td.time, td.status, td.environment { white-space: nowrap; }
         .day { color: var(--faint); }
         .pager { display: flex; gap: 1.25rem; padding: 1rem 0; }
@@ -148,7 +133,6 @@ enum Stylesheet {
         dt { font-size: .82rem; color: var(--faint); }
         dd { margin: 0; }
         summary { cursor: pointer; margin: .8rem 0; color: var(--accent); }
-        .claims tbody th { width: 16rem; }
 
         .timeline { list-style: none; margin: 0; padding: 0 0 0 .35rem; }
         .timeline li {
@@ -166,6 +150,9 @@ enum Stylesheet {
         .timeline li.bad::before { color: var(--bad); border-radius: 2px; }
         .timeline li.waiting::before { color: var(--waiting); }
         .timeline li.back::before { color: var(--back); }
+        tbody tr.fresh { animation: fresh 3s ease-out; }
+        @keyframes fresh { from { background: var(--good-ground); } }
+        @media (prefers-reduced-motion: reduce) { tbody tr.fresh { animation: none; } }
 
         @media (max-width: 640px) {
           main { padding: 1rem .75rem; }
@@ -173,10 +160,6 @@ enum Stylesheet {
           .bar { padding: .5rem .75rem; }
           .bar nav { order: 3; flex-basis: 100%; overflow-x: auto; }
           .card { padding: .9rem; }
-          .filters { grid-template-columns: 1fr 1fr; }
-          .filters > :nth-child(3) { grid-column: 1 / -1; }
-          .filters .buttons { grid-column: 1 / -1; }
-          .filters .primary { flex: 1; }
           table, thead, tbody, tr, td, tbody th { display: block; }
           thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
           td, tbody th { border: 0; padding: .1rem 0; }
@@ -184,19 +167,8 @@ enum Stylesheet {
           .card tbody tr { padding: .7rem 0; }
           tbody tr:last-child { border-bottom: 0; }
           .amount { text-align: left; }
-          .orders tbody tr {
-            display: flex; flex-wrap: wrap; justify-content: space-between; gap: .15rem .75rem; align-items: baseline;
-          }
-          .orders .product { flex: 0 0 calc(100% - 8rem); min-width: 0; }
-          .orders .amount { order: 1; flex: 0 0 7.25rem; text-align: right; }
-          .orders .status { order: 2; flex: 1 0 auto; }
-          .orders .time { order: 3; font-size: .85rem; }
-          .orders .user { order: 4; flex: 0 0 calc(100% - 6rem); color: var(--faint); }
-          .orders .environment { order: 5; flex: 0 0 5.25rem; text-align: right; }
-          .postings .to::before { content: "→ "; }
           .short { margin-left: .3rem; }
           .timeline li { grid-template-columns: 1fr; }
-          .claims tbody th { width: auto; }
         }
 
         """#

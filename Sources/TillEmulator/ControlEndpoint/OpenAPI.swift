@@ -1,0 +1,231 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillHTTP
+
+/// The description of the control API in OpenAPI 3.1 (CONTRACT §3), made of what the routes declare of themselves, so
+/// that it can't tell of anything else. Apple's own addresses are named, and left to Apple's documentation.
+struct OpenAPI: Sendable {
+    static let path = "/emulator/openapi.json"
+
+    private static let own = ControlRoute(
+        method: .get, pattern: path, summary: Text(en: "This description.", zh: "本说明。"), query: [], body: [],
+        answer: ControlAnswer(
+            "OpenAPI",
+            [
+                ControlMember("openapi", .text(limit: 10), required: true, Text(en: "3.1.0", zh: "3.1.0")),
+                ControlMember("info", .object([]), required: true, Text(en: "about this API", zh: "接口概要")),
+                ControlMember("servers", .list([]), required: true, Text(en: "this one", zh: "本服务")),
+                ControlMember("tags", .list([]), required: true, Text(en: "groups of routes", zh: "路由分组")),
+                ControlMember("paths", .map, required: true, Text(en: "every address", zh: "所有地址")),
+                ControlMember("components", .object([]), required: true, Text(en: "schemas", zh: "数据结构")),
+            ]))
+
+    let document: JSONValue
+
+    /// Puts the description beside the routes it is of.
+    /// - Returns: the control API's routes, this one's among them.
+    @discardableResult
+    static func serve(_ described: [ControlRoute], on router: inout Router) -> [ControlRoute] {
+        let all = described + [own]
+        let foreign = router.routes.filter { route in
+            !all.contains { $0.method == route.method && $0.pattern == route.pattern }
+        }
+        let text = Array(OpenAPI(all, apple: foreign).document.encoded().utf8)
+        let tag = "\"\(Base64.encode(Digest.sha256.hash(text).prefix(12), .url))\""
+        router.on(.get, path) { request, _ in
+            var headers = HTTPHeaders([("ETag", tag), ("Cache-Control", "no-cache")])
+            if request.headers["If-None-Match"] == tag { return HTTPResponse(status: 304, headers: headers) }
+            headers.add("Content-Type", "application/json")
+            return HTTPResponse(status: 200, headers: headers, body: text)
+        }
+        return all
+    }
+
+    /// - Parameter apple: what the router serves besides, in Apple's place.
+    init(_ routes: [ControlRoute], apple: [Router.Route]) {
+        var paths: [String: [String: JSONValue]] = [:]
+        var schemas: [String: JSONValue] = ["Problem": Self.problem]
+        for route in routes {
+            paths[route.pattern, default: [:]][route.method.rawValue.lowercased()] = Self.operation(route)
+            if let answer = route.answer { schemas[answer.name] = Self.object(answer.members, orNull: true) }
+        }
+        for route in apple {
+            paths[route.pattern, default: [:]][route.method.rawValue.lowercased()] = Self.operation(ofApple: route)
+        }
+        document = [
+            "openapi": "3.1.0",
+            "info": [
+                "title": "Till: the emulated App Store", "version": "1",
+                "summary": "What customers, parents, banks and developers do, done by a script.",
+                "description": .string(Self.introduction),
+                "license": ["name": "Apache 2.0", "identifier": "Apache-2.0"],
+            ],
+            "servers": [["url": "/", "description": "This emulator."]],
+            "tags": .array(Tag.allCases.map { ["name": .string($0.rawValue), "description": .string($0.text)] }),
+            "paths": .object(paths.mapValues { .object($0) }),
+            "components": ["schemas": .object(schemas)],
+        ]
+    }
+
+    private static let introduction = """
+        Bodies are JSON in UTF-8; a member that is null is as good as absent, and one that is not known is refused. \
+        Times are RFC 3339 in UTC with milliseconds, money is whole minor units with a currency, ids of transactions \
+        are strings. What goes wrong is told as RFC 9457 problem+json: programs decide by `code` and `retryable`; \
+        `title` is a sentence in the language of `Accept-Language` (zh or en). `GET` addresses answer `HEAD`.
+        """
+
+    enum Tag: String, CaseIterable {
+        case control = "control API"
+        case page
+        case serverAPI = "App Store Server API"
+        case verifyReceipt
+
+        var text: String {
+            switch self {
+            case .control: "The store, moved by scripts. 用脚本操作商店。"
+            case .page: "The store for people. 供人使用的页面。"
+            case .serverAPI: "Apple's own: see Apple's documentation “App Store Server API”."
+            case .verifyReceipt: "Apple's own: see Apple's documentation “verifyReceipt”."
+            }
+        }
+    }
+}
+
+// MARK: Operations
+
+extension OpenAPI {
+    private static func operation(_ route: ControlRoute) -> JSONValue {
+        var members: [String: JSONValue] = [
+            "operationId": .string(name(route.method, route.pattern)),
+            "tags": [.string((route.isPage ? Tag.page : .control).rawValue)],
+            "summary": .string(route.summary.en),
+            "description": .string(route.summary.zh),
+            "responses": responses(route),
+        ]
+        let parameters =
+            route.parameters.map(pathParameter)
+            + route.query.map { member -> JSONValue in
+                [
+                    "name": .string(member.name), "in": "query", "required": .bool(member.isRequired),
+                    "description": .string("\(member.note.en) / \(member.note.zh)"), "schema": schema(member.kind),
+                ]
+            }
+        if !parameters.isEmpty { members["parameters"] = .array(parameters) }
+        if !route.body.isEmpty {
+            members["requestBody"] = [
+                "required": .bool(route.body.contains(where: \.isRequired)),
+                "content": ["application/json": ["schema": object(route.body, orNull: true)]],
+            ]
+        } else if route.isPage, route.method == .post {
+            members["requestBody"] = [
+                "content": ["application/x-www-form-urlencoded": ["schema": ["type": "object"]]]
+            ]
+        }
+        if route.method != .get { members["x-body-limit"] = .int(Int64(route.bodyLimit)) }
+        return .object(members)
+    }
+
+    private static func responses(_ route: ControlRoute) -> JSONValue {
+        let problem: JSONValue = [
+            "description": "Why not.",
+            "content": ["application/problem+json": ["schema": ref("Problem")]],
+        ]
+        if route.isPage, route.method == .post {
+            return ["303": ["description": "Done or refused: the page says which."], "default": page]
+        }
+        if route.isPage { return ["200": page, "default": page] }
+        guard let answer = route.answer else { return ["200": ["description": "As it says."], "default": problem] }
+        let good: JSONValue = [
+            "description": "As it says.", "content": ["application/json": ["schema": ref(answer.name)]],
+        ]
+        return ["200": good, "default": problem]
+    }
+
+    private static let page: JSONValue = ["description": "A page, or a file of one."]
+
+    private static func operation(ofApple route: Router.Route) -> JSONValue {
+        let tag = route.pattern.hasPrefix("/inApps/") ? Tag.serverAPI : .verifyReceipt
+        var members: [String: JSONValue] = [
+            "operationId": .string(name(route.method, route.pattern)), "tags": [.string(tag.rawValue)],
+            "summary": .string("Apple's own. Bodies and errors are in Apple's documentation “\(tag.rawValue)”."),
+            "responses": ["default": ["description": "As Apple's documentation says."]],
+        ]
+        let parameters = ControlRoute(
+            method: route.method, pattern: route.pattern, summary: Text(en: "", zh: ""), query: [], body: [],
+            answer: nil
+        ).parameters.map(pathParameter)
+        if !parameters.isEmpty { members["parameters"] = .array(parameters) }
+        return .object(members)
+    }
+
+    /// `post-emulator-transactions-id-refund`: one for each method and address.
+    private static func name(_ method: HTTPMethod, _ pattern: String) -> String {
+        let letters = pattern.filter { $0 != "{" && $0 != "}" }
+        let words = letters.split { $0 == "/" || $0 == "." }.map(String.init)
+        return ([method.rawValue.lowercased()] + words).joined(separator: "-")
+    }
+
+    private static func pathParameter(_ name: String) -> JSONValue {
+        ["name": .string(name), "in": "path", "required": true, "schema": ["type": "string"]]
+    }
+}
+
+// MARK: Schemas
+
+extension OpenAPI {
+    static func ref(_ schema: String) -> JSONValue { ["$ref": .string("#/components/schemas/\(schema)")] }
+
+    /// An object of these members and no others; without any, an object that says nothing of itself.
+    static func object(_ members: [ControlMember], orNull: Bool) -> JSONValue {
+        guard !members.isEmpty else { return ["type": "object"] }
+        var properties: [String: JSONValue] = [:]
+        for member in members {
+            var property = schema(member.kind).object ?? [:]
+            property["description"] = .string("\(member.note.en) / \(member.note.zh)")
+            if orNull, !member.isRequired {
+                property["type"] = property["type"].map { [$0, "null"] }
+                if let words = property["enum"]?.array { property["enum"] = .array(words + [.null]) }
+            }
+            properties[member.name] = .object(property)
+        }
+        var schema: [String: JSONValue] = [
+            "type": "object", "properties": .object(properties), "additionalProperties": false,
+        ]
+        let required = members.filter(\.isRequired).map { JSONValue.string($0.name) }
+        if !required.isEmpty { schema["required"] = .array(required) }
+        return .object(schema)
+    }
+
+    static func schema(_ kind: ControlMember.Kind) -> JSONValue {
+        switch kind {
+        case .text(let limit): ["type": "string", "minLength": 1, "maxLength": .int(Int64(limit))]
+        case .integer(let range):
+            [
+                "type": "integer", "format": "int64", "minimum": .int(range.lowerBound),
+                "maximum": .int(range.upperBound),
+            ]
+        case .number: ["type": "number"]
+        case .bool: ["type": "boolean"]
+        case .uuid: ["type": "string", "format": "uuid"]
+        case .instant: ["type": "string", "format": "date-time"]
+        case .choice(let words): ["type": "string", "enum": .array(words.map { .string($0) })]
+        case .object(let members): object(members, orNull: true)
+        case .list(let members): ["type": "array", "items": object(members, orNull: true)]
+        case .texts: ["type": "array", "items": ["type": "string"]]
+        case .map: ["type": "object"]
+        }
+    }
+
+    private static let problem: JSONValue = [
+        "type": "object", "description": "Why not (RFC 9457).",
+        "required": ["type", "title", "status", "code", "retryable"],
+        "properties": [
+            "type": ["type": "string"],
+            "title": ["type": "string", "description": "One sentence for people, in their language."],
+            "status": ["type": "integer", "description": "The HTTP status once more."],
+            "code": ["type": "string", "description": "What programs decide by. More may come."],
+            "retryable": ["type": "boolean", "description": "Whether the same request may go through later."],
+        ],
+    ]
+}

@@ -1,0 +1,118 @@
+import TillBilling
+import TillPages
+
+/// What all pages of the emulated store have around them.
+enum EmulatorFrame {
+    enum Room: Hashable, CaseIterable {
+        case store
+        case products
+        case notifications
+
+        var link: PageLink {
+            switch self {
+            case .store: .store
+            case .products: .storeProducts
+            case .notifications: .storeNotifications
+            }
+        }
+
+        func title(_ say: Reader) -> String {
+            switch self {
+            case .store: say("Store", "商店")
+            case .products: say("Products", "商品")
+            case .notifications: say("Notifications", "通知")
+            }
+        }
+    }
+
+    static func page(
+        title: String, _ visit: PageVisit, in room: Room?, isLive: Bool = false, @HTMLBuilder content: () -> HTML
+    ) -> HTML {
+        let say = visit.say
+        return PageDocument.html(
+            title: title, say, stylesheet: .storeStylesheet, script: isLive ? .storeScript : nil
+        ) {
+            element("header", .class("bar")) {
+                element("a", .class("brand"), .href(.store)) { say("Till · Emulator", "Till · 模拟商店") }
+                element("nav", .label(say("Pages", "页面"))) {
+                    for other in Room.allCases {
+                        PageDocument.tab(other.title(say), other.link, isCurrent: other == room)
+                    }
+                }
+                element("div", .class("who")) {
+                    PageDocument.languageSwitch(say) {
+                        PageLink(path: visit.request.path, query: visit.request.query, in: $0)
+                    }
+                }
+            }
+            element("main", Attribute("id", "main")) {
+                if let message = visit.message { said(message) }
+                content()
+            }
+            element("footer") {
+                say(
+                    "All times are UTC. This store is emulated: nobody is charged.",
+                    "所有时间均为 UTC。这是模拟商店：不会真的扣款。")
+            }
+        }
+    }
+
+    /// The title of a page, and beside it whether it moves.
+    static func head(_ title: String, isLive: Bool, _ say: Reader, @HTMLBuilder more: () -> HTML) -> HTML {
+        element("div", .class("head")) {
+            element("h1") { title }
+            more()
+            if isLive { HTML.live(say) }
+        }
+    }
+
+    private static func said(_ message: PageMessage) -> HTML {
+        message.isGood
+            ? element("p", .class("said"), Attribute("role", "status")) { HTML.outside(message.text) }
+            : element("p", .class("complaint"), Attribute("role", "alert")) { HTML.outside(message.text) }
+    }
+
+    // MARK: Pages with one thing to say
+
+    static func nothing(_ visit: PageVisit) -> HTML {
+        let say = visit.say
+        return page(title: say("Not here", "没有找到"), visit, in: nil) {
+            element("h1") { say("Not here", "没有找到") }
+            element("p") { say("The store has nothing by that name.", "商店里没有这一项。") }
+            element("p") { element("a", .href(.store)) { say("To the store", "回到商店") } }
+        }
+    }
+
+    static func trouble(_ problem: Problem, _ visit: PageVisit) -> HTML {
+        let say = visit.say
+        return page(title: say("No answer", "无法回答"), visit, in: nil) {
+            element("h1") { say("No answer", "无法回答") }
+            element("p") { HTML.outside(say(problem.english, problem.chinese)) }
+        }
+    }
+
+    static func misdirected(_ say: Reader) -> HTML {
+        bare(
+            say("Wrong host", "主机名不符"),
+            say(
+                "There are no pages under that name. Ask for 127.0.0.1 or localhost.",
+                "本服务不以该名称提供页面。请使用 127.0.0.1 或 localhost。"), say)
+    }
+
+    static func foreign(_ say: Reader) -> HTML {
+        bare(
+            say("Not from here", "来源不符"),
+            say(
+                "This form was sent by a page of somebody else. Nothing was done.",
+                "此表单来自其他网页，未执行任何操作。"), say)
+    }
+
+    private static func bare(_ title: String, _ sentence: String, _ say: Reader) -> HTML {
+        PageDocument.html(title: title, say, stylesheet: .storeStylesheet, script: nil) {
+            element("main", Attribute("id", "main")) {
+                element("h1") { title }
+                element("p") { sentence }
+            }
+        }
+    }
+}

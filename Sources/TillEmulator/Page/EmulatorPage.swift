@@ -1,0 +1,189 @@
+import TillBilling
+import TillCrypto
+import TillHTTP
+import TillPages
+import TillStorage
+
+/// The emulated store for people: what `GET /emulator` shows, and forms that do what the control API does.
+///
+/// The store asks nobody for a password, because it stands on its developer's own machine. So every page of the web
+/// that this developer's browser opens is a danger, in two ways. Its name could be made to point here, and it would
+/// read and press what it likes (DNS rebinding): the `Host` of a request has to be a name of this machine. And it could
+/// send a form here blindly (CSRF): a form has to come from a page of ours, and browsers say where it does
+/// (`Origin`, `Sec-Fetch-Site`), which no page can change.
+struct EmulatorPage: Sendable {
+    let store: Store
+    let configuration: EmulatorConfiguration
+    /// The control API. A form's action is a call of it; there is no second way to change the store.
+    let control: Router
+
+    static let pageSize = 20
+    static let formLimit = 16 << 10
+    static let languageCookie = "till_emulator_language"
+    static let messageCookie = "till_emulator_said"
+
+    func add(to routes: inout ControlRoutes) {
+        let language = ControlMember("lang", .choice(["en", "zh"]), Text(en: "the page's language", zh: "页面语言"))
+        let before = ControlMember("before", .integer(1...Int64.max), Text(en: "older ones than this", zh: "比它更早的"))
+        routes.onPage(
+            .get, "/emulator", Text(en: "The store for people: clock, purchases, accounts.", zh: "供人查看的商店：时钟、购买、账户。"),
+            query: [
+                ControlMember("after", .text(limit: 200), Text(en: "accounts behind this name", zh: "此名称之后的账户")),
+                before,
+                ControlMember("product", .text(limit: 200), Text(en: "chosen in the form", zh: "表单中选定的商品")), language,
+            ], page(showStore))
+        routes.onPage(
+            .get, "/emulator/page/account", Text(en: "One account for people.", zh: "供人查看的账户。"),
+            query: [
+                ControlMember("name", .text(limit: 200), required: true, Text(en: "whose", zh: "账户名")), before,
+                language,
+            ], page(showAccount))
+        routes.onPage(
+            .get, "/emulator/page/products", Text(en: "What is sold, for people.", zh: "供人查看的商品。"),
+            query: [
+                ControlMember("from", .integer(0...Int64.max), Text(en: "how many are left out", zh: "跳过的条数")),
+                language,
+            ], page(showProducts))
+        routes.onPage(
+            .get, "/emulator/page/notifications",
+            Text(en: "Notifications sent and pending, for people.", zh: "供人查看的通知。"),
+            query: [before, language], page(showNotifications))
+        routes.onPage(
+            .post, "/emulator/actions/{action}",
+            Text(en: "What the page's forms do: a call of the control API.", zh: "页面表单的操作：即控制接口的一次调用。"),
+            bodyLimit: Self.formLimit
+        ) { request, parameters in await act(request, parameters["action"]) }
+        routes.onPage(
+            .get, "/emulator/page/style.css", Text(en: "The page's style sheet.", zh: "页面样式表。"),
+            asset("text/css; charset=utf-8", "\(Stylesheet.text)\(EmulatorStyle.text)"))
+        routes.onPage(
+            .get, "/emulator/page/live.js", Text(en: "The page's script.", zh: "页面脚本。"),
+            asset("text/javascript; charset=utf-8", "\(LiveScript.text)"))
+    }
+
+    // MARK: Who asks, and in what language
+
+    /// Names of this very machine; a port may follow.
+    func isAddressedHere(_ request: HTTPRequest) -> Bool {
+        guard let host = request.headers["Host"]?.lowercased(), host.utf8.count <= 255 else { return false }
+        return ["127.0.0.1", "localhost", "[::1]"].contains(PageProtection.name(ofHost: host))
+    }
+
+    /// A browser that says nothing of where a form comes from is not believed: whoever is no browser has the control
+    /// API.
+    func isFromOwnPage(_ request: HTTPRequest) -> Bool {
+        PageProtection.isFromOwnPage(
+            site: request.headers["Sec-Fetch-Site"], origin: request.headers["Origin"], host: request.headers["Host"])
+            ?? false
+    }
+
+    /// The language that was chosen with the switch, or else the browser's.
+    func language(of request: HTTPRequest) -> Language {
+        chosenLanguage(request) ?? request.emulatorCookie(Self.languageCookie).flatMap(Language.init(rawValue:))
+            ?? Language(preference: request.headers["Accept-Language"] ?? "")
+    }
+
+    private func chosenLanguage(_ request: HTTPRequest) -> Language? {
+        request.method == .post ? nil : request.queryValue("lang").flatMap(Language.init(rawValue:))
+    }
+
+    // MARK: Showing
+
+    /// Shows a page to who asks under a name of this machine.
+    private func page(_ show: @escaping @Sendable (PageVisit) async throws -> HTML?) -> Router.Handler {
+        { request, _ in
+            let say = Reader(language: language(of: request))
+            guard isAddressedHere(request) else { return misdirected(say) }
+            let message = request.emulatorCookie(Self.messageCookie).flatMap(PageMessage.init(cookie:))
+            let visit = PageVisit(request: request, say: say, message: message, control: control)
+            var response: HTTPResponse
+            do {
+                if let page = try await show(visit) {
+                    response = .storePage(200, page, say)
+                } else {
+                    response = .storePage(404, EmulatorFrame.nothing(visit), say)
+                }
+            } catch {
+                let problem = Problem(fault: error)
+                response = .storePage(problem.status, EmulatorFrame.trouble(problem, visit), say)
+                if problem.isRetryable { response.headers.add("Retry-After", "1") }
+            }
+            if let chosen = chosenLanguage(request) {
+                response.setEmulatorCookie(Self.languageCookie, chosen.rawValue, seconds: 365 * 86_400)
+            }
+            // What was said is said once.
+            if message != nil { response.setEmulatorCookie(Self.messageCookie, nil, seconds: 0) }
+            return response
+        }
+    }
+
+    func misdirected(_ say: Reader) -> HTTPResponse {
+        .storePage(421, EmulatorFrame.misdirected(say), say)
+    }
+
+    private func asset(_ type: String, _ text: String) -> Router.Handler {
+        let tag = "\"\(Base64.encode(Digest.sha256.hash(text.utf8).prefix(12), .url))\""
+        return { request, _ in
+            var headers = HTTPHeaders(PageProtection.headers)
+            headers.add("ETag", tag)
+            headers.add("Cache-Control", "no-cache")
+            if request.headers["If-None-Match"] == tag { return HTTPResponse(status: 304, headers: headers) }
+            headers.add("Content-Type", type)
+            return HTTPResponse(status: 200, headers: headers, body: Array(text.utf8))
+        }
+    }
+}
+
+/// Somebody who looks at a page.
+struct PageVisit: Sendable {
+    let request: HTTPRequest
+    let say: Reader
+    /// What came of the form that was sent before.
+    let message: PageMessage?
+    let control: Router
+
+    /// Where a form leads back to: the page it stands on.
+    var here: PageLink { PageLink(path: request.path, query: request.query) }
+
+    /// `?before=`, from which lists go on to older rows; anything that is none begins at the newest.
+    var before: Int64? { request.queryValue("before").flatMap { Int64($0) }.flatMap { $0 > 0 ? $0 : nil } }
+
+    /// Whether the control API has what a form would do: a button that leads nowhere isn't shown.
+    func serves(_ action: PageAction) -> Bool {
+        let wanted = Self.shape(action.pattern)
+        return control.routes.contains { $0.method == action.method && Self.shape($0.pattern) == wanted }
+    }
+
+    /// A pattern whatever its parameters are called.
+    private static func shape(_ pattern: String) -> [String] {
+        pattern.split(separator: "/").map { $0.hasPrefix("{") ? "{}" : String($0) }
+    }
+}
+
+extension HTTPResponse {
+    static func storePage(_ status: Int, _ page: HTML, _ say: Reader) -> HTTPResponse {
+        HTTPResponse(
+            status: status, headers: HTTPHeaders(PageProtection.headers(ofPageIn: say.language.rawValue)),
+            body: page.document())
+    }
+
+    /// Kept from scripts and from what other sites send; nil takes it away.
+    mutating func setEmulatorCookie(_ name: String, _ value: String?, seconds: Int64) {
+        headers.add(
+            "Set-Cookie", "\(name)=\(value ?? ""); Path=/emulator; HttpOnly; SameSite=Strict; Max-Age=\(seconds)")
+    }
+}
+
+extension HTTPRequest {
+    /// The first cookie of that name (RFC 6265 §5.4).
+    func emulatorCookie(_ name: String) -> String? {
+        for field in headers.fields where field.name.lowercased() == "cookie" {
+            for pair in field.value.split(separator: ";").prefix(50) {
+                let trimmed = pair.drop { $0 == " " }
+                guard let equals = trimmed.firstIndex(of: "="), trimmed[..<equals] == name else { continue }
+                return String(trimmed[trimmed.index(after: equals)...])
+            }
+        }
+        return nil
+    }
+}

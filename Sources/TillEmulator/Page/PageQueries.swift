@@ -1,0 +1,127 @@
+import TillBilling
+import TillStorage
+
+/// What the page reads that nobody else asks for: always the newest few, by an index, never all.
+enum PageQueries {
+    /// Newest first; of one account, or of all.
+    static func transactions(
+        of account: String?, before number: Int64?, limit: Int, _ session: any Session
+    ) throws -> [StoreTransaction] {
+        let (number, limit) = (SQLValue.integer(number ?? .max), SQLValue.integer(Int64(limit)))
+        let found: [Int64]
+        if let account {
+            found = try session.query(
+                "SELECT number FROM transactions WHERE account = ? AND number < ? ORDER BY number DESC LIMIT ?",
+                [.text(account), number, limit]
+            ) { $0.integer(0) }
+        } else {
+            found = try session.query(
+                "SELECT number FROM transactions WHERE number < ? ORDER BY number DESC LIMIT ?", [number, limit]
+            ) { $0.integer(0) }
+        }
+        return try found.compactMap { try TransactionTable.find($0, session) }
+    }
+
+    /// An account's subscriptions in all apps, the newest first.
+    static func subscriptions(of account: String, limit: Int, _ session: any Session) throws -> [StoreSubscription] {
+        let found = try session.query(
+            "SELECT original FROM subscriptions WHERE account = ? ORDER BY original DESC LIMIT ?",
+            [.text(account), .integer(Int64(limit))]
+        ) { $0.integer(0) }
+        return try found.compactMap { try SubscriptionTable.find($0, session) }
+    }
+
+    /// The newest periods of a subscription, oldest first.
+    static func periods(of original: Int64, limit: Int, _ session: any Session) throws -> [StoreTransaction] {
+        let found = try session.query(
+            """
+            SELECT number FROM transactions WHERE original = ? AND group_id IS NOT NULL ORDER BY number DESC LIMIT ?
+            """, [.integer(original), .integer(Int64(limit))]
+        ) { $0.integer(0) }
+        return try found.reversed().compactMap { try TransactionTable.find($0, session) }
+    }
+
+    /// Of App Store Connect's limit of 10,000 at most (facts/limits §2).
+    static func products(from count: Int64, limit: Int, _ session: any Session) throws -> [StoreProduct] {
+        let found = try session.query(
+            "SELECT product_id FROM products ORDER BY position LIMIT ? OFFSET ?",
+            [.integer(Int64(limit)), .integer(count)]
+        ) { $0.text(0) }
+        return try found.compactMap { try ProductTable.find(ProductID($0), session) }
+    }
+
+    /// When the agenda's first entry is due.
+    static func nextByItself(_ session: any Session) throws -> Instant? {
+        try session.first("SELECT due_at FROM agenda ORDER BY due_at LIMIT 1", []) {
+            Instant(milliseconds: $0.integer(0))
+        }
+    }
+
+    // MARK: Notifications
+
+    struct Notification: Sendable {
+        var number: Int64
+        var uuid: String
+        var type: String
+        var subtype: String?
+        var original: Int64?
+        var created: Instant
+        /// When it is tried next; nil: never again.
+        var due: Instant?
+        /// The newest first, at most ten.
+        var attempts: [Attempt]
+    }
+
+    struct Attempt: Sendable {
+        var at: Instant
+        var result: String
+    }
+
+    /// Newest first.
+    static func notifications(
+        before number: Int64?, limit: Int, _ session: any Session
+    ) throws -> [Notification] {
+        try session.query(
+            """
+            SELECT number, uuid, type, subtype, original, created_at, due_at FROM notifications
+            WHERE number < ? ORDER BY number DESC LIMIT ?
+            """, [.integer(number ?? .max), .integer(Int64(limit))], notification
+        ).map { try withAttempts($0, session) }
+    }
+
+    /// What was told about a subscription, the newest `limit`, oldest first.
+    static func notifications(
+        about original: Int64, limit: Int, _ session: any Session
+    ) throws -> [Notification] {
+        try session.query(
+            """
+            SELECT number, uuid, type, subtype, original, created_at, due_at FROM notifications
+            WHERE original = ? ORDER BY number DESC LIMIT ?
+            """, [.integer(original), .integer(Int64(limit))], notification
+        ).reversed()
+    }
+
+    private static func withAttempts(_ notification: Notification, _ session: any Session) throws -> Notification {
+        var notification = notification
+        notification.attempts = try session.query(
+            """
+            SELECT attempted_at, result FROM send_attempts WHERE notification = ? ORDER BY attempt DESC LIMIT 10
+            """, [.integer(notification.number)]
+        ) { Attempt(at: Instant(milliseconds: $0.integer(0)), result: $0.text(1)) }
+        return notification
+    }
+
+    private static func notification(_ row: any Row) -> Notification {
+        Notification(
+            number: row.integer(0), uuid: row.text(1), type: row.text(2), subtype: row.optionalText(3),
+            original: row.optionalInteger(4), created: Instant(milliseconds: row.integer(5)),
+            due: row.optionalInteger(6).map(Instant.init(milliseconds:)), attempts: [])
+    }
+}
+
+extension StoreSchema {
+    /// A subscription's timeline shows what was told about it.
+    static let pageIndexes: StaticString = """
+        CREATE INDEX notifications_about ON notifications (original, number) WHERE original IS NOT NULL;
+        """
+}

@@ -1,0 +1,158 @@
+import Testing
+import TillAppStore
+import TillBilling
+import TillHTTP
+
+@testable import TillEmulator
+
+@Suite("The forms of the emulated store's page")
+struct PageActionTests {
+    private static let purchase = [
+        "bundleId": "com.example.learnpoints", "productId": "com.example.learnpoints.points60", "quantity": "2",
+        "account": "lin", "outcome": "purchased", "appAccountToken": "3f2c91ab-0000-4000-8000-000000000001",
+        "to": "/emulator/page/account?name=lin",
+    ]
+
+    private func transactions(_ world: EmulatedWorld, _ account: String = "lin") async -> [JSONValue] {
+        await world.ask(.get, "/emulator/transactions", query: [("account", account)]).json["data"]?.array ?? []
+    }
+
+    @Test("A form does what the control API does, leads back to its page, and what came of it is said there once")
+    func buying() async throws {
+        let world = try await EmulatedWorld()
+        let done = await world.submit("buy", Self.purchase)
+        #expect(done.status == 303)
+        #expect(done.headers["Location"] == "/emulator/page/account?name=lin")
+        let bought = try #require(await transactions(world).first)
+        #expect(bought["quantity"] == 2)
+        #expect(bought["appAccountToken"] == "3f2c91ab-0000-4000-8000-000000000001")
+        let page = await world.see("/emulator/page/account", [("name", "lin")], cookies: done.cookies)
+        let id = bought["transactionId"]?.string ?? "?"
+        #expect(page.text.contains("role=\"status\"><bdi>Bought: transaction \(id).</bdi>"))
+        #expect(page.cookies["till_emulator_said"] == "")
+        #expect(!(await world.see("/emulator/page/account", [("name", "lin")])).text.contains("Bought: transaction"))
+
+        let refunded = await world.submit("refund", ["id": id, "to": "/emulator"], "zh")
+        #expect(refunded.status == 303 && refunded.headers["Location"] == "/emulator")
+        let told = await world.see("/emulator", [], "zh", cookies: refunded.cookies)
+        #expect(told.text.contains("交易 \(id) 已退款。"))
+        #expect(await transactions(world).first?["revocationDate"]?.string != nil)
+        await world.remove()
+    }
+
+    @Test("Waiting purchases are approved and declined, queues emptied, addresses set")
+    func others() async throws {
+        let world = try await EmulatedWorld()
+        func buy(_ outcome: String) async throws -> String {
+            try await world.buy("points60", ["outcome": .string(outcome), "account": "lin"])["transactionId"]?.string
+                ?? ""
+        }
+        for (outcome, action, state) in [
+            ("deferred", "approve", "purchased"), ("deferred", "decline", "declined"),
+            ("interrupted", "approve", "purchased"),
+        ] {
+            let id = try await buy(outcome)
+            #expect(await world.submit(action, ["id": id]).status == 303)
+            #expect(await world.ask(.get, "/emulator/transactions/\(id)").json["state"] == .string(state))
+        }
+        let id = try await buy("purchased")
+        #expect(await world.submit("finish", ["id": id]).status == 303)
+        #expect(await world.ask(.get, "/emulator/transactions/\(id)").json["finished"] == true)
+        _ = await world.submit("notify", ["url": "http://127.0.0.1:9/"])
+        let url = try await world.emulator.store.ask { try SettingTable.value(.notificationURL, $0) }
+        #expect(url == "http://127.0.0.1:9/")
+        _ = await world.submit("notify", ["url": ""])
+        #expect(try await world.emulator.store.ask { try SettingTable.value(.notificationURL, $0) } == nil)
+        await world.remove()
+    }
+
+    @Test("What the store refuses is said in the page's language, and nothing is done")
+    func refusals() async throws {
+        let world = try await EmulatedWorld()
+        for (change, english, chinese) in [
+            (["quantity": "eleven"], "whole number", "整数"), (["quantity": "11"], "whole number", "整数"),
+            (["productId": "gold"], "does not sell gold", "商店没有商品 gold"), (["appAccountToken": "x"], "UUID", "UUID"),
+            (["outcome": "maybe"], "one of", "以下之一"),
+        ] {
+            for (language, sentence) in [("en", english), ("zh", chinese)] {
+                let answer = await world.submit("buy", Self.purchase.merging(change) { $1 }, language)
+                #expect(answer.status == 303)
+                let page = await world.see("/emulator", [], language, cookies: answer.cookies)
+                #expect(page.text.contains("role=\"alert\""), "\(change)")
+                #expect(page.text.contains(sentence), "\(change) \(language)")
+            }
+        }
+        #expect(await transactions(world).isEmpty)
+        for id in ["", "0", "x", "1/refund/../2", "{id}"] {
+            let answer = await world.submit("refund", ["id": id])
+            let page = await world.see("/emulator", cookies: answer.cookies)
+            #expect(page.text.contains("role=\"alert\""), "\(id)")
+        }
+        #expect(await world.submit("explode", [:]).status == 404)
+        await world.remove()
+    }
+
+    @Test("A form that another page sends is refused, whatever it says; so is one under another name")
+    func foreign() async throws {
+        let world = try await EmulatedWorld()
+        let own = "http://127.0.0.1:9000"
+        for (origin, site) in [
+            ("http://evil.example", "cross-site"), ("http://evil.example", nil), ("null", nil), (nil, "cross-site"),
+            ("http://127.0.0.1:9001", "same-site"), ("http://127.0.0.1:9001", nil), (own, "cross-site"),
+            (own, "same-site"), (nil, nil), ("http://localhost:9000", nil),
+        ] as [(String?, String?)] {
+            let answer = await world.submit("buy", Self.purchase, origin: origin, site: site)
+            #expect(answer.status == 403, "\(origin ?? "-") \(site ?? "-")")
+        }
+        let rebound = await world.submit(
+            "buy", Self.purchase, host: "evil.example:9000", origin: "http://evil.example:9000")
+        #expect(rebound.status == 421)
+        #expect(await transactions(world).isEmpty)
+        for (origin, site) in [(own, "same-origin"), (own, nil), (nil, "same-origin")] as [(String?, String?)] {
+            #expect(await world.submit("buy", Self.purchase, origin: origin, site: site).status == 303)
+        }
+        #expect(await transactions(world).count == 3)
+        await world.remove()
+    }
+
+    @Test(
+        "A form leads back to pages of the store only",
+        arguments: [
+            "https://evil.example/", "//evil.example", "/dashboard", "/emulatorx", "/emulator/../x",
+            "javascript:alert(1)",
+            "/emulator\r\nSet-Cookie: a=b", "",
+        ])
+    func back(_ wanted: String) async throws {
+        let world = try await EmulatedWorld()
+        let answer = await world.submit("buy", Self.purchase.merging(["to": wanted]) { $1 })
+        #expect(answer.status == 303)
+        #expect(answer.headers["Location"] == "/emulator")
+        await world.remove()
+    }
+
+    @Test("A message that isn't one of ours, or is too long, is not shown")
+    func messages() async throws {
+        let world = try await EmulatedWorld()
+        for cookie in ["", "good", "good.", "evil.aGk", "good.%%%", "bad." + String(repeating: "A", count: 4_000)] {
+            let page = await world.see("/emulator", cookies: ["till_emulator_said": cookie])
+            #expect(page.status == 200)
+            #expect(!page.text.contains("role=\"alert\""), "\(cookie.prefix(20))")
+        }
+        let long = PageMessage(isGood: false, String(repeating: "学", count: 2_000))
+        #expect(long.cookie.utf8.count <= 2_000)
+        #expect(PageMessage(cookie: long.cookie)?.isGood == false)
+        await world.remove()
+    }
+
+    @Test("Every button's form leads to a route of the control API, and none is shown that has no route")
+    func served() async throws {
+        let world = try await EmulatedWorld()
+        let visit = PageVisit(
+            request: HTTPRequest(method: .get, path: "/emulator"), say: .init(language: .english), message: nil,
+            control: world.emulator.router)
+        for action in [PageAction.buy, .finish, .approve, .decline, .refund, .notify] { #expect(visit.serves(action)) }
+        let page = await world.see("/emulator")
+        #expect(page.text.contains("/emulator/actions/advance") == visit.serves(.advance))
+        await world.remove()
+    }
+}

@@ -1,0 +1,1 @@
+../../TillServerTests/Support/Chromium.swift

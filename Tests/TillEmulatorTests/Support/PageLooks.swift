@@ -1,0 +1,1 @@
+../../TillServerTests/Support/PageLooks.swift
