@@ -11,6 +11,10 @@ struct TillLoad {
                till-load sync DIR SECONDS            4 KiB appended with fdatasync a second
                till-load ledger FILE                 what is in a ledger: grants, orders, bytes of proofs as stored
                                                      and as they came, bytes of the database
+               till-load store DIR COUNT             COUNT purchases of one customer in an emulated store, and their
+                                                     history page by page: purchases a second, milliseconds of a page
+                                                     (first hundred, last hundred, the last), pages, MiB resident at
+                                                     the end and at most, bytes of the file a purchase
                till-load kill DIR TILL ROUNDS [--planted]
                                                      kill the server TILL with signal 9 under load, ROUNDS times
         """
@@ -33,6 +37,8 @@ struct TillLoad {
             print(try VerifyLoop(set: LoadSet(arguments[1])).run(seconds: Double(number(arguments[2], "SECONDS"))))
         case ("sync", 3):
             print(try SyncLoop(directory: arguments[1]).run(seconds: Double(number(arguments[2], "SECONDS"))))
+        case ("store", 3):
+            print(try await StoreLoad(directory: arguments[1], purchases: number(arguments[2], "COUNT")).line())
         case ("ledger", 2): print(try await LedgerFigures(path: arguments[1]).line())
         case ("kill", 4), ("kill", 5):
             let isPlanted = arguments.count == 5

@@ -1,0 +1,125 @@
+import Foundation
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillEmulator
+import TillHTTP
+
+/// Fills an emulated store with the purchases of one customer, and reads that customer's history to its end: in process,
+/// so that the figures are the store's and not a socket's.
+struct StoreLoad {
+    let directory: String
+    let purchases: Int
+
+    private static let bundleID = "com.example.learnpoints"
+
+    /// Purchases a second (each on disk and its signed transaction in the answer), milliseconds of a history page
+    /// (median of the first hundred, and of the last hundred), milliseconds of the very last, pages, MiB resident at the
+    /// end and at its highest, bytes of the file for each transaction.
+    func line() async throws -> String {
+        let path = directory + "/store.db"
+        let database = try Emulator.openDatabase(path: path)
+        var configuration = EmulatorConfiguration()
+        // Fifty thousand pages in a row are more than Apple's sandbox would answer in an hour.
+        configuration.environment = .production
+        let emulator = try await Emulator(
+            configuration: configuration, database: database,
+            clock: { Instant(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) },
+            entropy: RandomBytes.make, send: { _, _ throws(HTTPFault) in throw HTTPFault(.stopped, "nobody listens") })
+        let clock = ContinuousClock()
+        let began = clock.now
+        let first = try await buyAll(emulator)
+        let rate = Double(purchases) / ((clock.now - began) / .seconds(1))
+        let pages = try await walk(emulator, from: first)
+        let resident = try memory()
+        await database.close()
+        let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
+        func median(_ times: some Collection<Double>) -> Double { times.sorted()[times.count / 2] }
+        return [
+            String(Int(rate)), milliseconds(median(pages.prefix(100))), milliseconds(median(pages.suffix(100))),
+            milliseconds(pages.last ?? 0), String(pages.count), resident.now, resident.highest,
+            String(size / purchases),
+        ].joined(separator: " ")
+    }
+
+    /// 64 customers' requests are under way at any time; they all buy for one account.
+    private func buyAll(_ emulator: Emulator) async throws -> String {
+        let body = Array(
+            #"{"bundleId":"\#(Self.bundleID)","productId":"\#(Self.bundleID).points60","receipt":false}"#.utf8)
+        return try await withThrowingTaskGroup(of: String.self) { group in
+            var waiting = purchases
+            var first = ""
+            func start() {
+                guard waiting > 0 else { return }
+                waiting -= 1
+                group.addTask {
+                    let answer = await emulator.respond(
+                        to: HTTPRequest(method: .post, path: "/emulator/purchases", body: body))
+                    guard answer.status == 200, let json = try? JSONValue(decoding: answer.body),
+                        let id = json["transactionId"]?.string, json["signedTransaction"]?.string != nil
+                    else { throw LoadFault("a purchase was answered \(answer.status)") }
+                    return id
+                }
+            }
+            for _ in 0..<64 { start() }
+            while let id = try await group.next() {
+                first = id
+                start()
+            }
+            return first
+        }
+    }
+
+    /// - Returns: seconds of each page, from the first to the last.
+    private func walk(_ emulator: Emulator, from transaction: String) async throws -> [Double] {
+        let token = try await bearer(emulator)
+        let clock = ContinuousClock()
+        var (times, revision, seen): ([Double], String?, Int) = ([], nil, 0)
+        while true {
+            let request = HTTPRequest(
+                method: .get, path: "/inApps/v2/history/\(transaction)",
+                query: revision.map { [(name: "revision", value: $0)] } ?? [],
+                headers: HTTPHeaders([(name: "Authorization", value: "Bearer \(token)")]))
+            let began = clock.now
+            let answer = await emulator.respond(to: request)
+            times.append((clock.now - began) / .seconds(1))
+            guard answer.status == 200, let page = try? JSONValue(decoding: answer.body),
+                let signed = page["signedTransactions"]?.array
+            else { throw LoadFault("a page was answered \(answer.status)") }
+            seen += signed.count
+            guard page["hasMore"]?.bool == true else { break }
+            revision = page["revision"]?.string
+        }
+        guard seen == purchases else { throw LoadFault("\(seen) transactions in the history of \(purchases)") }
+        return times
+    }
+
+    private func bearer(_ emulator: Emulator) async throws -> String {
+        let answer = await emulator.respond(to: HTTPRequest(method: .get, path: "/emulator/api-key"))
+        let key = try JSONValue(decoding: answer.body)
+        let now = Int64(Date().timeIntervalSince1970)
+        let header: JSONValue = ["alg": "ES256", "kid": key["keyId"] ?? .null, "typ": "JWT"]
+        let claims: JSONValue = [
+            "iss": key["issuerId"] ?? .null, "iat": .int(now), "exp": .int(now + 3_600), "aud": "appstoreconnect-v1",
+            "bid": .string(Self.bundleID),
+        ]
+        let message = [header, claims].map { Base64.encode(Array($0.encoded().utf8), .url) }.joined(separator: ".")
+        let signature = try PrivateKey(pem: key["privateKey"]?.string ?? "").signES256(Array(message.utf8))
+        return message + "." + Base64.encode(signature, .url)
+    }
+
+    /// MiB resident, from Linux's own books.
+    private func memory() throws -> (now: String, highest: String) {
+        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        func mebibytes(_ name: String) -> String {
+            let line = status.split(separator: "\n").first { $0.hasPrefix(name + ":") } ?? ""
+            let kibibytes = line.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first.flatMap {
+                Double($0)
+            }
+            return String(format: "%.1f", (kibibytes ?? 0) / 1_024)
+        }
+        return (mebibytes("VmRSS"), mebibytes("VmHWM"))
+    }
+
+    private func milliseconds(_ seconds: Double) -> String { String(format: "%.2f", seconds * 1_000) }
+}
