@@ -14,8 +14,9 @@ struct StoreLoad {
     private static let bundleID = "com.example.learnpoints"
 
     /// Purchases a second (each on disk and its signed transaction in the answer), milliseconds of a history page
-    /// (median of the first hundred, and of the last hundred), milliseconds of the very last, pages, MiB resident at the
-    /// end and at its highest, bytes of the file for each transaction.
+    /// (median of the first hundred, and of the last hundred), milliseconds of the very last, pages, milliseconds to make
+    /// the app receipt and to answer for it, its size in bytes, MiB resident at the end and at its highest, bytes of the
+    /// file for each transaction.
     func line() async throws -> String {
         let path = directory + "/store.db"
         let database = try Emulator.openDatabase(path: path)
@@ -31,13 +32,16 @@ struct StoreLoad {
         let first = try await buyAll(emulator)
         let rate = Double(purchases) / ((clock.now - began) / .seconds(1))
         let pages = try await walk(emulator, from: first)
+        // Before the receipt, which takes twenty times its own size for a moment.
         let resident = try memory()
+        let receipt = try await receipt(emulator)
         await database.close()
         let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? 0
         func median(_ times: some Collection<Double>) -> Double { times.sorted()[times.count / 2] }
         return [
             String(Int(rate)), milliseconds(median(pages.prefix(100))), milliseconds(median(pages.suffix(100))),
-            milliseconds(pages.last ?? 0), String(pages.count), resident.now, resident.highest,
+            milliseconds(pages.last ?? 0), String(pages.count), milliseconds(receipt.made),
+            milliseconds(receipt.answered), String(receipt.size), resident.now, resident.highest,
             String(size / purchases),
         ].joined(separator: " ")
     }
@@ -92,6 +96,23 @@ struct StoreLoad {
         }
         guard seen == purchases else { throw LoadFault("\(seen) transactions in the history of \(purchases)") }
         return times
+    }
+
+    /// Seconds to make the receipt of all that is in the queue (20,000 purchases at most), and to verify and answer it.
+    private func receipt(_ emulator: Emulator) async throws -> (made: Double, answered: Double, size: Int) {
+        let clock = ContinuousClock()
+        let began = clock.now
+        let receipt = try await emulator.receipt(bundleID: Self.bundleID)
+        let made = clock.now
+        let answer = await emulator.respond(
+            to: HTTPRequest(
+                method: .post, path: "/verifyReceipt",
+                body: Array(#"{"receipt-data":"\#(Base64.encode(receipt))"}"#.utf8)))
+        let answered = clock.now
+        guard answer.status == 200, try JSONValue(decoding: answer.body)["status"]?.int == 0 else {
+            throw LoadFault("the receipt was answered \(answer.status)")
+        }
+        return ((made - began) / .seconds(1), (answered - made) / .seconds(1), receipt.count)
     }
 
     private func bearer(_ emulator: Emulator) async throws -> String {

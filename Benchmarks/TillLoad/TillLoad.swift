@@ -13,8 +13,9 @@ struct TillLoad {
                                                      and as they came, bytes of the database
                till-load store DIR COUNT             COUNT purchases of one customer in an emulated store, and their
                                                      history page by page: purchases a second, milliseconds of a page
-                                                     (first hundred, last hundred, the last), pages, MiB resident at
-                                                     the end and at most, bytes of the file a purchase
+                                                     (first hundred, last hundred, the last), pages, milliseconds
+                                                     to make and to answer the receipt, its bytes, MiB resident at the
+                                                     end and at most, bytes of the file a purchase
                till-load kill DIR TILL ROUNDS [--planted]
                                                      kill the server TILL with signal 9 under load, ROUNDS times
         """
