@@ -1,7 +1,7 @@
 import TillHTTP
 
 /// What has dials of its own: Apple's endpoints, the devices' way to the store, and the way out to the developer's
-/// server. The names are those that the server API's client uses.
+/// server. The names of Apple's are those that the server API's client has for them (`ServerAPI.Endpoint`).
 public enum DisturbedEndpoint: String, Sendable, Hashable, Codable, CaseIterable, CodingKeyRepresentable {
     case verifyReceipt
     case transactionInfo
@@ -39,7 +39,7 @@ public enum DisturbedEndpoint: String, Sendable, Hashable, Codable, CaseIterable
 
     private static func match(_ segments: [Substring], _ parts: [Substring]) -> Bool {
         segments.count == parts.count
-            && zip(segments, parts).allSatisfy { segment, part in segment == "*" ? !part.isEmpty : segment == part }
+            && zip(segments, parts).allSatisfy { segment, part in segment.hasPrefix("{") ? !part.isEmpty : segment == part }
     }
 
     private struct Route {
@@ -47,36 +47,26 @@ public enum DisturbedEndpoint: String, Sendable, Hashable, Codable, CaseIterable
         let segments: [Substring]
         let endpoint: DisturbedEndpoint
 
-        init(_ method: HTTPMethod, _ path: String, _ endpoint: DisturbedEndpoint) {
+        /// - Parameter pattern: as the router has it, with parameters in braces.
+        init(_ method: HTTPMethod, _ pattern: String, _ endpoint: DisturbedEndpoint) {
             self.method = method
-            segments = path.split(separator: "/", omittingEmptySubsequences: false)
+            segments = pattern.split(separator: "/", omittingEmptySubsequences: false)
             self.endpoint = endpoint
         }
+
+        var words: Int { segments.count { !$0.hasPrefix("{") } }
     }
 
-    /// Facts/server-api §3. Words come before the ids that could stand in their place.
-    private static let routes: [Route] = [
-        Route(.post, "/verifyReceipt", .verifyReceipt),
-        Route(.post, "/production/verifyReceipt", .verifyReceipt),
-        Route(.post, "/sandbox/verifyReceipt", .verifyReceipt),
-        Route(.get, "/inApps/v1/transactions/appTransactions/*", .appTransactionInfo),
-        Route(.get, "/inApps/v1/transactions/*", .transactionInfo),
-        Route(.get, "/inApps/v2/history/*", .history),
-        Route(.get, "/inApps/v1/history/*", .history),
-        Route(.get, "/inApps/v1/subscriptions/extend/mass/*/*", .massExtensionStatus),
-        Route(.get, "/inApps/v1/subscriptions/*", .subscriptionStatuses),
-        Route(.get, "/inApps/v1/lookup/*", .orderLookup),
-        Route(.get, "/inApps/v2/refund/lookup/*", .refundHistory),
-        Route(.get, "/inApps/v1/refund/lookup/*", .refundHistory),
-        Route(.put, "/inApps/v2/transactions/consumption/*", .consumption),
-        Route(.put, "/inApps/v1/transactions/consumption/*", .consumption),
-        Route(.put, "/inApps/v1/transactions/*/appAccountToken", .appAccountToken),
-        Route(.put, "/inApps/v1/subscriptions/extend/*", .extendRenewal),
-        Route(.post, "/inApps/v1/subscriptions/extend/mass", .massExtension),
-        Route(.post, "/inApps/v1/transactions/*/finish", .finish),
-        Route(.post, "/inApps/v1/notifications/test", .testNotification),
-        Route(.get, "/inApps/v1/notifications/test/*", .testNotificationStatus),
-        Route(.post, "/inApps/v1/notifications/history", .notificationHistory),
-        Route(.post, "/emulator/purchases", .purchases),
-    ]
+    /// An old version of an endpoint has the dials of the new one. Of two that match, the one with more words of its own
+    /// comes first: ids could stand in their place.
+    private static let routes: [Route] = {
+        let api = ServerAPIRoute.allCases.compactMap { route in
+            DisturbedEndpoint(rawValue: route.quota.rawValue).map { Route(route.method, route.pattern, $0) }
+        }
+        let others = [
+            Route(.post, "/verifyReceipt", .verifyReceipt), Route(.post, "/production/verifyReceipt", .verifyReceipt),
+            Route(.post, "/sandbox/verifyReceipt", .verifyReceipt), Route(.post, "/emulator/purchases", .purchases),
+        ]
+        return (api + others).sorted { $0.words > $1.words }
+    }()
 }
