@@ -89,6 +89,7 @@ struct FamilyGift {
         copy.offer = nil
         copy.isUpgraded = false
         copy.commitment = nil
+        copy.isBilledUpFront = false
         copy.sharedFrom = transaction.number
         return copy
     }
@@ -116,7 +117,10 @@ struct FamilyGift {
         share.extensions = []
         share.billingFails = false
         share.sharedFrom = subscription.original
+        share.renews = subscription.renewsNext
+        share.renewalProductID = subscription.nextProductID
         share.monthlyBilling = false
+        share.commitment = nil
         return share
     }
 }

@@ -42,8 +42,8 @@ enum FamilySharing {
     static func mirror(_ subscription: StoreSubscription, _ turn: Turn) throws {
         for var share in try SubscriptionTable.shares(of: subscription.original, turn.session)
         where share.state == .active || share.state == .gracePeriod {
-            share.renews = subscription.renews
-            share.renewalProductID = subscription.renewalProductID
+            share.renews = subscription.renewsNext
+            share.renewalProductID = subscription.nextProductID
             share.graceExpires = subscription.graceExpires
             if subscription.state == .active || subscription.state == .gracePeriod { share.state = subscription.state }
             try SubscriptionTable.save(share, turn.session)

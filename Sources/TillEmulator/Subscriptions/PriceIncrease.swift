@@ -48,7 +48,8 @@ enum PriceIncrease {
         guard let old = known.renewalPrice, old.currency == wish.price.currency, old.amount < wish.price.amount else {
             return .failure(.notAnIncrease(id))
         }
-        let period = try ProductTable.find(known.renewalProductID, turn.session)?.subscription?.period
+        let own = try ProductTable.find(known.renewalProductID, turn.session)?.subscription?.period
+        let period = known.monthlyBilling ? .month : own
         let needsConsent =
             wish.needsConsent
             ?? Self.needsConsent(from: old, to: wish.price, period: period, last: known.lastIncrease, now: turn.now)

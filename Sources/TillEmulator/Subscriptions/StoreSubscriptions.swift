@@ -37,15 +37,16 @@ extension Store {
             case .success(let found): subscription = found
             }
             // Another group would be another subscription.
-            if let product = try ProductTable.find(productID, turn.session),
-                product.subscription?.groupID != subscription.groupID
-            {
+            let product = try ProductTable.find(productID, turn.session)
+            if let product, product.subscription?.groupID != subscription.groupID {
                 return .failure(.otherGroup(product: productID.text, String(original)))
             }
             var request = PurchaseRequest(bundleID: subscription.bundleID, productID: productID)
             request.account = subscription.account
             request.storefront = try SubscriptionLife.current(of: subscription, turn).storefront
             request.appAccountToken = subscription.appAccountToken
+            // Who pays by the month goes on doing so where that is possible.
+            request.monthlyBilling = subscription.monthlyBilling && product?.subscription?.hasBothPlans == true
             return try PaymentSheet.pay(request, turn)
         }
     }

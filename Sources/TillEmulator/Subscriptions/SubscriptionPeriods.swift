@@ -26,9 +26,13 @@ extension TransactionTable {
         ) { _ in true } ?? false
     }
 
-    /// A transaction that waited becomes one of a subscription that has come about meanwhile.
-    static func join(_ number: Int64, to original: Int64, _ session: any Session) throws {
+    /// A transaction that waited becomes one of a subscription that has come about meanwhile, at the price of now.
+    static func join(_ transaction: StoreTransaction, _ session: any Session) throws {
         try session.execute(
-            "UPDATE transactions SET original = ? WHERE number = ?", [.integer(original), .integer(number)])
+            "UPDATE transactions SET original = ?, price = ?, offer = ? WHERE number = ?",
+            [
+                .integer(transaction.original), .integer(transaction.price.amount),
+                .optional(try transaction.offer.map { try StoredDocument.text($0) }), .integer(transaction.number),
+            ])
     }
 }
