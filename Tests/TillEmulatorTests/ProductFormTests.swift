@@ -46,7 +46,8 @@ struct ProductFormTests {
         let all =
             given + [
                 subscription([
-                    "period": "P1Y", "monthlyBilling": true, "monthlyPrices": Self.yuan, "level": 3, "state": "REJECTED", "reviewScreenshot": false, "withAppVersion": true,
+                    "period": "P1Y", "monthlyBilling": true, "monthlyPrices": Self.yuan, "level": 3,
+                    "state": "REJECTED", "reviewScreenshot": false, "withAppVersion": true,
                     "offers": [
                         offer(), offer(["kind": "introductory", "identifier": .null]),
                         offer(["kind": "code", "identifier": "return", "customers": ["EXPIRED"]]),

@@ -82,21 +82,4 @@ enum PriceIncrease {
         try turn.note(.priceIncrease, .accepted, about: current, subscription)
         return .success(subscription)
     }
-
-    /// So many subscribers of a product, beginning after the subscription `after`.
-    /// - Returns: how many were told, and where to go on; nil: that was all.
-    static func raise(
-        _ productID: ProductID, bundleID: String, storefront: String, _ wish: Wish, after: Int64, _ turn: Turn
-    ) throws -> (told: Int, next: Int64?) {
-        let limit = 256
-        let page = try SubscriptionTable.ofProduct(
-            productID, bundleID: bundleID, after: after, limit: limit, turn.session)
-        var told = 0
-        for subscription in page where subscription.renewalProductID == productID && subscription.isGoingOn {
-            let current = try SubscriptionLife.current(of: subscription, turn)
-            guard current.storefront == storefront else { continue }
-            if case .success = try raise(subscription, wish, turn) { told += 1 }
-        }
-        return (told, page.count == limit ? page.last?.original : nil)
-    }
 }

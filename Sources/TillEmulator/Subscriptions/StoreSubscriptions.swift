@@ -84,35 +84,6 @@ extension Store {
         return try await change { try PriceIncrease.raise(original, wish, $0) }
     }
 
-    /// Raises the price of a product in one storefront, for those who subscribe now and for those who will.
-    /// - Returns: how many subscribers were told. Those who pay as much already are not.
-    public func raisePrice(
-        of productID: ProductID, bundleID: String, storefront: String, to price: Money, needsConsent: Bool? = nil,
-        effective: Instant? = nil
-    ) async throws -> Result<Int, StoreRefusal> {
-        let wish = PriceIncrease.Wish(price: price, needsConsent: needsConsent, effective: effective)
-        let refusal: StoreRefusal? = try await change { turn in
-            guard var product = try ProductTable.find(productID, turn.session) else {
-                return .unknownProduct(productID.text, nearest: nil)
-            }
-            product.prices[storefront] = price
-            try ProductTable.update(product, turn.session)
-            return nil
-        }
-        if let refusal { return .failure(refusal) }
-        var told = 0
-        var after: Int64? = 0
-        while let begin = after {
-            let step = try await change { turn in
-                try PriceIncrease.raise(
-                    productID, bundleID: bundleID, storefront: storefront, wish, after: begin, turn)
-            }
-            told += step.told
-            after = step.next
-        }
-        return .success(told)
-    }
-
     /// Moves a subscription's renewal date by 1 to 90 days (facts/server-api §4.4).
     public func extendSubscription(
         _ original: Int64, days: Int64

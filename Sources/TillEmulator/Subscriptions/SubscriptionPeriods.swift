@@ -5,14 +5,16 @@ import TillStorage
 extension TransactionTable {
     /// The paid periods of a subscription that end after `moment` and that nothing cut short, oldest first: two at
     /// most, since a renewal is charged in the last day.
-    static func running(original: Int64, at moment: Instant, _ session: any Session) throws -> [Int64] {
+    static func running(
+        original: Int64, at moment: Instant, isShared: Bool = false, _ session: any Session
+    ) throws -> [Int64] {
         try session.query(
             """
             SELECT number FROM transactions
             WHERE original = ? AND group_id IS NOT NULL AND state = 'purchased' AND expires_at > ? AND is_upgraded = 0
-                AND shared_from IS NULL
+                AND (shared_from IS NOT NULL) = ?
             ORDER BY number DESC LIMIT 4
-            """, [.integer(original), .integer(moment.milliseconds)]
+            """, [.integer(original), .integer(moment.milliseconds), .flag(isShared)]
         ) { $0.integer(0) }.reversed()
     }
 
