@@ -19,7 +19,8 @@ enum Agenda {
 
     struct Entry: Sendable {
         var kind: Kind
-        /// The original transaction, the refund request, the transaction, the mass extension, the increase: a number of that kind.
+        /// The original transaction, the refund request, the transaction, the mass extension, the increase: a number of
+        /// that kind.
         var subject: Int64
         var due: Instant
     }
