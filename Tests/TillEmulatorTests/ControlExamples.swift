@@ -47,6 +47,9 @@ enum ControlExamples {
         ControlExample(.post, "/emulator/subscriptions/{id}/resume", path: ["id": "subscription"]),
         ControlExample(.post, "/emulator/subscriptions/{id}/billingFailure", path: ["id": "subscription"]),
         ControlExample(.post, "/emulator/subscriptions/{id}/recover", path: ["id": "subscription"]),
+        ControlExample(
+            .post, "/emulator/products/{id}/priceIncrease", path: ["id": "com.example.learnpoints.member.monthly"],
+            ["price": ["amount": 99_900, "currency": "CNY"]]),
         ControlExample(.post, "/emulator/clock", ["advance": "1d"]),
         ControlExample(
             .put, "/emulator/products",

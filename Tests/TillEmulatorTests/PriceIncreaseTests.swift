@@ -81,12 +81,43 @@ struct PriceIncreaseTests {
             of: ProductID("premium.monthly"), bundleID: SubscribedWorld.bundleID, storefront: "USA",
             to: SubscribedWorld.dollars(749)
         ).get()
-        #expect(told == 3)
+        #expect(told.told == 3 && told.isComplete)
         #expect(try await world.names().filter { $0 == "PRICE_INCREASE/ACCEPTED" }.count == 3)
         #expect(try await world.subscription(other.number).priceIncrease == nil)
         #expect(try await world.bought("premium.monthly", account: "e").price == SubscribedWorld.dollars(749))
         world.advance(days: 31)
         #expect(try await world.transactions(account: "a").map(\.price.amount) == [699, 749])
         await world.remove()
+    }
+
+    @Test(
+        "An increase for many goes on where it stopped, after a restart in the middle too, and tells each of them once")
+    func resumes() async throws {
+        let world = try await SubscribedWorld()
+        let count = 2 * ProductPriceIncrease.batch + 3
+        for index in 0..<count { try await world.bought("premium.monthly", account: "s\(index)") }
+        let id = ProductID("premium.monthly")
+        let begun = try await world.store.raisePrice(
+            of: id, bundleID: SubscribedWorld.bundleID, storefront: "USA", to: SubscribedWorld.dollars(749)
+        ).get()
+        #expect(begun.told == Int64(ProductPriceIncrease.batch) && !begun.isComplete)
+        let again = try await world.reopened()
+        #expect(try await again.names().filter { $0 == "PRICE_INCREASE/ACCEPTED" }.count == ProductPriceIncrease.batch)
+        again.advance(seconds: 60)
+        let told = try await again.told().filter { $0.name == "PRICE_INCREASE/ACCEPTED" }
+        #expect(told.count == count && Set(told.map(\.original)).count == count)
+        for (product, price, code) in [
+            ("premium.monthly", 749, "not_an_increase"), ("nothing", 749, "unknown_product"),
+        ] as [(String, Int64, String)] {
+            let refused = try await again.store.raisePrice(
+                of: ProductID(product), bundleID: SubscribedWorld.bundleID, storefront: "USA",
+                to: SubscribedWorld.dollars(price))
+            guard case .failure(let refusal) = refused else {
+                Issue.record("\(product) was raised")
+                continue
+            }
+            #expect(refusal.code == code)
+        }
+        await again.remove()
     }
 }

@@ -46,8 +46,12 @@ struct ProductFormTests {
         let all =
             given + [
                 subscription([
-                    "level": 3, "state": "REJECTED", "reviewScreenshot": false, "withAppVersion": true,
-                    "offers": [offer(), offer(["kind": "introductory", "identifier": .null])],
+                    "period": "P1Y", "monthlyBilling": true, "monthlyPrices": Self.yuan, "level": 3,
+                    "state": "REJECTED", "reviewScreenshot": false, "withAppVersion": true,
+                    "offers": [
+                        offer(), offer(["kind": "introductory", "identifier": .null]),
+                        offer(["kind": "code", "identifier": "return", "customers": ["EXPIRED"]]),
+                    ],
                     "localizations": [["locale": "en-US", "displayName": "A", "description": "B"]],
                 ])
             ]
@@ -56,6 +60,8 @@ struct ProductFormTests {
         #expect(first.json["ignored"] == [])
         let written = try #require(await world.ask(.get, "/emulator/products").json["data"]?.array)
         #expect(written.count == 8 && Array(written.prefix(7)) == given)
+        #expect(written.last?["monthlyPrices"] == Self.yuan)
+        #expect(written.last?["offers"]?.array?.last?["customers"] == ["EXPIRED"])
         #expect(written.last?["state"] == "REJECTED" && written.last?["withAppVersion"] == true)
         #expect(await put(world, written).json["data"]?.array == written)
         #expect(await world.ask(.get, "/emulator/products").json["data"]?.array == written)
@@ -113,6 +119,12 @@ struct ProductFormTests {
             (subscription(["offers": [offer(["discount": "PAY_AS_YOU_GO"])]]), "own period, P1M"),
             (subscription(["offers": [offer(["discount": "ONE_TIME"])]]), "ONE_TIME"),
             (subscription(["offers": [offer(["prices": [:]])]]), "free trial"),
+            (subscription(["offers": [offer(["customers": ["NEW"]])]]), "only by code"),
+            (subscription(["offers": [offer(["kind": "code", "customers": []])]]), "each named once"),
+            (subscription(["offers": [offer(["kind": "code", "customers": ["NEW", "NEW"]])]]), "each named once"),
+            (subscription(["offers": [offer(["kind": "code", "customers": ["OLD"]])]]), "customers[0]"),
+            (subscription(["monthlyPrices": Self.yuan]), "only with monthlyBilling"),
+            (subscription(["period": "P1Y", "monthlyBilling": true, "monthlyPrices": [:]]), "monthlyPrices"),
             (subscription(["offers": [offer(["period": "P0D"])]]), "products[0].offers[0].period"),
             (subscription(["localizations": [["locale": "en", "displayName": "A"]]]), "localizations[0].description"),
         ]

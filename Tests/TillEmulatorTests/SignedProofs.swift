@@ -45,6 +45,7 @@ struct SignedProofs {
         issuer = world.emulator.issuer
         now = world.now
         try await addGenuine(world)
+        try await addSubscriptions(world)
         let genuine = try #require(all.first { $0.kind == .transaction }?.token)
         try addForgedContent(genuine)
         try addForgedChains(genuine)
@@ -52,7 +53,7 @@ struct SignedProofs {
         try addOddities(genuine)
     }
 
-    private mutating func add(
+    mutating func add(
         _ name: String, _ token: String, _ kind: Proof.Kind = .transaction, _ ours: Verdict = .ok,
         _ theirs: String = "OK"
     ) {
@@ -126,7 +127,7 @@ struct SignedProofs {
                 "another app and environment", ["bundleId": "com.example.other", "environment": other], .wrongApp,
                 "INVALID_APP_IDENTIFIER"
             ),
-            ("signed too late", ["signedDate": .int(now.milliseconds + 3 * year)], .chainExpired, Self.failed),
+            ("signed too late", ["signedDate": .int(now.milliseconds + 160 * year)], .chainExpired, Self.failed),
             ("signed too early", ["signedDate": .int(now.milliseconds - 2 * year)], .chainExpired, Self.failed),
         ] as [(String, [String: JSONValue?], Verdict, String)] {
             add(name, try issuer.sign(try content(token, changes)), .transaction, ours, theirs)

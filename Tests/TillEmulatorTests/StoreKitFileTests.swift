@@ -101,7 +101,7 @@ struct StoreKitFileTests {
                     periods: 3, prices: Self.dollars(199)),
                 ProductOffer(
                     kind: .code, identifier: "spring", discount: .payUpFront, period: OfferPeriod(3, .month),
-                    prices: Self.dollars(399)),
+                    prices: Self.dollars(399), customers: [.new, .expired]),
                 ProductOffer(
                     kind: .winBack, identifier: "back", discount: .payUpFront, period: OfferPeriod(1, .month),
                     prices: Self.dollars(99)),
@@ -116,7 +116,6 @@ struct StoreKitFileTests {
             plain.ignored == [
                 "appPolicies", "nonRenewingSubscriptions[].internalID", "products[].internalID", "settings._locale",
                 "subscriptionGroups[].subscriptions[].adHocOffers[].internalID",
-                "subscriptionGroups[].subscriptions[].codeOffers[].eligibility",
                 "subscriptionGroups[].subscriptions[].codeOffers[].internalID",
                 "subscriptionGroups[].subscriptions[].codeOffers[].isStackable",
                 "subscriptionGroups[].subscriptions[].internalID",
@@ -162,8 +161,10 @@ struct StoreKitFileTests {
         ])
         let product = try #require(fifth.products.first)
         #expect(
-            product.subscription == SubscriptionTerms(groupID: "G", level: 1, period: .year, allowsMonthlyBilling: true)
-        )
+            product.subscription
+                == SubscriptionTerms(
+                    groupID: "G", level: 1, period: .year, allowsMonthlyBilling: true,
+                    monthlyPrices: Self.dollars(499)))
         #expect(product.offers.map(\.period) == [OfferPeriod(3, .day)])
         #expect(fifth.ignored.contains("futureThings"))
         #expect(fifth.ignored.contains("subscriptionGroups[].subscriptions[].billingPlans[].commitmentDisplayPrice"))

@@ -209,7 +209,4 @@ final class SubscribedWorld: Sendable {
             product("light.weekly", 99, level: 3, .week),
         ]
     }()
-
-    /// What a promotional offer comes with; whether it is genuine is not these tests' business.
-    static let paper = OfferSignature.jws("a.b.c")
 }

@@ -70,17 +70,24 @@ struct SubscriptionOfferTests {
     @Test(
         "A promotional offer is for current and former subscribers, and begins at the next renewal of the same product")
     func promotional() async throws {
-        let offer = PurchaseRequest.Offer.promotional(identifier: "half", signature: SubscribedWorld.paper)
         let world = try await SubscribedWorld()
+        let early = try await world.promotional("half")
         await #expect(throws: StoreRefusal.notEligible(offer: "half")) {
-            try await world.buy("basic.monthly", offer: offer).get()
+            try await world.buy("basic.monthly", offer: early).get()
+        }
+        await #expect(throws: StoreRefusal.nonceUsed, "its signature is used up all the same") {
+            try await world.buy("basic.monthly", offer: early).get()
         }
         let first = try await world.bought("basic.monthly")
-        await #expect(throws: StoreRefusal.noSuchOffer("none", product: "basic.monthly")) {
+        await #expect(throws: StoreRefusal.unknownOffer("none", product: "basic.monthly")) {
+            try await world.buy("basic.monthly", offer: try await world.promotional("none")).get()
+        }
+        await #expect(throws: StoreRefusal.wrongSignature, "who is eligible is not said without a signature") {
             try await world.buy(
-                "basic.monthly", offer: .promotional(identifier: "none", signature: SubscribedWorld.paper)
+                "basic.monthly", account: "nobody", offer: .promotional(identifier: "half", signature: .jws("a.b.c"))
             ).get()
         }
+        let offer = try await world.promotional("half")
         _ = try await world.store.cancelSubscription(first.number).get()
         guard case .scheduled(let subscription) = try await world.buy("basic.monthly", offer: offer).get() else {
             Issue.record("it did not wait")
@@ -107,15 +114,17 @@ struct SubscriptionOfferTests {
 
     @Test("An offer with another plan changes as the plan does: OFFER_REDEEMED with UPGRADE or DOWNGRADE")
     func withPlanChange() async throws {
-        let offer = PurchaseRequest.Offer.promotional(identifier: "half", signature: SubscribedWorld.paper)
         let up = try await SubscribedWorld()
+        let token = UniqueID(high: 0x3F2C_1A00_1111_4222, low: 0x8333_4444_5555_6666)
         try await up.bought("light.weekly")
-        #expect(try await up.bought("basic.monthly", offer: offer).price == SubscribedWorld.dollars(149))
+        let half = try await up.promotional("half", token: token)
+        #expect(try await up.bought("basic.monthly", offer: half, token: token).price == SubscribedWorld.dollars(149))
         #expect(try await up.names().last == "OFFER_REDEEMED/UPGRADE")
         await up.remove()
         let down = try await SubscribedWorld()
-        try await down.bought("premium.monthly")
-        guard case .scheduled = try await down.buy("basic.monthly", offer: offer).get() else {
+        let premium = try await down.bought("premium.monthly")
+        let signed = try await down.promotionalToken("half", transaction: premium.number)
+        guard case .scheduled = try await down.buy("basic.monthly", offer: signed).get() else {
             Issue.record("it did not wait")
             return
         }
@@ -144,6 +153,54 @@ struct SubscriptionOfferTests {
         #expect(back.subscription?.expires.rfc3339 == "2026-07-10T08:30:00.000Z")
         #expect(try await world.names().last == "SUBSCRIBED/RESUBSCRIBE")
         #expect(try await world.renewal(first.number)["eligibleWinBackOfferIds"] == nil)
+        await world.remove()
+    }
+
+    @Test(
+        "A signature is used up by an attempt that fails; one for a charge that was owed pays it at the offer's price")
+    func failedAttempt() async throws {
+        let world = try await SubscribedWorld()
+        let first = try await world.bought("basic.monthly")
+        _ = try await world.store.failBilling(first.number).get()
+        world.advance(days: 35)
+        #expect(try await world.subscription(first.number).state == .billingRetry)
+        let offer = try await world.promotional("half")
+        #expect(try await world.buy("basic.monthly", offer: offer).get() == .failed)
+        try await world.store.change { turn in
+            var subscription = try #require(try SubscriptionTable.find(first.number, turn.session))
+            subscription.billingFails = false
+            try SubscriptionLife.keep(subscription, turn)
+        }
+        await #expect(throws: StoreRefusal.nonceUsed) { try await world.buy("basic.monthly", offer: offer).get() }
+        let paid = try await world.bought("basic.monthly", offer: try await world.promotional("half"))
+        #expect(paid.price == SubscribedWorld.dollars(149) && paid.offer?.identifier == "half")
+        #expect(try await world.names().last == "DID_RENEW/BILLING_RECOVERY")
+        await world.remove()
+    }
+
+    @Test("The developer's signed word grants the introductory offer to who had it, and withholds it from who had none")
+    func eligibility() async throws {
+        let world = try await SubscribedWorld()
+        func buy(_ product: String, _ account: String, _ token: String) async throws -> StoreTransaction? {
+            var request = PurchaseRequest(bundleID: SubscribedWorld.bundleID, productID: ProductID(product))
+            request.account = account
+            request.introductoryEligibility = token
+            guard case .purchased(let transaction) = try await world.store.purchase(request).get() else { return nil }
+            return transaction
+        }
+        let first = try await world.bought("light.weekly", account: "a")
+        let granted = try await buy(
+            "trial.monthly", "a", try await world.eligibility(true, of: "trial.monthly", transaction: first.number))
+        #expect(granted?.offer?.kind == .introductory && granted?.price.amount == 0)
+        let other = try await world.bought("light.weekly", account: "b")
+        _ = try await world.store.cancelSubscription(other.number).get()
+        world.advance(days: 10)
+        let word = try await world.eligibility(false, of: "trial.monthly", transaction: other.number)
+        let withheld = try await buy("trial.monthly", "b", word)
+        #expect(withheld?.offer == nil && withheld?.price.amount == 499)
+        await #expect(throws: StoreRefusal.offerOfAnother) {
+            try await buy("trial.monthly", "c", try await world.eligibility(true, of: "trial.monthly", transaction: 1))
+        }
         await world.remove()
     }
 }

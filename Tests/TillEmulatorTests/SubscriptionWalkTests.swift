@@ -91,8 +91,7 @@ struct SubscriptionWalkTests {
             return
                 "consent \(try await world.store.answerPriceIncrease(original, accepts: dice.roll(3) > 0).map(\.state))"
         default:
-            let paper = PurchaseRequest.Offer.promotional(identifier: "half", signature: SubscribedWorld.paper)
-            return "offer \(try await world.buy("basic.monthly", offer: paper))"
+            return "offer \(try await world.buy("basic.monthly", offer: try await world.promotional("half")))"
         }
     }
 

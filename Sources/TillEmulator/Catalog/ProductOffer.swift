@@ -33,6 +33,15 @@ public struct ProductOffer: Sendable, Hashable, Codable {
         case oneTime = "ONE_TIME"
     }
 
+    /// Whom an offer by code is for (App Store Connect API, `SubscriptionCustomerEligibility`).
+    public enum Customer: String, Sendable, Hashable, Codable, CaseIterable {
+        /// Never subscribed in the group.
+        case new = "NEW"
+        case existing = "EXISTING"
+        /// Subscribed once, and no more.
+        case expired = "EXPIRED"
+    }
+
     public var kind: Kind
     /// Nil for introductory offers only.
     public var identifier: String?
@@ -43,10 +52,12 @@ public struct ProductOffer: Sendable, Hashable, Codable {
     public var periods: Int64
     /// What one charge of the offer costs, by storefront; nothing is charged for a free trial.
     public var prices: [String: Money]
+    /// Of subscriptions' offers by code only; nil: for all customers.
+    public var customers: [Customer]?
 
     public init(
         kind: Kind, identifier: String? = nil, discount: Discount, period: OfferPeriod? = nil, periods: Int64 = 1,
-        prices: [String: Money] = [:]
+        prices: [String: Money] = [:], customers: [Customer]? = nil
     ) {
         self.kind = kind
         self.identifier = identifier
@@ -54,7 +65,10 @@ public struct ProductOffer: Sendable, Hashable, Codable {
         self.period = period
         self.periods = periods
         self.prices = prices
+        self.customers = customers
     }
+
+    func isFor(_ customer: Customer) -> Bool { customers?.contains(customer) ?? true }
 }
 
 /// The length of one period of an offer: days are possible too (facts/jws §4, `offerPeriod`: P3D).

@@ -22,6 +22,15 @@ enum ProductRules {
             throw place.wrong(
                 "billed at once: only a year can be paid by the month (App Store Server API 1.21)", "一次付清：只有年度订阅可按月付款")
         }
+        if let terms = product.subscription, let prices = terms.monthlyPrices {
+            let areOfTheProduct = prices.allSatisfy { product.prices[$0.key]?.currency == $0.value.currency }
+            guard terms.hasBothPlans, !prices.isEmpty, areOfTheProduct else {
+                throw place.wrong(
+                    "priced by the month (monthlyPrices) only with monthlyBilling, where the year has a price, "
+                        + "in its currency",
+                    "只有可按月付款且该地区有年价时才有 monthlyPrices，货币须相同")
+            }
+        }
         guard Set(product.localizations.map(\.locale)).count == product.localizations.count else {
             throw place.wrong("localized once for each locale", "每种语言只有一份本地化文字的商品")
         }
@@ -63,6 +72,14 @@ enum ProductRules {
         }
         guard (1...999).contains(offer.period?.count ?? 1) else {
             throw place.wrong("of at most 999 days, weeks, months or years", "不超过 999 天、周、月或年的优惠")
+        }
+        if let customers = offer.customers {
+            guard isForSubscription, offer.kind == .code, !customers.isEmpty, Set(customers).count == customers.count
+            else {
+                throw place.wrong(
+                    "for some customers, each named once, only by code and for a subscription",
+                    "只有订阅的优惠代码可限定 customers，且不重复、不为空")
+            }
         }
         guard offer.periods == 1 || offer.discount == .payAsYouGo else {
             throw place.wrong("of one period, unless it is pay as you go", "只有随用随付可有多个周期")

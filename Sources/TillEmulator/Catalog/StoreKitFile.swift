@@ -139,9 +139,15 @@ struct StoreKitFile {
                 "missing_member", "\"\(item.place("recurringSubscriptionPeriod"))\" is missing.",
                 "缺少成员 “\(item.place("recurringSubscriptionPeriod"))”。")
         }
-        let terms = SubscriptionTerms(
+        var terms = SubscriptionTerms(
             groupID: group, level: try item.integer("groupNumber", in: 1...1_000) ?? 1, period: period,
-            allowsMonthlyBilling: try paysByTheMonth(item) && period == .year)
+            allowsMonthlyBilling: false)
+        if period == .year, let plan = try monthlyPlan(item) {
+            terms.allowsMonthlyBilling = true
+            terms.monthlyPrices = try plan.member("displayPrice").map { _ throws(Problem) in
+                [storefront: try price(plan)]
+            }
+        }
         var product = try product(item, .autoRenewable, terms)
         product.offers = try offers(item, period)
         try ProductRules.check(product, at: item)
@@ -181,16 +187,16 @@ struct StoreKitFile {
             "以 \(currency.text) 计的十进制文本，例如 “\(currency.minorDigits == 0 ? "120" : "0.99")”")
     }
 
-    /// Version 5: billing plans, of which the monthly one is a commitment of twelve months.
-    private mutating func paysByTheMonth(_ item: FileMember) throws(Problem) -> Bool {
-        var isMonthly = false
+    /// Version 5: billing plans, of which the monthly one is a commitment of twelve months. Nil: it has none.
+    private mutating func monthlyPlan(_ item: FileMember) throws(Problem) -> FileMember? {
+        var monthly: FileMember?
         for plan in try item.list("billingPlans", upTo: 10) {
-            // What a month costs is the year's price in twelve parts here.
-            note(plan, except: ["billingPlanType", "isEnabled"])
-            let type = try plan.required("billingPlanType").text(upTo: 40)
-            if type == "MONTHLY" { isMonthly = try plan.bool("isEnabled") ?? true || isMonthly }
+            let isMonthly = try plan.required("billingPlanType").text(upTo: 40) == "MONTHLY"
+            // What a month costs counts; the price of the year at once stands in the product.
+            note(plan, except: ["billingPlanType", "isEnabled"] + (isMonthly ? ["displayPrice"] : []))
+            if isMonthly, try plan.bool("isEnabled") ?? true { monthly = plan }
         }
-        return isMonthly
+        return monthly
     }
 }
 
@@ -227,7 +233,7 @@ extension StoreKitFile {
     private mutating func offer(
         _ item: FileMember, _ kind: ProductOffer.Kind, _ period: SubscriptionPeriod
     ) throws(Problem) -> ProductOffer {
-        note(item, except: Self.offerMembers)
+        note(item, except: Self.offerMembers + (kind == .code ? ["eligibility"] : []))
         guard let discount = try item.choice("paymentMode", of: Self.modes) else {
             throw .badRequest(
                 "missing_member", "\"\(item.place("paymentMode"))\" is missing.", "缺少成员 “\(item.place("paymentMode"))”。"
@@ -247,7 +253,27 @@ extension StoreKitFile {
         }
         return ProductOffer(
             kind: kind, identifier: try identifier(item, kind), discount: discount, period: length, periods: periods,
-            prices: discount == .freeTrial ? [:] : [storefront: try price(item)])
+            prices: discount == .freeTrial ? [:] : [storefront: try price(item)],
+            customers: kind == .code ? try customers(item) : nil)
+    }
+
+    private static let customers: [String: ProductOffer.Customer] = [
+        "new": .new, "existing": .existing, "expired": .expired,
+    ]
+
+    /// Xcode lists all three where nobody chose; what all have is not said.
+    private mutating func customers(_ item: FileMember) throws(Problem) -> [ProductOffer.Customer]? {
+        guard let list = try item.member("eligibility") else { return nil }
+        var named: Set<ProductOffer.Customer> = []
+        for member in try list.items(upTo: 10) {
+            guard let customer = Self.customers[try member.text(upTo: 20)] else {
+                throw member.wrong("new, existing or expired", "new、existing 或 expired")
+            }
+            named.insert(customer)
+        }
+        guard !named.isEmpty else { throw list.wrong("a list of at least one", "至少一项的列表") }
+        let all = ProductOffer.Customer.allCases
+        return named.count == all.count ? nil : all.filter(named.contains)
     }
 
     /// Of one-time purchases, by a code (API 1.18).

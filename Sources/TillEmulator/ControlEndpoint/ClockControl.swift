@@ -61,8 +61,9 @@ extension ControlEndpoint {
 enum ClockText {
     static let event: [ControlMember] = [
         ControlMember(
-            "kind", .choice(["subscription", "refund", "approval", "massExtension", "notification"]), required: true,
-            Text(en: "what will happen", zh: "将发生的事")),
+            "kind",
+            .choice(["subscription", "refund", "approval", "massExtension", "priceIncrease", "notification"]),
+            required: true, Text(en: "what will happen", zh: "将发生的事")),
         ControlMember(
             "subject", .text(limit: 40), required: true, Text(en: "to what: its number or id", zh: "对象的编号或标识")),
         ControlMember("date", .instant, required: true, Text(en: "when", zh: "时间")),

@@ -17,6 +17,11 @@ enum ProductOfferText {
         ControlMember(
             "periods", .integer(1...100), Text(en: "more than 1 only for pay as you go", zh: "仅随用随付可大于 1")),
         ControlMember("prices", .map, Text(en: "by storefront, of one charge", zh: "按地区，每次扣款")),
+        ControlMember(
+            "customers", .texts,
+            Text(
+                en: "of a subscription's codes: NEW, EXISTING, EXPIRED; all three if absent",
+                zh: "仅订阅的优惠代码：NEW、EXISTING、EXPIRED，省略则全部")),
     ]
 
     static func offer(_ item: FileMember) throws(Problem) -> ProductOffer {
@@ -37,7 +42,20 @@ enum ProductOfferText {
             kind: kind, identifier: try item.text("identifier", upTo: 64), discount: discount, period: period,
             periods: try item.integer("periods", in: 1...100) ?? 1,
             prices: try item.member("prices").map { prices throws(Problem) in try ProductText.prices(in: prices) }
-                ?? [:])
+                ?? [:],
+            customers: try customers(item))
+    }
+
+    private static func customers(_ item: FileMember) throws(Problem) -> [ProductOffer.Customer]? {
+        guard let list = try item.member("customers") else { return nil }
+        var customers: [ProductOffer.Customer] = []
+        for member in try list.items(upTo: 3) {
+            guard let customer = ProductOffer.Customer(rawValue: try member.text(upTo: 10)) else {
+                throw member.wrong("NEW, EXISTING or EXPIRED", "NEW、EXISTING 或 EXPIRED")
+            }
+            customers.append(customer)
+        }
+        return customers
     }
 
     static func json(_ offer: ProductOffer) -> JSONValue {
@@ -47,6 +65,7 @@ enum ProductOfferText {
         ]
         members["identifier"] = offer.identifier.map { .string($0) }
         members["period"] = offer.period.map { .string($0.text) }
+        members["customers"] = offer.customers.map { .array($0.map { .string($0.rawValue) }) }
         return .object(members)
     }
 }

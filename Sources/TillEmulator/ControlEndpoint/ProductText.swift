@@ -38,6 +38,11 @@ enum ProductText {
         ControlMember(
             "monthlyBilling", .bool, Text(en: "a year may be paid by the month", zh: "年度订阅可按月付款")),
         ControlMember(
+            "monthlyPrices", .map,
+            Text(
+                en: "by storefront, of a month of such a year; a twelfth of the year, rounded up, where absent",
+                zh: "按地区，按月付款的每月价格；省略则为年价的十二分之一，向上取整")),
+        ControlMember(
             "familyShareable", .bool, Text(en: "non-consumables and auto-renewables only", zh: "仅非消耗型与自动续期订阅")),
         ControlMember("offers", .list(ProductOfferText.members), Text(en: "lower prices for some", zh: "优惠")),
         ControlMember(
@@ -100,8 +105,9 @@ enum ProductText {
         let period = try item.choice("period", of: SubscriptionPeriod.self)
         let level = try item.integer("level", in: 1...1_000)
         let monthly = try item.bool("monthlyBilling")
+        let prices = try item.member("monthlyPrices").map { prices throws(Problem) in try Self.prices(in: prices) }
         guard kind == .autoRenewable else {
-            guard group == nil, period == nil, level == nil, monthly != true else {
+            guard group == nil, period == nil, level == nil, monthly != true, prices == nil else {
                 throw .badRequest(
                     "wrong_value",
                     "\(item.path): subscriptionGroup, period, level and monthlyBilling belong to auto-renewables.",
@@ -112,7 +118,8 @@ enum ProductText {
         guard let group else { throw missing(item, "subscriptionGroup") }
         guard let period else { throw missing(item, "period") }
         return SubscriptionTerms(
-            groupID: group, level: level ?? 1, period: period, allowsMonthlyBilling: monthly ?? false)
+            groupID: group, level: level ?? 1, period: period, allowsMonthlyBilling: monthly ?? false,
+            monthlyPrices: prices)
     }
 
     private static func missing(_ item: FileMember, _ name: String) -> Problem {
@@ -142,6 +149,7 @@ enum ProductText {
             members["level"] = .int(terms.level)
             members["period"] = .string(terms.period.rawValue)
             if terms.allowsMonthlyBilling { members["monthlyBilling"] = true }
+            members["monthlyPrices"] = terms.monthlyPrices.map { .object($0.mapValues(\.json)) }
         }
         return .object(members)
     }

@@ -8,6 +8,7 @@ extension ControlEndpoint {
         addReading(to: &routes)
         addCustomerActs(to: &routes)
         addDeveloperActs(to: &routes)
+        addPriceIncreases(to: &routes)
     }
 
     private func addReading(to routes: inout ControlRoutes) {
@@ -145,7 +146,7 @@ extension ControlEndpoint {
         return number
     }
 
-    private func money(_ body: RequestBody, _ name: String) throws(Problem) -> Money {
+    func money(_ body: RequestBody, _ name: String) throws(Problem) -> Money {
         guard case .int(let amount)? = body.value(name)?["amount"],
             case .string(let text)? = body.value(name)?["currency"],
             // Apple's milliunits of it must fit a number, too.
@@ -158,7 +159,7 @@ extension ControlEndpoint {
         return Money(amount: amount, currency: Currency(text))
     }
 
-    private func instant(_ body: RequestBody, _ name: String) throws(Problem) -> Instant? {
+    func instant(_ body: RequestBody, _ name: String) throws(Problem) -> Instant? {
         guard let text = try body.text(name, upTo: 40) else { return nil }
         guard let instant = Instant(rfc3339: text) else {
             throw RequestBody.wrong(name, "a time such as 2026-03-01T08:30:00.000Z", "时间，例如 2026-03-01T08:30:00.000Z")

@@ -20,27 +20,30 @@ struct FamilyGift {
 
     /// A non-consumable: ONE_TIME_CHARGE, unless the member has this copy or bought the product too.
     private func giveOnce(_ turn: Turn) throws {
-        let hasCopy = try SharedPurchaseTable.copies(of: transaction.number, turn.session)
-            .contains { $0.account == member.name && $0.revocation == nil }
+        let copies = try SharedPurchaseTable.copies(of: transaction.number, turn.session)
+            .filter { $0.account == member.name }
+        let isOff = try copies.contains { try SharedPurchaseTable.isOff($0.original, turn.session) }
         let own = try SharedPurchaseTable.owned(
             transaction.productID, by: member.name, bundleID: transaction.bundleID, turn.session)
-        guard !hasCopy, own == nil else { return }
+        guard !isOff, own == nil, copies.allSatisfy({ $0.revocation != nil }) else { return }
         let copy = try TransactionTable.insert(try copy(from: start, turn), turn.session)
         try turn.note(.oneTimeCharge, about: copy)
     }
 
     /// A period of a subscription: the member's first, the next one, or one after a gap (facts/notifications §4).
-    /// Nothing for who pays for the group already.
+    /// Nothing new for who pays for the group already; a copy from before that goes on beside it, as StoreKit has it
+    /// (`Product.SubscriptionInfo.status` lists both). Nothing for whom this sharing was ended with either.
     private func givePeriod(
         _ period: StoreTransaction.Subscription, of subscription: StoreSubscription, _ turn: Turn
     ) throws {
         let own = try SubscriptionTable.own(
             account: member.name, bundleID: transaction.bundleID, groupID: period.groupID, turn.session)
-        // Until Apple gives up charging, the member has a subscription to go on with.
-        if let own, own.isServed || own.state == .billingRetry { return }
         guard period.expires > turn.now else { return }
         let known = try SubscriptionTable.shares(of: transaction.original, turn.session)
             .first { $0.account == member.name }
+        if let known, try SharedPurchaseTable.isOff(known.original, turn.session) { return }
+        // Until Apple gives up charging, the member has a subscription to go on with.
+        if let own, own.isGoingOn, known?.isServed != true { return }
         let before = try known.map { try TransactionTable.find($0.current, turn.session) } ?? nil
         if let before, before.sharedFrom == transaction.number, before.revocation == nil { return }
         let goesOn = known?.isServed ?? false
@@ -54,10 +57,7 @@ struct FamilyGift {
             copy.original = known.original
             copy.firstPurchased = try TransactionTable.find(known.original, turn.session)?.firstPurchased ?? start
         }
-        if isUpgrade, var before {
-            before.isUpgraded = true
-            try TransactionTable.update(before, turn.session)
-        }
+        if isUpgrade, let known { try cutShort(known, turn) }
         copy = try TransactionTable.insert(copy, turn.session)
         let share = share(copy, of: subscription, since: goesOn ? known?.recentStart : nil)
         try SubscriptionTable.save(share, turn.session)
@@ -66,6 +66,17 @@ struct FamilyGift {
         case (_, false): try turn.note(.subscribed, .resubscribe, about: copy, share)
         case (_, true) where isUpgrade: try turn.note(.didChangeRenewalPref, .upgrade, about: copy, share)
         case (_, true): try turn.note(.didRenew, about: copy, share)
+        }
+    }
+
+    /// The member's periods that an upgrade cuts short, as it does the purchaser's: two, if one was renewed early.
+    private func cutShort(_ known: StoreSubscription, _ turn: Turn) throws {
+        let running = try TransactionTable.running(
+            original: known.original, at: turn.now, isShared: true, turn.session)
+        for number in running {
+            guard var old = try TransactionTable.find(number, turn.session), old.revocation == nil else { continue }
+            old.isUpgraded = true
+            try TransactionTable.update(old, turn.session)
         }
     }
 
@@ -89,6 +100,7 @@ struct FamilyGift {
         copy.offer = nil
         copy.isUpgraded = false
         copy.commitment = nil
+        copy.isBilledUpFront = false
         copy.sharedFrom = transaction.number
         return copy
     }
@@ -116,7 +128,10 @@ struct FamilyGift {
         share.extensions = []
         share.billingFails = false
         share.sharedFrom = subscription.original
+        share.renews = subscription.renewsNext
+        share.renewalProductID = subscription.nextProductID
         share.monthlyBilling = false
+        share.commitment = nil
         return share
     }
 }

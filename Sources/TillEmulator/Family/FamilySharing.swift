@@ -12,7 +12,7 @@ enum FamilySharing {
     /// A shareable product was paid for, or renewed: the members get their copies, or the next period of them. Who has
     /// it already gets nothing twice, so this may be called as often as one likes.
     static func share(_ transaction: StoreTransaction, _ subscription: StoreSubscription?, _ turn: Turn) throws {
-        try share(transaction, subscription, with: nil, from: transaction.purchased, turn)
+        try share(transaction, subscription, with: nil, from: turn.now, turn)
     }
 
     /// What was paid is gone, by refund or expiry or because somebody left: the members' copies go too. A period that
@@ -42,11 +42,19 @@ enum FamilySharing {
     static func mirror(_ subscription: StoreSubscription, _ turn: Turn) throws {
         for var share in try SubscriptionTable.shares(of: subscription.original, turn.session)
         where share.state == .active || share.state == .gracePeriod {
-            share.renews = subscription.renews
-            share.renewalProductID = subscription.renewalProductID
+            share.renews = subscription.renewsNext
+            share.renewalProductID = subscription.nextProductID
             share.graceExpires = subscription.graceExpires
             if subscription.state == .active || subscription.state == .gracePeriod { share.state = subscription.state }
             try SubscriptionTable.save(share, turn.session)
+        }
+    }
+
+    /// Who lost a purchase, by refund or because it ended, may still have it from the family.
+    static func fallBack(_ name: String, _ turn: Turn) throws {
+        guard let family = try AccountTable.find(name, turn.session)?.family else { return }
+        for member in try AccountTable.family(family, turn.session) where member.name != name {
+            try shareEverything(of: member, with: name, turn)
         }
     }
 
@@ -109,6 +117,7 @@ enum FamilySharing {
         share.state = .expired
         share.renews = false
         share.expirationIntent = purchaser?.expirationIntent
+        share.graceExpires = nil
         try SubscriptionTable.save(share, turn.session)
         let reason: NotificationSubtype? =
             switch share.expirationIntent {

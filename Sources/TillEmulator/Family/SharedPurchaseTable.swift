@@ -2,7 +2,8 @@ import TillBilling
 import TillStorage
 
 extension StoreSchema {
-    /// Purchases whose owner stopped sharing them, by their original transaction.
+    /// Purchases whose owner stopped sharing them, and copies that were taken from one member, by their original
+    /// transaction.
     static let familySharing: StaticString = """
         CREATE TABLE family_sharing_off (
             original INTEGER PRIMARY KEY

@@ -40,13 +40,15 @@ enum SignedContent {
         if transaction.isUpgraded { payload["isUpgraded"] = true }
         if let offer = transaction.offer { payload.merge(members(of: offer)) { _, new in new } }
         if let commitment = transaction.commitment {
-            payload["billingPlanType"] = "MONTHLY"
+            payload["billingPlanType"] = .string(BillingPlanType.monthly.rawValue)
             payload["commitmentInfo"] = [
                 "billingPeriodNumber": .int(commitment.billingPeriod),
                 "totalBillingPeriods": .int(commitment.billingPeriods),
                 "commitmentExpiresDate": .int(commitment.expires.milliseconds),
                 "commitmentPrice": .int(commitment.price.milliunits),
             ]
+        } else if transaction.isBilledUpFront {
+            payload["billingPlanType"] = .string(BillingPlanType.billedUpFront.rawValue)
         }
         return payload
     }
@@ -58,8 +60,8 @@ enum SignedContent {
         var payload: [String: JSONValue] = [
             "originalTransactionId": .string(String(subscription.original)),
             "productId": .string(subscription.productID.text),
-            "autoRenewProductId": .string(subscription.renewalProductID.text),
-            "autoRenewStatus": subscription.renews ? 1 : 0,
+            "autoRenewProductId": .string(subscription.nextProductID.text),
+            "autoRenewStatus": subscription.renewsNext ? 1 : 0,
             "renewalDate": .int(subscription.expires.milliseconds),
             "recentSubscriptionStartDate": .int(subscription.recentStart.milliseconds),
             "appTransactionId": .string(String(current.appTransaction)),
@@ -73,16 +75,43 @@ enum SignedContent {
         }
         payload["gracePeriodExpiresDate"] = subscription.graceExpires.map { .int($0.milliseconds) }
         payload["priceIncreaseStatus"] = subscription.priceIncrease.map { $0.isAccepted ? 1 : 0 }
-        if subscription.renews, let price = subscription.nextPrice {
+        if subscription.renewsNext, let price = subscription.nextPrice {
             payload["renewalPrice"] = .int(price.milliunits)
             payload["currency"] = .string(price.currency.text)
         }
-        if let offer = subscription.runningOffer?.offer { payload.merge(members(of: offer)) { _, new in new } }
+        if subscription.owedMonth == nil, let offer = subscription.runningOffer?.offer {
+            payload.merge(members(of: offer)) { _, new in new }
+        }
         if !subscription.eligibleWinBacks.isEmpty {
             payload["eligibleWinBackOfferIds"] = .array(subscription.eligibleWinBacks.map { .string($0) })
         }
         payload["appAccountToken"] = subscription.appAccountToken.map { .string($0.description) }
+        payload.merge(plan(of: subscription, current)) { _, new in new }
         return payload
+    }
+
+    /// How the next period is paid, and what follows a commitment. Apple's pages name the members and no more: that
+    /// `autoRenewStatus` speaks of the next month, which is owed, and the commitment's of its end is our reading.
+    private static func plan(of subscription: StoreSubscription, _ current: StoreTransaction) -> [String: JSONValue] {
+        guard subscription.monthlyBilling || current.commitment != nil || current.isBilledUpFront else { return [:] }
+        func type(_ isMonthly: Bool) -> JSONValue {
+            .string((isMonthly ? BillingPlanType.monthly : .billedUpFront).rawValue)
+        }
+        var members = ["renewalBillingPlanType": type(subscription.owedMonth != nil || subscription.monthlyBilling)]
+        guard let commitment = subscription.commitment, subscription.isGoingOn else { return members }
+        var info: [String: JSONValue] = [
+            "commitmentAutoRenewProductId": .string(subscription.renewalProductID.text),
+            "commitmentAutoRenewStatus": subscription.renews ? 1 : 0,
+            "commitmentRenewalBillingPlanType": type(subscription.monthlyBilling),
+            "commitmentRenewalDate": .int(commitment.expires.milliseconds),
+        ]
+        // Of the whole, as `commitmentPrice` is; what is paid up front is the whole at once.
+        if subscription.renews, let price = subscription.priceAfterCommitment {
+            let charges = subscription.monthlyBilling ? Commitment.periods : 1
+            info["commitmentRenewalPrice"] = .int(price.milliunits * charges)
+        }
+        members["commitmentInfo"] = .object(info)
+        return members
     }
 
     /// The four members that an offer has in transactions and in renewal infos.

@@ -19,18 +19,15 @@ enum OfferDesk {
         return try paper.check(signature, offer: identifier)
     }
 
-    /// The offer behind a code, which is used up by it.
-    ///
-    /// - Parameter account: who redeems it; a custom code serves each customer once. Nil: nobody counts.
-    static func redeem(
-        _ code: String, _ product: StoreProduct, by account: String? = nil, _ turn: Turn
-    ) throws -> Result<ProductOffer, StoreRefusal> {
-        switch try CodeCounter.find(code, for: product, account: account, turn) {
-        case .failure(let refusal): return .failure(refusal)
-        case .success(let found):
-            try CodeCounter.use(found.code, account: account, turn)
-            return .success(found.offer)
+    /// The code and the offer behind it, if it is one of this app and may still be redeemed. Nothing is used up.
+    static func find(
+        _ text: String, of purchase: Purchase, _ turn: Turn
+    ) throws -> Result<(code: OfferCode, offer: ProductOffer), StoreRefusal> {
+        let found = try CodeCounter.find(text, for: purchase.product, account: purchase.account.name, turn)
+        if case .success(let value) = found, value.code.batch.bundleID != purchase.request.bundleID {
+            return .failure(.unknownCode(text))
         }
+        return found
     }
 
     /// What the developer's signed word says about the introductory offer: true or false; a refusal if it is not
@@ -54,11 +51,10 @@ enum OfferDesk {
             return .failure(.unknownOffer(identifier, product: product.id.text))
         }
         let found: (code: OfferCode, offer: ProductOffer)
-        switch try CodeCounter.find(text, for: product, account: purchase.account.name, turn) {
+        switch try find(text, of: purchase, turn) {
         case .success(let value): found = value
         case .failure(let refusal): return .failure(refusal)
         }
-        guard found.code.batch.bundleID == purchase.request.bundleID else { return .failure(.unknownCode(text)) }
         // Asked before the code is gone: a customer who can't use it here keeps it.
         guard let price = found.offer.prices[purchase.storefront] else {
             return .failure(.notForSale(product: product.id.text, storefront: purchase.storefront))

@@ -63,6 +63,16 @@ enum ApprovalDesk {
         guard let account = try AccountTable.find(transaction.account, turn.session) else { return nil }
         if account.isDeleted { return .accountDeleted(account.name) }
         if !account.paymentMethodWorks { return .paymentFailed(account.name) }
+        // Asked for while it was on the shelf; it may come back there.
+        let product = try ProductTable.priced(
+            transaction.productID, storefront: transaction.storefront, turn.session)
+        guard let product, product.isSold(in: turn.configuration.environment), product.isOnSale,
+            (product.subscription == nil) == (transaction.subscription == nil)
+        else { return .noLongerSold(transaction.productID.text) }
+        if let refusal = try SubscriptionSale.refusal(of: transaction, turn) {
+            _ = try decline(transaction, turn)
+            return refusal
+        }
         guard transaction.kind == .nonConsumable,
             try SharedPurchaseTable.owned(
                 transaction.productID, by: account.name, bundleID: transaction.bundleID, shared: true, turn.session)
@@ -86,6 +96,13 @@ enum ApprovalDesk {
 }
 
 extension StoreRefusal {
+    static func noLongerSold(_ product: String) -> StoreRefusal {
+        StoreRefusal(
+            "no_longer_sold", status: 409,
+            "\(product) is not sold any more where it was asked for: the request goes on waiting.",
+            "\(product) 已不再出售，购买请求继续等待。")
+    }
+
     static func ownedAlready(_ product: String) -> StoreRefusal {
         StoreRefusal(
             "owned_already", status: 409, "The account has \(product) by now, so the request to buy it is closed.",

@@ -72,6 +72,8 @@ public struct StoreTransaction: Sendable, Hashable {
     /// The subscription went on with a higher product before this period ended.
     public var isUpgraded = false
     public var commitment: Commitment?
+    /// Of a product that may be paid by the month as well: whether this was billed up front.
+    public var isBilledUpFront = false
     /// The purchaser's transaction, if a family shares it; nil for who paid.
     public var sharedFrom: Int64?
     /// Where it stands in the order of changes; the table gives it (facts/server-api §4.1).

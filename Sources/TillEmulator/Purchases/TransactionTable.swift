@@ -31,7 +31,7 @@ enum TransactionTable {
                 .optional(transaction.revocation?.date.milliseconds), .optional(transaction.revocation?.reason),
                 .optional(transaction.revocation?.type), .optional(transaction.revocation?.percentage),
                 .flag(transaction.isUpgraded), .optional(try transaction.offer.map { try StoredDocument.text($0) }),
-                .optional(try transaction.commitment.map { try StoredDocument.text($0) }),
+                .optional(try transaction.billingPlan()),
                 .optional(transaction.sharedFrom), .integer(transaction.modification),
             ])
         return transaction
@@ -48,7 +48,7 @@ enum TransactionTable {
             """
             UPDATE transactions SET state = ?, finished = ?, purchased_at = ?, first_purchased_at = ?, expires_at = ?,
                 revoked_at = ?, revocation_reason = ?, revocation_type = ?, revocation_percentage = ?,
-                is_upgraded = ?, app_account_token = ?, modification = ?
+                is_upgraded = ?, app_account_token = ?, commitment = ?, modification = ?
             WHERE number = ?
             """,
             [
@@ -58,7 +58,8 @@ enum TransactionTable {
                 .optional(transaction.revocation?.date.milliseconds), .optional(transaction.revocation?.reason),
                 .optional(transaction.revocation?.type), .optional(transaction.revocation?.percentage),
                 .flag(transaction.isUpgraded), .optional(transaction.appAccountToken?.description),
-                .integer(transaction.modification), .integer(transaction.number),
+                .optional(try transaction.billingPlan()), .integer(transaction.modification),
+                .integer(transaction.number),
             ])
         return transaction
     }
@@ -173,9 +174,7 @@ enum TransactionTable {
         transaction.offer = try row.optionalText(26).map {
             try StoredDocument.read(StoreTransaction.Offer.self, from: $0)
         }
-        transaction.commitment = try row.optionalText(27).map {
-            try StoredDocument.read(StoreTransaction.Commitment.self, from: $0)
-        }
+        try transaction.setBillingPlan(row.optionalText(27))
         transaction.sharedFrom = row.optionalInteger(28)
         transaction.modification = row.integer(29)
         return transaction

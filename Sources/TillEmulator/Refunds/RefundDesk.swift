@@ -65,6 +65,8 @@ enum RefundDesk {
         }
         if transaction.sharedFrom != nil {
             guard transaction.revocation == nil else { return .failure(.alreadyRevoked(id)) }
+            // For this member for good: neither the next renewal nor anything else gives it back.
+            try SharedPurchaseTable.turnOff(transaction.original, turn.session)
             return .success(try FamilySharing.end(transaction, turn))
         }
         // Of a subscription the current period is meant, whichever transaction names it.
@@ -112,16 +114,8 @@ enum RefundDesk {
         let subscription = try SubscriptionLife.revoked(transaction, turn)
         try turn.note(.refund, about: transaction, subscription)
         try FamilySharing.revoke(transaction, turn)
-        try shareAgain(with: transaction.account, turn)
+        try FamilySharing.fallBack(transaction.account, turn)
         return (transaction, subscription)
-    }
-
-    /// Who lost a purchase may still have it from the family.
-    private static func shareAgain(with name: String, _ turn: Turn) throws {
-        guard let family = try AccountTable.find(name, turn.session)?.family else { return }
-        for member in try AccountTable.family(family, turn.session) where member.name != name {
-            try FamilySharing.shareEverything(of: member, with: name, turn)
-        }
     }
 }
 

@@ -67,6 +67,7 @@ public struct Store: Sendable {
         case .refund: try RefundDesk.decide(entry.subject, turn)
         case .approval: try ApprovalDesk.expire(entry.subject, turn)
         case .massExtension: try MassExtension.proceed(entry.subject, turn)
+        case .priceIncrease: try ProductPriceIncrease.proceed(entry.subject, turn)
         }
     }
 }

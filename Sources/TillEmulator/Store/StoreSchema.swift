@@ -173,5 +173,6 @@ public enum StoreSchema {
         waitingPurchases, familySharing, refundRequests, offerCodes,
         notificationHistory,
         pageIndexes,
+        priceIncreases,
     ]
 }

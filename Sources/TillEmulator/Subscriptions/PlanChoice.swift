@@ -9,12 +9,7 @@ enum PlanChoice {
         _ known: StoreSubscription, _ purchase: Purchase, _ turn: Turn
     ) throws -> Result<PurchaseResult, StoreRefusal> {
         if known.isFailing {
-            guard purchase.account.paymentMethodWorks else { return .success(.failed) }
-            var paying = known
-            paying.renewalProductID = known.productID
-            let recovered = try BillingRetry.recover(paying, turn)
-            guard recovered.state == .active else { return .success(.failed) }
-            return .success(.purchased(try SubscriptionLife.current(of: recovered, turn)))
+            return try payOwed(known, purchase, turn)
         }
         var subscription = known
         if purchase.request.offer != nil {
@@ -22,10 +17,7 @@ enum PlanChoice {
             case .failure(let refusal): return .failure(refusal)
             case .success(let offer): subscription.runningOffer = offer
             }
-            subscription.renewalProductID = known.productID
-            subscription.renewalPrice = purchase.price
-            subscription.shelfPrice = purchase.price
-            subscription.renews = true
+            renew(&subscription, as: purchase)
             try SubscriptionLife.keep(subscription, turn)
             let current = try SubscriptionLife.current(of: subscription, turn)
             try turn.note(.offerRedeemed, about: current, subscription)
@@ -33,28 +25,69 @@ enum PlanChoice {
             return .success(.scheduled(subscription))
         }
         let goesBack = known.renewalProductID != known.productID
-        guard goesBack || !known.renews else { return .failure(.alreadySubscribed(product: known.productID.text)) }
-        if goesBack {
-            subscription.renewalProductID = known.productID
-            subscription.renewalPrice = purchase.price
-            subscription.shelfPrice = purchase.price
+        let pays = known.monthlyBilling != purchase.request.monthlyBilling
+        guard goesBack || pays || !known.renews else {
+            return .failure(.alreadySubscribed(product: known.productID.text))
+        }
+        if goesBack || pays {
+            renew(&subscription, as: purchase)
             subscription.runningOffer = nil
         }
         subscription.renews = true
         try SubscriptionLife.keep(subscription, turn)
-        if goesBack {
+        if goesBack || pays {
             let current = try SubscriptionLife.current(of: subscription, turn)
-            try turn.note(.didChangeRenewalPref, about: current, subscription)
+            // Another way to pay waits for the renewal as a lower plan does; back to what runs has no subtype.
+            let isBack = purchase.request.monthlyBilling == (known.commitment != nil)
+            try turn.note(.didChangeRenewalPref, isBack ? nil : .downgrade, about: current, subscription)
         }
         try noteResumed(since: known, subscription, turn)
         return .success(.scheduled(subscription))
+    }
+
+    /// What comes at the next renewal that nobody owes.
+    private static func renew(_ subscription: inout StoreSubscription, as purchase: Purchase) {
+        subscription.renewalProductID = purchase.product.id
+        subscription.renewalPrice = purchase.price
+        subscription.shelfPrice = purchase.price
+        subscription.monthlyBilling = purchase.request.monthlyBilling
+        subscription.renews = true
+    }
+
+    /// Pays what could not be charged, with an offer if the customer has one.
+    private static func payOwed(
+        _ known: StoreSubscription, _ purchase: Purchase, _ turn: Turn
+    ) throws -> Result<PurchaseResult, StoreRefusal> {
+        var paying = known
+        if known.billingFails {
+            // The attempt uses up a signature, and leaves a code as it is.
+            if case .promotional(let identifier, let signature) = purchase.request.offer,
+                let refusal = try OfferDesk.check(signature, offer: identifier, of: purchase.request, turn)
+            {
+                return .failure(refusal)
+            }
+            return .success(.failed)
+        }
+        if purchase.request.offer != nil, known.owedMonth == nil {
+            switch try SubscriptionOffer.choose(purchase, known: known, turn) {
+            case .failure(let refusal): return .failure(refusal)
+            case .success(let offer): paying.runningOffer = offer
+            }
+        }
+        paying.renewalProductID = known.productID
+        let recovered = try BillingRetry.recover(paying, turn)
+        guard recovered.state == .active else { return .success(.failed) }
+        return .success(.purchased(try SubscriptionLife.current(of: recovered, turn)))
     }
 
     /// Another product from the next renewal on.
     static func schedule(
         _ known: StoreSubscription, _ purchase: Purchase, _ turn: Turn
     ) throws -> Result<PurchaseResult, StoreRefusal> {
-        guard known.renewalProductID != purchase.product.id || !known.renews || purchase.request.offer != nil else {
+        guard
+            known.renewalProductID != purchase.product.id || !known.renews || purchase.request.offer != nil
+                || known.monthlyBilling != purchase.request.monthlyBilling
+        else {
             return .failure(.alreadySubscribed(product: purchase.product.id.text))
         }
         var subscription = known
@@ -65,12 +98,9 @@ enum PlanChoice {
         }
         let redeems = subscription.runningOffer.map { $0.offer.kind != .introductory } ?? false
         if subscription.runningOffer?.offer.kind == .introductory { subscription.hadIntroductory = turn.now }
-        subscription.renewalProductID = purchase.product.id
-        subscription.renewalPrice = purchase.price
-        subscription.shelfPrice = purchase.price
+        renew(&subscription, as: purchase)
         subscription.appAccountToken = purchase.request.appAccountToken ?? known.appAccountToken
         subscription.priceIncrease = nil
-        subscription.renews = true
         try SubscriptionLife.keep(subscription, turn)
         let current = try SubscriptionLife.current(of: subscription, turn)
         try turn.note(redeems ? .offerRedeemed : .didChangeRenewalPref, .downgrade, about: current, subscription)
@@ -79,7 +109,8 @@ enum PlanChoice {
     }
 
     /// The customer turns renewal off: the service goes on to the end of the period. Where a charge has failed there
-    /// is nothing left to go on, and it ends at once (facts/business-rules §8.3).
+    /// is nothing left to go on, and it ends at once (facts/business-rules §8.3), unless it is of a commitment: its
+    /// months are owed to the end.
     static func cancel(_ original: Int64, _ turn: Turn) throws -> Result<StoreSubscription, StoreRefusal> {
         let known: StoreSubscription
         switch try SubscriptionLife.changeable(original, turn) {
@@ -89,7 +120,9 @@ enum PlanChoice {
         guard known.isGoingOn else { return .failure(.subscriptionEnded(String(original))) }
         guard known.renews else { return .success(known) }
         let subscription = try stop(known, turn)
-        if subscription.isFailing { try SubscriptionLife.end(subscription, .voluntary, turn) }
+        if subscription.isFailing, subscription.owedMonth == nil {
+            try SubscriptionLife.end(subscription, .voluntary, turn)
+        }
         return .success(try SubscriptionTable.find(original, turn.session) ?? subscription)
     }
 

@@ -48,7 +48,8 @@ enum PriceIncrease {
         guard let old = known.renewalPrice, old.currency == wish.price.currency, old.amount < wish.price.amount else {
             return .failure(.notAnIncrease(id))
         }
-        let period = try ProductTable.find(known.renewalProductID, turn.session)?.subscription?.period
+        let own = try ProductTable.find(known.renewalProductID, turn.session)?.subscription?.period
+        let period = known.monthlyBilling ? .month : own
         let needsConsent =
             wish.needsConsent
             ?? Self.needsConsent(from: old, to: wish.price, period: period, last: known.lastIncrease, now: turn.now)
@@ -80,22 +81,5 @@ enum PriceIncrease {
         let current = try SubscriptionLife.current(of: subscription, turn)
         try turn.note(.priceIncrease, .accepted, about: current, subscription)
         return .success(subscription)
-    }
-
-    /// So many subscribers of a product, beginning after the subscription `after`.
-    /// - Returns: how many were told, and where to go on; nil: that was all.
-    static func raise(
-        _ productID: ProductID, bundleID: String, storefront: String, _ wish: Wish, after: Int64, _ turn: Turn
-    ) throws -> (told: Int, next: Int64?) {
-        let limit = 256
-        let page = try SubscriptionTable.ofProduct(
-            productID, bundleID: bundleID, after: after, limit: limit, turn.session)
-        var told = 0
-        for subscription in page where subscription.renewalProductID == productID && subscription.isGoingOn {
-            let current = try SubscriptionLife.current(of: subscription, turn)
-            guard current.storefront == storefront else { continue }
-            if case .success = try raise(subscription, wish, turn) { told += 1 }
-        }
-        return (told, page.count == limit ? page.last?.original : nil)
     }
 }

@@ -31,23 +31,25 @@ enum Renewal {
     }
 
     static func decide(_ subscription: StoreSubscription, _ circumstances: Circumstances) -> Outcome {
-        guard let listPrice = circumstances.listPrice else { return .over(.productNotForSale) }
+        let owed = subscription.owedMonth
+        guard let listPrice = owed ?? circumstances.listPrice else { return .over(.productNotForSale) }
         if circumstances.isAccountDeleted { return .over(.other) }
         if let limit = circumstances.renewalLimit, subscription.renewals >= limit { return .over(.other) }
         if let increase = subscription.duePriceIncrease, !increase.isAccepted { return .over(.priceIncrease) }
         guard circumstances.paymentWorks, !subscription.billingFails else { return .failed }
-        return .charged(subscription.runningOffer?.price ?? price(of: subscription, listPrice: listPrice))
+        return .charged(owed ?? subscription.runningOffer?.price ?? price(of: subscription, listPrice: listPrice))
     }
 
     static func decide(_ subscription: StoreSubscription, _ turn: Turn) throws -> Outcome {
         let current = try SubscriptionLife.current(of: subscription, turn)
         let product = try ProductTable.find(subscription.renewalProductID, turn.session)
         let isSold = product?.isOnSale == true && product?.subscription?.groupID == subscription.groupID
+        let listPrice = product?.chargePrice(in: current.storefront, byTheMonth: subscription.monthlyBilling)
         let account = try AccountTable.find(subscription.account, turn.session)
         return decide(
             subscription,
             Circumstances(
-                listPrice: isSold ? product?.prices[current.storefront] : nil,
+                listPrice: isSold ? listPrice : nil,
                 paymentWorks: account?.paymentMethodWorks ?? true, isAccountDeleted: account?.isDeleted ?? false,
                 renewalLimit: try RenewalPace.current(turn.session).renewalLimit))
     }
@@ -74,11 +76,11 @@ enum Renewal {
     static func charge(_ known: StoreSubscription, _ price: Money, _ turn: Turn) throws -> StoreSubscription {
         var subscription = known
         let recovers = known.isFailing
+        let isOwed = known.owedMonth != nil
         let last = try SubscriptionLife.current(of: known, turn)
         let pace = try RenewalPace.current(turn.session)
-        let product = try ProductTable.find(known.renewalProductID, turn.session)
-        let ownPeriod = product?.subscription.map { OfferPeriod($0.period) } ?? OfferPeriod(1, .month)
-        let period = known.runningOffer?.period ?? ownPeriod
+        let product = try ProductTable.find(known.nextProductID, turn.session)
+        let period = period(of: known, product)
         var start = known.state == .billingRetry ? turn.now : known.expires
         // A grace as long as the period it stands for must not sell what is over.
         if pace.end(of: period, from: start, billingDay: known.billingDay) <= turn.now { start = turn.now }
@@ -88,30 +90,47 @@ enum Renewal {
 
         var transaction = last
         transaction.number = try Counter.transaction.take(turn.session)
-        transaction.productID = known.renewalProductID
+        transaction.productID = known.nextProductID
         transaction.reason = "RENEWAL"
         transaction.purchased = turn.now
         transaction.price = price
         transaction.isFinished = false
         transaction.isUpgraded = false
         transaction.revocation = nil
-        transaction.commitment = nil
-        transaction.offer = known.runningOffer?.offer
+        if let month = known.commitment, isOwed {
+            transaction.commitment = Commitment.next(
+                after: month, at: start, billingDay: subscription.billingDay, pace)
+        } else {
+            transaction.commitment =
+                known.monthlyBilling && known.runningOffer == nil
+                ? Commitment.begin(monthly: price, at: start, billingDay: subscription.billingDay, pace) : nil
+        }
+        transaction.isBilledUpFront = transaction.commitment == nil && product?.subscription?.hasBothPlans == true
+        transaction.offer = isOwed ? nil : known.runningOffer?.offer
         transaction.appAccountToken = known.appAccountToken
         transaction.subscription = StoreTransaction.Subscription(
             groupID: known.groupID, expires: expires, lineItem: try Counter.lineItem.take(turn.session))
         transaction = try TransactionTable.insert(transaction, turn.session)
 
-        subscription.productID = known.renewalProductID
+        subscription.productID = known.nextProductID
         subscription.current = transaction.number
         subscription.expires = expires
         subscription.renewals += 1
-        settle(&subscription, known, listPrice: product?.prices[transaction.storefront], at: turn.now)
+        subscription.commitment = transaction.commitment
+        let listPrice = product?.chargePrice(in: transaction.storefront, byTheMonth: known.monthlyBilling)
+        settle(&subscription, known, listPrice: listPrice, at: turn.now)
         subscription.nextCharge = try SubscriptionLife.chargeDate(before: expires, turn)
         try SubscriptionLife.keep(subscription, turn)
         try turn.note(.didRenew, recovers ? .billingRecovery : nil, about: transaction, subscription)
         try FamilySharing.share(transaction, subscription, turn)
         return subscription
+    }
+
+    /// How long the next period is: a month of a commitment, what an offer says, or the product's own.
+    private static func period(of known: StoreSubscription, _ product: StoreProduct?) -> OfferPeriod {
+        if known.owedMonth != nil { return Commitment.period }
+        if let offer = known.runningOffer { return offer.period ?? OfferPeriod(product) }
+        return known.monthlyBilling ? Commitment.period : OfferPeriod(product)
     }
 
     /// What a charge leaves behind: no failure, one charge of the offer less, an increase that has come about.
@@ -122,6 +141,8 @@ enum Renewal {
         subscription.graceExpires = nil
         subscription.retryUntil = nil
         subscription.expirationIntent = nil
+        // What is to come after a commitment waits for its end.
+        guard known.owedMonth == nil else { return }
         if let listPrice {
             subscription.renewalPrice = price(of: known, listPrice: listPrice)
             subscription.shelfPrice = listPrice
@@ -133,5 +154,20 @@ enum Renewal {
         guard let offer = known.runningOffer else { return }
         subscription.runningOffer = offer.charges > 1 ? offer : nil
         subscription.runningOffer?.charges = offer.charges - 1
+    }
+}
+
+extension StoreProduct {
+    /// What one charge of it costs before any offer; nil: not for sale there.
+    func chargePrice(in storefront: String, byTheMonth: Bool) -> Money? {
+        guard let price = prices[storefront] else { return nil }
+        return subscription?.price(ofYear: price, storefront: storefront, byTheMonth: byTheMonth) ?? price
+    }
+}
+
+extension OfferPeriod {
+    /// The product's own.
+    fileprivate init(_ product: StoreProduct?) {
+        self = product?.subscription.map { OfferPeriod($0.period) } ?? OfferPeriod(1, .month)
     }
 }

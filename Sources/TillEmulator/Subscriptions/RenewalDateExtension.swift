@@ -33,6 +33,8 @@ extension SubscriptionLife {
 
         let pace = try RenewalPace.current(turn.session)
         let expires = subscription.expires.adding(milliseconds: days * pace.day)
+        subscription.commitment?.move(by: days * pace.day)
+        transaction.commitment = subscription.commitment
         subscription.expires = expires
         subscription.billingDay = expires.dayOfMonth
         subscription.extensions = recent(subscription.extensions, at: turn.now) + [turn.now]

@@ -61,6 +61,7 @@ public struct StoreSubscription: Sendable, Hashable, Codable {
     public var expires: Instant
     /// The day of the month that renewals keep (facts/business-rules §8.1), 1 to 31.
     public var billingDay: Int64
+    /// What the customer wants. The months of a commitment follow all the same: `renewsNext`.
     public var renews: Bool
     /// What renews next; another one than `productID` after a downgrade.
     public var renewalProductID: ProductID
@@ -87,6 +88,7 @@ public struct StoreSubscription: Sendable, Hashable, Codable {
     public var billingFails: Bool
     /// The purchaser's subscription, if a family shares it; nil for who pays.
     public var sharedFrom: Int64?
+    /// Whether what renews next is a year paid by the month; inside a commitment, whether another one follows it.
     public var monthlyBilling: Bool
     /// The price on the shelf when `renewalPrice` was settled: only what is cheaper than this is a price cut.
     public var shelfPrice: Money?
@@ -96,6 +98,8 @@ public struct StoreSubscription: Sendable, Hashable, Codable {
     public var hadIntroductory: Instant?
     /// When the price was last raised (facts/business-rules §8.4: more than once a year needs consent).
     public var lastIncrease: Instant?
+    /// Of the newest period, if it is a month of a year.
+    public var commitment: StoreTransaction.Commitment?
 }
 
 extension StoreSubscription {
@@ -103,7 +107,7 @@ extension StoreSubscription {
     var nextDate: Instant? {
         guard sharedFrom == nil else { return nil }
         switch state {
-        case .active: return renews ? min(nextCharge ?? expires, expires) : expires
+        case .active: return renewsNext ? min(nextCharge ?? expires, expires) : expires
         case .gracePeriod: return [graceExpires, nextCharge].compactMap { $0 }.min()
         case .billingRetry: return [retryUntil, nextCharge].compactMap { $0 }.min()
         case .expired, .revoked: return nil
@@ -121,11 +125,19 @@ extension StoreSubscription {
 
     /// What the next renewal costs, after any offer and any increase the customer agreed to.
     var nextPrice: Money? {
+        if let month = owedMonth { return month }
+        return priceAfterCommitment
+    }
+
+    /// The same where no month is owed; otherwise what the first charge after the commitment costs.
+    var priceAfterCommitment: Money? {
         if let offer = runningOffer { return offer.price }
         if let increase = duePriceIncrease, increase.isAccepted { return increase.price }
         return renewalPrice
     }
 
-    /// An increase that the renewal at the end of the period would cost.
-    var duePriceIncrease: PriceIncrease? { priceIncrease.flatMap { $0.effective <= expires ? $0 : nil } }
+    /// An increase that the renewal at the end of the period would cost. A commitment's months keep their price.
+    var duePriceIncrease: PriceIncrease? {
+        owedMonth == nil ? priceIncrease.flatMap { $0.effective <= expires ? $0 : nil } : nil
+    }
 }

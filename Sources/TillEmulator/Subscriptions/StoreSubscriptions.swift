@@ -37,15 +37,16 @@ extension Store {
             case .success(let found): subscription = found
             }
             // Another group would be another subscription.
-            if let product = try ProductTable.find(productID, turn.session),
-                product.subscription?.groupID != subscription.groupID
-            {
+            let product = try ProductTable.find(productID, turn.session)
+            if let product, product.subscription?.groupID != subscription.groupID {
                 return .failure(.otherGroup(product: productID.text, String(original)))
             }
             var request = PurchaseRequest(bundleID: subscription.bundleID, productID: productID)
             request.account = subscription.account
             request.storefront = try SubscriptionLife.current(of: subscription, turn).storefront
             request.appAccountToken = subscription.appAccountToken
+            // Who pays by the month goes on doing so where that is possible.
+            request.monthlyBilling = subscription.monthlyBilling && product?.subscription?.hasBothPlans == true
             return try PaymentSheet.pay(request, turn)
         }
     }
@@ -81,35 +82,6 @@ extension Store {
     ) async throws -> Result<StoreSubscription, StoreRefusal> {
         let wish = PriceIncrease.Wish(price: price, needsConsent: needsConsent, effective: effective)
         return try await change { try PriceIncrease.raise(original, wish, $0) }
-    }
-
-    /// Raises the price of a product in one storefront, for those who subscribe now and for those who will.
-    /// - Returns: how many subscribers were told. Those who pay as much already are not.
-    public func raisePrice(
-        of productID: ProductID, bundleID: String, storefront: String, to price: Money, needsConsent: Bool? = nil,
-        effective: Instant? = nil
-    ) async throws -> Result<Int, StoreRefusal> {
-        let wish = PriceIncrease.Wish(price: price, needsConsent: needsConsent, effective: effective)
-        let refusal: StoreRefusal? = try await change { turn in
-            guard var product = try ProductTable.find(productID, turn.session) else {
-                return .unknownProduct(productID.text, nearest: nil)
-            }
-            product.prices[storefront] = price
-            try ProductTable.update(product, turn.session)
-            return nil
-        }
-        if let refusal { return .failure(refusal) }
-        var told = 0
-        var after: Int64? = 0
-        while let begin = after {
-            let step = try await change { turn in
-                try PriceIncrease.raise(
-                    productID, bundleID: bundleID, storefront: storefront, wish, after: begin, turn)
-            }
-            told += step.told
-            after = step.next
-        }
-        return .success(told)
     }
 
     /// Moves a subscription's renewal date by 1 to 90 days (facts/server-api §4.4).

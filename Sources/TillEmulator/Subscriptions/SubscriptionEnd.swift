@@ -51,6 +51,7 @@ extension SubscriptionLife {
         try keep(subscription, turn)
         try turn.note(.expired, reason.subtype, about: current, subscription)
         if wasServing { try FamilySharing.revoke(current, turn) }
+        try FamilySharing.fallBack(subscription.account, turn)
     }
 
     /// A transaction was refunded, in full or in part. If it was the subscription's current one, the service ends; one

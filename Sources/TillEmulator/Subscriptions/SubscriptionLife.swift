@@ -10,9 +10,15 @@ enum SubscriptionLife {
         guard purchase.product.isOnSale, let terms = purchase.product.subscription else {
             return .failure(.notForSale(product: purchase.product.id.text, storefront: purchase.storefront))
         }
-        // Nothing here is paid by the month: better a refusal than a year charged at once.
-        guard !purchase.request.monthlyBilling else {
-            return .failure(.noMonthlyBilling(product: purchase.product.id.text))
+        var purchase = purchase
+        if purchase.request.monthlyBilling {
+            guard terms.hasBothPlans else {
+                return .failure(.noMonthlyBilling(product: purchase.product.id.text))
+            }
+            guard purchase.request.offer == nil else {
+                return .failure(.noOfferByTheMonth(product: purchase.product.id.text))
+            }
+            purchase.price = terms.price(ofYear: purchase.price, storefront: purchase.storefront, byTheMonth: true)
         }
         let known = try SubscriptionTable.own(
             account: purchase.account.name, bundleID: purchase.request.bundleID, groupID: terms.groupID, turn.session)
@@ -34,7 +40,7 @@ enum SubscriptionLife {
         guard let subscription = try SubscriptionTable.find(original, turn.session), subscription.sharedFrom == nil
         else { return }
         switch subscription.state {
-        case .active where subscription.renews: try Renewal.attempt(subscription, turn)
+        case .active where subscription.renewsNext: try Renewal.attempt(subscription, turn)
         case .active where subscription.expires <= turn.now: try end(subscription, .voluntary, turn)
         case .active: try keep(subscription, turn)
         case .gracePeriod, .billingRetry: try BillingRetry.reachDate(subscription, turn)

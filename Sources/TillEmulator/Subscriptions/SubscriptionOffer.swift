@@ -26,32 +26,54 @@ enum SubscriptionOffer {
     ) throws -> Result<StoreSubscription.RunningOffer?, StoreRefusal> {
         let offer: ProductOffer
         switch purchase.request.offer {
+        // A commitment begins at its own price.
+        case nil where purchase.request.monthlyBilling: return .success(nil)
         case nil: return try introductory(purchase, known: known, turn)
         case .promotional(let identifier, let signature):
+            // First the signature, which any attempt uses up: who is eligible is nobody's business without a good one.
             if let refusal = try OfferDesk.check(signature, offer: identifier, of: purchase.request, turn) {
                 return .failure(refusal)
             }
             guard let found = find(.promotional, identifier, purchase.product) else {
-                return .failure(.noSuchOffer(identifier, product: purchase.product.id.text))
+                return .failure(.unknownOffer(identifier, product: purchase.product.id.text))
             }
             guard known != nil else { return .failure(.notEligible(offer: identifier)) }
             offer = found
         case .winBack(let identifier):
             guard let found = find(.winBack, identifier, purchase.product) else {
-                return .failure(.noSuchOffer(identifier, product: purchase.product.id.text))
+                return .failure(.unknownOffer(identifier, product: purchase.product.id.text))
             }
             guard known?.state == .expired else { return .failure(.notEligible(offer: identifier)) }
             offer = found
-        case .code(let code):
-            switch try OfferDesk.redeem(code, purchase.product, by: purchase.account.name, turn) {
-            case .failure(let refusal): return .failure(refusal)
-            case .success(let found): offer = found
-            }
+        case .code(let code): return try redeem(code, purchase, known: known, turn)
         }
         guard let terms = terms(of: offer, storefront: purchase.storefront, listPrice: purchase.price) else {
             return .failure(.notForSale(product: purchase.product.id.text, storefront: purchase.storefront))
         }
         return .success(terms)
+    }
+
+    /// Asked in this order, so that a customer who can't use a code keeps it: is it one, for whom, at what price.
+    private static func redeem(
+        _ text: String, _ purchase: Purchase, known: StoreSubscription?, _ turn: Turn
+    ) throws -> Result<StoreSubscription.RunningOffer?, StoreRefusal> {
+        let found: (code: OfferCode, offer: ProductOffer)
+        switch try OfferDesk.find(text, of: purchase, turn) {
+        case .failure(let refusal): return .failure(refusal)
+        case .success(let value): found = value
+        }
+        guard found.offer.isFor(customer(known)) else { return .failure(.codeNotForCustomer(found.code.text)) }
+        guard let terms = terms(of: found.offer, storefront: purchase.storefront, listPrice: purchase.price) else {
+            return .failure(.notForSale(product: purchase.product.id.text, storefront: purchase.storefront))
+        }
+        try CodeCounter.use(found.code, account: purchase.account.name, turn)
+        return .success(terms)
+    }
+
+    /// A refunded subscriber has had the service and has it no more: expired (ours).
+    private static func customer(_ known: StoreSubscription?) -> ProductOffer.Customer {
+        guard let known else { return .new }
+        return known.isGoingOn ? .existing : .expired
     }
 
     private static func find(_ kind: ProductOffer.Kind, _ identifier: String, _ product: StoreProduct) -> ProductOffer?

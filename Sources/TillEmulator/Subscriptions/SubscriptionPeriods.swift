@@ -5,14 +5,16 @@ import TillStorage
 extension TransactionTable {
     /// The paid periods of a subscription that end after `moment` and that nothing cut short, oldest first: two at
     /// most, since a renewal is charged in the last day.
-    static func running(original: Int64, at moment: Instant, _ session: any Session) throws -> [Int64] {
+    static func running(
+        original: Int64, at moment: Instant, isShared: Bool = false, _ session: any Session
+    ) throws -> [Int64] {
         try session.query(
             """
             SELECT number FROM transactions
             WHERE original = ? AND group_id IS NOT NULL AND state = 'purchased' AND expires_at > ? AND is_upgraded = 0
-                AND shared_from IS NULL
+                AND (shared_from IS NOT NULL) = ?
             ORDER BY number DESC LIMIT 4
-            """, [.integer(original), .integer(moment.milliseconds)]
+            """, [.integer(original), .integer(moment.milliseconds), .flag(isShared)]
         ) { $0.integer(0) }.reversed()
     }
 
@@ -26,9 +28,13 @@ extension TransactionTable {
         ) { _ in true } ?? false
     }
 
-    /// A transaction that waited becomes one of a subscription that has come about meanwhile.
-    static func join(_ number: Int64, to original: Int64, _ session: any Session) throws {
+    /// A transaction that waited becomes one of a subscription that has come about meanwhile, at the price of now.
+    static func join(_ transaction: StoreTransaction, _ session: any Session) throws {
         try session.execute(
-            "UPDATE transactions SET original = ? WHERE number = ?", [.integer(original), .integer(number)])
+            "UPDATE transactions SET original = ?, price = ?, offer = ? WHERE number = ?",
+            [
+                .integer(transaction.original), .integer(transaction.price.amount),
+                .optional(try transaction.offer.map { try StoredDocument.text($0) }), .integer(transaction.number),
+            ])
     }
 }

@@ -1,23 +1,41 @@
 /// Why a subscription is not changed as somebody wants.
 extension StoreRefusal {
-    static func noSuchOffer(_ id: String, product: String) -> StoreRefusal {
-        StoreRefusal(
-            "unknown_offer", status: 422, "\(product) has no such offer: \(id).", "\(product) 没有优惠 \(id)。")
-    }
-
     static func noMonthlyBilling(product: String) -> StoreRefusal {
         StoreRefusal(
             "no_monthly_billing", status: 422,
-            "\(product) can't be paid by the month: the emulator knows no commitment of twelve months yet.",
-            "\(product) 不能按月付款：模拟商店尚不支持十二个月承诺。")
+            "\(product) can't be paid by the month: only a yearly subscription with \"monthlyBilling\": true can.",
+            "\(product) 不能按月付款：只有设置了 “monthlyBilling”: true 的年度订阅可以。")
     }
 
+    static func noOfferByTheMonth(product: String) -> StoreRefusal {
+        StoreRefusal(
+            "no_offer_by_the_month", status: 422,
+            "\(product) is bought at its own price where it is paid by the month: leave the offer out.",
+            "\(product) 按月付款时没有优惠，请去掉 offer。")
+    }
+
+    /// SKError 18, `ineligibleForOffer`.
+    static func codeNotForCustomer(_ code: String) -> StoreRefusal {
+        StoreRefusal(
+            "code_not_for_customer", status: 409,
+            "The offer code \(code) is for other customers: its offer says whether for new, existing or expired ones.",
+            "优惠代码 \(code) 不适用于该顾客：优惠限定了新顾客、现有订阅者或过期订阅者。")
+    }
+
+    /// SKError 18 as well.
     static func notEligible(offer: String) -> StoreRefusal {
         StoreRefusal(
             "not_eligible", status: 409,
             "The account may not have the offer \(offer): promotional offers are for current and former subscribers, "
                 + "win-back offers for former ones.",
             "该账户不能享受优惠 \(offer)：促销优惠只给现有和过去的订阅者，挽回优惠只给过去的订阅者。")
+    }
+
+    static func subscribedMeanwhile(product: String) -> StoreRefusal {
+        StoreRefusal(
+            "subscribed_meanwhile", status: 409,
+            "The account subscribes to \(product) by now, so the request to buy is closed.",
+            "该账户已订阅 \(product)，购买请求已关闭。")
     }
 
     static func subscriptionEnded(_ id: String) -> StoreRefusal {

@@ -8,7 +8,6 @@ enum SubscriptionSale {
     static func charge(
         _ purchase: Purchase, known: StoreSubscription?, _ turn: Turn
     ) throws -> Result<PurchaseResult, StoreRefusal> {
-        guard purchase.account.paymentMethodWorks else { return .success(.failed) }
         let offer: StoreSubscription.RunningOffer?
         switch try SubscriptionOffer.choose(purchase, known: known, turn) {
         case .failure(let refusal): return .failure(refusal)
@@ -17,13 +16,21 @@ enum SubscriptionSale {
         var transaction = try purchase.transaction(price: offer?.price, turn)
         transaction.offer = offer?.offer
         let ownPeriod = purchase.product.subscription.map { OfferPeriod($0.period) }
-        guard let period = offer?.period ?? ownPeriod, let groupID = purchase.product.subscription?.groupID else {
+        let byTheMonth = purchase.request.monthlyBilling
+        guard let period = byTheMonth ? Commitment.period : offer?.period ?? ownPeriod,
+            let groupID = purchase.product.subscription?.groupID
+        else {
             return .failure(.notForSale(product: purchase.product.id.text, storefront: purchase.storefront))
         }
         let pace = try RenewalPace.current(turn.session)
         transaction.subscription = StoreTransaction.Subscription(
             groupID: groupID, expires: pace.end(of: period, from: turn.now, billingDay: turn.now.dayOfMonth),
             lineItem: try Counter.lineItem.take(turn.session))
+        if byTheMonth {
+            transaction.commitment = Commitment.begin(
+                monthly: purchase.price, at: turn.now, billingDay: turn.now.dayOfMonth, pace)
+        }
+        transaction.isBilledUpFront = !byTheMonth && purchase.product.subscription?.hasBothPlans == true
         if let known {
             transaction.original = known.original
             transaction.firstPurchased =
@@ -48,29 +55,66 @@ enum SubscriptionSale {
         let known = try SubscriptionTable.own(
             account: transaction.account, bundleID: transaction.bundleID, groupID: waiting.groupID, turn.session)
         let product = try ProductTable.find(transaction.productID, turn.session)
-        let listPrice = product?.prices[transaction.storefront] ?? transaction.price
-        let chosen = transaction.offer.flatMap { offer in
-            product?.offers(offer.kind).first { $0.identifier == offer.identifier }
-        }
-        let offer = chosen.flatMap {
-            SubscriptionOffer.terms(of: $0, storefront: transaction.storefront, listPrice: listPrice)
-        }
+        let byTheMonth = transaction.commitment != nil
+        let listPrice =
+            product?.chargePrice(in: transaction.storefront, byTheMonth: byTheMonth) ?? transaction.price
+        let offer = offer(of: transaction, product, known: known, listPrice: listPrice)
         let ownPeriod = product?.subscription.map { OfferPeriod($0.period) }
-        let period = offer?.period ?? ownPeriod ?? OfferPeriod(1, .month)
+        let period = byTheMonth ? Commitment.period : offer?.period ?? ownPeriod ?? Commitment.period
         let pace = try RenewalPace.current(turn.session)
         var transaction = transaction
+        // Whoever had the introductory offer meanwhile pays the price on the shelf.
+        if transaction.offer != nil, offer == nil {
+            transaction.offer = nil
+            transaction.price = listPrice
+        }
         transaction.state = .purchased
         transaction.purchased = turn.now
         transaction.firstPurchased = turn.now
         transaction.subscription?.expires = pace.end(of: period, from: turn.now, billingDay: turn.now.dayOfMonth)
+        if let asked = transaction.commitment {
+            transaction.commitment = Commitment.begin(
+                monthly: asked.monthlyPrice, at: turn.now, billingDay: turn.now.dayOfMonth, pace)
+        }
         if let known {
-            try TransactionTable.join(transaction.number, to: known.original, turn.session)
             transaction.original = known.original
             transaction.firstPurchased =
                 try TransactionTable.find(known.original, turn.session)?.firstPurchased ?? turn.now
         }
+        try TransactionTable.join(transaction, turn.session)
         transaction = try TransactionTable.update(transaction, turn.session)
         return try begin(transaction, known: known, offer: offer, period: period, listPrice: listPrice, turn)
+    }
+
+    /// The offer that a waiting purchase was asked with, unless it is an introductory one and the customer has
+    /// subscribed or had one since: there is one in a life.
+    private static func offer(
+        of transaction: StoreTransaction, _ product: StoreProduct?, known: StoreSubscription?, listPrice: Money
+    ) -> StoreSubscription.RunningOffer? {
+        guard let asked = transaction.offer,
+            let chosen = product?.offers(asked.kind).first(where: { $0.identifier == asked.identifier })
+        else { return nil }
+        if asked.kind == .introductory, let known {
+            if let had = known.hadIntroductory, had >= transaction.purchased { return nil }
+            if known.isGoingOn, known.recentStart >= transaction.purchased { return nil }
+        }
+        return SubscriptionOffer.terms(of: chosen, storefront: transaction.storefront, listPrice: listPrice)
+    }
+
+    /// Why a purchase that waited can't be paid any more; nil if it can. The customer may have subscribed meanwhile:
+    /// nobody pays twice for one plan, and a lower one would cut a higher one short.
+    static func refusal(of transaction: StoreTransaction, _ turn: Turn) throws -> StoreRefusal? {
+        guard let waiting = transaction.subscription,
+            let known = try SubscriptionTable.own(
+                account: transaction.account, bundleID: transaction.bundleID, groupID: waiting.groupID, turn.session),
+            known.isServing
+        else { return nil }
+        let old = try ProductTable.find(known.productID, turn.session)?.subscription
+        let new = try ProductTable.find(transaction.productID, turn.session)?.subscription
+        guard let old, let new else { return nil }
+        let isLater = PlanChange(from: old, to: new) == .atRenewal
+        return known.productID == transaction.productID || isLater
+            ? .subscribedMeanwhile(product: known.productID.text) : nil
     }
 
     /// The subscription of what was just paid for, and what tells of it.
@@ -88,7 +132,9 @@ enum SubscriptionSale {
             billingDay: period.isCalendar ? turn.now.dayOfMonth : expires.dayOfMonth, renews: true,
             renewalProductID: transaction.productID, renewalPrice: listPrice, recentStart: turn.now,
             eligibleWinBacks: [], appAccountToken: transaction.appAccountToken, renewals: 0,
-            extensions: known?.extensions ?? [], billingFails: false, monthlyBilling: false)
+            extensions: known?.extensions ?? [], billingFails: false,
+            monthlyBilling: transaction.commitment != nil)
+        subscription.commitment = transaction.commitment
         if let offer, offer.charges > 1 {
             subscription.runningOffer = offer
             subscription.runningOffer?.charges -= 1

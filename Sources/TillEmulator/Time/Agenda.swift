@@ -13,11 +13,14 @@ enum Agenda {
         case approval
         /// A mass extension goes on.
         case massExtension
+        /// Subscribers of a product are told of a higher price.
+        case priceIncrease
     }
 
     struct Entry: Sendable {
         var kind: Kind
-        /// The original transaction, the refund request, the transaction, the mass extension: a number of that kind.
+        /// The original transaction, the refund request, the transaction, the mass extension, the increase: a number of
+        /// that kind.
         var subject: Int64
         var due: Instant
     }

@@ -5,7 +5,8 @@ import TillStorage
 public struct ClockState: Sendable, Hashable {
     /// What happens next by itself.
     public struct Event: Sendable, Hashable {
-        /// `subscription`, `refund`, `approval`, `massExtension`, or `notification`: an attempt to deliver one.
+        /// `subscription`, `refund`, `approval`, `massExtension`, `priceIncrease`, or `notification`: an attempt to
+        /// deliver one.
         public var kind: String
         /// The number of the transaction or request that it is about, or the notification's id.
         public var subject: String

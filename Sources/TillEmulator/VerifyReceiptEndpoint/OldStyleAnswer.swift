@@ -36,8 +36,8 @@ struct OldStyleAnswer: Sendable {
             OldStyleReceipt(renewed)?.purchase.lines.map { ($0.key, $0.value) } ?? [])
         latest.addCancellation(newest)
         // A number here, text beside an app receipt.
-        answer["auto_renew_status"] = subscription.renews ? 1 : 0
-        answer["auto_renew_product_id"] = .string(subscription.renewalProductID.text)
+        answer["auto_renew_status"] = subscription.renewsNext ? 1 : 0
+        answer["auto_renew_product_id"] = .string(subscription.nextProductID.text)
         let runs = newest.cancelled == nil && (now < subscription.expires || subscription.state == .gracePeriod)
         if runs {
             answer["latest_receipt"] = .string(Base64.encode(renewed))

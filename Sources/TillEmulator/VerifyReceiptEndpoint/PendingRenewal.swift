@@ -7,8 +7,8 @@ enum PendingRenewal {
         var members: [String: JSONValue] = [
             "product_id": .string(subscription.productID.text),
             "original_transaction_id": .string(String(subscription.original)),
-            "auto_renew_product_id": .string(subscription.renewalProductID.text),
-            "auto_renew_status": subscription.renews ? "1" : "0",
+            "auto_renew_product_id": .string(subscription.nextProductID.text),
+            "auto_renew_status": subscription.renewsNext ? "1" : "0",
         ]
         members["expiration_intent"] = expirationIntent(of: subscription).map { .string(String($0)) }
         members["is_in_billing_retry_period"] = isInBillingRetry(subscription).map { $0 ? "1" : "0" }
