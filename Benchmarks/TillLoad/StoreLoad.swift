@@ -5,18 +5,17 @@ import TillCrypto
 import TillEmulator
 import TillHTTP
 
-/// Fills an emulated store with the purchases of one customer, and reads that customer's history to its end: in process,
-/// so that the figures are the store's and not a socket's.
+/// Fills an emulated store with one customer's purchases, and reads the history of them to its end: in process, so that
+/// the figures are the store's and not a socket's.
 struct StoreLoad {
     let directory: String
     let purchases: Int
 
     private static let bundleID = "com.example.learnpoints"
 
-    /// Purchases a second (each on disk and its signed transaction in the answer), milliseconds of a history page
-    /// (median of the first hundred, and of the last hundred), milliseconds of the very last, pages, milliseconds to make
-    /// the app receipt and to answer for it, its size in bytes, MiB resident at the end and at its highest, bytes of the
-    /// file for each transaction.
+    /// Purchases a second, each on disk and its signed transaction in the answer; milliseconds of a history page (median
+    /// of the first hundred, of the last hundred, the very last), and how many; milliseconds to make the app receipt and
+    /// to answer for it, its bytes; MiB resident at the end and at most; bytes of the file a purchase.
     func line() async throws -> String {
         let path = directory + "/store.db"
         let database = try Emulator.openDatabase(path: path)
