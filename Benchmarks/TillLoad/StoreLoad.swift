@@ -13,9 +13,9 @@ struct StoreLoad {
 
     private static let bundleID = "com.example.learnpoints"
 
-    /// Purchases a second, each on disk and its signed transaction in the answer; milliseconds of a history page (median
-    /// of the first hundred, of the last hundred, the very last), and how many; milliseconds to make the app receipt and
-    /// to answer for it, its bytes; MiB resident at the end and at most; bytes of the file a purchase.
+    /// Purchases a second, each on disk and its signed transaction in the answer; milliseconds of a history page
+    /// (median of the first hundred, of the last hundred, the very last), and how many; milliseconds to make the app
+    /// receipt and to answer for it, its bytes; MiB resident at the end and at most; bytes of the file a purchase.
     func line() async throws -> String {
         let path = directory + "/store.db"
         let database = try Emulator.openDatabase(path: path)
