@@ -126,7 +126,7 @@ struct SignedProofs {
                 "another app and environment", ["bundleId": "com.example.other", "environment": other], .wrongApp,
                 "INVALID_APP_IDENTIFIER"
             ),
-            ("signed too late", ["signedDate": .int(now.milliseconds + 3 * year)], .chainExpired, Self.failed),
+            ("signed too late", ["signedDate": .int(now.milliseconds + 151 * year)], .chainExpired, Self.failed),
             ("signed too early", ["signedDate": .int(now.milliseconds - 2 * year)], .chainExpired, Self.failed),
         ] as [(String, [String: JSONValue?], Verdict, String)] {
             add(name, try issuer.sign(try content(token, changes)), .transaction, ours, theirs)

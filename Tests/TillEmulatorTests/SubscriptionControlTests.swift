@@ -89,7 +89,7 @@ struct SubscriptionControlTests {
             ("\(id)/consent", ["accept": true], 409, "no_consent_asked"),
             ("\(id)/extend", ["days": 91], 400, "wrong_value"),
             ("\(id)/extend", [:], 400, "missing_member"),
-            ("\(id)/priceIncrease", [:], 400, "wrong_value"),
+            ("\(id)/priceIncrease", [:], 400, "missing_member"),
             ("\(id)/priceIncrease", ["price": ["amount": -1, "currency": "USD"]], 400, "wrong_value"),
             ("\(id)/priceIncrease", ["price": ["amount": .int(.max), "currency": "USD"]], 400, "wrong_value"),
             ("\(id)/priceIncrease", ["price": ["amount": 1, "currency": "USD"]], 422, "not_an_increase"),

@@ -17,7 +17,7 @@ extension ControlEndpoint {
                 zh: "推进时钟；途中该发生的都发生后才返回。"),
             body: [
                 ControlMember(
-                    "advance", .text(limit: 40),
+                    "advance", .span,
                     Text(
                         en: "a span such as 30d, 90s or 1d12h (w, d, h, m, s, ms)",
                         zh: "时长，如 30d、90s、1d12h（w、d、h、m、s、ms）")),
@@ -95,32 +95,5 @@ enum ClockText {
 
     private static func json(_ event: ClockState.Event) -> JSONValue {
         ["kind": .string(event.kind), "subject": .string(event.subject), "date": .string(event.date.rfc3339)]
-    }
-}
-
-extension RequestBody {
-    func span(_ name: String) throws(Problem) -> Span? {
-        guard let value = value(name) else { return nil }
-        guard case .string(let text) = value, let span = Span(text) else {
-            throw Self.wrong(
-                name,
-                "a span of at most a hundred years: whole numbers with w, d, h, m, s or ms, the largest first, such as "
-                    + "\"30d\" or \"1d12h\"",
-                "不超过一百年的时长：整数加单位 w、d、h、m、s、ms，大单位在前，例如 “30d” 或 “1d12h”")
-        }
-        return span
-    }
-
-    /// RFC 3339, from 1970 on.
-    func instant(_ name: String) throws(Problem) -> Instant? {
-        guard let value = value(name) else { return nil }
-        guard case .string(let text) = value, text.utf8.count <= 40, let instant = Instant(rfc3339: text),
-            instant.milliseconds >= 0
-        else {
-            throw Self.wrong(
-                name, "a moment as RFC 3339 writes it, such as 2027-01-01T00:00:00.000Z",
-                "RFC 3339 写法的时刻，例如 2027-01-01T00:00:00.000Z")
-        }
-        return instant
     }
 }

@@ -20,7 +20,7 @@ extension ControlEndpoint {
                     "state", .choice(StoreTransaction.State.allCases.map(\.rawValue)),
                     Text(en: "only those whose payment has come this far", zh: "只看付款进展为此的交易")),
                 .device, .limit, .cursor,
-            ]
+            ], answer: TransactionText.page
         ) { call in try await transactions(call) }
         routes.on(
             .get, "/emulator/transactions/{id}", Text(en: "One transaction, signed now.", zh: "一笔交易，当场签名。"),

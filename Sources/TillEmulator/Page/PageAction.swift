@@ -115,7 +115,7 @@ extension EmulatorPage {
     /// `POST /emulator/actions/{action}`: does it, and leads back to the page with what came of it.
     func act(_ request: HTTPRequest, _ name: String) async -> HTTPResponse {
         let say = Reader(language: language(of: request))
-        guard isAddressedHere(request) else { return misdirected(say) }
+        guard request.isAddressedHere else { return misdirected(say) }
         guard isFromOwnPage(request) else { return .storePage(403, EmulatorFrame.foreign(say), say) }
         let items = (try? PercentEncoding.items(request.body)) ?? []
         let form = Dictionary(items.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
