@@ -60,8 +60,10 @@ struct EmulatorPageTests {
                 String($0.output[2].substring ?? "")
             }
             own = own.replacing(try Regex("<[^>]*>"), with: " ")
-            let words = (own + " " + labels.filter { !$0.contains(".") }.joined(separator: " ")).replacing(entity, with: " ")
-                .matches(of: try Regex("[A-Za-z]{2,}")).map { String($0.output[0].substring ?? "") }
+            let words = (own + " " + labels.filter { !$0.contains(".") }.joined(separator: " ")).replacing(
+                entity, with: " "
+            )
+            .matches(of: try Regex("[A-Za-z]{2,}")).map { String($0.output[0].substring ?? "") }
             let english = Set(words).subtracting(Self.proper).subtracting([
                 "CNY", "JPY", "USD", "lin", "nobody", "basic", "plus",
             ])

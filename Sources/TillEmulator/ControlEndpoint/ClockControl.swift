@@ -36,11 +36,11 @@ extension ControlEndpoint {
             return .json(ClockText.json(try await store.clockState()))
         }
         routes.on(
-            .put, "/emulator/clock", Text(en: "Stops the clock, lets it go on, sets its pace.", zh: "停住时钟、让它继续，或设定节奏。"),
+            .put, "/emulator/clock", Text(en: "Stops the clock, lets it go on, sets its pace.", zh: "停住时钟、让它继续，或设定速度。"),
             body: [
                 ControlMember(
                     "pace", .choice(RenewalPace.allCases.map(\.rawValue)),
-                    Text(en: "how fast subscriptions run", zh: "订阅的节奏")),
+                    Text(en: "how fast subscriptions run", zh: "订阅运行的速度")),
                 ControlMember(
                     "stopped", .bool,
                     Text(en: "true: it stands still until it is advanced", zh: "true：静止，直到有人推进")),
@@ -77,7 +77,7 @@ enum ClockText {
         ControlMember("moving", .bool, required: true, Text(en: "whether it is being advanced", zh: "是否正在推进")),
         ControlMember(
             "pace", .choice(RenewalPace.allCases.map(\.rawValue)), required: true,
-            Text(en: "how fast subscriptions run", zh: "订阅的节奏")),
+            Text(en: "how fast subscriptions run", zh: "订阅运行的速度")),
         ControlMember("next", .object(event), Text(en: "what happens next; null: nothing", zh: "下一件事；没有则为 null")),
         ControlMember(
             "upcoming", .list(event), required: true, Text(en: "that and what follows it, ten at most", zh: "接下来的至多十件事")

@@ -89,7 +89,8 @@ struct EmulatorPage: Sendable {
             let say = Reader(language: language(of: request))
             guard request.isAddressedHere else { return misdirected(say) }
             let message = request.emulatorCookie(Self.messageCookie).flatMap(PageMessage.init(cookie:))
-            let visit = PageVisit(request: request, say: say, message: message, control: control)
+            let visit = PageVisit(
+                request: request, say: say, message: message, control: control, hasFaults: store.faults != nil)
             var response: HTTPResponse
             do {
                 if let page = try await show(visit) {
@@ -135,6 +136,8 @@ struct PageVisit: Sendable {
     /// What came of the form that was sent before.
     let message: PageMessage?
     let control: Router
+    /// Whether anything goes wrong on purpose.
+    var hasFaults = false
 
     /// Where a form leads back to: the page it stands on.
     var here: PageLink { PageLink(path: request.path, query: request.query) }

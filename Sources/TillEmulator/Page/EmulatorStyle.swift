@@ -23,6 +23,18 @@ enum EmulatorStyle {
         .line { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: .75rem; align-items: end; }
         .clock .now { font-size: 1.35rem; font-weight: 600; font-variant-numeric: tabular-nums; }
         .steps + .steps, form.steps { display: flex; flex-wrap: wrap; gap: .5rem; margin: .9rem 0; }
+        .clock .head { margin-bottom: .3rem; }
+        .clock h3 { margin: 1.2rem 0 .4rem; }
+        .clock .line + .line { margin-top: .6rem; }
+        .line .quiet { min-height: 2.5rem; }
+        .upcoming { font-size: .88rem; }
+        .upcoming li { padding: .12rem 0; }
+        .plan { display: flex; flex-wrap: wrap; align-items: center; gap: .5rem; margin: 1rem 0 0; }
+        .plan label { margin: 0; }
+        .plan select { width: auto; max-width: 100%; min-width: 12rem; }
+        .facts dd .one { display: inline-block; margin-left: .6rem; }
+        .faults { background: var(--waiting-ground); color: var(--waiting); border-radius: 6px; padding: .5rem .75rem; }
+        .faults a { color: inherit; }
         .actions { display: flex; flex-wrap: wrap; gap: .4rem; }
         .head .actions { margin-left: auto; }
         .one { margin: 0; }
