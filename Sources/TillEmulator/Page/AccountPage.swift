@@ -69,20 +69,27 @@ struct AccountPage {
                 HTML.fact(say("Payment method", "付款方式")) {
                     account.paymentMethodWorks ? say("works", "正常") : say("charges fail", "扣款失败")
                     toggle(
-                        "paymentMethodWorks", account.paymentMethodWorks, say("Let charges fail", "让扣款失败"),
-                        say("Let it work", "恢复正常"))
+                        "paymentMethodWorks", account.paymentMethodWorks, say("Payment method", "付款方式"),
+                        off: say("Let charges fail", "让扣款失败"), on: say("Let it work", "恢复正常"))
                 }
                 HTML.fact(say("Ask to Buy", "购买前询问")) {
                     account.asksToBuy ? say("on", "开") : say("off", "关")
-                    toggle("asksToBuy", account.asksToBuy, say("Turn off", "关闭"), say("Turn on", "开启"))
+                    toggle(
+                        "asksToBuy", account.asksToBuy, say("Ask to Buy", "购买前询问"),
+                        off: say("Turn off", "关闭"), on: say("Turn on", "开启"))
                 }
                 HTML.fact(say("Purchases", "购买")) {
                     account.mayPay ? say("allowed", "允许") : say("forbidden by Screen Time", "被屏幕使用时间禁止")
-                    toggle("mayPay", account.mayPay, say("Forbid", "禁止"), say("Allow", "允许"))
+                    toggle(
+                        "mayPay", account.mayPay, say("Purchases", "购买"), off: say("Forbid", "禁止"),
+                        on: say("Allow", "允许"))
                 }
             }
             element("div", Attribute("id", "results")) {
-                element("h2") { say("Subscriptions", "订阅") }
+                element("div", .class("head", "over")) {
+                    element("h2") { say("Subscriptions", "订阅") }
+                    if !found.histories.isEmpty { ClockCard(visit: visit, found: found.clock).line }
+                }
                 if found.histories.isEmpty {
                     HTML.nothing(say("This account subscribes to nothing.", "此账户没有订阅。"))
                 }
@@ -105,10 +112,12 @@ struct AccountPage {
     }
 
     /// A name with a slash has no address at the control API.
-    private func toggle(_ name: StaticString, _ isOn: Bool, _ off: String, _ on: String) -> HTML {
+    private func toggle(
+        _ name: StaticString, _ isOn: Bool, _ subject: String, off: String, on: String
+    ) -> HTML {
         guard visit.serves(.account), !account.isDeleted, !account.name.contains("/") else { return .empty }
         return HTML.button(
-            .account, isOn ? off : on, "\(name)", id: account.name, to: visit.here,
+            .account, isOn ? off : on, subject, id: account.name, to: visit.here,
             fields: [(name, isOn ? "false" : "true")])
     }
 

@@ -54,7 +54,15 @@ struct ClockCard {
         }
     }
 
-    @HTMLBuilder private var forms: HTML {
+    /// The clock in one line, where subscriptions are looked at while time passes.
+    var line: HTML {
+        element("div", .class("passing")) {
+            HTML.time(clock.now)
+            steps
+        }
+    }
+
+    private var steps: HTML {
         HTML.form(.advance, "steps", to: visit.here) {
             for (span, title) in spans {
                 element(
@@ -62,6 +70,10 @@ struct ClockCard {
                 ) { title }
             }
         }
+    }
+
+    @HTMLBuilder private var forms: HTML {
+        steps
         HTML.form(.advance, "line", to: visit.here) {
             HTML.field(
                 "advance", say("Or so far", "或前进"), "", Attribute("type", "text"), Attribute("maxlength", "40"),

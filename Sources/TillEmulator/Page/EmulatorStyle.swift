@@ -60,6 +60,16 @@ enum EmulatorStyle {
         .drawing .back, .legend .back { fill: var(--back); --swatch: var(--back); }
         .drawing .today, .legend .today { fill: var(--text); --swatch: var(--text); }
         .axis { display: flex; justify-content: space-between; gap: 1rem; font-size: .82rem; margin-top: .35rem; }
+        @media (min-width: 641px) { .axis time:not(:first-child, :last-child) { text-align: center; } }
+        @media (max-width: 640px) {
+          .axis time { max-width: 6rem; }
+          .axis time:last-child { text-align: right; }
+          .axis time:nth-child(2), .axis time:nth-child(4) { display: none; }
+        }
+        .over { margin-top: 1.75rem; }
+        .over h2 { margin: 0; }
+        .passing { display: flex; flex-wrap: wrap; align-items: center; gap: .4rem .9rem; margin-left: auto; }
+        .passing form.steps { margin: 0; }
         .legend {
           list-style: none; display: flex; flex-wrap: wrap; gap: .25rem 1rem; padding: 0; margin: .45rem 0 0; font-size:
           .82rem; color: var(--faint);

@@ -44,8 +44,7 @@ struct SubscriptionDrawing {
                 }
             }
             element("div", .class("axis"), Attribute("aria-hidden", "true")) {
-                HTML.time(start)
-                HTML.time(end)
+                for moment in marks(start, end) { HTML.time(moment) }
             }
             element("figcaption") {
                 element("ul", .class("legend")) {
@@ -54,6 +53,12 @@ struct SubscriptionDrawing {
                 }
             }
         }
+    }
+
+    /// Dates at equal distances: the first, the last, and three between.
+    private func marks(_ start: Instant, _ end: Instant) -> [Instant] {
+        let quarter = (end.milliseconds / 4) - (start.milliseconds / 4)
+        return [start] + (1...3).map { start.adding(milliseconds: quarter * $0) } + [end]
     }
 
     private var ticks: [PageQueries.Notification] {
@@ -66,8 +71,8 @@ struct SubscriptionDrawing {
     ) -> HTML {
         element(
             "rect", .class(name), .measure("x", left), .measure("y", shape.top),
-            // A little less than its time, so that one period ends where the eye sees the next begin.
-            .measure("width", max(right - left - 2, 3)), .measure("height", shape.height), content: title)
+            // Less than its time, so that one period ends where the eye sees the next begin.
+            .measure("width", max(right - left - 4, 3)), .measure("height", shape.height), content: title)
     }
 
     private func label(_ start: Instant, _ end: Instant) -> String {
