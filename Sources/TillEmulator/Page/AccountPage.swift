@@ -85,11 +85,12 @@ struct AccountPage {
                         on: say("Allow", "允许"))
                 }
             }
+            // Not among what refreshes itself: the clock is never the same twice, and would close what was opened there.
+            element("div", .class("head", "over")) {
+                element("h2") { say("Subscriptions", "订阅") }
+                if !found.histories.isEmpty { ClockCard(visit: visit, found: found.clock).line }
+            }
             element("div", Attribute("id", "results")) {
-                element("div", .class("head", "over")) {
-                    element("h2") { say("Subscriptions", "订阅") }
-                    if !found.histories.isEmpty { ClockCard(visit: visit, found: found.clock).line }
-                }
                 if found.histories.isEmpty {
                     HTML.nothing(say("This account subscribes to nothing.", "此账户没有订阅。"))
                 }

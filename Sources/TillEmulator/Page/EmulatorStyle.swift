@@ -33,7 +33,10 @@ enum EmulatorStyle {
         .plan label { margin: 0; }
         .plan select { width: auto; max-width: 100%; min-width: 12rem; }
         .facts dd .one { display: inline-block; margin-left: .6rem; }
-        .faults { background: var(--waiting-ground); color: var(--waiting); border-radius: 6px; padding: .5rem .75rem; }
+        .faults {
+          background: var(--waiting-ground); color: var(--waiting); border-radius: 6px; padding: .5rem .75rem;
+          margin: 0 0 1rem;
+        }
         .faults a { color: inherit; }
         .actions { display: flex; flex-wrap: wrap; gap: .4rem; }
         .head .actions { margin-left: auto; }

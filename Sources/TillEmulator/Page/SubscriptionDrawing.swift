@@ -14,6 +14,7 @@ struct SubscriptionDrawing {
     var html: HTML {
         let spans = history.spans
         guard let start = spans.map(\.start).min() else { return .empty }
+        let now = Self.coarse(now, since: start)
         let end = max(spans.map(\.end).max() ?? now, now)
         let kinds = SubscriptionHistory.Span.Kind.allCases.filter { kind in spans.contains { $0.kind == kind } }
         let scale = Scale(start: start, end: end)
@@ -53,6 +54,16 @@ struct SubscriptionDrawing {
                 }
             }
         }
+    }
+
+    /// The present as finely as it can be seen here. Otherwise the page would change all the time and be put in place
+    /// anew, with whatever was opened on it closed again.
+    private static func coarse(_ now: Instant, since start: Instant) -> Instant {
+        let (length, overflows) = now.milliseconds.subtractingReportingOverflow(start.milliseconds)
+        guard !overflows, length > 0 else { return now }
+        var step: Int64 = 1
+        while step <= length / 5_000 { step *= 10 }
+        return start.adding(milliseconds: length / step * step)
     }
 
     /// Dates at equal distances: the first, the last, and three between.
