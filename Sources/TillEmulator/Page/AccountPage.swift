@@ -85,7 +85,7 @@ struct AccountPage {
                         on: say("Allow", "允许"))
                 }
             }
-            // Not among what refreshes itself: the clock is never the same twice, and would close what was opened there.
+            // Not among what refreshes itself: the clock is never the same twice, and would close what was opened.
             element("div", .class("head", "over")) {
                 element("h2") { say("Subscriptions", "订阅") }
                 if !found.histories.isEmpty { ClockCard(visit: visit, found: found.clock).line }
