@@ -29,7 +29,8 @@ public struct EmulatorConfiguration: Sendable {
     public var rateLimits: RequestQuotas?
     /// How fast subscriptions run in a new store, until it is told otherwise.
     public var renewalPace = RenewalPace.real
-    /// What subscribers have when a renewal can't be charged; nil: the service stops.
+    /// What subscribers have when a renewal can't be charged, until the store is told otherwise; nil: the service
+    /// stops.
     public var billingGracePeriod: BillingGracePeriod?
     /// PEM private keys by name (`root`, `intermediate`, `signer`, `receiptIntermediate`, `receiptSigner`,
     /// `purchaseSigner`, `apiKey`)

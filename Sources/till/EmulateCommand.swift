@@ -39,6 +39,11 @@ extension Flag {
         summary: Text(
             en: "how fast subscriptions run in a new store (default: the .storekit file's, or real)",
             zh: "新商店中订阅运行的速度（默认取自 .storekit 文件，否则为 real）"))
+    fileprivate static let grace = Flag(
+        "grace", .choice(BillingGracePeriod.Length.allCases.map { String($0.rawValue) }),
+        summary: Text(
+            en: "days of service after a renewal could not be charged (default: none)",
+            zh: "续期扣款失败后继续提供服务的天数（默认没有宽限期）"))
     fileprivate static let secret = Flag(
         "secret", .text("TEXT"),
         summary: Text(
@@ -59,7 +64,7 @@ extension Command {
                 用它自己的根证书签名，可从 GET /emulator/root.cer 获取：写入 sandbox 配置的 apple.roots。
                 它不是 Apple 的证书，接受 production 的配置会拒绝它。
                 """),
-        flags: [.port, .data, .bundleID, .environment, .products, .storefront, .pace, .secret]
+        flags: [.port, .data, .bundleID, .environment, .products, .storefront, .pace, .grace, .secret]
     ) { call in
         let untilStopped = call.process.hearStop()
         let configuration = try EmulatorConfiguration(call)
@@ -122,6 +127,8 @@ extension EmulatorConfiguration {
             }
             storefront = code
         }
+        billingGracePeriod = call.text(.grace).flatMap { Int64($0) }.flatMap(BillingGracePeriod.Length.init)
+            .map { BillingGracePeriod($0) }
         if let pace = call.text(.pace).flatMap(RenewalPace.init) { renewalPace = pace }
     }
 

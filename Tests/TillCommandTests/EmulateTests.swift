@@ -24,7 +24,9 @@ struct EmulateTests {
     func storeKit() async throws {
         let directory = try TemporaryDirectory()
         let file = try directory.write("Shop.storekit", Self.storeKitFile)
-        let ran = await emulate(["--products", file, "--pace", "everyMinute", "--secret", "s", "--json"])
+        let ran = await emulate([
+            "--products", file, "--pace", "everyMinute", "--grace", "16", "--secret", "s", "--json",
+        ])
         #expect(ran.code == .done, "\(ran.error)")
         #expect(try JSONValue(decoding: ran.out)["listening"]?.string?.hasPrefix("http://127.0.0.1:") == true)
         #expect(ran.error.contains("settings._locale"))
@@ -57,6 +59,8 @@ struct EmulateTests {
         #expect(nowhere.code == .wrongUsage && nowhere.error.contains("Did you mean GBR?"), "\(nowhere.error)")
         let pace = await emulate(["--pace", "everyMinut", "--data", store])
         #expect(pace.code == .wrongUsage && pace.error.contains("everyMinute"))
+        let grace = await emulate(["--grace", "7", "--data", store])
+        #expect(grace.code == .wrongUsage && grace.error.contains("16"), "\(grace.error)")
         #expect(!FileManager.default.fileExists(atPath: store))
     }
 }

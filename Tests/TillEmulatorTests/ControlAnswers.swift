@@ -42,6 +42,7 @@ enum ControlAnswers {
         case .bool: fits = value.bool != nil
         case .uuid: fits = value.string.flatMap { UniqueID($0) } != nil
         case .instant: fits = value.string.flatMap { Instant(rfc3339: $0) }.map { $0.rfc3339 == value.string } ?? false
+        case .span: fits = value.string.flatMap { Span($0) } != nil
         case .choice(let words): fits = value.string.map(words.contains) ?? false
         case .texts: fits = value.array.map { $0.allSatisfy { $0.string != nil } } ?? false
         case .map: fits = value.object != nil

@@ -66,6 +66,89 @@ struct EmulatorPageBrowserTests {
         }
     }
 
+    @Test("A subscription's whole life by clicking: renewed, failing, in grace, recovered, on another plan, cancelled")
+    func life() async throws {
+        let world = try await EmulatedWorld()
+        try await Self.visit(world) { page, address in
+            func press(_ selector: String, _ expression: String, _ what: String) async throws {
+                try await page.click(selector)
+                try await page.until(expression, what)
+            }
+            func said(_ text: String) -> String {
+                "document.querySelector('.said')?.textContent.startsWith('\(text)')"
+            }
+            func stands(_ state: String) -> String {
+                "document.querySelector('h3.name + .pill')?.textContent === '\(state)'"
+            }
+            let periods =
+                "[...document.querySelectorAll('.drawing title')]"
+                + ".filter((one) => one.textContent.startsWith('Paid period')).length"
+            try await page.open("\(address)/page/notifications")
+            _ = try await page.value("document.getElementById('url').value = 'http://127.0.0.1:9/hook'")
+            try await press("main form .primary", said("Notifications go there"), "a server is told of everything")
+            try await page.open(address)
+            _ = try await page.value("document.getElementById('days').value = '16'")
+            try await press("#set-grace", said("Billing errors"), "there is a grace period")
+            _ = try await page.value(
+                "document.getElementById('productId').value = 'com.example.learnpoints.member.monthly'")
+            try await press("#buy", said("Bought"), "somebody subscribes")
+            try await page.open("\(address)/page/account?name=default")
+            #expect(try await page.value(periods) == 1)
+            try await press(".clock button[value=month]", "\(periods) === 2", "the next period is drawn")
+            try await press("[data-action=billingFailure]", said("Charges for"), "charges fail from now on")
+            try await press(".clock button[value=month]", stands("Grace period"), "the service goes on for a while")
+            try await page.picture("emulator-life-grace")
+            try await press("[data-action=recover]", stands("Active"), "the charge goes through after all")
+            #expect(try await page.value(periods) == 3)
+            try await press(
+                ".plan button", "document.querySelector('h3.name')?.textContent.endsWith('yearly')", "a higher plan")
+            try await press("[data-action=cancel]", "document.querySelector('[data-action=resume]')", "it will end")
+            try await page.open("\(address)/page/notifications")
+            let shown = try await page.text("document.querySelector('table.told').textContent")
+            for type in ["DID_RENEW", "GRACE_PERIOD", "BILLING_RECOVERY", "UPGRADE", "AUTO_RENEW_DISABLED"] {
+                #expect(shown.contains(type), "\(type)")
+            }
+            try await page.open("\(address)/page/account?name=default")
+            try await press(".clock button[value=year]", stands("Expired"), "it has ended")
+            #expect(world.notifications.count == 7)
+            #expect(page.takeErrors().isEmpty)
+        }
+    }
+
+    @Test("A year of renewals of several subscriptions can be read, on a phone and on a desktop")
+    func year() async throws {
+        let world = try await EmulatedWorld()
+        try await world.subscribeForAYear()
+        try await Self.visit(world) { page, address in
+            for language in ["en", "zh"] {
+                try await page.open("\(address)/page/account?name=lin&lang=\(language)")
+                for (width, isPhone) in [(360 as Int64, true), (1280, false)] {
+                    try await page.resize(width: width, height: isPhone ? 740 : 900, isPhone: isPhone)
+                    for isDark in [false, true] {
+                        try await page.prefer(dark: isDark)
+                        let look = "emulator-year-\(language)-\(width)-\(isDark ? "dark" : "light")"
+                        try await page.checkLooks(look)
+                        try await page.picture(look)
+                    }
+                }
+            }
+            #expect(try await page.value("document.querySelectorAll('.drawing').length") == 3)
+            // Twelve months stand apart from one another.
+            let gaps =
+                try await page.value(
+                    """
+                    (() => {
+                      const bars = [...document.querySelectorAll('.drawing')[2].querySelectorAll('rect.good')]
+                        .map((bar) => bar.getBoundingClientRect()).filter((box) => box.height > 20);
+                      return [bars.length, ...bars.slice(1).map((box, i) => box.left - bars[i].right)];
+                    })()
+                    """
+                ).array ?? []
+            #expect((gaps.first?.int ?? 0) >= 12, "\(gaps)")
+            #expect(gaps.dropFirst().allSatisfy { ($0.number ?? 0) > 0.5 }, "\(gaps)")
+        }
+    }
+
     @Test("What others do appears by itself, and without scripts everything still works")
     func live() async throws {
         let world = try await EmulatedWorld()

@@ -63,7 +63,7 @@ struct FaultControlTests {
             ("{\"endpoints\":{\"history\":{\"drop\":2}}}", "wrong_value", "\"drop\""),
             ("{\"endpoints\":{\"history\":{\"seed\":2}}}", "unknown_member", "seed"),
             ("{\"endpoints\":{\"history\":1}}", "not_an_object", "object"),
-            ("{\"endpoints\":[]}", "not_an_object", "object"), ("[]", "not_an_object", "object"),
+            ("{\"endpoints\":[]}", "wrong_value", "object"), ("[]", "not_an_object", "object"),
         ])
     func refuses(_ text: String, _ code: String, _ word: String) async throws {
         try await DisturbedWorld.open { world in

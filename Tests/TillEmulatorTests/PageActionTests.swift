@@ -66,6 +66,55 @@ struct PageActionTests {
         await world.remove()
     }
 
+    @Test("Clock, grace, account and refunds are moved by forms; a month is the one that begins now")
+    func moving() async throws {
+        let world = try await EmulatedWorld()
+        for (span, date) in [
+            ("month", "2026-04-01"), ("month", "2026-05-01"), ("1w", "2026-05-08"), ("year", "2027-05-08"),
+        ] {
+            #expect(await world.submit("advance", ["advance": span]).status == 303)
+            let now = await world.ask(.get, "/emulator/clock").json["now"]?.string ?? ""
+            #expect(now.hasPrefix(date), "\(span)")
+        }
+        _ = await world.submit("clock", ["stopped": "true"])
+        _ = await world.submit("clock", ["pace": "everyMinute"])
+        let clock = await world.ask(.get, "/emulator/clock").json
+        #expect(clock["stopped"] == true && clock["pace"] == "everyMinute")
+        for (days, set) in [("16", JSONValue.int(16)), ("", .null)] {
+            _ = await world.submit("grace", ["days": days])
+            #expect(await world.ask(.get, "/emulator/subscriptions/grace").json["days"] == set)
+        }
+        let id = try await world.buy("points60", ["account": "lin"])["transactionId"]?.string ?? ""
+        for action in ["refund", "refundReversal", "consumptionRequest"] {
+            let done = await world.submit(action, ["id": id])
+            let page = await world.see("/emulator", cookies: done.cookies)
+            #expect(page.text.contains("role=\"status\""), "\(action)")
+        }
+        #expect(await world.ask(.get, "/emulator/transactions/\(id)/consumptionRequest").json["reason"] == "OTHER")
+        for switched in ["asksToBuy", "mayPay", "paymentMethodWorks"] {
+            _ = await world.submit("account", ["id": "lin", switched: "\(switched == "asksToBuy")"])
+        }
+        let account = await world.ask(.get, "/emulator/accounts/lin").json
+        #expect(account["asksToBuy"] == true && account["mayPay"] == false && account["paymentMethodWorks"] == false)
+        // An id with a slash has no address, and is nobody else's.
+        _ = await world.submit("account", ["id": "li/n", "asksToBuy": "true"])
+        #expect(await world.ask(.get, "/emulator/accounts").json["data"]?.array?.count == 1)
+        await world.remove()
+    }
+
+    @Test("Pages say that things go wrong on purpose, as long as they do")
+    func faults() async throws {
+        let world = try await EmulatedWorld()
+        let sentence = "Some things go wrong on purpose"
+        #expect(!(await world.see("/emulator")).text.contains(sentence))
+        _ = await world.ask(.put, "/emulator/faults", ["drop": 0.5])
+        let page = await world.see("/emulator/page/products")
+        #expect(page.text.contains(sentence) && page.text.contains("href=\"/emulator/faults\""))
+        _ = await world.ask(.delete, "/emulator/faults")
+        #expect(!(await world.see("/emulator")).text.contains(sentence))
+        await world.remove()
+    }
+
     @Test("What the store refuses is said in the page's language, and nothing is done")
     func refusals() async throws {
         let world = try await EmulatedWorld()
@@ -150,9 +199,11 @@ struct PageActionTests {
         let visit = PageVisit(
             request: HTTPRequest(method: .get, path: "/emulator"), say: .init(language: .english), message: nil,
             control: world.emulator.router)
-        for action in [PageAction.buy, .finish, .approve, .decline, .refund, .notify] { #expect(visit.serves(action)) }
-        let page = await world.see("/emulator")
-        #expect(page.text.contains("/emulator/actions/advance") == visit.serves(.advance))
+        for action in PageAction.allCases { #expect(visit.serves(action), "\(action)") }
+        let nothing = PageVisit(
+            request: HTTPRequest(method: .get, path: "/emulator"), say: .init(language: .english), message: nil,
+            control: Router { _, status, _ in HTTPResponse(status: status) })
+        #expect(!nothing.serves(.buy))
         await world.remove()
     }
 }

@@ -80,22 +80,20 @@ struct RenewalDateExtensionTests {
             id: try #require(id), bundleID: SubscribedWorld.bundleID, productID: ProductID("basic.monthly"), days: 7,
             reason: 3, storefronts: ["USA"])
         for _ in 0..<2 { try await world.store.change { try MassExtension.begin(request, $0) } }
-        let begun = try await world.store.ask {
-            try MassExtension.status(request.id, productID: request.productID, bundleID: request.bundleID, $0)
+        func status(of productID: ProductID) async throws -> MassExtension.Status? {
+            try await world.store.ask { session in
+                try MassExtension.status(request.id, productID: productID, bundleID: request.bundleID, session)
+            }
         }
+        let begun = try await status(of: request.productID)
         #expect(begun == MassExtension.Status(completed: nil, succeeded: 0, failed: 0))
         world.advance(seconds: 600)
-        let done = try await world.store.ask {
-            try MassExtension.status(request.id, productID: request.productID, bundleID: request.bundleID, $0)
-        }
+        let done = try await status(of: request.productID)
         // One fails to be charged; the one that ended is no subscriber.
         #expect(done?.succeeded == Int64(originals.count - 2))
         #expect(done?.failed == 1)
         #expect(done?.completed != nil)
-        let other = try await world.store.ask {
-            try MassExtension.status(request.id, productID: ProductID("x"), bundleID: request.bundleID, $0)
-        }
-        #expect(other == nil)
+        #expect(try await status(of: ProductID("x")) == nil)
         let names = try await world.names()
         #expect(names.filter { $0 == "RENEWAL_EXTENDED" }.count == originals.count - 2)
         #expect(names.filter { $0 == "RENEWAL_EXTENSION/FAILURE" }.count == 1)

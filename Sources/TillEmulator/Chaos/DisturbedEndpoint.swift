@@ -39,7 +39,9 @@ public enum DisturbedEndpoint: String, Sendable, Hashable, Codable, CaseIterable
 
     private static func match(_ segments: [Substring], _ parts: [Substring]) -> Bool {
         segments.count == parts.count
-            && zip(segments, parts).allSatisfy { segment, part in segment.hasPrefix("{") ? !part.isEmpty : segment == part }
+            && zip(segments, parts).allSatisfy { segment, part in
+                segment.hasPrefix("{") ? !part.isEmpty : segment == part
+            }
     }
 
     private struct Route {

@@ -17,7 +17,7 @@ extension ControlEndpoint {
                 zh: "推进时钟；途中该发生的都发生后才返回。"),
             body: [
                 ControlMember(
-                    "advance", .text(limit: 40),
+                    "advance", .span,
                     Text(
                         en: "a span such as 30d, 90s or 1d12h (w, d, h, m, s, ms)",
                         zh: "时长，如 30d、90s、1d12h（w、d、h、m、s、ms）")),
@@ -36,11 +36,11 @@ extension ControlEndpoint {
             return .json(ClockText.json(try await store.clockState()))
         }
         routes.on(
-            .put, "/emulator/clock", Text(en: "Stops the clock, lets it go on, sets its pace.", zh: "停住时钟、让它继续，或设定节奏。"),
+            .put, "/emulator/clock", Text(en: "Stops the clock, lets it go on, sets its pace.", zh: "停住时钟、让它继续，或设定速度。"),
             body: [
                 ControlMember(
                     "pace", .choice(RenewalPace.allCases.map(\.rawValue)),
-                    Text(en: "how fast subscriptions run", zh: "订阅的节奏")),
+                    Text(en: "how fast subscriptions run", zh: "订阅运行的速度")),
                 ControlMember(
                     "stopped", .bool,
                     Text(en: "true: it stands still until it is advanced", zh: "true：静止，直到有人推进")),
@@ -78,7 +78,7 @@ enum ClockText {
         ControlMember("moving", .bool, required: true, Text(en: "whether it is being advanced", zh: "是否正在推进")),
         ControlMember(
             "pace", .choice(RenewalPace.allCases.map(\.rawValue)), required: true,
-            Text(en: "how fast subscriptions run", zh: "订阅的节奏")),
+            Text(en: "how fast subscriptions run", zh: "订阅运行的速度")),
         ControlMember("next", .object(event), Text(en: "what happens next; null: nothing", zh: "下一件事；没有则为 null")),
         ControlMember(
             "upcoming", .list(event), required: true, Text(en: "that and what follows it, ten at most", zh: "接下来的至多十件事")
@@ -96,32 +96,5 @@ enum ClockText {
 
     private static func json(_ event: ClockState.Event) -> JSONValue {
         ["kind": .string(event.kind), "subject": .string(event.subject), "date": .string(event.date.rfc3339)]
-    }
-}
-
-extension RequestBody {
-    func span(_ name: String) throws(Problem) -> Span? {
-        guard let value = value(name) else { return nil }
-        guard case .string(let text) = value, let span = Span(text) else {
-            throw Self.wrong(
-                name,
-                "a span of at most a hundred years: whole numbers with w, d, h, m, s or ms, the largest first, such as "
-                    + "\"30d\" or \"1d12h\"",
-                "不超过一百年的时长：整数加单位 w、d、h、m、s、ms，大单位在前，例如 “30d” 或 “1d12h”")
-        }
-        return span
-    }
-
-    /// RFC 3339, from 1970 on.
-    func instant(_ name: String) throws(Problem) -> Instant? {
-        guard let value = value(name) else { return nil }
-        guard case .string(let text) = value, text.utf8.count <= 40, let instant = Instant(rfc3339: text),
-            instant.milliseconds >= 0
-        else {
-            throw Self.wrong(
-                name, "a moment as RFC 3339 writes it, such as 2027-01-01T00:00:00.000Z",
-                "RFC 3339 写法的时刻，例如 2027-01-01T00:00:00.000Z")
-        }
-        return instant
     }
 }

@@ -11,8 +11,10 @@ struct ControlMember: Sendable {
         case number
         case bool
         case uuid
-        /// RFC 3339 with milliseconds.
+        /// RFC 3339 with milliseconds, from 1970 on.
         case instant
+        /// A length of time such as `30d` or `1d12h`.
+        case span
         case choice([String])
         case object([ControlMember])
         case list([ControlMember])

@@ -20,7 +20,7 @@ extension ControlEndpoint {
                     ControlMember(
                         "data", .list(NotificationText.members), required: true, Text(en: "a page", zh: "一页")),
                     ControlMember("hasMore", .bool, required: true, Text(en: "whether more follow", zh: "是否还有")),
-                    ControlMember("nextCursor", .text(limit: 200), Text(en: "for the next page", zh: "下一页的 cursor")),
+                    ControlMember("nextCursor", .text(limit: 200), Text(en: "for the next page", zh: "下一页的游标")),
                 ])
         ) { call in try await notifications(call) }
         routes.on(

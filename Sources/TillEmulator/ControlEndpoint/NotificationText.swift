@@ -6,7 +6,7 @@ enum NotificationText {
     static let members: [ControlMember] = [
         ControlMember("id", .uuid, required: true, Text(en: "notificationUUID", zh: "notificationUUID")),
         ControlMember("type", .text(limit: 100), required: true, Text(en: "notificationType", zh: "notificationType")),
-        ControlMember("subtype", .text(limit: 100), Text(en: "if it has one", zh: "如果有")),
+        ControlMember("subtype", .text(limit: 100), Text(en: "if it has one", zh: "如有")),
         ControlMember("bundleId", .text(limit: 200), required: true, Text(en: "the app", zh: "App")),
         ControlMember("transactionId", .text(limit: 20), Text(en: "what it tells of", zh: "所说的交易")),
         ControlMember(

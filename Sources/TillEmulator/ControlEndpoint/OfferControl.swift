@@ -90,17 +90,9 @@ extension ControlEndpoint {
             guard limit == nil else { throw RequestBody.wrong("limit", "absent without code", "只与 code 同用") }
             wish = .oneTime(count: count ?? 1)
         }
-        var expires: Instant?
-        if let text = try body.text("expiresAt") {
-            guard let instant = Instant(rfc3339: text) else {
-                throw RequestBody.wrong(
-                    "expiresAt", "a time such as 2026-03-01T08:30:00.000Z", "时间，例如 2026-03-01T08:30:00.000Z")
-            }
-            expires = instant
-        }
         let codes = try await store.makeOfferCodes(
             wish, offer: try body.requiredText("offerId"), productID: ProductID(try body.requiredText("productId")),
-            bundleID: try body.text("bundleId") ?? configuration.app.bundleID, expires: expires)
+            bundleID: try body.text("bundleId") ?? configuration.app.bundleID, expires: try body.instant("expiresAt"))
         return .json(["codes": .array(try codes.answered().map { .string($0) })])
     }
 

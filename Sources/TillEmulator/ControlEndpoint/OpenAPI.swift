@@ -209,6 +209,7 @@ extension OpenAPI {
         case .bool: ["type": "boolean"]
         case .uuid: ["type": "string", "format": "uuid"]
         case .instant: ["type": "string", "format": "date-time"]
+        case .span: ["type": "string", "minLength": 2, "maxLength": 40, "examples": ["30d", "1d12h"]]
         case .choice(let words): ["type": "string", "enum": .array(words.map { .string($0) })]
         case .object(let members): object(members, orNull: true)
         case .list(let members): ["type": "array", "items": object(members, orNull: true)]

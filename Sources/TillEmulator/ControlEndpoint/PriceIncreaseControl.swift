@@ -41,7 +41,7 @@ extension ControlEndpoint {
                 bundleID: call.body.text("bundleId") ?? configuration.app.bundleID,
                 storefront: call.body.storefront("storefront") ?? configuration.storefront,
                 to: money(call.body, "price"), needsConsent: call.body.bool("needsConsent"),
-                effective: instant(call.body, "effectiveDate")
+                effective: call.body.instant("effectiveDate")
             ).answered()
             return .json([
                 "productId": .string(raised.productID.text), "storefront": .string(raised.storefront),

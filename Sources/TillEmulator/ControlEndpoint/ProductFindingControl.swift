@@ -54,7 +54,7 @@ extension ControlEndpoint {
                     ControlMember("productId", .text(limit: 200), Text(en: "which product", zh: "商品")),
                     ControlMember("finding", .object(texts), required: true, Text(en: "what is wrong", zh: "问题")),
                     ControlMember("cure", .object(texts), required: true, Text(en: "what to do", zh: "解决办法")),
-                ]), required: true, Text(en: "none: all is well", zh: "空则没有问题"))
+                ]), required: true, Text(en: "none: all is well", zh: "为空则没有问题"))
         ])
 
     private static let texts: [ControlMember] = [

@@ -7,7 +7,7 @@ enum ProductOfferText {
         ControlMember(
             "kind", .choice(ProductOffer.Kind.allCases.map(\.rawValue)), required: true,
             Text(en: "for whom it is", zh: "给谁")),
-        ControlMember("identifier", .text(limit: 64), Text(en: "of all but introductory ones", zh: "推介促销除外都要")),
+        ControlMember("identifier", .text(limit: 64), Text(en: "of all but introductory ones", zh: "推介促销优惠以外必填")),
         ControlMember(
             "discount", .choice(ProductOffer.Discount.allCases.map(\.rawValue)), required: true,
             Text(en: "how it is paid", zh: "付款方式")),

@@ -25,7 +25,7 @@ extension ControlEndpoint {
         .account,
         ControlMember(
             "outcome", .choice(PurchaseRequest.Outcome.allCases.map(\.rawValue)),
-            Text(en: "how it ends; purchased if absent", zh: "结局，省略则为 purchased")),
+            Text(en: "how it ends; purchased if absent", zh: "结果，省略则为 purchased")),
         ControlMember(
             "offer", .object(OfferText.members),
             Text(en: "what makes it cheaper, and the proof that it may", zh: "优惠及其凭据")),
@@ -41,7 +41,7 @@ extension ControlEndpoint {
     static let purchaseAnswer = ControlAnswer(
         "Purchase",
         TransactionText.members.map { ControlMember($0.name, $0.kind, $0.note) } + [
-            ControlMember("outcome", .text(limit: 20), required: true, Text(en: "how it ended", zh: "结局")),
+            ControlMember("outcome", .text(limit: 20), required: true, Text(en: "how it ended", zh: "结果")),
             ControlMember(
                 "receipt", .text(limit: 16 << 20), Text(en: "base64 of the app receipt", zh: "App 收据的 base64")),
         ])

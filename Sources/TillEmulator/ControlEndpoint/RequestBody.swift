@@ -83,6 +83,31 @@ struct RequestBody {
         return id
     }
 
+    /// RFC 3339, from 1970 on.
+    func instant(_ name: String) throws(Problem) -> Instant? {
+        guard let value = value(name) else { return nil }
+        guard case .string(let text) = value, text.utf8.count <= 40, let instant = Instant(rfc3339: text),
+            instant.milliseconds >= 0
+        else {
+            throw Self.wrong(
+                name, "a moment as RFC 3339 writes it, such as 2027-01-01T00:00:00.000Z",
+                " RFC 3339 写法的时刻，例如 2027-01-01T00:00:00.000Z")
+        }
+        return instant
+    }
+
+    func span(_ name: String) throws(Problem) -> Span? {
+        guard let value = value(name) else { return nil }
+        guard case .string(let text) = value, let span = Span(text) else {
+            throw Self.wrong(
+                name,
+                "a span of at most a hundred years: whole numbers with w, d, h, m, s or ms, the largest first, such as "
+                    + "\"30d\" or \"1d12h\"",
+                "不超过一百年的时长：整数加单位 w、d、h、m、s、ms，大单位在前，例如 “30d” 或 “1d12h”")
+        }
+        return span
+    }
+
     /// One of an enum's raw values.
     func choice<Choice: RawRepresentable & CaseIterable>(
         _ name: String, of type: Choice.Type

@@ -9,6 +9,7 @@ extension ControlEndpoint {
         addCustomerActs(to: &routes)
         addDeveloperActs(to: &routes)
         addPriceIncreases(to: &routes)
+        addGrace(to: &routes)
     }
 
     private func addReading(to routes: inout ControlRoutes) {
@@ -53,10 +54,10 @@ extension ControlEndpoint {
                 .post, "/emulator/subscriptions/{id}/\(act)", summary, answer: SubscriptionText.answer
             ) { call in .json(SubscriptionText.json(try await action(store, original(call)).answered())) }
         }
-        on("cancel", Text(en: "The customer turns renewal off.", zh: "客户关闭自动续期。")) {
+        on("cancel", Text(en: "The customer turns renewal off.", zh: "顾客关闭自动续期。")) {
             try await $0.cancelSubscription($1)
         }
-        on("resume", Text(en: "The customer turns renewal on again.", zh: "客户重新开启自动续期。")) {
+        on("resume", Text(en: "The customer turns renewal on again.", zh: "顾客重新开启自动续期。")) {
             try await $0.resumeSubscription($1)
         }
         on("billingFailure", Text(en: "Charges fail from now on.", zh: "此后扣款失败。")) { try await $0.failBilling($1) }
@@ -65,7 +66,7 @@ extension ControlEndpoint {
         }
         routes.on(
             .post, "/emulator/subscriptions/{id}/upgrade",
-            Text(en: "The customer changes the plan: up, down or across.", zh: "客户更换方案：升级、降级或平级。"),
+            Text(en: "The customer changes the plan: up, down or across.", zh: "顾客更换套餐：升级、降级或平级。"),
             body: [
                 ControlMember(
                     "productId", .text(limit: 100), required: true, Text(en: "of the same group", zh: "同组的商品"))
@@ -73,7 +74,7 @@ extension ControlEndpoint {
         ) { call in try await changePlan(call) }
         routes.on(
             .post, "/emulator/subscriptions/{id}/consent",
-            Text(en: "The customer answers an increase of the price.", zh: "客户答复涨价。"),
+            Text(en: "The customer answers an increase of the price.", zh: "顾客答复涨价。"),
             body: [
                 ControlMember("accept", .bool, required: true, Text(en: "false turns renewal off", zh: "false 表示关闭续期"))
             ], answer: SubscriptionText.answer
@@ -101,7 +102,7 @@ extension ControlEndpoint {
         ) { call in
             let raised = try await store.raisePrice(
                 of: original(call), to: money(call.body, "price"), needsConsent: call.body.bool("needsConsent"),
-                effective: instant(call.body, "effectiveDate"))
+                effective: call.body.instant("effectiveDate"))
             return .json(SubscriptionText.json(try raised.answered()))
         }
         routes.on(
@@ -157,13 +158,5 @@ extension ControlEndpoint {
                 "金额，例如 {\"amount\": 600, \"currency\": \"CNY\"}")
         }
         return Money(amount: amount, currency: Currency(text))
-    }
-
-    func instant(_ body: RequestBody, _ name: String) throws(Problem) -> Instant? {
-        guard let text = try body.text(name, upTo: 40) else { return nil }
-        guard let instant = Instant(rfc3339: text) else {
-            throw RequestBody.wrong(name, "a time such as 2026-03-01T08:30:00.000Z", "时间，例如 2026-03-01T08:30:00.000Z")
-        }
-        return instant
     }
 }

@@ -46,7 +46,7 @@ enum SubscriptionText {
         ControlMember(
             "priceIncrease", .choice(["pending", "accepted"]), Text(en: "an increase to come", zh: "即将到来的涨价")),
         ControlMember("offerId", .text(limit: 200), Text(en: "the next period's offer", zh: "下期优惠")),
-        ControlMember("winBackOfferIds", .texts, required: true, Text(en: "best first", zh: "可用的挽回优惠，最优在前")),
+        ControlMember("winBackOfferIds", .texts, required: true, Text(en: "best first", zh: "可用的赢回优惠，最优在前")),
         ControlMember("appAccountToken", .uuid, Text(en: "of the next renewal", zh: "下次续期的标识")),
         ControlMember(
             "billingFails", .bool, required: true, Text(en: "whether charges are made to fail", zh: "是否令扣款失败")),
@@ -69,7 +69,7 @@ enum SubscriptionText {
             "winBackOfferIds": .array(subscription.eligibleWinBacks.map { .string($0) }),
             "billingFails": .bool(subscription.billingFails),
         ]
-        if subscription.renews { members["renewalPrice"] = subscription.nextPrice?.json }
+        if subscription.renewsNext { members["renewalPrice"] = subscription.nextPrice?.json }
         members["gracePeriodExpiresDate"] = subscription.graceExpires.map { .string($0.rfc3339) }
         members["billingRetryUntil"] = subscription.retryUntil.map { .string($0.rfc3339) }
         members["expirationIntent"] = subscription.expirationIntent.map { .int($0) }

@@ -18,9 +18,9 @@ extension ControlEndpoint {
                 ControlMember("unfinished", .bool, Text(en: "only what is in the queue", zh: "只看队列中的交易")),
                 ControlMember(
                     "state", .choice(StoreTransaction.State.allCases.map(\.rawValue)),
-                    Text(en: "only those whose payment has come this far", zh: "只看付款进展为此的交易")),
+                    Text(en: "only those whose payment has come this far", zh: "只看付款处于此状态的交易")),
                 .device, .limit, .cursor,
-            ]
+            ], answer: TransactionText.page
         ) { call in try await transactions(call) }
         routes.on(
             .get, "/emulator/transactions/{id}", Text(en: "One transaction, signed now.", zh: "一笔交易，当场签名。"),

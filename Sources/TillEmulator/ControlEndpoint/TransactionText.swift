@@ -5,6 +5,14 @@ import TillBilling
 enum TransactionText {
     static let answer = ControlAnswer("Transaction", members)
 
+    static let page = ControlAnswer(
+        "TransactionPage",
+        [
+            ControlMember("data", .list(members), required: true, Text(en: "the page", zh: "本页")),
+            ControlMember("hasMore", .bool, required: true, Text(en: "whether there is another", zh: "是否还有下一页")),
+            ControlMember("nextCursor", .text(limit: 20), Text(en: "for the next page", zh: "下一页的游标")),
+        ])
+
     static let members: [ControlMember] = [
         ControlMember(
             "transactionId", .text(limit: 20), required: true, Text(en: "Apple's id of it", zh: "Apple 的交易号")),
@@ -27,6 +35,8 @@ enum TransactionText {
         ControlMember("finished", .bool, required: true, Text(en: "whether it left the queue", zh: "是否已离开队列")),
         ControlMember("purchaseDate", .instant, required: true, Text(en: "when it was charged", zh: "扣款时间")),
         ControlMember("appAccountToken", .uuid, Text(en: "what the app gave", zh: "App 给出的标识")),
+        ControlMember(
+            "orderId", .text(limit: 16), Text(en: "what the customer's bill says", zh: "顾客账单上的订单号")),
         ControlMember("expiresDate", .instant, Text(en: "end of a subscription's period", zh: "本期订阅到期时间")),
         ControlMember(
             "revocationDate", .instant,

@@ -12,6 +12,7 @@ extension EmulatorPage {
     func showAccount(_ visit: PageVisit) async throws -> HTML? {
         let name = visit.request.queryValue("name") ?? ""
         let (size, before) = (Self.pageSize, visit.before)
+        let (clock, configuration) = (store.clock, configuration)
         let found = try await store.ask { session -> AccountPage.Found? in
             guard let account = try AccountTable.find(name, session) else { return nil }
             let subscriptions = try PageQueries.subscriptions(
@@ -27,10 +28,10 @@ extension EmulatorPage {
                 },
                 transactions: try PageQueries.transactions(of: name, before: before, limit: size + 1, session),
                 products: try PageQueries.products(from: 0, limit: BuyCard.productLimit, session),
-                nextByItself: try PageQueries.nextByItself(session))
+                clock: try ClockCard.Found(clock, configuration, session))
         }
         guard let found else { return nil }
-        return AccountPage(visit: visit, configuration: configuration, now: store.now, found: found).html
+        return AccountPage(visit: visit, configuration: configuration, found: found).html
     }
 }
 
@@ -40,12 +41,11 @@ struct AccountPage {
         var histories: [SubscriptionHistory]
         var transactions: [StoreTransaction]
         var products: [StoreProduct]
-        var nextByItself: Instant?
+        var clock: ClockCard.Found
     }
 
     let visit: PageVisit
     let configuration: EmulatorConfiguration
-    let now: Instant
     let found: Found
 
     private var say: Reader { visit.say }
@@ -68,16 +68,36 @@ struct AccountPage {
                 }
                 HTML.fact(say("Payment method", "付款方式")) {
                     account.paymentMethodWorks ? say("works", "正常") : say("charges fail", "扣款失败")
+                    toggle(
+                        "paymentMethodWorks", account.paymentMethodWorks, say("Payment method", "付款方式"),
+                        off: say("Let charges fail", "让扣款失败"), on: say("Let it work", "恢复正常"))
                 }
-                HTML.fact(say("Ask to Buy", "购买前询问")) { account.asksToBuy ? say("on", "开") : say("off", "关") }
+                HTML.fact(say("Ask to Buy", "购买前询问")) {
+                    account.asksToBuy ? say("on", "开") : say("off", "关")
+                    toggle(
+                        "asksToBuy", account.asksToBuy, say("Ask to Buy", "购买前询问"),
+                        off: say("Turn off", "关闭"), on: say("Turn on", "开启"))
+                }
+                HTML.fact(say("Purchases", "购买")) {
+                    account.mayPay ? say("allowed", "允许") : say("forbidden by Screen Time", "被屏幕使用时间禁止")
+                    toggle(
+                        "mayPay", account.mayPay, say("Purchases", "购买"), off: say("Forbid", "禁止"),
+                        on: say("Allow", "允许"))
+                }
+            }
+            // Not among what refreshes itself: the clock is never the same twice, and would close what was opened.
+            element("div", .class("head", "over")) {
+                element("h2") { say("Subscriptions", "订阅") }
+                if !found.histories.isEmpty { ClockCard(visit: visit, found: found.clock).line }
             }
             element("div", Attribute("id", "results")) {
-                element("h2") { say("Subscriptions", "订阅") }
                 if found.histories.isEmpty {
                     HTML.nothing(say("This account subscribes to nothing.", "此账户没有订阅。"))
                 }
                 for history in found.histories {
-                    SubscriptionCard(visit: visit, history: history, now: now).html
+                    SubscriptionCard(
+                        visit: visit, history: history, products: found.products, now: found.clock.clock.now
+                    ).html
                 }
                 element("h2") { say("Transactions", "交易") }
                 transactions
@@ -87,9 +107,19 @@ struct AccountPage {
                     visit: visit, bundleID: configuration.app.bundleID, account: account.name,
                     products: found.products, chosen: nil
                 ).html
-                ClockCard(visit: visit, now: now, nextByItself: found.nextByItself).html
+                ClockCard(visit: visit, found: found.clock).html
             }
         }
+    }
+
+    /// A name with a slash has no address at the control API.
+    private func toggle(
+        _ name: StaticString, _ isOn: Bool, _ subject: String, off: String, on: String
+    ) -> HTML {
+        guard visit.serves(.account), !account.isDeleted, !account.name.contains("/") else { return .empty }
+        return HTML.button(
+            .account, isOn ? off : on, subject, id: account.name, to: visit.here,
+            fields: [(name, isOn ? "false" : "true")])
     }
 
     @HTMLBuilder private var transactions: HTML {

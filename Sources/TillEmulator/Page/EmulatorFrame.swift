@@ -47,6 +47,12 @@ enum EmulatorFrame {
             }
             element("main", Attribute("id", "main")) {
                 if let message = visit.message { said(message) }
+                if visit.hasFaults {
+                    element("p", .class("faults"), Attribute("role", "note")) {
+                        say("Some things go wrong on purpose: ", "已设定有意制造的故障：")
+                        element("a", .href(.storeFaults)) { say("the faults that are set", "当前的故障设定") }
+                    }
+                }
                 content()
             }
             element("footer") {

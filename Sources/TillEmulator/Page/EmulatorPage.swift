@@ -63,12 +63,6 @@ struct EmulatorPage: Sendable {
 
     // MARK: Who asks, and in what language
 
-    /// Names of this very machine; a port may follow.
-    func isAddressedHere(_ request: HTTPRequest) -> Bool {
-        guard let host = request.headers["Host"]?.lowercased(), host.utf8.count <= 255 else { return false }
-        return ["127.0.0.1", "localhost", "[::1]"].contains(PageProtection.name(ofHost: host))
-    }
-
     /// A browser that says nothing of where a form comes from is not believed: whoever is no browser has the control
     /// API.
     func isFromOwnPage(_ request: HTTPRequest) -> Bool {
@@ -93,9 +87,10 @@ struct EmulatorPage: Sendable {
     private func page(_ show: @escaping @Sendable (PageVisit) async throws -> HTML?) -> Router.Handler {
         { request, _ in
             let say = Reader(language: language(of: request))
-            guard isAddressedHere(request) else { return misdirected(say) }
+            guard request.isAddressedHere else { return misdirected(say) }
             let message = request.emulatorCookie(Self.messageCookie).flatMap(PageMessage.init(cookie:))
-            let visit = PageVisit(request: request, say: say, message: message, control: control)
+            let visit = PageVisit(
+                request: request, say: say, message: message, control: control, hasFaults: store.faults != nil)
             var response: HTTPResponse
             do {
                 if let page = try await show(visit) {
@@ -141,6 +136,8 @@ struct PageVisit: Sendable {
     /// What came of the form that was sent before.
     let message: PageMessage?
     let control: Router
+    /// Whether anything goes wrong on purpose.
+    var hasFaults = false
 
     /// Where a form leads back to: the page it stands on.
     var here: PageLink { PageLink(path: request.path, query: request.query) }

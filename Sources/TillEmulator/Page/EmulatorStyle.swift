@@ -23,6 +23,21 @@ enum EmulatorStyle {
         .line { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: .75rem; align-items: end; }
         .clock .now { font-size: 1.35rem; font-weight: 600; font-variant-numeric: tabular-nums; }
         .steps + .steps, form.steps { display: flex; flex-wrap: wrap; gap: .5rem; margin: .9rem 0; }
+        .clock .head { margin-bottom: .3rem; }
+        .clock h3 { margin: 1.2rem 0 .4rem; }
+        .clock .line + .line { margin-top: .6rem; }
+        .line .quiet { min-height: 2.5rem; }
+        .upcoming { font-size: .88rem; }
+        .upcoming li { padding: .12rem 0; }
+        .plan { display: flex; flex-wrap: wrap; align-items: center; gap: .5rem; margin: 1rem 0 0; }
+        .plan label { margin: 0; }
+        .plan select { width: auto; max-width: 100%; min-width: 12rem; }
+        .facts dd .one { display: inline-block; margin-left: .6rem; }
+        .faults {
+          background: var(--waiting-ground); color: var(--waiting); border-radius: 6px; padding: .5rem .75rem;
+          margin: 0 0 1rem;
+        }
+        .faults a { color: inherit; }
         .actions { display: flex; flex-wrap: wrap; gap: .4rem; }
         .head .actions { margin-left: auto; }
         .one { margin: 0; }
@@ -48,6 +63,16 @@ enum EmulatorStyle {
         .drawing .back, .legend .back { fill: var(--back); --swatch: var(--back); }
         .drawing .today, .legend .today { fill: var(--text); --swatch: var(--text); }
         .axis { display: flex; justify-content: space-between; gap: 1rem; font-size: .82rem; margin-top: .35rem; }
+        @media (min-width: 641px) { .axis time:not(:first-child, :last-child) { text-align: center; } }
+        @media (max-width: 640px) {
+          .axis time { max-width: 6rem; }
+          .axis time:last-child { text-align: right; }
+          .axis time:nth-child(2), .axis time:nth-child(4) { display: none; }
+        }
+        .over { margin-top: 1.75rem; }
+        .over h2 { margin: 0; }
+        .passing { display: flex; flex-wrap: wrap; align-items: center; gap: .4rem .9rem; margin-left: auto; }
+        .passing form.steps { margin: 0; }
         .legend {
           list-style: none; display: flex; flex-wrap: wrap; gap: .25rem 1rem; padding: 0; margin: .45rem 0 0; font-size:
           .82rem; color: var(--faint);

@@ -4,59 +4,111 @@ import TillCrypto
 import TillHTTP
 import TillPages
 
-/// What the page's forms can do. Each is one call of the control API, of the same name.
+/// What the page's forms can do. Each is one call of the control API.
 enum PageAction: String, CaseIterable, Sendable {
     case buy
     case finish
     case approve
     case decline
     case refund
+    case refundReversal
+    case consumptionRequest
     case cancel
     case resume
     case billingFailure
     case recover
+    case upgrade
+    case consent
+    case account
     case advance
+    case clock
+    case grace
     case notify
 
-    var method: HTTPMethod { self == .notify ? .put : .post }
+    var method: HTTPMethod {
+        switch self {
+        case .account, .clock, .grace, .notify: .put
+        default: .post
+        }
+    }
 
     /// The control API's pattern; its parameter is the form's field `id`.
     var pattern: String {
         switch self {
         case .buy: "/emulator/purchases"
-        case .finish, .approve, .decline, .refund: "/emulator/transactions/{id}/\(rawValue)"
-        case .cancel, .resume, .billingFailure, .recover: "/emulator/subscriptions/{id}/\(rawValue)"
-        case .advance: "/emulator/clock"
+        case .finish, .approve, .decline, .refund, .refundReversal, .consumptionRequest:
+            "/emulator/transactions/{id}/\(rawValue)"
+        case .cancel, .resume, .billingFailure, .recover, .upgrade, .consent:
+            "/emulator/subscriptions/{id}/\(rawValue)"
+        case .account: "/emulator/accounts/{id}"
+        case .advance, .clock: "/emulator/clock"
+        case .grace: "/emulator/subscriptions/grace"
         case .notify: "/emulator/notifications"
         }
     }
 
+    private enum Member {
+        case text
+        case integer
+        case flag
+    }
+
     /// The form's fields that become members of the body. One that is empty is left out.
-    private var members: [String] {
+    private var members: [String: Member] {
         switch self {
-        case .buy: ["bundleId", "productId", "quantity", "account", "appAccountToken", "outcome"]
-        case .finish, .approve, .decline, .refund, .cancel, .resume, .billingFailure, .recover: []
-        case .advance: ["advance"]
-        case .notify: ["url"]
+        case .buy:
+            [
+                "bundleId": .text, "productId": .text, "quantity": .integer, "account": .text,
+                "appAccountToken": .text, "outcome": .text,
+            ]
+        case .finish, .approve, .decline, .refund, .refundReversal, .consumptionRequest: [:]
+        case .cancel, .resume, .billingFailure, .recover: [:]
+        case .upgrade: ["productId": .text]
+        case .consent: ["accept": .flag]
+        case .account: ["asksToBuy": .flag, "mayPay": .flag, "paymentMethodWorks": .flag]
+        case .advance: ["advance": .text]
+        case .clock: ["pace": .text, "stopped": .flag]
+        case .grace: ["days": .integer]
+        case .notify: ["url": .text]
         }
     }
 
     /// The call that a form stands for.
-    func call(_ form: [String: String], in language: Language) -> HTTPRequest {
+    ///
+    /// - Parameter now: the store's time: a month is as long as the one that begins now.
+    /// - Returns: nil for an id that the control API has no address for.
+    func call(_ form: [String: String], in language: Language, at now: Instant) -> HTTPRequest? {
         var body: [String: JSONValue] = [:]
-        for name in members {
+        for (name, member) in members {
             guard let text = form[name], !text.isEmpty else { continue }
             // What is no number is passed on as it is: the control API knows best what to say about it.
-            body[name] = name == "quantity" ? Int64(text).map { .int($0) } ?? .string(text) : .string(text)
+            body[name] =
+                switch member {
+                case .text: .string(text)
+                case .integer: Int64(text).map { .int($0) } ?? .string(text)
+                case .flag: text == "true" ? true : text == "false" ? false : .string(text)
+                }
         }
         if self == .buy { body["receipt"] = false }
         if self == .notify, body.isEmpty { body["url"] = .null }
+        if self == .advance, let period = Self.period(form["advance"]) {
+            body = ["to": .string(period.end(from: now).rfc3339)]
+        }
+        let id = form["id"] ?? ""
         // A path comes decoded; a slash in an id must not lead to another route.
-        let id = (form["id"] ?? "").filter { $0 != "/" }
+        guard !pattern.contains("{id}") || !id.isEmpty && !id.contains("/") else { return nil }
         return HTTPRequest(
-            method: method, path: pattern.replacing("{id}", with: id.isEmpty ? "0" : id),
+            method: method, path: pattern.replacing("{id}", with: id),
             headers: HTTPHeaders([("Accept-Language", language.rawValue)]),
             body: body.isEmpty ? [] : Array(JSONValue.object(body).encoded().utf8))
+    }
+
+    private static func period(_ text: String?) -> SubscriptionPeriod? {
+        switch text {
+        case "month": .month
+        case "year": .year
+        default: nil
+        }
     }
 
     /// What is said when it is done.
@@ -64,15 +116,27 @@ enum PageAction: String, CaseIterable, Sendable {
         let number = answer["transactionId"]?.string ?? ""
         switch self {
         case .buy: return Self.sold(answer["outcome"]?.string ?? "", number, say)
-        case .finish: return say("Transaction \(number) left the queue.", "交易 \(number) 已离开队列。")
+        case .finish: return say("Transaction \(number) left the queue.", "交易 \(number) 已完结，离开队列。")
         case .approve: return say("Transaction \(number) is paid.", "交易 \(number) 已付款。")
         case .decline: return say("Transaction \(number) was declined.", "交易 \(number) 已被拒绝。")
         case .refund: return say("Transaction \(number) was refunded.", "交易 \(number) 已退款。")
+        case .refundReversal: return say("The refund of \(number) was undone.", "交易 \(number) 的退款已撤销。")
+        case .consumptionRequest:
+            return say(
+                "A refund of \(number) was asked for; it is decided in 12 hours.",
+                "已申请退还交易 \(number)，12 小时后决定。")
         case .cancel: return say("The subscription will not renew.", "订阅不再续期。")
         case .resume: return say("The subscription will renew again.", "订阅将继续续期。")
         case .billingFailure: return say("Charges for the subscription fail from now on.", "此订阅的扣款从现在起会失败。")
         case .recover: return say("Charges for the subscription go through again.", "此订阅的扣款恢复正常。")
+        case .upgrade:
+            return Self.sold(
+                answer["outcome"]?.string ?? "", answer["transaction"]?["transactionId"]?.string ?? "", say)
+        case .consent: return say("The customer answered.", "顾客已答复。")
+        case .account: return say("The account was changed.", "账户已更改。")
         case .advance: return say("The clock was advanced.", "时钟已前进。")
+        case .clock: return say("The clock was set.", "时钟已设定。")
+        case .grace: return say("Billing errors from now on are met with this.", "此后扣款失败即按此处理。")
         case .notify: return say("Notifications go there from now on.", "此后通知发往该地址。")
         }
     }
@@ -83,7 +147,7 @@ enum PageAction: String, CaseIterable, Sendable {
         case "deferred": say("Transaction \(number) waits for a parent.", "交易 \(number) 在等待家长批准。")
         case "interrupted":
             say("Transaction \(number) was interrupted: approve it to let it go through.", "交易 \(number) 被中断：批准后即可完成。")
-        case "scheduled": say("The change of plan takes effect at the next renewal.", "套餐变更将在下次续期时生效。")
+        case "scheduled": say("The change of plan takes effect at the next renewal.", "套餐将在下次续期时更换。")
         case "cancelled": say("The customer cancelled. Nothing was charged.", "顾客已取消，未扣款。")
         default: say("The payment failed. Nothing was charged.", "付款失败，未扣款。")
         }
@@ -115,7 +179,7 @@ extension EmulatorPage {
     /// `POST /emulator/actions/{action}`: does it, and leads back to the page with what came of it.
     func act(_ request: HTTPRequest, _ name: String) async -> HTTPResponse {
         let say = Reader(language: language(of: request))
-        guard isAddressedHere(request) else { return misdirected(say) }
+        guard request.isAddressedHere else { return misdirected(say) }
         guard isFromOwnPage(request) else { return .storePage(403, EmulatorFrame.foreign(say), say) }
         let items = (try? PercentEncoding.items(request.body)) ?? []
         let form = Dictionary(items.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
@@ -123,17 +187,25 @@ extension EmulatorPage {
             let visit = PageVisit(request: request, say: say, message: nil, control: control)
             return .storePage(404, EmulatorFrame.nothing(visit), say)
         }
-        let answer = await control.respond(to: action.call(form, in: say.language))
-        let json = (try? JSONValue(decoding: answer.body)) ?? .null
-        let message =
-            (200...299).contains(answer.status)
-            ? PageMessage(isGood: true, action.success(json, say))
-            : PageMessage(isGood: false, json["title"]?.string ?? say("That did not work.", "操作未成功。"))
+        let message = await done(action, form, say)
         var response = HTTPResponse(status: 303, headers: HTTPHeaders(PageProtection.headers))
         let back = form["to"].flatMap { PageLink(wanted: $0, under: "/emulator") } ?? .store
         response.headers.add("Location", back.text)
         response.headers.add("Cache-Control", "no-store")
         response.setEmulatorCookie(Self.messageCookie, message.cookie, seconds: 60)
         return response
+    }
+
+    private func done(_ action: PageAction, _ form: [String: String], _ say: Reader) async -> PageMessage {
+        let failed = say("That did not work.", "操作未成功。")
+        guard let call = action.call(form, in: say.language, at: store.now) else {
+            return PageMessage(isGood: false, failed)
+        }
+        let answer = await control.respond(to: call)
+        let json = (try? JSONValue(decoding: answer.body)) ?? .null
+        guard (200...299).contains(answer.status) else {
+            return PageMessage(isGood: false, json["title"]?.string ?? failed)
+        }
+        return PageMessage(isGood: true, action.success(json, say))
     }
 }

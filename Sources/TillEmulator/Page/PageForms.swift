@@ -13,15 +13,33 @@ extension HTML {
     }
 
     /// A form that is one button.
+    /// - Parameter fields: what it says besides the id.
     static func button(
-        _ action: PageAction, _ title: String, about subject: String, number: Int64, to page: PageLink
+        _ action: PageAction, _ title: String, _ subject: String, id: String, to page: PageLink,
+        fields: [(name: StaticString, value: String)] = []
     ) -> HTML {
-        form(action, "one", to: page) {
-            HTML.hidden("id", String(number))
+        let name = ([action.rawValue] + fields.map { "\($0.name)-\($0.value)" } + [id]).joined(separator: "-")
+        return form(action, "one", to: page) {
+            HTML.hidden("id", id)
+            for field in fields { HTML.hidden(field.name, field.value) }
             element(
-                "button", Attribute("type", "submit"), .class("quiet"), .label("\(title): \(subject)"),
-                .data("data-action", action.rawValue), .data("id", "\(action.rawValue)-\(number)")
+                "button", Attribute("type", "submit"), .class("quiet"), .label("\(title) \(subject)"),
+                .data("data-action", action.rawValue), .data("id", name)
             ) { title }
+        }
+    }
+
+    /// A choice with its label. `name` is its id too.
+    static func choice(
+        _ name: StaticString, _ title: String, _ options: [(value: String, title: String)], chosen: String?
+    ) -> HTML {
+        element("div") {
+            element("label", Attribute("for", name)) { title }
+            element("select", Attribute("id", name), Attribute("name", name)) {
+                for option in options {
+                    HTML.option(option.value, option.title, isChosen: option.value == chosen)
+                }
+            }
         }
     }
 
@@ -62,10 +80,14 @@ struct ActionButtons {
         case .deferred: [.approve, .decline]
         case .interrupted: [.approve]
         case .declined: []
-        case .purchased:
-            (transaction.isFinished ? [] : [.finish])
-                + (transaction.revocation == nil && transaction.sharedFrom == nil ? [.refund] : [])
+        case .purchased: (transaction.isFinished ? [] : [.finish]) + refunds(of: transaction)
         }
+    }
+
+    /// Family members have nothing to be given back.
+    private func refunds(of transaction: StoreTransaction) -> [PageAction] {
+        guard transaction.sharedFrom == nil else { return [] }
+        return transaction.revocation == nil ? [.refund, .consumptionRequest] : [.refundReversal]
     }
 
     private func actions(for subscription: StoreSubscription) -> [PageAction] {
@@ -83,14 +105,14 @@ struct ActionButtons {
         guard !served.isEmpty else { return .empty }
         return element("div", .class("actions")) {
             for action in served {
-                HTML.button(action, title(action), about: subject, number: number, to: visit.here)
+                HTML.button(action, title(action), subject, id: String(number), to: visit.here)
             }
         }
     }
 
     private func title(_ action: PageAction) -> String {
         switch action {
-        case .finish: say("Finish", "完成")
+        case .finish: say("Finish", "完结")
         case .approve: say("Approve", "批准")
         case .decline: say("Decline", "拒绝")
         case .refund: say("Refund", "退款")
@@ -98,57 +120,10 @@ struct ActionButtons {
         case .resume: say("Resume renewal", "恢复续期")
         case .billingFailure: say("Let billing fail", "让扣款失败")
         case .recover: say("Let billing recover", "让扣款恢复")
-        case .buy, .advance, .notify: action.rawValue
+        case .refundReversal: say("Undo refund", "撤销退款")
+        case .consumptionRequest: say("Ask for refund", "申请退款")
+        case .buy, .upgrade, .consent, .account, .advance, .clock, .grace, .notify: action.rawValue
         }
-    }
-}
-
-/// The store's time, and how it is made to pass.
-struct ClockCard {
-    let visit: PageVisit
-    let now: Instant
-    let nextByItself: Instant?
-
-    private var say: Reader { visit.say }
-
-    var html: HTML {
-        element("section", .class("card", "clock"), Attribute("aria-labelledby", "clock-title")) {
-            element("h2", Attribute("id", "clock-title")) { say("Clock", "时钟") }
-            element("p", .class("now")) { HTML.time(now) }
-            element("p", .class("hint")) {
-                if let nextByItself {
-                    say("Next by itself: ", "下一件自动发生的事：")
-                    HTML.time(nextByItself)
-                } else {
-                    say("Nothing will happen by itself.", "没有将会自动发生的事。")
-                }
-            }
-            if visit.serves(.advance) { forms }
-        }
-    }
-
-    @HTMLBuilder private var forms: HTML {
-        HTML.form(.advance, "steps", to: visit.here) {
-            for (span, title) in spans {
-                element(
-                    "button", Attribute("type", "submit"), Attribute("name", "advance"), .value(span), .class("quiet")
-                ) { title }
-            }
-        }
-        HTML.form(.advance, "line", to: visit.here) {
-            HTML.field(
-                "advance", say("Or so far", "或前进"), "", Attribute("type", "text"), Attribute("maxlength", "40"),
-                .flag("required"), hint: "36h")
-            element("button", Attribute("type", "submit"), .class("primary")) { say("Advance", "前进") }
-        }
-    }
-
-    /// A month is thirty days here; the days of a real one depend on which it is.
-    private var spans: [(String, String)] {
-        [
-            ("1h", say("+1 hour", "+1 小时")), ("1d", say("+1 day", "+1 天")), ("7d", say("+1 week", "+1 周")),
-            ("30d", say("+1 month", "+1 个月")),
-        ]
     }
 }
 
@@ -185,14 +160,10 @@ struct BuyCard {
                 HTML.field(
                     "quantity", say("Quantity", "数量"), "1", Attribute("type", "number"), Attribute("min", "1"),
                     Attribute("max", "10"), Attribute("inputmode", "numeric"))
-                element("div") {
-                    element("label", Attribute("for", "outcome")) { say("Outcome", "结局") }
-                    element("select", Attribute("id", "outcome"), Attribute("name", "outcome")) {
-                        for outcome in PurchaseRequest.Outcome.allCases {
-                            HTML.option(outcome.rawValue, outcome.title(say), isChosen: outcome == .purchased)
-                        }
-                    }
-                }
+                HTML.choice(
+                    "outcome", say("Outcome", "结果"),
+                    PurchaseRequest.Outcome.allCases.map { ($0.rawValue, $0.title(say)) },
+                    chosen: PurchaseRequest.Outcome.purchased.rawValue)
                 HTML.field(
                     "bundleId", say("App", "App"), bundleID, Attribute("type", "text"), Attribute("maxlength", "200"))
                 element("div", .class("wide")) {

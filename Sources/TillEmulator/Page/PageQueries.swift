@@ -50,13 +50,6 @@ enum PageQueries {
         return try found.compactMap { try ProductTable.find(ProductID($0), session) }
     }
 
-    /// When the agenda's first entry is due.
-    static func nextByItself(_ session: any Session) throws -> Instant? {
-        try session.first("SELECT due_at FROM agenda ORDER BY due_at LIMIT 1", []) {
-            Instant(milliseconds: $0.integer(0))
-        }
-    }
-
     // MARK: Notifications
 
     struct Notification: Sendable {

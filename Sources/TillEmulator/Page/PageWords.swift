@@ -61,6 +61,26 @@ extension SubscriptionPeriod {
     }
 }
 
+extension RenewalPace {
+    func title(_ say: Reader) -> String {
+        switch self {
+        case .real: say("real: a month is a month", "真实：一个月就是一个月")
+        case .monthInThreeMinutes: say("a month in 3 minutes", "一个月为 3 分钟")
+        case .monthInFiveMinutes: say("a month in 5 minutes", "一个月为 5 分钟")
+        case .monthInFifteenMinutes: say("a month in 15 minutes", "一个月为 15 分钟")
+        case .monthInThirtyMinutes: say("a month in 30 minutes", "一个月为 30 分钟")
+        case .monthInOneHour: say("a month in an hour", "一个月为 1 小时")
+        case .monthInThirtySeconds: say("a month in 30 seconds", "一个月为 30 秒")
+        case .everyFifteenMinutes: say("renews every 15 minutes", "每 15 分钟续期")
+        case .everyFiveMinutes: say("renews every 5 minutes", "每 5 分钟续期")
+        case .everyMinute: say("renews every minute", "每分钟续期")
+        case .everyThirtySeconds: say("renews every 30 seconds", "每 30 秒续期")
+        case .everyTenSeconds: say("renews every 10 seconds", "每 10 秒续期")
+        case .everyTwoSeconds: say("renews every 2 seconds", "每 2 秒续期")
+        }
+    }
+}
+
 extension ProductOffer.Kind {
     func title(_ say: Reader) -> String {
         switch self {

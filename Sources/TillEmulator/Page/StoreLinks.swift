@@ -7,6 +7,7 @@ extension PageLink {
     static let storeNotifications = PageLink("/emulator/page/notifications")
     static let storeStylesheet = PageLink("/emulator/page/style.css")
     static let storeScript = PageLink("/emulator/page/live.js")
+    static let storeFaults = PageLink("/emulator/faults")
     static let storeAccount = PageLink("/emulator/page/account")
 
     static func accounts(after name: String) -> PageLink { PageLink("/emulator", [("after", name)]) }

@@ -12,6 +12,7 @@ extension EmulatorPage {
         let (size, before) = (Self.pageSize, visit.before)
         let after = visit.request.queryValue("after") ?? ""
         let chosen = visit.request.queryValue("product").map { ProductID($0) }
+        let (clock, configuration) = (store.clock, configuration)
         let found = try await store.ask { session in
             var products = try PageQueries.products(from: 0, limit: BuyCard.productLimit, session)
             if let chosen, !products.contains(where: { $0.id == chosen }),
@@ -22,10 +23,10 @@ extension EmulatorPage {
             return StorePage.Found(
                 accounts: try AccountTable.all(after: after, limit: Self.accountPageSize + 1, session),
                 transactions: try PageQueries.transactions(of: nil, before: before, limit: size + 1, session),
-                products: products, nextByItself: try PageQueries.nextByItself(session))
+                products: products, clock: try ClockCard.Found(clock, configuration, session))
         }
         return StorePage(
-            visit: visit, configuration: configuration, now: store.now, after: after, chosen: chosen?.text, found: found
+            visit: visit, configuration: configuration, after: after, chosen: chosen?.text, found: found
         ).html
     }
 }
@@ -35,12 +36,11 @@ struct StorePage {
         var accounts: [StoreAccount]
         var transactions: [StoreTransaction]
         var products: [StoreProduct]
-        var nextByItself: Instant?
+        var clock: ClockCard.Found
     }
 
     let visit: PageVisit
     let configuration: EmulatorConfiguration
-    let now: Instant
     let after: String
     let chosen: String?
     let found: Found
@@ -63,7 +63,7 @@ struct StorePage {
                     visit: visit, bundleID: configuration.app.bundleID, account: Emulator.defaultAccount,
                     products: found.products, chosen: chosen
                 ).html
-                ClockCard(visit: visit, now: now, nextByItself: found.nextByItself).html
+                ClockCard(visit: visit, found: found.clock).html
             }
             element("div", Attribute("id", "results")) {
                 element("h2") { say("Accounts", "账户") }
@@ -210,7 +210,7 @@ struct TransactionRows {
         if transaction.sharedFrom != nil { element("div") { say("family-shared", "家庭共享") } }
         if transaction.isUpgraded { element("div") { say("upgraded", "已升级") } }
         if transaction.state == .purchased {
-            element("div") { transaction.isFinished ? say("finished", "已完成") : say("in the queue", "在队列中") }
+            element("div") { transaction.isFinished ? say("finished", "已完结") : say("in the queue", "在队列中") }
         }
     }
 

@@ -5,6 +5,8 @@ import TillPages
 struct SubscriptionCard {
     let visit: PageVisit
     let history: SubscriptionHistory
+    /// Among them those that it may change to.
+    let products: [StoreProduct]
     let now: Instant
 
     private var say: Reader { visit.say }
@@ -23,7 +25,7 @@ struct SubscriptionCard {
                 HTML.fact(say("Original transaction", "首笔交易")) { HTML.code(String(subscription.original)) }
                 HTML.fact(say("Group", "订阅组")) { HTML.code(subscription.groupID, limit: 64) }
                 HTML.fact(dateName) { HTML.time(subscription.expires) }
-                if subscription.renews { HTML.fact(say("Next renewal", "下次续期")) { renewal } }
+                if subscription.renewsNext { HTML.fact(say("Next renewal", "下次续期")) { renewal } }
                 if let offer = subscription.runningOffer {
                     HTML.fact(say("Offer", "优惠")) {
                         HTML.offer(offer.offer, say)
@@ -41,13 +43,14 @@ struct SubscriptionCard {
                     HTML.fact(say("Charges", "扣款")) { say("are made to fail", "已设为失败") }
                 }
             }
+            change
             timeline
         }
     }
 
     private var dateName: String {
         switch subscription.state {
-        case .active: subscription.renews ? say("Renews", "续期时间") : say("Ends", "结束时间")
+        case .active: subscription.renewsNext ? say("Renews", "续期时间") : say("Ends", "结束时间")
         case .gracePeriod, .billingRetry, .expired, .revoked: say("Period ended", "周期结束于")
         }
     }
@@ -62,6 +65,40 @@ struct SubscriptionCard {
         say("from ", "自 ")
         HTML.time(increase.effective)
         HTML(increase.isAccepted ? say(", accepted", "，已接受") : say(", not answered", "，尚未答复"))
+        if increase.needsConsent, !increase.isAccepted, visit.serves(.consent) {
+            element("div", .class("actions")) {
+                answer(say("Accept", "接受"), "true")
+                answer(say("Decline", "拒绝"), "false")
+            }
+        }
+    }
+
+    private func answer(_ title: String, _ accepts: String) -> HTML {
+        HTML.button(
+            .consent, title, subscription.productID.text, id: String(subscription.original), to: visit.here,
+            fields: [("accept", accepts)])
+    }
+
+    /// The other plans of the group.
+    private var plans: [StoreProduct] {
+        guard subscription.sharedFrom == nil, subscription.isGoingOn else { return [] }
+        return products.filter { product in
+            product.subscription?.groupID == subscription.groupID && product.state == .approved
+                && product.id != subscription.renewalProductID
+        }
+    }
+
+    @HTMLBuilder private var change: HTML {
+        if !plans.isEmpty, visit.serves(.upgrade) {
+            HTML.form(.upgrade, "plan", to: visit.here) {
+                HTML.hidden("id", String(subscription.original))
+                element("label", .reference("for", "plan", subscription.original)) { say("Other plan", "其他套餐") }
+                element("select", .id("plan", subscription.original), Attribute("name", "productId")) {
+                    for plan in plans { HTML.option(plan.id.text, plan.name, isChosen: false) }
+                }
+                element("button", Attribute("type", "submit"), .class("quiet")) { say("Change plan", "更换套餐") }
+            }
+        }
     }
 
     /// The newest steps are in view; the others open.

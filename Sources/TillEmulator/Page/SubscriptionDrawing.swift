@@ -14,6 +14,7 @@ struct SubscriptionDrawing {
     var html: HTML {
         let spans = history.spans
         guard let start = spans.map(\.start).min() else { return .empty }
+        let now = Self.coarse(now, since: start)
         let end = max(spans.map(\.end).max() ?? now, now)
         let kinds = SubscriptionHistory.Span.Kind.allCases.filter { kind in spans.contains { $0.kind == kind } }
         let scale = Scale(start: start, end: end)
@@ -44,8 +45,7 @@ struct SubscriptionDrawing {
                 }
             }
             element("div", .class("axis"), Attribute("aria-hidden", "true")) {
-                HTML.time(start)
-                HTML.time(end)
+                for moment in marks(start, end) { HTML.time(moment) }
             }
             element("figcaption") {
                 element("ul", .class("legend")) {
@@ -54,6 +54,22 @@ struct SubscriptionDrawing {
                 }
             }
         }
+    }
+
+    /// The present as finely as it can be seen here. Otherwise the page would change all the time and be put in place
+    /// anew, with whatever was opened on it closed again.
+    private static func coarse(_ now: Instant, since start: Instant) -> Instant {
+        let (length, overflows) = now.milliseconds.subtractingReportingOverflow(start.milliseconds)
+        guard !overflows, length > 0 else { return now }
+        var step: Int64 = 1
+        while step <= length / 5_000 { step *= 10 }
+        return start.adding(milliseconds: length / step * step)
+    }
+
+    /// Dates at equal distances: the first, the last, and three between.
+    private func marks(_ start: Instant, _ end: Instant) -> [Instant] {
+        let quarter = (end.milliseconds / 4) - (start.milliseconds / 4)
+        return [start] + (1...3).map { start.adding(milliseconds: quarter * $0) } + [end]
     }
 
     private var ticks: [PageQueries.Notification] {
@@ -66,8 +82,8 @@ struct SubscriptionDrawing {
     ) -> HTML {
         element(
             "rect", .class(name), .measure("x", left), .measure("y", shape.top),
-            // A little less than its time, so that one period ends where the eye sees the next begin.
-            .measure("width", max(right - left - 2, 3)), .measure("height", shape.height), content: title)
+            // Less than its time, so that one period ends where the eye sees the next begin.
+            .measure("width", max(right - left - 4, 3)), .measure("height", shape.height), content: title)
     }
 
     private func label(_ start: Instant, _ end: Instant) -> String {

@@ -55,6 +55,7 @@ struct SubscriptionHistory: Sendable {
     /// Oldest first.
     var spans: [Span] {
         var spans: [Span] = []
+        var covered = Instant(milliseconds: .min)
         for (index, period) in periods.enumerated() {
             guard let expires = period.subscription?.expires, period.state == .purchased else { continue }
             // An upgrade ends the period before it (facts/business-rules §8.3).
@@ -62,10 +63,11 @@ struct SubscriptionHistory: Sendable {
             let kind: Span.Kind =
                 period.revocation != nil
                 ? .refunded : period.isUpgraded ? .upgraded : period.offer != nil ? .offer : .paid
+            // A renewal is charged up to a day before the period that it follows is over.
+            let start = min(max(period.purchased, covered), expires)
+            covered = period.isUpgraded ? min(expires, next) : expires
             spans.append(
-                Span(
-                    kind: kind, start: period.purchased, end: period.isUpgraded ? min(expires, next) : expires,
-                    productID: period.productID.text))
+                Span(kind: kind, start: start, end: covered, productID: period.productID.text))
         }
         if let end = subscription.graceExpires, end > subscription.expires {
             spans.append(

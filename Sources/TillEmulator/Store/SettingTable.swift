@@ -13,6 +13,8 @@ enum SettingTable {
         case clockStopped
         /// How fast subscriptions run.
         case renewalPace
+        /// The billing grace period in days and its scope, or `none`; absent as long as the configuration's holds.
+        case billingGracePeriod
         /// What goes wrong on purpose: JSON of `FaultSettings`.
         case faults
     }

@@ -1,3 +1,5 @@
+import TillStorage
+
 /// Service goes on for a while after a renewal could not be charged: what a developer opts in to for an app
 /// (facts/business-rules §8.3). What a subscriber gets is fixed at the moment of the billing error.
 public struct BillingGracePeriod: Sendable, Hashable {
@@ -26,4 +28,44 @@ public struct BillingGracePeriod: Sendable, Hashable {
     func days(weekly: Bool) -> Int64 { weekly ? min(6, length.rawValue) : length.rawValue }
 
     func covers(renewalAfterPaying price: Int64) -> Bool { scope == .allRenewals || price > 0 }
+}
+
+// MARK: The store's setting
+
+extension BillingGracePeriod {
+    /// What billing errors from now on are met with: what the store was told last, or else what is configured.
+    static func current(
+        _ configuration: EmulatorConfiguration, _ session: any Session
+    ) throws -> BillingGracePeriod? {
+        guard let text = try SettingTable.value(.billingGracePeriod, session) else {
+            return configuration.billingGracePeriod
+        }
+        return BillingGracePeriod(setting: text)
+    }
+
+    static func set(_ period: BillingGracePeriod?, _ session: any Session) throws {
+        try SettingTable.set(.billingGracePeriod, to: period?.setting ?? "none", session)
+    }
+
+    private var setting: String { "\(length.rawValue) \(scope.rawValue)" }
+
+    private init?(setting: String) {
+        let words = setting.split(separator: " ")
+        guard words.count == 2, let length = Int64(words[0]).flatMap(Length.init),
+            let scope = Scope(rawValue: String(words[1]))
+        else { return nil }
+        self.init(length, scope: scope)
+    }
+}
+
+extension Store {
+    /// What subscribers have when a renewal can't be charged; nil: the service stops.
+    public func billingGracePeriod() async throws -> BillingGracePeriod? {
+        try await ask { [configuration] in try BillingGracePeriod.current(configuration, $0) }
+    }
+
+    /// Billing errors from now on are met with this, after a restart, too. Who has a grace period keeps it.
+    public func setBillingGracePeriod(_ period: BillingGracePeriod?) async throws {
+        try await change { try BillingGracePeriod.set(period, $0.session) }
+    }
 }

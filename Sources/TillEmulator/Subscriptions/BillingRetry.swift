@@ -24,7 +24,7 @@ enum BillingRetry {
         subscription.retryUntil = end
         subscription.expirationIntent = SubscriptionEnd.billingError.intent
         subscription.nextCharge = nextAttempt(after: turn.now, expired: known.expires, until: end)
-        let grace = turn.configuration.billingGracePeriod
+        let grace = try BillingGracePeriod.current(turn.configuration, turn.session)
         if let grace, grace.covers(renewalAfterPaying: current.price.amount) {
             let period = try ProductTable.find(known.productID, turn.session)?.subscription?.period
             subscription.state = .gracePeriod

@@ -28,7 +28,7 @@ extension StoreRefusal {
             "not_eligible", status: 409,
             "The account may not have the offer \(offer): promotional offers are for current and former subscribers, "
                 + "win-back offers for former ones.",
-            "该账户不能享受优惠 \(offer)：促销优惠只给现有和过去的订阅者，挽回优惠只给过去的订阅者。")
+            "该账户不能享受优惠 \(offer)：促销优惠只给现有和过去的订阅者，赢回优惠只给过去的订阅者。")
     }
 
     static func subscribedMeanwhile(product: String) -> StoreRefusal {

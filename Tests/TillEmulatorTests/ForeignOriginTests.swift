@@ -1,0 +1,81 @@
+import Testing
+import TillAppStore
+import TillHTTP
+
+@testable import TillEmulator
+
+@Suite("The control API and other people's pages")
+struct ForeignOriginTests {
+    private typealias Headers = [(name: String, value: String)]
+
+    private static let own = "http://127.0.0.1:9000"
+    private static let purchase: JSONValue = [
+        "bundleId": "com.example.learnpoints", "productId": "com.example.learnpoints.points60",
+    ]
+
+    private func accounts(_ world: EmulatedWorld) async -> Int {
+        await world.ask(.get, "/emulator/accounts").json["data"]?.array?.count ?? -1
+    }
+
+    @Test("What a browser sends for a page of somebody else is refused in both languages, and nothing is done")
+    func foreign() async throws {
+        let world = try await EmulatedWorld()
+        let evil = "http://evil.example"
+        for headers in [
+            [("Host", "127.0.0.1:9000"), ("Origin", evil)],
+            [("Host", "127.0.0.1:9000"), ("Origin", "null"), ("Content-Type", "text/plain")],
+            [("Host", "127.0.0.1:9000"), ("Sec-Fetch-Site", "cross-site")],
+            [("Host", "127.0.0.1:9000"), ("Sec-Fetch-Site", "same-site"), ("Origin", Self.own)],
+            [("Host", "127.0.0.1:9000"), ("Origin", "http://127.0.0.1:9001")],
+            [("Host", "localhost:9000"), ("Origin", Self.own)], [("Origin", Self.own)],
+            // Under a name that was made to point here.
+            [("Host", "evil.example:9000"), ("Origin", "http://evil.example:9000")],
+            [("Host", "evil.example:9000"), ("Sec-Fetch-Site", "same-origin")],
+            [("Host", "evil.example:9000"), ("User-Agent", "Mozilla/5.0 (X11; Linux x86_64)")],
+        ] as [Headers] {
+            for (language, word) in [("en", "browser"), ("zh", "浏览器")] {
+                let headers = headers + [("Accept-Language", language)]
+                let bought = await world.ask(.post, "/emulator/purchases", Self.purchase, headers: headers)
+                #expect(bought.status == 403 && bought.json["code"] == "foreign_origin", "\(headers)")
+                #expect(bought.json["title"]?.string?.contains(word) == true)
+                for path in ["/emulator/api-key", "/emulator/state", "/emulator/transactions"] {
+                    let read = await world.ask(.get, path, headers: headers)
+                    #expect(read.json["code"] == "foreign_origin", "\(path) \(headers)")
+                }
+            }
+        }
+        #expect(await accounts(world) == 0)
+        await world.remove()
+    }
+
+    @Test("Scripts are served under any name, and a browser for the store's own pages and addresses typed into it")
+    func welcome() async throws {
+        let world = try await EmulatedWorld()
+        let welcome: [Headers] = [
+            [], [("Host", "127.0.0.1:9000")], [("Host", "store:8788"), ("User-Agent", "curl/8.5.0")],
+            [("Host", "127.0.0.1:9000"), ("Origin", Self.own), ("Sec-Fetch-Site", "same-origin")],
+            [("Host", "127.0.0.1:9000"), ("Sec-Fetch-Site", "none"), ("User-Agent", "Mozilla/5.0")],
+            [("Host", "[::1]:9000"), ("Origin", "http://[::1]:9000")],
+        ]
+        for (index, headers) in welcome.enumerated() {
+            let body = Self.purchase.with(["account": .string("reader-\(index)")])
+            #expect(await world.ask(.post, "/emulator/purchases", body, headers: headers).status == 200, "\(headers)")
+            #expect(await world.ask(.get, "/emulator/state", headers: headers).status == 200, "\(headers)")
+        }
+        #expect(await accounts(world) == 6)
+        await world.remove()
+    }
+
+    @Test("Every route of the control API is guarded, pages aside")
+    func everywhere() async throws {
+        let world = try await EmulatedWorld()
+        let routes = world.emulator.described.filter { !$0.isPage && $0.pattern != OpenAPI.path }
+        for route in routes {
+            let path = route.pattern.replacing("{id}", with: "1")
+            let answer = await world.ask(route.method, path, headers: [("Origin", "http://evil.example")])
+            #expect(answer.json["code"] == "foreign_origin", "\(route.method) \(route.pattern)")
+        }
+        #expect(routes.count > 40)
+        await world.remove()
+    }
+}
