@@ -8,8 +8,6 @@ import TillCrypto
 /// Transactions and subscriptions put into a store as if its other rooms had made them: every combination, whatever
 /// road leads to it.
 extension EmulatedWorld {
-    static let bundleID = "com.example.learnpoints"
-
     /// Bought now by `account`; `shape` makes it another than a plain consumable.
     @discardableResult
     func plant(
