@@ -91,8 +91,8 @@ struct SubscriptionWalkTests {
             return
                 "consent \(try await world.store.answerPriceIncrease(original, accepts: dice.roll(3) > 0).map(\.state))"
         default:
-            let paper = PurchaseRequest.Offer.promotional(identifier: "half", signature: SubscribedWorld.paper)
-            return "offer \(try await world.buy("basic.monthly", offer: paper))"
+            let offer = try await world.signedOffer("half", of: "basic.monthly")
+            return "offer \(try await world.buy("basic.monthly", offer: offer))"
         }
     }
 

@@ -36,11 +36,14 @@ struct FamilyGift {
     ) throws {
         let own = try SubscriptionTable.own(
             account: member.name, bundleID: transaction.bundleID, groupID: period.groupID, turn.session)
-        // Until Apple gives up charging, the member has a subscription to go on with.
-        if let own, own.isServed || own.state == .billingRetry { return }
-        guard period.expires > turn.now else { return }
         let known = try SubscriptionTable.shares(of: transaction.original, turn.session)
             .first { $0.account == member.name }
+        // Until Apple gives up charging, the member has a subscription to go on with.
+        if let own, own.isServed || own.state == .billingRetry {
+            if let known, known.isServed { try FamilySharing.runOut(known, turn) }
+            return
+        }
+        guard period.expires > turn.now else { return }
         let before = try known.map { try TransactionTable.find($0.current, turn.session) } ?? nil
         if let before, before.sharedFrom == transaction.number, before.revocation == nil { return }
         let goesOn = known?.isServed ?? false
@@ -65,7 +68,10 @@ struct FamilyGift {
         case (nil, _): try turn.note(.subscribed, .initialBuy, about: copy, share)
         case (_, false): try turn.note(.subscribed, .resubscribe, about: copy, share)
         case (_, true) where isUpgrade: try turn.note(.didChangeRenewalPref, .upgrade, about: copy, share)
-        case (_, true): try turn.note(.didRenew, about: copy, share)
+        case (_, true):
+            // After a charge that had failed there is a gap, for the members as for who pays.
+            let recovers = before?.subscription.map { $0.expires < copy.purchased } ?? false
+            try turn.note(.didRenew, recovers ? .billingRecovery : nil, about: copy, share)
         }
     }
 

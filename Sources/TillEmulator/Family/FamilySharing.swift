@@ -20,7 +20,8 @@ enum FamilySharing {
     static func revoke(_ transaction: StoreTransaction, _ turn: Turn) throws {
         for copy in try SharedPurchaseTable.copies(of: transaction.number, turn.session) where copy.revocation == nil {
             if transaction.revocation == nil, let expires = copy.subscription?.expires, expires <= turn.now {
-                try expire(copy, as: try SubscriptionTable.find(transaction.original, turn.session), turn)
+                let purchaser = try SubscriptionTable.find(transaction.original, turn.session)
+                try expire(copy, intent: purchaser?.expirationIntent, turn)
             } else {
                 try end(copy, turn)
             }
@@ -35,6 +36,18 @@ enum FamilySharing {
                 ? nil : try SubscriptionTable.find(transaction.original, turn.session)
             try share(transaction, subscription, with: member, from: turn.now, turn)
         }
+    }
+
+    /// A member bought the service and so gets no next period of the family's: what there is of this one is still the
+    /// member's, and ends on its day.
+    static func runOut(_ share: StoreSubscription, _ turn: Turn) throws {
+        try Agenda.set(.subscription, share.original, at: max(share.expires, turn.now), turn.session)
+    }
+
+    /// The day that `runOut` named. Apple has no reason for this end, so it is another one (ours).
+    static func reachEnd(of share: StoreSubscription, _ turn: Turn) throws {
+        guard share.isServed, share.expires <= turn.now else { return }
+        try expire(try SubscriptionLife.current(of: share, turn), intent: SubscriptionEnd.other.intent, turn)
     }
 
     /// The purchaser's subscription changed without a new period: switched off or on, in grace, another plan ahead. The
@@ -100,15 +113,13 @@ enum FamilySharing {
     }
 
     /// The purchaser's period ran out, and with it the member's: EXPIRED, for the purchaser's reason.
-    private static func expire(
-        _ copy: StoreTransaction, as purchaser: StoreSubscription?, _ turn: Turn
-    ) throws {
+    private static func expire(_ copy: StoreTransaction, intent: Int64?, _ turn: Turn) throws {
         guard var share = try SubscriptionTable.find(copy.original, turn.session), share.current == copy.number,
             share.isServed
         else { return }
         share.state = .expired
         share.renews = false
-        share.expirationIntent = purchaser?.expirationIntent
+        share.expirationIntent = intent
         try SubscriptionTable.save(share, turn.session)
         let reason: NotificationSubtype? =
             switch share.expirationIntent {

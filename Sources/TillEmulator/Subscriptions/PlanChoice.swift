@@ -10,8 +10,14 @@ enum PlanChoice {
     ) throws -> Result<PurchaseResult, StoreRefusal> {
         if known.isFailing {
             guard purchase.account.paymentMethodWorks else { return .success(.failed) }
-            var paying = known
-            paying.renewalProductID = known.productID
+            let paying = stayPaying(known, purchase)
+            // An attempt that fails leaves everything as it was, a change of plan that waits too.
+            if case .failed = try Renewal.decide(paying, turn) { return .success(.failed) }
+            if paying.renewalProductID != known.renewalProductID {
+                try SubscriptionLife.keep(paying, turn)
+                try turn.note(
+                    .didChangeRenewalPref, about: try SubscriptionLife.current(of: paying, turn), paying)
+            }
             let recovered = try BillingRetry.recover(paying, turn)
             guard recovered.state == .active else { return .success(.failed) }
             return .success(.purchased(try SubscriptionLife.current(of: recovered, turn)))
@@ -48,6 +54,17 @@ enum PlanChoice {
         }
         try noteResumed(since: known, subscription, turn)
         return .success(.scheduled(subscription))
+    }
+
+    /// The subscription as it is charged for the product that runs, at that product's price, whatever was to come next.
+    private static func stayPaying(_ known: StoreSubscription, _ purchase: Purchase) -> StoreSubscription {
+        var paying = known
+        guard known.renewalProductID != known.productID else { return paying }
+        paying.renewalProductID = known.productID
+        paying.renewalPrice = purchase.price
+        paying.shelfPrice = purchase.price
+        paying.runningOffer = nil
+        return paying
     }
 
     /// Another product from the next renewal on.

@@ -31,8 +31,8 @@ enum SubscriptionLife {
 
     /// The date that the agenda had for a subscription is reached.
     static func reachDate(of original: Int64, _ turn: Turn) throws {
-        guard let subscription = try SubscriptionTable.find(original, turn.session), subscription.sharedFrom == nil
-        else { return }
+        guard let subscription = try SubscriptionTable.find(original, turn.session) else { return }
+        guard subscription.sharedFrom == nil else { return try FamilySharing.reachEnd(of: subscription, turn) }
         switch subscription.state {
         case .active where subscription.renews: try Renewal.attempt(subscription, turn)
         case .active where subscription.expires <= turn.now: try end(subscription, .voluntary, turn)
