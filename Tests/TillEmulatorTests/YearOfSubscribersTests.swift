@@ -66,10 +66,13 @@ struct YearOfSubscribersTests {
         #expect(try await year.world.store.summary().pendingNotifications == 0)
 
         let counts = Dictionary(grouping: told, by: \.word).mapValues(\.count)
-        #expect(Self.words.subtracting(counts.keys).sorted() == [], "never told")
         let renewals = histories.count { $0.isRenewal && !$0.isShared }
         let sizes = [histories.count, told.count, renewals, post.retried, post.lost.count, year.tallied.walks]
-        #expect(zip(sizes, Self.leastSizes).allSatisfy { $0 >= $1 * subscribers / 100 }, "\(sizes)")
+        // Fewer subscribers don't live all of the stories.
+        if subscribers >= 100 {
+            #expect(Self.words.subtracting(counts.keys).sorted() == [], "never told")
+            #expect(zip(sizes, Self.leastSizes).allSatisfy { $0 >= $1 }, "\(sizes)")
+        }
         print("A year of \(subscribers) subscribers:", sizes)
         for (word, count) in counts.sorted(by: { $0.key < $1.key }) { print(String(count).leftPadded(to: 6), word) }
         await year.world.remove()
@@ -77,7 +80,7 @@ struct YearOfSubscribersTests {
 
     /// Of a hundred subscribers: transactions, notifications, renewals, notifications tried again, those tried in vain,
     /// and what the dice did.
-    private static let leastSizes = [1, 1, 1, 1, 1, 1]
+    private static let leastSizes = [1_200, 1_650, 850, 90, 10, 650]
 
     /// Everything that a run of the year leaves behind.
     private struct Traces: Equatable {

@@ -70,15 +70,15 @@ enum NotificationGrammar {
         ],
     ]
 
-    /// What a family shares fails, and has its grace, without a word to the members: a charge is its purchaser's affair,
-    /// and `FamilySharing` tells nobody else. So the end of both comes to them out of the blue.
-    private static let shared: [String: Next] = [
+    /// What a family shares fails, and has its grace, without a word to the members: a charge is its purchaser's
+    /// affair, and `FamilySharing` tells nobody else. So the end of both comes to them out of the blue.
+    private static let membersOnly: [String: Next] = [
         "DID_RENEW/BILLING_RECOVERY": .stay, "EXPIRED/BILLING_RETRY": .to(.expired),
     ]
 
     private static func next(_ notification: AuditRecord.Notification, in state: State) -> Next? {
         if let next = table[state]?[notification.word] { return next }
-        if state == .active, notification.transaction?.isShared == true, let next = shared[notification.word] {
+        if state == .active, notification.transaction?.isShared == true, let next = membersOnly[notification.word] {
             return next
         }
         return state == .none ? nil : anywhere[notification.word]
