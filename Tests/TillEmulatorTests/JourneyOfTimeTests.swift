@@ -111,8 +111,9 @@ struct JourneyOfTimeTests {
     @Test("A year in one go is the same as 365 days day by day")
     func dayByDay() async throws {
         func year(_ steps: [String]) async throws -> [[String]] {
-            let world = try await TimedWorld { world, _ in
-                // Down every other day of the first half of the year.
+            // When in its last day a period is renewed is chance, so both years have the same.
+            let world = try await TimedWorld(seed: 5) { world, _ in
+                // Down every other day.
                 let day = ((try? world.emulator.store.now.seconds) ?? 0) / 86_400
                 return day.isMultiple(of: 2) ? 503 : 200
             }
@@ -141,7 +142,8 @@ struct JourneyOfTimeTests {
         let whole = try await year(["365d"])
         let days = try await year(Array(repeating: "1d", count: 365))
         #expect(whole == days)
-        #expect(whole.count > 12)
+        // Three subscriptions of twelve months, half of whose notifications are tried again.
+        #expect(whole.count > 3 * 12)
     }
 
     @Test("A crash in mid-journey does not put the clock back before what was signed, and the rest happens after it")

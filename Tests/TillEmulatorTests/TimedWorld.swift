@@ -32,7 +32,7 @@ final class TimedWorld: Sendable {
 
     init(
         _ configuration: EmulatorConfiguration = TimedWorld.production, directory: URL? = nil,
-        start: Instant = EmulatedWorld.start, handler: @escaping Handler = { _, _ in 200 }
+        start: Instant = EmulatedWorld.start, seed: UInt64? = nil, handler: @escaping Handler = { _, _ in 200 }
     ) async throws {
         let directory =
             directory
@@ -46,9 +46,10 @@ final class TimedWorld: Sendable {
         running = Locked(nil)
         self.handler = Locked(handler)
         let time = time
+        let chance = seed.map { SeededEntropy($0) }
         let emulator = try await Emulator(
             configuration: configuration, database: database, clock: { time.withLock { $0 } },
-            entropy: { RandomBytes.make($0) },
+            entropy: { chance?.bytes($0) ?? RandomBytes.make($0) },
             send: { [weak self] (_, request) async throws(HTTPFault) -> HTTPResponse in
                 guard let self else { throw HTTPFault(.stopped, "the world is over") }
                 return HTTPResponse(status: try await self.take(request))

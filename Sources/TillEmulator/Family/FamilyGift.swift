@@ -65,7 +65,10 @@ struct FamilyGift {
         case (nil, _): try turn.note(.subscribed, .initialBuy, about: copy, share)
         case (_, false): try turn.note(.subscribed, .resubscribe, about: copy, share)
         case (_, true) where isUpgrade: try turn.note(.didChangeRenewalPref, .upgrade, about: copy, share)
-        case (_, true): try turn.note(.didRenew, about: copy, share)
+        case (_, true):
+            // After a charge that had failed there is a gap, for the members as for who pays.
+            let recovers = before?.subscription.map { $0.expires < copy.purchased } ?? false
+            try turn.note(.didRenew, recovers ? .billingRecovery : nil, about: copy, share)
         }
     }
 

@@ -58,7 +58,8 @@ enum PlanChoice {
     private static func payOwed(
         _ known: StoreSubscription, _ purchase: Purchase, _ turn: Turn
     ) throws -> Result<PurchaseResult, StoreRefusal> {
-        var paying = known
+        guard purchase.account.paymentMethodWorks else { return .success(.failed) }
+        var paying = stayPaying(known, purchase)
         if known.billingFails {
             // The attempt uses up a signature, and leaves a code as it is.
             if case .promotional(let identifier, let signature) = purchase.request.offer,
@@ -74,10 +75,26 @@ enum PlanChoice {
             case .success(let offer): paying.runningOffer = offer
             }
         }
-        paying.renewalProductID = known.productID
+        // An attempt that fails leaves everything as it was, a change of plan that waits too.
+        if case .failed = try Renewal.decide(paying, turn) { return .success(.failed) }
+        if paying.renewalProductID != known.renewalProductID {
+            try SubscriptionLife.keep(paying, turn)
+            try turn.note(.didChangeRenewalPref, about: try SubscriptionLife.current(of: paying, turn), paying)
+        }
         let recovered = try BillingRetry.recover(paying, turn)
         guard recovered.state == .active else { return .success(.failed) }
         return .success(.purchased(try SubscriptionLife.current(of: recovered, turn)))
+    }
+
+    /// The subscription as it is charged for the product that runs, at that product's price, whatever was to come next.
+    private static func stayPaying(_ known: StoreSubscription, _ purchase: Purchase) -> StoreSubscription {
+        var paying = known
+        guard known.renewalProductID != known.productID else { return paying }
+        paying.renewalProductID = known.productID
+        paying.renewalPrice = purchase.price
+        paying.shelfPrice = purchase.price
+        paying.runningOffer = nil
+        return paying
     }
 
     /// Another product from the next renewal on.

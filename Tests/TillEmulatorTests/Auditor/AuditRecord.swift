@@ -7,6 +7,9 @@ struct AuditRecord {
     var now: Int64
     var notifications: [Notification] = []
     var customers: [Customer] = []
+    /// Customers whose accounts were deleted, as they were answered for before: nobody sees their histories any more
+    /// (facts/server-api §6, 4040001).
+    var closed: [Customer] = []
     /// Get Notification History, all pages of all apps.
     var notificationHistory: [Notification] = []
     /// What Get Notification History reaches back to, milliseconds.
@@ -32,8 +35,13 @@ struct AuditRecord {
             let decoded = try TillEmulatorTests.payload(of: signedPayload)
             // What is nested is compared by its content: no two signatures of one text are the same.
             let data = decoded["data"]?.setting("signedTransactionInfo", nil).setting("signedRenewalInfo", nil)
+            let download = try decoded["appData"].map { app in
+                app.setting(
+                    "signedAppTransactionInfo",
+                    try TillEmulatorTests.payload(of: app["signedAppTransactionInfo"]?.string))
+            }
             self.init(
-                decoded.setting("data", data),
+                decoded.setting("data", data).setting("appData", download),
                 transaction: try decoded["data"]?["signedTransactionInfo"].map {
                     try TillEmulatorTests.payload(of: $0.string)
                 },

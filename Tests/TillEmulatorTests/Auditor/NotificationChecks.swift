@@ -84,7 +84,7 @@ enum NotificationChecks {
     }
 
     static func strangers(_ record: AuditRecord) -> [String] {
-        let known = Set(record.customers.flatMap(\.history).map(\.id))
+        let known = Set((record.customers + record.closed).flatMap(\.history).map(\.id))
         return record.told.compactMap { notification in
             guard let id = notification.id, !known.contains(id) else { return nil }
             return "\(notification.word) \(notification.uuid) tells of transaction \(id), which is in no history"

@@ -46,6 +46,8 @@ enum NotificationGrammar {
             running,
             [
                 "DID_RENEW/BILLING_RECOVERY": .to(.active), "GRACE_PERIOD_EXPIRED": .to(.retry),
+                // The service still runs, and goes on with another plan once it is paid.
+                "OFFER_REDEEMED/DOWNGRADE": .stay,
                 "EXPIRED": .to(.expired), "EXPIRED/VOLUNTARY": .to(.expired), "EXPIRED/BILLING_RETRY": .to(.expired),
                 "EXPIRED/PRODUCT_NOT_FOR_SALE": .to(.expired), "REFUND": .said([.grace, .revoked]),
                 "REFUND_REVERSED": .stay,
@@ -68,6 +70,20 @@ enum NotificationGrammar {
         ],
     ]
 
+    /// What a family shares fails, and has its grace, without a word to the members: a charge is its purchaser's
+    /// affair, and `FamilySharing` tells nobody else. So the end of both comes to them out of the blue.
+    private static let membersOnly: [String: Next] = [
+        "DID_RENEW/BILLING_RECOVERY": .stay, "EXPIRED/BILLING_RETRY": .to(.expired),
+    ]
+
+    private static func next(_ notification: AuditRecord.Notification, in state: State) -> Next? {
+        if let next = table[state]?[notification.word] { return next }
+        if state == .active, notification.transaction?.isShared == true, let next = membersOnly[notification.word] {
+            return next
+        }
+        return state == .none ? nil : anywhere[notification.word]
+    }
+
     private static func merged(_ first: [String: Next], _ second: [String: Next]) -> [String: Next] {
         first.merging(second) { _, new in new }
     }
@@ -79,7 +95,7 @@ enum NotificationGrammar {
             for notification in notifications {
                 let said = notification.status.flatMap(State.init(rawValue:))
                 let next: State
-                switch table[state]?[notification.word] ?? (state == .none ? nil : anywhere[notification.word]) {
+                switch Self.next(notification, in: state) {
                 case nil:
                     found.append("\(notification.word) of \(original) must not come while it is \(state)")
                     next = said ?? state

@@ -16,12 +16,15 @@ enum PeriodChecks {
         let births = Dictionary(
             record.told.compactMap { notification in notification.id.map { ($0, notification.word) } },
             uniquingKeysWith: { first, _ in first })
+        let graces = Set(record.told.filter { $0.word == "DID_FAIL_TO_RENEW/GRACE_PERIOD" }.compactMap(\.id))
         let all = record.customers.flatMap(\.history).filter { $0.expires != nil }
         return Dictionary(grouping: all, by: \.original).sorted { $0.key < $1.key }.flatMap { original, all in
             let periods = ordered(all)
             var found = chain(original, periods)
             for (before, after) in zip(periods, periods.dropFirst()) {
-                found += pair(before, after, birth: births[after.id] ?? "nothing")
+                // A family's copy is in grace as long as its purchaser's, and nobody is told of it.
+                let hadGrace = graces.contains(before.id) || before.isShared
+                found += pair(before, after, birth: births[after.id] ?? "nothing", hadGrace: hadGrace)
             }
             return found
         }
@@ -46,7 +49,12 @@ enum PeriodChecks {
         return found
     }
 
-    private static func pair(_ before: JSONValue, _ after: JSONValue, birth: String) -> [String] {
+    /// The longest grace there is (facts/business-rules §8.3).
+    private static let grace: Int64 = 28 * 86_400_000
+
+    private static func pair(
+        _ before: JSONValue, _ after: JSONValue, birth: String, hadGrace: Bool
+    ) -> [String] {
         let name = "transaction \(after.id) after \(before.id)"
         let end = min(before.expires ?? 0, before.revoked ?? .max)
         let gap = after.purchased - end
@@ -71,8 +79,8 @@ enum PeriodChecks {
             found.append("\(name) overlaps it by \(-gap) ms, and it was not upgraded")
         } else if birth != "SUBSCRIBED/RESUBSCRIBE", !isUpgrade {
             found.append("\(name) was bought again, and came by \(birth)")
-        } else if gap > 0, isUpgrade, birth != "OFFER_REDEEMED" {
-            // From the grace period, in which the service still runs.
+        } else if gap > 0, isUpgrade, !hadGrace || gap > grace {
+            // Of an ended period there is an upgrade only in its grace, in which the service still runs.
             found.append("\(name) is an upgrade of what had ended \(gap) ms before")
         }
         return found

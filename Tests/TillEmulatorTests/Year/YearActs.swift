@@ -1,0 +1,246 @@
+import Testing
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillHTTP
+import TillStorage
+
+@testable import TillEmulator
+
+/// One of the year's customers.
+final class YearCustomer: Sendable {
+    let name: String
+    let story: String
+    /// Who organizes the family it may join.
+    let host: String
+    let storefront: String
+    /// By day.
+    let acts: [YearStories.Act]
+    /// What a parent or the customer still has to settle.
+    let waiting = Locked<Int64?>(nil)
+    /// The customer as the outside saw it when the account was closed.
+    let closed = Locked<AuditRecord.Customer?>(nil)
+
+    /// Whether a dice has a hand in its fate.
+    let isWalker: Bool
+
+    init(_ name: String, story: String, isWalker: Bool, host: String, storefront: String, acts: [YearStories.Act]) {
+        self.name = name
+        self.story = story
+        self.isWalker = isWalker
+        self.host = host
+        self.storefront = storefront
+        self.acts = acts
+    }
+}
+
+/// What customers, banks and the developer do in the year's stories.
+struct YearActs {
+    let world: YearWorld
+
+    private var store: Store { world.store }
+
+    /// - Returns: why it was refused; nil if it was done.
+    func perform(_ act: YearStories.Act, by customer: YearCustomer) async throws -> String? {
+        world.passes(7_003)
+        let words = act.words
+        switch act.verb {
+        case "buy", "promo", "token-promo", "code", "winback", "word":
+            return try await buy(act, by: customer)
+        case "outside":
+            let code = try await makeCode(words[0], words[1])
+            return try await bought(
+                store.redeem(code, account: customer.name, bundleID: YearCatalogue.bundleID), customer)
+        case "approve", "decline":
+            guard let number = customer.waiting.withLock({ $0 }) else { return "nothing waits" }
+            return refusal(try await store.settle(number, approved: act.verb == "approve"))
+        case "found", "join", "leave", "card", "parent", "move", "delete":
+            return try await changeAccount(act, of: customer)
+        case "refundonce", "reverseonce", "finish": return try await settleOnce(act, of: customer)
+        case "ask" where !["club", "home", "extra"].contains(words[0]):
+            guard let bought = try await lastBought(words[0], by: customer) else { return "nothing to ask for" }
+            return try await ask(bought, answer: words[1])
+        default:
+            let known = try await world.subscription(of: customer.name, words.first ?? "")
+            if act.verb == "change" { return try await change(to: words[0], by: customer) }
+            guard let known else { return "no subscription" }
+            return try await changeSubscription(act, known)
+        }
+    }
+
+    private func refusal<Value>(_ result: Result<Value, StoreRefusal>) -> String? {
+        if case .failure(let refusal) = result { return refusal.code }
+        return nil
+    }
+
+    private func bought(_ result: Result<PurchaseResult, StoreRefusal>, _ customer: YearCustomer) -> String? {
+        switch result {
+        case .failure(let refusal): return refusal.code
+        case .success(.failed): return "failed"
+        case .success(.cancelled): return "cancelled"
+        case .success(.waiting(let transaction)):
+            customer.waiting.withLock { $0 = transaction.number }
+            return nil
+        case .success(.purchased), .success(.ownedAlready), .success(.scheduled): return nil
+        }
+    }
+
+    // MARK: Buying
+
+    private func buy(_ act: YearStories.Act, by customer: YearCustomer) async throws -> String? {
+        let product = ProductID(act.words[0])
+        let more = act.words.count > 1 ? act.words[1] : ""
+        var request = PurchaseRequest(bundleID: YearCatalogue.bundleID, productID: product)
+        request.account = customer.name
+        switch act.verb {
+        case "buy":
+            if let outcome = PurchaseRequest.Outcome(rawValue: more) { request.outcome = outcome }
+            if let quantity = Int64(more) { request.quantity = quantity }
+            if customer.name.hasSuffix("1") { request.appAccountToken = UniqueID(random: world.entropy.bytes(16)) }
+        case "promo":
+            let signed = try world.signer.signature(for: try PromotionalOffer(productID: product, offerID: more))
+            let paper = OfferSignature.classic(
+                keyIdentifier: signed.keyID, nonce: signed.nonce, timestamp: signed.timestamp.milliseconds,
+                signature: signed.signature)
+            request.offer = .promotional(identifier: more, signature: paper)
+        case "token-promo":
+            let token = try world.signer.token(for: try PromotionalOffer(productID: product, offerID: more))
+            request.offer = .promotional(identifier: more, signature: .jws(token))
+        case "code": request.offer = .code(try await makeCode(product.text, more))
+        case "winback": request.offer = .winBack(identifier: more)
+        default:
+            let known = try await world.transactions(of: customer.name).first { $0.state == .purchased }
+            request.introductoryEligibility = try world.signer.token(
+                for: try IntroductoryEligibility(
+                    productID: product, isAllowed: more == "yes", transactionID: try #require(known).id))
+        }
+        return bought(try await store.purchase(request), customer)
+    }
+
+    private func makeCode(_ product: String, _ offer: String) async throws -> String {
+        let codes = try await store.makeOfferCodes(
+            .oneTime(count: 1), offer: offer, productID: ProductID(product), bundleID: YearCatalogue.bundleID,
+            expires: nil
+        ).get()
+        return try #require(codes.first)
+    }
+
+    private func change(to product: String, by customer: YearCustomer) async throws -> String? {
+        let group = YearCatalogue.products.first { $0.id.text == product }?.subscription?.groupID
+        guard let known = try await world.subscription(of: customer.name, group ?? "") else {
+            return "no subscription"
+        }
+        return bought(try await store.changePlan(known.original, to: ProductID(product)), customer)
+    }
+
+    // MARK: The account
+
+    private func changeAccount(_ act: YearStories.Act, of customer: YearCustomer) async throws -> String? {
+        var change = AccountChange()
+        switch act.verb {
+        case "found", "join": change.family = customer.host
+        case "card": change.paymentMethodWorks = act.words[0] == "on"
+        case "parent": change.asksToBuy = act.words[0] == "on"
+        case "move": change.storefront = act.words[0]
+        case "delete":
+            // Nobody sees it afterwards, so the auditor is told now.
+            let first = try await world.transactions(of: customer.name).first { $0.state == .purchased }
+            if let first {
+                let emulator = world.emulator
+                let seen = try await AuditCollection(
+                    ask: { await emulator.respond(to: $0) }, now: store.now
+                ).customer(account: customer.name, bundleID: YearCatalogue.bundleID, anyTransactionID: first.id.text)
+                customer.closed.withLock { $0 = seen }
+            }
+            change.isDeleted = true
+        default: return refusal(try await store.leaveFamily(customer.name))
+        }
+        return refusal(try await store.changeAccount(customer.name, change))
+    }
+
+    // MARK: What is paid once
+
+    private func lastBought(_ product: String, by customer: YearCustomer) async throws -> StoreTransaction? {
+        try await world.transactions(of: customer.name).last {
+            $0.productID.text == product && $0.state == .purchased && $0.sharedFrom == nil
+        }
+    }
+
+    private func settleOnce(_ act: YearStories.Act, of customer: YearCustomer) async throws -> String? {
+        if act.verb == "finish" {
+            for transaction in try await world.transactions(of: customer.name)
+            where transaction.state == .purchased && !transaction.isFinished {
+                let (status, _) = try await world.api(
+                    .post, "/inApps/v1/transactions/\(transaction.number)/finish")
+                guard status == 200 else { return "finish was answered with \(status)" }
+            }
+            return nil
+        }
+        guard let bought = try await lastBought(act.words[0], by: customer) else { return "nothing bought" }
+        return act.verb == "refundonce"
+            ? refusal(try await store.refund(bought.number))
+            : refusal(try await store.reverseRefund(bought.number))
+    }
+
+    /// The customer asks for a refund, and the developer's server answers within its twelve hours, or not.
+    private func ask(_ transaction: StoreTransaction, answer: String) async throws -> String? {
+        let result = try await store.askForRefund(transaction.number, reason: .unsatisfiedWithPurchase)
+        if let code = refusal(result) { return code }
+        world.passes(3_000)
+        var body: [String: JSONValue] = [
+            "customerConsented": true, "deliveryStatus": "DELIVERED", "sampleContentProvided": false,
+        ]
+        switch answer {
+        case "none": return nil
+        case "decline": body["refundPreference"] = "DECLINE"
+        case "full": body["refundPreference"] = "GRANT_FULL"
+        default:
+            body["refundPreference"] = "GRANT_PRORATED"
+            if transaction.subscription == nil { body["consumptionPercentage"] = 25_000 }
+        }
+        let (status, json) = try await world.api(
+            .put, "/inApps/v2/transactions/consumption/\(transaction.number)", .object(body))
+        return status == 202 ? nil : json.encoded()
+    }
+
+    // MARK: Subscriptions
+
+    private func changeSubscription(_ act: YearStories.Act, _ known: StoreSubscription) async throws -> String? {
+        let original = known.original
+        let word = act.words.count > 1 ? act.words[1] : ""
+        switch act.verb {
+        case "cancel": return refusal(try await store.cancelSubscription(original))
+        case "resume": return refusal(try await store.resumeSubscription(original))
+        case "fail": return refusal(try await store.failBilling(original))
+        case "recover": return refusal(try await store.recover(original))
+        case "answer": return refusal(try await store.answerPriceIncrease(original, accepts: word == "yes"))
+        case "raise":
+            guard let old = known.renewalPrice, let step = Int64(word) else { return "no price" }
+            let price = Money(amount: old.amount + step, currency: old.currency)
+            return refusal(
+                try await store.raisePrice(of: original, to: price, needsConsent: act.words.last == "ask"))
+        case "refund":
+            return refusal(try await store.refund(known.current, word == "unused" ? .unusedTime : .full))
+        case "reverse": return refusal(try await store.reverseRefund(known.current))
+        case "refundolder": return refusal(try await store.refund(original, .full))
+        case "reverseolder": return refusal(try await store.reverseRefund(original))
+        case "ask":
+            guard let current = try await store.transaction(known.current) else { return "no transaction" }
+            return try await ask(current, answer: word)
+        case "token":
+            let token = UniqueID(random: world.entropy.bytes(16)).description
+            let (status, json) = try await world.api(
+                .put, "/inApps/v1/transactions/\(original)/appAccountToken", ["appAccountToken": .string(token)])
+            return status == 200 ? nil : json.encoded()
+        case "extend":
+            let (status, json) = try await world.api(
+                .put, "/inApps/v1/subscriptions/extend/\(original)",
+                [
+                    "extendByDays": .int(Int64(word) ?? 1), "extendReasonCode": 1,
+                    "requestIdentifier": .string("\(original)-\(act.day)"),
+                ])
+            return status == 200 ? nil : json.encoded()
+        default: return "no such act: \(act.verb)"
+        }
+    }
+}

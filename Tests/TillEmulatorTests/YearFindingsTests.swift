@@ -1,0 +1,87 @@
+import Testing
+import TillAppStore
+import TillBilling
+
+@testable import TillEmulator
+
+/// Each of these was a contradiction that the year of subscribers came upon.
+@Suite("What the year found")
+struct YearFindingsTests {
+    /// A family whose organizer `host` shares the premium plan with `guest`.
+    private func family() async throws -> (world: SubscribedWorld, host: Int64, guest: StoreSubscription) {
+        let world = try await SubscribedWorld { configuration in
+            configuration.billingGracePeriod = BillingGracePeriod(.sixteen)
+            configuration.products = SubscribedWorld.products.map { product in
+                var product = product
+                product.isFamilyShareable = product.id.text.hasPrefix("premium")
+                return product
+            }
+        }
+        var change = AccountChange()
+        change.family = "host"
+        for name in ["host", "guest"] { _ = try await world.store.changeAccount(name, change).get() }
+        let host = try await world.bought("premium.monthly", account: "host").number
+        let guest = try #require(try await world.store.subscriptions(account: "guest", limit: 10).first)
+        return (world, host, guest)
+    }
+
+    @Test("U5: A member who bought the service loses the family's at the end of its period, not never")
+    func ownBesideShared() async throws {
+        let (world, _, guest) = try await family()
+        world.advance(days: 5)
+        try await world.bought("basic.monthly", account: "guest")
+        world.advance(days: 25)
+        #expect(try await world.subscription(guest.original).state == .active, "what it has, it has")
+        world.advance(days: 3)
+        let after = try await world.subscription(guest.original)
+        #expect(after.state == .expired && after.expirationIntent == 5)
+        let last = try #require(try await world.told(original: guest.original).last)
+        #expect(last.name == "EXPIRED" && last.at == guest.expires)
+        // The family's is there again once the member's own has ended.
+        let own = try #require(
+            try await world.store.subscriptions(account: "guest", limit: 10).first { $0.sharedFrom == nil })
+        _ = try await world.store.cancelSubscription(own.original).get()
+        world.advance(days: 61)
+        #expect(try await world.subscription(guest.original).state == .active)
+        #expect(try await world.told(original: guest.original).map(\.name).contains("SUBSCRIBED/RESUBSCRIBE"))
+        await world.remove()
+    }
+
+    @Test("A renewal that was paid in grace is a recovery for the members, too")
+    func sharedRecovery() async throws {
+        let (world, host, guest) = try await family()
+        _ = try await world.store.failBilling(host).get()
+        world.advance(days: 35)
+        #expect(try await world.subscription(guest.original).state == .gracePeriod)
+        _ = try await world.store.recover(host).get()
+        #expect(try await world.told(original: host).last?.name == "DID_RENEW/BILLING_RECOVERY")
+        #expect(try await world.told(original: guest.original).last?.name == "DID_RENEW/BILLING_RECOVERY")
+        await world.remove()
+    }
+
+    @Test("Who buys the running product in grace while another one waits pays its price, and is told of the change")
+    func backInGrace() async throws {
+        let world = try await SubscribedWorld { $0.billingGracePeriod = BillingGracePeriod(.sixteen) }
+        let original = try await world.bought("premium.monthly").number
+        _ = try await world.buy("basic.monthly").get()
+        _ = try await world.store.failBilling(original).get()
+        world.advance(days: 35)
+        #expect(try await world.buy("premium.monthly") == .success(.failed))
+        let waiting = try await world.subscription(original)
+        #expect(waiting.state == .gracePeriod)
+        #expect(waiting.renewalProductID == ProductID("basic.monthly"), "what failed changed nothing")
+        try await world.store.change { turn in
+            var subscription = waiting
+            subscription.billingFails = false
+            try SubscriptionTable.save(subscription, turn.session)
+        }
+        let paid = try await world.bought("premium.monthly")
+        #expect(paid.price == SubscribedWorld.dollars(699))
+        #expect(paid.productID == ProductID("premium.monthly"))
+        #expect(
+            try await world.told(original: original).suffix(2).map(\.name) == [
+                "DID_CHANGE_RENEWAL_PREF", "DID_RENEW/BILLING_RECOVERY",
+            ])
+        await world.remove()
+    }
+}

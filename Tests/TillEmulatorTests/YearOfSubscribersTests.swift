@@ -1,0 +1,127 @@
+import Foundation
+import Testing
+import TillAppStore
+import TillBilling
+
+@testable import TillEmulator
+
+@Suite("A year of subscribers")
+struct YearOfSubscribersTests {
+    private static func number(_ name: String, _ standard: Int) -> Int {
+        ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? standard
+    }
+
+    /// What was told of the subscriptions and transactions that a text names.
+    private static func lives(in text: String, _ record: AuditRecord) -> String {
+        let ids = Set(text.split { !$0.isNumber }.filter { $0.count >= 12 }.map(String.init)).sorted().prefix(6)
+        return ids.map { id in
+            let original = record.told.first { $0.id == id }?.original ?? id
+            let told = record.told.filter { $0.original == original }.map { told in
+                let day = (told.signed - YearWorld.start.milliseconds) / 86_400_000
+                let expires = told.transaction?.expires.map { ($0 - YearWorld.start.milliseconds) / 86_400_000 }
+                return "\(day) \(told.word) \(told.id ?? "") \(told.transaction?.product ?? "")"
+                    + " to \(expires ?? 0), status \(told.status ?? 0)"
+                    + (told.transaction?.isShared == true ? ", shared" : "")
+            }
+            let customer = record.customers.first { $0.history.contains { $0.id == id } }
+            return "\(id) of \(customer?.account ?? "?"), day, what, until:\n  " + told.joined(separator: "\n  ")
+        }.joined(separator: "\n")
+    }
+
+    /// Every notification there is but those of purchases elsewhere and of the Advanced Commerce API
+    /// (facts/notifications §4).
+    private static var words: Set<String> {
+        let others: Set = ["EXTERNAL_PURCHASE_TOKEN", "METADATA_UPDATE", "MIGRATION", "PRICE_CHANGE"]
+        return Set(
+            NotificationChecks.subtypesByType.filter { !others.contains($0.key) }.flatMap { type, subtypes in
+                subtypes.map { subtype in subtype.map { "\(type)/\($0)" } ?? type }
+            })
+    }
+
+    @Test("Histories, statuses, receipts and notifications of a year agree with each other")
+    func year() async throws {
+        let subscribers = Self.number("TILL_YEAR_SUBSCRIBERS", 100)
+        let year = try await Year(
+            subscribers: subscribers, seed: UInt64(Self.number("TILL_YEAR_SEED", 1)),
+            isWild: Self.number("TILL_YEAR_WILD", 0) == 1)
+        var told: [AuditRecord.Notification] = []
+        var histories: [JSONValue] = []
+        for quarter in [0..<91, 91..<182, 182..<273, 273..<365] as [Range<Int64>] {
+            try await year.live(quarter)
+            let record = try await year.record()
+            let violations = Auditor(record: record).violations()
+            let shown = violations.prefix(40).joined(separator: "\n")
+            #expect(
+                violations.isEmpty,
+                "by day \(quarter.upperBound), \(violations.count):\n\(shown)\n\(Self.lives(in: shown, record))")
+            (told, histories) = (record.told, record.customers.flatMap(\.history))
+        }
+        #expect(year.tallied.refusals == [])
+
+        let post = try YearPost(attempts: year.world.attempts).check()
+        #expect(post.violations == [])
+        // Nothing is lost but what was tried six times in vain, and that the history still had.
+        let uuids = { (texts: [String]) in try Set(texts.map { try AuditRecord.Notification(signedPayload: $0).uuid }) }
+        #expect(try uuids(post.lost) == uuids(year.fetched))
+        #expect(try await year.world.store.summary().pendingNotifications == 0)
+
+        let counts = Dictionary(grouping: told, by: \.word).mapValues(\.count)
+        let renewals = histories.count { $0.isRenewal && !$0.isShared }
+        let sizes = [histories.count, told.count, renewals, post.retried, post.lost.count, year.tallied.walks]
+        // Fewer subscribers don't live all of the stories.
+        if subscribers >= 100 {
+            #expect(Self.words.subtracting(counts.keys).sorted() == [], "never told")
+            #expect(zip(sizes, Self.leastSizes).allSatisfy { $0 >= $1 }, "\(sizes)")
+        }
+        print("A year of \(subscribers) subscribers:", sizes)
+        for (word, count) in counts.sorted(by: { $0.key < $1.key }) { print(String(count).leftPadded(to: 6), word) }
+        await year.world.remove()
+    }
+
+    /// Of a hundred subscribers: transactions, notifications, renewals, notifications tried again, those tried in vain,
+    /// and what the dice did.
+    private static let leastSizes = [1_200, 1_650, 850, 90, 10, 650]
+
+    /// Everything that a run of the year leaves behind.
+    private struct Traces: Equatable {
+        var transactions: [StoreTransaction]
+        var subscriptions: [StoreSubscription]
+        var attempts: [Instant]
+        var told: [AuditRecord.Notification]
+
+        init(_ year: Year) async throws {
+            transactions = []
+            for customer in year.customers { transactions += try await year.world.transactions(of: customer.name) }
+            subscriptions = try await year.world.store.subscriptions(limit: 10_000)
+            attempts = year.world.attempts.map(\.at)
+            told = try year.world.attempts.map { try AuditRecord.Notification(signedPayload: $0.signedPayload) }
+        }
+    }
+
+    @Test("The same seed makes the same year, also if the store is restarted in the middle of it")
+    func repeated() async throws {
+        func traces(restart: Bool) async throws -> Traces {
+            let year = try await Year(subscribers: 60, seed: 7)
+            try await year.live(0..<70)
+            if restart { try await year.restart() }
+            try await year.live(70..<140)
+            let traces = try await Traces(year)
+            await year.world.remove()
+            return traces
+        }
+        let first = try await traces(restart: false)
+        let again = try await traces(restart: false)
+        let restarted = try await traces(restart: true)
+        #expect(first.transactions.count > 200 && first.told.count > 300)
+        for other in [again, restarted] {
+            #expect(other.transactions.elementsEqual(first.transactions))
+            #expect(other.subscriptions.elementsEqual(first.subscriptions))
+            #expect(other.attempts.elementsEqual(first.attempts))
+            #expect(other.told.elementsEqual(first.told))
+        }
+    }
+}
+
+extension String {
+    fileprivate func leftPadded(to width: Int) -> String { String(repeating: " ", count: max(0, width - count)) + self }
+}
