@@ -59,8 +59,8 @@ public enum DisturbedEndpoint: String, Sendable, Hashable, Codable, CaseIterable
         var words: Int { segments.count { !$0.hasPrefix("{") } }
     }
 
-    /// An old version of an endpoint has the dials of the new one. Of two that match, the one with more words of its own
-    /// comes first: ids could stand in their place.
+    /// An old version of an endpoint has the dials of the new one. Of two that match, the one with more words of its
+    /// own comes first: ids could stand in their place.
     private static let routes: [Route] = {
         let api = ServerAPIRoute.allCases.compactMap { route in
             DisturbedEndpoint(rawValue: route.quota.rawValue).map { Route(route.method, route.pattern, $0) }
