@@ -53,6 +53,33 @@ struct AppTransactionTests {
         }
     }
 
+    @Test("How the download came about can be said, and is in what Apple signs from then on")
+    func cameAbout() async throws {
+        var configuration = EmulatorConfiguration()
+        configuration.environment = .production
+        let world = try await EmulatedWorld(configuration)
+        let before = try await world.buy("points60", ["account": "anna"])
+        let put = await world.ask(
+            .put, "/emulator/app-transaction",
+            [
+                "account": "anna", "originalVersion": "0.9", "preorderDate": "2026-01-02T03:04:05.000Z",
+                "platform": "tvOS",
+            ])
+        #expect(put.status == 200)
+        let asked = await world.ask(.get, "/emulator/app-transaction", query: [("account", "anna")])
+        for answer in [put, asked] {
+            let content = try payload(of: answer.json["signedAppTransaction"]?.string)
+            #expect(content["originalApplicationVersion"] == "0.9")
+            #expect(content["preorderDate"] == .int(1_767_323_045_000))
+            #expect(content["originalPlatform"] == "tvOS")
+            let transaction = try payload(of: before["signedTransaction"]?.string)
+            #expect(content["appTransactionId"] == transaction["appTransactionId"])
+        }
+        let wrong = await world.ask(.put, "/emulator/app-transaction", ["platform": "watchOS"])
+        #expect(wrong.status == 400 && wrong.json["code"] == "wrong_value")
+        await world.remove()
+    }
+
     @Test("A preorder's date is in it")
     func preorder() {
         var download = AppDownload(

@@ -97,6 +97,7 @@ enum ControlExamples {
     private static let store = [
         ControlExample(.put, "/emulator/clock", ["pace": "real", "stopped": true]),
         ControlExample(.post, "/emulator/clock", ["advance": "1d"]),
+        ControlExample(.put, "/emulator/app-transaction", ["account": "somebody", "platform": "macOS"]),
         ControlExample(.put, "/emulator/faults", ["seed": 7, "endpoints": ["history": ["html": 0.5]]]),
         ControlExample(.delete, "/emulator/faults"),
         ControlExample(.get, "/emulator/notifications/{id}", path: ["id": "notification"]),

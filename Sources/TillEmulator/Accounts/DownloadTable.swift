@@ -29,6 +29,16 @@ enum DownloadTable {
         return AppDownload(account: account, bundleID: bundleID, appTransaction: number, downloaded: now)
     }
 
+    /// Writes how the download came about; whose it is and its number never change.
+    static func update(_ download: AppDownload, _ session: any Session) throws {
+        try session.execute(
+            "UPDATE downloads SET original_version = ?, preordered_at = ?, platform = ? WHERE app_transaction = ?",
+            [
+                .optional(download.originalVersion), .optional(download.preordered?.milliseconds),
+                .text(download.platform), .integer(download.appTransaction),
+            ])
+    }
+
     /// Nil if the account never got the app.
     static func find(account: String, bundleID: String, _ session: any Session) throws -> AppDownload? {
         try session.first(

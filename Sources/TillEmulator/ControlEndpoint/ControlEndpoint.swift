@@ -13,6 +13,7 @@ struct ControlEndpoint: Sendable {
 
     func add(to routes: inout ControlRoutes) {
         addIdentity(to: &routes)
+        addAppTransactions(to: &routes)
         addProducts(to: &routes)
         addPurchases(to: &routes)
         addTransactions(to: &routes)

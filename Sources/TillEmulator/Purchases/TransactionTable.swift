@@ -137,17 +137,6 @@ enum TransactionTable {
         ).first ?? nil
     }
 
-    /// How many there are, how many wait in queues, how many were refunded.
-    static func counts(_ session: any Session) throws -> (all: Int64, unfinished: Int64, refunded: Int64) {
-        let counts = try session.first(
-            """
-            SELECT count(*), count(*) FILTER (WHERE finished = 0 AND state = 'purchased'), count(revoked_at)
-            FROM transactions
-            """, []
-        ) { ($0.integer(0), $0.integer(1), $0.integer(2)) }
-        return counts ?? (0, 0, 0)
-    }
-
     /// Columns come in the schema's order. Nil for a row this version can't read.
     static func read(_ row: any Row) throws -> StoreTransaction? {
         guard let state = StoreTransaction.State(rawValue: row.text(2)),
