@@ -3,6 +3,13 @@ import PackageDescription
 
 // The house, and the only imports it allows, are drawn in docs/ARCHITECTURE.md; Tests/TidyTests holds every
 // file to it, because SwiftPM lets transitive imports compile.
+// Apple's StoreKit over the emulated App Store: on Apple platforms it would stand in the way of the real one.
+#if os(Linux)
+    let storeKit: [Target.Dependency] = ["StoreKit"]
+#else
+    let storeKit: [Target.Dependency] = []
+#endif
+
 let package = Package(
     name: "Till",
     platforms: [.iOS(.v15), .macOS(.v12), .tvOS(.v15), .watchOS(.v8)],
@@ -40,14 +47,14 @@ let package = Package(
                 "TillBilling", "TillAppStore", "TillCrypto", "TillHTTP", "TillPages", "TillStorage", "TillSQLite",
             ]
         ),
-        .target(name: "TillClient", dependencies: ["TillBilling", "TillAPI"]),
+        .target(name: "TillClient", dependencies: ["TillBilling", "TillAPI"] + storeKit),
         .target(name: "TillSimulation", dependencies: ["TillStorage", "TillSQLite", "CTillSQLite"]),
         .executableTarget(
             name: "till",
             dependencies: [
                 "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillAPI", "TillStorage", "TillSQLite",
                 "TillServer", "TillEmulator", "TillClient",
-            ]
+            ] + storeKit
         ),
 
         // Makes load, measures, and kills a server to see what it remembers: `make bench`, `make kill-test`.
@@ -83,7 +90,10 @@ let package = Package(
                 "TillStorage",
             ]
         ),
-        .testTarget(name: "TillClientTests", dependencies: ["TillClient", "TillAPI", "TillBilling"]),
+        .testTarget(
+            name: "TillClientTests",
+            dependencies: ["TillClient", "TillAPI", "TillBilling", "TillEmulator", "TillHTTP", "TillCrypto"] + storeKit
+        ),
         .testTarget(
             name: "TillCommandTests",
             dependencies: ["till", "TillAppStore", "TillCrypto", "TillBilling", "TillServer"]
@@ -104,8 +114,21 @@ let package = Package(
             dependencies: [
                 "TillServer", "TillEmulator", "TillClient", "TillSQLite", "TillHTTP", "TillAPI", "TillBilling",
                 "TillStorage", "TillAppStore", "TillCrypto", "TillSimulation", "till",
-            ]
+            ] + storeKit
         ),
     ],
     swiftLanguageModes: [.v6]
 )
+
+#if os(Linux)
+    package.products.append(.library(name: "StoreKit", targets: ["StoreKit"]))
+    package.targets += [
+        .target(name: "StoreKit", dependencies: ["TillBilling", "TillAppStore", "TillCrypto", "TillHTTP"]),
+        .testTarget(
+            name: "StoreKitTests",
+            dependencies: [
+                "StoreKit", "TillEmulator", "TillHTTP", "TillCrypto", "TillAppStore", "TillBilling", "TillSQLite",
+            ]
+        ),
+    ]
+#endif

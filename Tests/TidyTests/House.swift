@@ -46,8 +46,10 @@ enum House {
         "TillEmulator": Room([
             "TillBilling", "TillAppStore", "TillCrypto", "TillHTTP", "TillPages", "TillStorage", "TillSQLite",
         ]),
-        // Apple's API over the emulator: NSObject subclasses need Foundation.
-        "StoreKit": Room(["TillEmulator"], mayImportFoundation: true),
+        // Apple's API over the emulator's control API: NSObject subclasses need Foundation.
+        "StoreKit": Room(
+            ["TillBilling", "TillAppStore", "TillCrypto", "TillHTTP"],
+            system: serverSystem.union(["FoundationNetworking"]), mayImportFoundation: true),
         "TillClient": Room(
             ["TillBilling", "TillAPI", "StoreKit"],
             system: essentials.union(["FoundationNetworking", "Glibc", "Musl", "Darwin"]), mayImportFoundation: true),

@@ -42,8 +42,10 @@ struct Manifest {
             guard let name = strings.first else { continue }
             let listed =
                 text.firstRange(of: "dependencies: [").map { Self.strings(in: Self.list(text[$0.upperBound...])) } ?? []
+            // What is on Linux only is added by name, because other hosts don't know it.
+            let onLinux = text.contains("] + storeKit") ? ["StoreKit"] : []
             targets[name] = Target(
-                kind: kind, line: index + 1, dependencies: Set(listed), isLinuxOnly: linux.contains(true))
+                kind: kind, line: index + 1, dependencies: Set(listed + onLinux), isLinuxOnly: linux.contains(true))
         }
         self.targets = targets
         outsidePackages = outside

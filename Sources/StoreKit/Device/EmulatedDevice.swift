@@ -1,0 +1,55 @@
+import Foundation
+import TillBilling
+
+/// A phone that is signed in to an account of an emulated App Store, with one app running on it.
+///
+/// What outlives the app (the queue of transactions, the history, who is signed in) is kept by the store; what ends
+/// with the process is kept here. So a new value with the same `id` is a relaunch of the app, one with another
+/// `directory` as well is a reinstallation.
+///
+/// On Apple platforms there is no such type: use it under `#if os(Linux)`.
+public final class EmulatedDevice: Sendable {
+    /// The device that StoreKit's types act for: the one of this task, or the process's own.
+    @TaskLocal public static var current = EmulatedDevice.process
+
+    /// `identifierForVendor`.
+    public let id: UUID
+    public let bundleID: String
+    /// Where the device keeps the app's receipt: what `Bundle.main.appStoreReceiptURL` is on Apple platforms.
+    public let receiptURL: URL
+    let session: DeviceSession
+    private let originalQueue = Box<SKPaymentQueue>()
+
+    /// - Parameters:
+    ///   - account: the Apple Account to sign in with. Nil: the one that is signed in on this device already.
+    ///   - directory: of this app on this device; it is made when it is first needed.
+    public init(
+        id: UUID, account: String?, bundleID: String, connection: StoreConnection, directory: URL,
+        effects: StoreEffects = .process
+    ) {
+        self.id = id
+        self.bundleID = bundleID
+        receiptURL = directory.appendingPathComponent("StoreKit/receipt")
+        session = DeviceSession(
+            line: StoreLine(connection: connection, device: id, bundleID: bundleID), account: account,
+            receipt: ReceiptFile(url: receiptURL), effects: effects)
+    }
+
+    /// The queue of StoreKit 1; the same one always.
+    var paymentQueue: SKPaymentQueue { originalQueue.value { SKPaymentQueue(session: session) } }
+}
+
+/// One value, made when it is first asked for.
+final class Box<Value: Sendable>: @unchecked Sendable {
+    private let lock = NSLock()
+    private var kept: Value?
+
+    func value(_ make: () -> Value) -> Value {
+        lock.withLock {
+            if let kept { return kept }
+            let made = make()
+            kept = made
+            return made
+        }
+    }
+}

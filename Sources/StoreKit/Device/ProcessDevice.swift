@@ -1,0 +1,49 @@
+import Foundation
+import TillBilling
+import TillCrypto
+
+/// The device of this process, as its environment describes it:
+///
+///     TILL_STORE            where `till emulate` listens; http://127.0.0.1:8789 if absent
+///     TILL_STORE_ACCOUNT    the Apple Account; "default" if absent
+///     TILL_STORE_DEVICE     identifierForVendor, a UUID; one made from the account's name if absent
+///     TILL_STORE_BUNDLE_ID  the app; com.example.learn, `till emulate`'s own, if absent
+///     TILL_STORE_DIRECTORY  where the app keeps its receipt; under the temporary directory if absent
+extension EmulatedDevice {
+    static let process: EmulatedDevice = {
+        let environment = ProcessInfo.processInfo.environment
+        let account = environment["TILL_STORE_ACCOUNT"] ?? "default"
+        let id = environment["TILL_STORE_DEVICE"].flatMap { UUID(uuidString: $0) } ?? named(account)
+        let bundleID = environment["TILL_STORE_BUNDLE_ID"] ?? "com.example.learn"
+        let directory =
+            environment["TILL_STORE_DIRECTORY"].map { URL(fileURLWithPath: $0, isDirectory: true) }
+            ?? FileManager.default.temporaryDirectory.appendingPathComponent("till-device-\(id)/\(bundleID)")
+        return EmulatedDevice(
+            id: id, account: account, bundleID: bundleID, connection: connection(environment["TILL_STORE"]),
+            directory: directory)
+    }()
+
+    private static func connection(_ url: String?) -> StoreConnection {
+        if let connection = try? StoreConnection.http(url ?? "http://127.0.0.1:8789") { return connection }
+        return .inProcess { _ in .hangUp }
+    }
+
+    /// The same device whenever the same account asks.
+    private static func named(_ account: String) -> UUID {
+        let hash = Digest.sha256.hash(Array("till-device:\(account)".utf8))
+        var bytes = Array(hash.prefix(16))
+        // RFC 9562 §5.8: a UUID of one's own making.
+        bytes[6] = bytes[6] & 0x0F | 0x80
+        bytes[8] = bytes[8] & 0x3F | 0x80
+        return UUID(bytes)
+    }
+}
+
+extension UUID {
+    /// - Parameter bytes: 16 of them; what is missing is 0.
+    init(_ bytes: [UInt8]) {
+        var uuid = uuid_t(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        withUnsafeMutableBytes(of: &uuid) { $0.copyBytes(from: bytes.prefix(16)) }
+        self.init(uuid: uuid)
+    }
+}

@@ -1,0 +1,208 @@
+import Foundation
+import TillHTTP
+
+/// Everything a device asks of the store, one method a question. Nothing is remembered here.
+struct StoreLine: Sendable {
+    let connection: StoreConnection
+    let device: UUID
+    let bundleID: String
+
+    // MARK: The device
+
+    /// Signs the account in on this device; another one that was signed in leaves it.
+    func signIn(_ account: String) async throws(StoreFault) {
+        _ = try await ask(
+            .put, "/emulator/accounts/\(account)/devices", body: SignIn(id: id), expecting: Ignored.self)
+    }
+
+    /// - Parameter after: the position up to which everything is known; nil at a launch.
+    func news(after: Int64?) async throws(StoreFault) -> NewsWords {
+        try await ask(.get, path("news"), query: after.map { [("after", String($0))] } ?? [], expecting: NewsWords.self)
+    }
+
+    func take(intent: String) async throws(StoreFault) {
+        _ = try await ask(.post, path("intents/\(intent)/take"), body: Nothing(), expecting: Ignored.self)
+    }
+
+    func shown(message: String) async throws(StoreFault) {
+        _ = try await ask(.post, path("messages/\(message)/shown"), body: Nothing(), expecting: Ignored.self)
+    }
+
+    // MARK: What is sold
+
+    func products(_ ids: [String]) async throws(StoreFault) -> ProductsWords {
+        try await ask(.post, path("products"), body: Identifiers(ids: ids), expecting: ProductsWords.self)
+    }
+
+    func subscriptionGroups() async throws(StoreFault) -> [GroupWords] {
+        try await ask(.get, path("subscription-statuses"), expecting: PageWords<GroupWords>.self).data
+    }
+
+    // MARK: What was bought
+
+    enum TransactionSet: String { case unfinished, all, currentEntitlements, latest }
+
+    /// - Parameter consumables: whether finished ones are in `all` (`SKIncludeConsumableInAppPurchaseHistory`).
+    func transactions(
+        _ set: TransactionSet, product: String? = nil, consumables: Bool = false
+    ) async throws(StoreFault) -> [TransactionWords] {
+        var query = [("set", set.rawValue), ("limit", "100")]
+        if let product { query.append(("productId", product)) }
+        if consumables { query.append(("consumables", "true")) }
+        var found: [TransactionWords] = []
+        var cursor: String?
+        repeat {
+            let page = try await ask(
+                .get, path("transactions"), query: query + (cursor.map { [("cursor", $0)] } ?? []),
+                expecting: PageWords<TransactionWords>.self)
+            found += page.data
+            cursor = page.nextCursor
+        } while cursor != nil
+        return found
+    }
+
+    func finish(_ transaction: String) async throws(StoreFault) {
+        _ = try await ask(
+            .post, "/emulator/transactions/\(transaction)/finish", body: Nothing(), expecting: Ignored.self)
+    }
+
+    func restore() async throws(StoreFault) -> [RestoredWords] {
+        try await ask(
+            .post, "/emulator/restore", body: Restore(bundleId: bundleID, deviceId: id),
+            expecting: PageWords<RestoredWords>.self
+        ).data
+    }
+
+    /// The app receipt as it is now, DER.
+    func receipt() async throws(StoreFault) -> Data {
+        let answer = try await ask(
+            .get, "/emulator/receipt", query: [("bundleId", bundleID), ("deviceId", id)], expecting: Receipt.self)
+        guard let data = Data(base64Encoded: answer.receipt) else { throw .unreadable(status: 200) }
+        return data
+    }
+
+    /// One transaction in the style of iOS 6, DER.
+    func receipt(of transaction: String) async throws(StoreFault) -> Data {
+        let answer = try await ask(
+            .get, "/emulator/transactions/\(transaction)/receipt", query: [("deviceId", id)], expecting: Receipt.self)
+        guard let data = Data(base64Encoded: answer.receipt) else { throw .unreadable(status: 200) }
+        return data
+    }
+
+    /// JWS of this account's download of the app.
+    func appTransaction(account: String) async throws(StoreFault) -> String {
+        try await ask(
+            .get, "/emulator/app-transaction",
+            query: [("account", account), ("bundleId", bundleID), ("deviceId", id)], expecting: Download.self
+        ).signedAppTransaction
+    }
+
+    /// DER of the certificate that everything of this store is signed under.
+    func root() async throws(StoreFault) -> [UInt8] {
+        let request = HTTPRequest(method: .get, path: "/emulator/root.cer")
+        let response: HTTPResponse
+        do throws(HTTPFault) { response = try await connection.send(request) } catch { throw .noAnswer(error) }
+        guard response.status == 200 else { throw .unreadable(status: response.status) }
+        return response.body
+    }
+
+    // MARK: Buying
+
+    func purchase(_ wanted: PurchaseQuestion) async throws(StoreFault) -> (outcome: String, TransactionWords?) {
+        var question = wanted
+        question.bundleId = bundleID
+        question.deviceId = id
+        let body = try await bytes(.post, "/emulator/purchases", body: question)
+        guard let outcome = try? JSONDecoder().decode(PurchaseWords.self, from: body).outcome else {
+            throw .unreadable(status: 200)
+        }
+        return (outcome, try? JSONDecoder().decode(TransactionWords.self, from: body))
+    }
+
+    // MARK: The wire
+
+    private var id: String { device.uuidString.lowercased() }
+    private func path(_ end: String) -> String { "/emulator/devices/\(id)/\(end)" }
+
+    private func ask<Answer: Decodable>(
+        _ method: HTTPMethod, _ path: String, query: [(String, String)] = [], body: (any Encodable)? = nil,
+        expecting: Answer.Type
+    ) async throws(StoreFault) -> Answer {
+        var query = query
+        if path.hasPrefix("/emulator/devices/") { query.append(("bundleId", bundleID)) }
+        let data = try await bytes(method, path, query: query, body: body)
+        guard let answer = try? JSONDecoder().decode(Answer.self, from: data) else { throw .unreadable(status: 200) }
+        return answer
+    }
+
+    private func bytes(
+        _ method: HTTPMethod, _ path: String, query: [(String, String)] = [], body: (any Encodable)? = nil
+    ) async throws(StoreFault) -> Data {
+        var headers = HTTPHeaders([("Accept", "application/json")])
+        var sent: [UInt8] = []
+        if let body {
+            guard let data = try? JSONEncoder().encode(body) else { throw .unreadable(status: 0) }
+            sent = [UInt8](data)
+            headers.add("Content-Type", "application/json")
+        }
+        let request = HTTPRequest(
+            method: method, path: path, query: query.map { (name: $0.0, value: $0.1) }, headers: headers, body: sent)
+        let response: HTTPResponse
+        do throws(HTTPFault) { response = try await connection.send(request) } catch { throw .noAnswer(error) }
+        let data = Data(response.body)
+        if (200..<300).contains(response.status) { return data }
+        guard let problem = try? JSONDecoder().decode(Problem.self, from: data), response.status < 500 else {
+            throw .unreadable(status: response.status)
+        }
+        throw .refused(code: problem.code, status: response.status, title: problem.title ?? "")
+    }
+
+    private struct SignIn: Encodable { let id: String }
+    private struct Identifiers: Encodable { let ids: [String] }
+    private struct Restore: Encodable {
+        let bundleId: String
+        let deviceId: String
+    }
+    private struct Nothing: Encodable {}
+    private struct Ignored: Decodable {}
+    private struct Receipt: Decodable { let receipt: String }
+    private struct Download: Decodable { let signedAppTransaction: String }
+    private struct Problem: Decodable {
+        let code: String
+        let title: String?
+    }
+}
+
+/// What is bought, as `POST /emulator/purchases` takes it.
+struct PurchaseQuestion: Encodable, Sendable {
+    struct Offer: Encodable, Sendable {
+        struct Signature: Encodable, Sendable {
+            var keyIdentifier: String
+            var nonce: UUID
+            /// Milliseconds.
+            var timestamp: Int64
+            /// Base64.
+            var signature: String
+        }
+
+        /// `promotional`, `code` or `winBack`.
+        var type: String
+        var identifier: String?
+        var signature: Signature?
+        var jws: String?
+        var code: String?
+    }
+
+    var productId: String
+    var quantity = 1
+    var appAccountToken: UUID?
+    var offer: Offer?
+    var introductoryEligibility: String?
+    /// Nil: what the account is set to.
+    var outcome: String?
+    var receipt = false
+    fileprivate(set) var bundleId = ""
+    fileprivate(set) var deviceId = ""
+
+    init(_ productId: String) { self.productId = productId }
+}

@@ -1,0 +1,156 @@
+import Foundation
+import TillBilling
+
+// What the store's control API says to a device, in its own words (docs/emulator.md).
+
+struct StoreMoney: Codable, Sendable, Hashable {
+    /// Minor units.
+    let amount: Int64
+    let currency: String
+
+    /// In the currency's unit.
+    var decimal: Decimal {
+        let digits = Currency(currency).minorDigits
+        return Decimal(sign: .plus, exponent: -digits, significand: Decimal(amount))
+    }
+}
+
+struct StorefrontWords: Codable, Sendable, Hashable {
+    /// ISO 3166-1 alpha-3.
+    let countryCode: String
+    let id: String
+    let currency: String?
+}
+
+struct TransactionWords: Codable, Sendable, Hashable {
+    enum State: String, Codable, Sendable { case purchased, deferred, interrupted, declined }
+
+    let transactionId: String
+    let originalTransactionId: String
+    let account: String
+    let bundleId: String
+    let productId: String
+    /// `Consumable` and so on, in Apple's words.
+    let type: String
+    let quantity: Int
+    let price: StoreMoney
+    let state: State
+    let finished: Bool
+    /// RFC 3339.
+    let purchaseDate: String
+    let appAccountToken: UUID?
+    let expiresDate: String?
+    let revocationDate: String?
+    let sharedFrom: String?
+    /// `PURCHASE` or `RENEWAL`.
+    let reason: String?
+    /// Where its last change stands among the changes.
+    let position: Int64?
+    /// Only once it is paid.
+    let signedTransaction: String?
+
+    var purchased: Date { Date(rfc3339: purchaseDate) ?? Date(timeIntervalSince1970: 0) }
+    var revoked: Date? { revocationDate.flatMap { Date(rfc3339: $0) } }
+}
+
+struct OfferWords: Codable, Sendable, Hashable {
+    let id: String?
+    let kind: String
+    let discount: String
+    let price: StoreMoney?
+    /// ISO 8601.
+    let period: String?
+    let periods: Int?
+}
+
+struct SubscriptionWords: Codable, Sendable, Hashable {
+    let groupId: String
+    let groupName: String?
+    let level: Int
+    /// ISO 8601.
+    let period: String
+    let introductoryOffer: OfferWords?
+    let promotionalOffers: [OfferWords]?
+    let winBackOffers: [OfferWords]?
+}
+
+struct ProductWords: Codable, Sendable, Hashable {
+    let id: String
+    let type: String
+    let displayName: String
+    let description: String
+    /// `zh-Hans`, `en-US`.
+    let locale: String?
+    let price: StoreMoney
+    let familyShareable: Bool
+    let subscription: SubscriptionWords?
+}
+
+struct ProductsWords: Codable, Sendable {
+    let storefront: StorefrontWords
+    let data: [ProductWords]
+    let invalid: [String]
+}
+
+struct PurchaseWords: Codable, Sendable {
+    /// `purchased`, `cancelled`, `failed`, `scheduled`, `deferred`, `interrupted`.
+    let outcome: String
+}
+
+struct RestoredWords: Codable, Sendable {
+    /// Of this restore, a new one each time.
+    let transactionId: String
+    let original: TransactionWords
+}
+
+struct StatusWords: Codable, Sendable, Hashable {
+    /// 1 to 5, as in the App Store Server API.
+    let status: Int
+    let originalTransactionId: String
+    let signedTransaction: String
+    let signedRenewalInfo: String
+}
+
+struct GroupWords: Codable, Sendable, Hashable {
+    let groupId: String
+    let groupName: String?
+    let introductoryEligible: Bool
+    let statuses: [StatusWords]
+}
+
+struct IntentWords: Codable, Sendable, Hashable {
+    let id: String
+    let productId: String
+    let offerId: String?
+}
+
+struct MessageWords: Codable, Sendable, Hashable {
+    let id: String
+    let reason: String
+    let originalTransactionId: String?
+}
+
+struct NewsWords: Codable, Sendable {
+    let account: String
+    let storefront: StorefrontWords
+    let mayPay: Bool
+    let deviceVerificationId: UUID
+    let position: Int64
+    let changed: [TransactionWords]
+    let hasMore: Bool
+    let intents: [IntentWords]
+    let messages: [MessageWords]
+    let subscriptionVersion: String
+}
+
+struct PageWords<Element: Codable & Sendable>: Codable, Sendable {
+    let data: [Element]
+    let nextCursor: String?
+}
+
+extension Date {
+    init?(rfc3339 text: String) {
+        guard let instant = Instant(rfc3339: text) else { return nil }
+        self.init(timeIntervalSince1970: Double(instant.milliseconds) / 1_000)
+    }
+}
