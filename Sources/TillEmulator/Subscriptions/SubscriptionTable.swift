@@ -42,6 +42,17 @@ enum SubscriptionTable {
             """, [.text(account), .text(bundleID)], read)
     }
 
+    /// The same as they lie in the store: what differs there differs.
+    static func documents(
+        account: String, bundleID: String, _ session: any Session
+    ) throws -> [(text: String, subscription: StoreSubscription)] {
+        try session.query(
+            """
+            SELECT content FROM subscriptions WHERE account = ? AND bundle_id = ? ORDER BY group_id, original
+            """, [.text(account), .text(bundleID)]
+        ) { ($0.text(0), try read($0)) }
+    }
+
     /// What members of a family have from this subscription.
     static func shares(of original: Int64, _ session: any Session) throws -> [StoreSubscription] {
         try session.query(
