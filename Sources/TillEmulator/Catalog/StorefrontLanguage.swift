@@ -14,7 +14,7 @@ enum StorefrontLanguage {
         el GRC, hr HRV, en-GB GBR IRL, en-AU AUS NZL, en-CA CAN
         """
 
-    private static let locales: [String: String] = {
+    static let locales: [String: String] = {
         var locales: [String: String] = [:]
         for line in text.split(separator: ",") {
             let words = line.split { $0 == " " || $0 == "\n" }.map(String.init)

@@ -21,7 +21,7 @@ extension ControlEndpoint {
                     "consumables", .bool,
                     Text(
                         en:
-                            "whether all and latest hold finished consumables (SKIncludeConsumableInAppPurchaseHistory)",
+                            "finished consumables in all and latest too (SKIncludeConsumableInAppPurchaseHistory)",
                         zh: "all 与 latest 是否包含已完成的消耗型商品（SKIncludeConsumableInAppPurchaseHistory）")),
                 .limit, .cursor,
             ], answer: TransactionText.page

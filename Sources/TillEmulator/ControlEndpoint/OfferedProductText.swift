@@ -33,7 +33,8 @@ enum OfferedProductText {
             "groupName", .text(limit: ProductText.copyLimit), required: true,
             Text(en: "what customers see it called", zh: "顾客看到的订阅组名称")),
         ControlMember(
-            "level", .integer(1...1_000), required: true, Text(en: "rank in the group, 1 the highest", zh: "组内等级，1 最高")),
+            "level", .integer(1...1_000), required: true,
+            Text(en: "rank in the group, 1 the highest", zh: "组内等级，1 最高")),
         ControlMember(
             "period", .choice(SubscriptionPeriod.allCases.map(\.rawValue)), required: true,
             Text(en: "of one charge", zh: "订阅周期")),

@@ -114,7 +114,8 @@ enum ProductText {
             guard group == nil, name == nil, period == nil, level == nil, monthly != true, prices == nil else {
                 throw .badRequest(
                     "wrong_value",
-                    "\(item.path): subscriptionGroup, groupName, period, level and monthlyBilling belong to auto-renewables.",
+                    "\(item.path): subscriptionGroup, groupName, period, level and monthlyBilling belong to "
+                        + "auto-renewables.",
                     "\(item.path)：subscriptionGroup、groupName、period、level、monthlyBilling 只属于自动续期订阅。")
             }
             return nil

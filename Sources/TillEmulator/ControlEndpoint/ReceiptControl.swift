@@ -44,7 +44,7 @@ extension ControlEndpoint {
 
     private func appReceipt(_ call: ControlCall) async throws -> HTTPResponse {
         let bundleID = call.query("bundleId") ?? configuration.app.bundleID
-        let device = try device(of: call)
+        let device = try call.device()
         var account = call.query("account")
         // A receipt is bound to any number; it need not be one of a device that is registered.
         if account == nil, let device, case .success(let known) = try await store.device(device) {
@@ -60,16 +60,7 @@ extension ControlEndpoint {
             throw Problem(.unknownTransaction(call.id))
         }
         guard transaction.state == .purchased else { throw Problem(.notPurchased(call.id)) }
-        let receipt = try await receipts.transactionReceipt(transaction, device: try device(of: call)?.bytes)
+        let receipt = try await receipts.transactionReceipt(transaction, device: try call.device()?.bytes)
         return .json(["receipt": .string(Base64.encode(receipt)), "transactionId": .string(call.id)])
-    }
-
-    /// Nil if none was named.
-    private func device(of call: ControlCall) throws(Problem) -> UniqueID? {
-        guard let text = call.query("deviceId") else { return nil }
-        guard let id = UniqueID(text) else {
-            throw RequestBody.wrong("deviceId", "the UUID of identifierForVendor", "identifierForVendor 的 UUID")
-        }
-        return id
     }
 }

@@ -21,7 +21,8 @@ enum DeviceExamples {
         ControlExample(.get, "/emulator/devices/{id}/subscription-statuses", path: phone),
         ControlExample(.post, "/emulator/purchase-intents", ["productId": point, "account": "dad"]),
         ControlExample(
-            .post, "/emulator/devices/{id}/intents/{intentId}/take", path: phone.merging(["intentId": "intent"]) { $1 }),
+            .post, "/emulator/devices/{id}/intents/{intentId}/take",
+            path: phone.merging(["intentId": "intent"]) { $1 }),
         ControlExample(.post, "/emulator/messages", ["reason": "generic", "account": "dad"]),
         ControlExample(
             .post, "/emulator/devices/{id}/messages/{messageId}/shown",
