@@ -37,7 +37,7 @@ enum ControlExamples {
     private static let app = "com.example.learnpoints"
     private static let yearly: JSONValue = .string("\(app).member.yearly")
 
-    static let all = purchases + accounts + subscriptions + store + catalogue
+    static let all = purchases + accounts + DeviceExamples.all + subscriptions + store + catalogue
 
     private static let purchases = [
         ControlExample(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"]),
@@ -136,6 +136,7 @@ enum ControlExamples {
         ] as [(String, String, [String: JSONValue])] {
             subjects[name] = try await world.buy(product, more)["transactionId"]?.string
         }
+        subjects.merge(try await DeviceExamples.subjects(world)) { _, new in new }
         let told = await world.ask(.get, "/emulator/notifications").json["data"]?.array?.first
         subjects["notification"] = try #require(told?["id"]?.string)
         return subjects

@@ -85,7 +85,8 @@ struct StoreKitFileTests {
         #expect(read.products.map(\.prices) == [99, 299, 999, 499].map(Self.dollars))
         #expect(read.products.map(\.isFamilyShareable) == [false, true, false, true])
         let plus = try #require(read.products.last)
-        #expect(plus.subscription == SubscriptionTerms(groupID: "6F3A93AB", level: 2, period: .month))
+        #expect(
+            plus.subscription == SubscriptionTerms(groupID: "6F3A93AB", groupName: "Plus", level: 2, period: .month))
         #expect(plus.localizations.map(\.locale) == ["en-US", "zh-CN"])
         #expect(plus.state == .approved)
     }
@@ -163,7 +164,7 @@ struct StoreKitFileTests {
         #expect(
             product.subscription
                 == SubscriptionTerms(
-                    groupID: "G", level: 1, period: .year, allowsMonthlyBilling: true,
+                    groupID: "G", groupName: "Plus", level: 1, period: .year, allowsMonthlyBilling: true,
                     monthlyPrices: Self.dollars(499)))
         #expect(product.offers.map(\.period) == [OfferPeriod(3, .day)])
         #expect(fifth.ignored.contains("futureThings"))

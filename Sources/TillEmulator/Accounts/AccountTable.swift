@@ -1,6 +1,13 @@
 import TillBilling
 import TillStorage
 
+extension StoreSchema {
+    /// What an account's owner does at a payment sheet.
+    static let paymentSheets: StaticString = """
+        ALTER TABLE accounts ADD COLUMN payment_sheet TEXT NOT NULL DEFAULT 'purchased';
+        """
+}
+
 /// Apple Accounts.
 enum AccountTable {
     /// The account, which opens in `storefront` if it was never heard of.
@@ -16,7 +23,7 @@ enum AccountTable {
     static func find(_ name: String, _ session: any Session) throws -> StoreAccount? {
         try session.first(
             """
-            SELECT name, storefront, family, asks_to_buy, may_pay, payment_works, is_deleted
+            SELECT name, storefront, family, asks_to_buy, may_pay, payment_works, is_deleted, payment_sheet
             FROM accounts WHERE name = ?
             """, [.text(name)], read)
     }
@@ -25,7 +32,7 @@ enum AccountTable {
     static func all(after: String, limit: Int, _ session: any Session) throws -> [StoreAccount] {
         try session.query(
             """
-            SELECT name, storefront, family, asks_to_buy, may_pay, payment_works, is_deleted
+            SELECT name, storefront, family, asks_to_buy, may_pay, payment_works, is_deleted, payment_sheet
             FROM accounts WHERE name > ? ORDER BY name LIMIT ?
             """, [.text(after), .integer(Int64(limit))], read)
     }
@@ -34,7 +41,7 @@ enum AccountTable {
     static func family(_ organizer: String, _ session: any Session) throws -> [StoreAccount] {
         try session.query(
             """
-            SELECT name, storefront, family, asks_to_buy, may_pay, payment_works, is_deleted
+            SELECT name, storefront, family, asks_to_buy, may_pay, payment_works, is_deleted, payment_sheet
             FROM accounts WHERE family = ? ORDER BY name
             """, [.text(organizer)], read)
     }
@@ -43,13 +50,13 @@ enum AccountTable {
         try session.execute(
             """
             UPDATE accounts SET storefront = ?, family = ?, asks_to_buy = ?, may_pay = ?, payment_works = ?,
-                is_deleted = ?
+                is_deleted = ?, payment_sheet = ?
             WHERE name = ?
             """,
             [
                 .text(account.storefront), .optional(account.family), .flag(account.asksToBuy),
                 .flag(account.mayPay), .flag(account.paymentMethodWorks), .flag(account.isDeleted),
-                .text(account.name),
+                .text(account.paymentSheet.rawValue), .text(account.name),
             ])
     }
 
@@ -60,6 +67,7 @@ enum AccountTable {
         account.mayPay = row.flag(4)
         account.paymentMethodWorks = row.flag(5)
         account.isDeleted = row.flag(6)
+        account.paymentSheet = PurchaseRequest.Outcome(rawValue: row.text(7)) ?? .purchased
         return account
     }
 }

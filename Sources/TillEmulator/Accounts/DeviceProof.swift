@@ -30,4 +30,11 @@ extension Issuer {
     ) throws -> String {
         try sign(SignedContent.transaction(transaction, signed: now).merging(proof.members) { _, new in new })
     }
+    /// The renewal info as it is signed for one device, whose newest period is `current`.
+    func signedRenewal(
+        _ subscription: StoreSubscription, current: StoreTransaction, for proof: DeviceProof, at now: Instant
+    ) throws -> String {
+        try sign(
+            SignedContent.renewal(subscription, current: current, signed: now).merging(proof.members) { _, new in new })
+    }
 }

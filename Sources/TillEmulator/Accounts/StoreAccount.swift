@@ -14,6 +14,8 @@ public struct StoreAccount: Sendable, Hashable {
     public var mayPay = true
     /// Whether charges go through. False: renewals fail until it is true again.
     public var paymentMethodWorks = true
+    /// What its owner does at a payment sheet when a purchase does not say.
+    public var paymentSheet = PurchaseRequest.Outcome.purchased
     /// Deleted accounts keep their history for nobody to see: 21010, 4040001.
     public var isDeleted = false
 

@@ -8,6 +8,7 @@ public struct AccountChange: Sendable, Hashable {
     public var asksToBuy: Bool?
     public var mayPay: Bool?
     public var paymentMethodWorks: Bool?
+    public var paymentSheet: PurchaseRequest.Outcome?
     public var isDeleted: Bool?
     /// The account that organizes the family to join; its own name founds one.
     public var family: String?
@@ -57,6 +58,13 @@ extension Store {
         }
     }
 
+    /// The device, whoever is signed in on it.
+    public func device(_ id: UniqueID) async throws -> Result<StoreDevice, StoreRefusal> {
+        try await ask { session in
+            try DeviceTable.find(id, session).map { .success($0) } ?? .failure(.unknownDevice(id))
+        }
+    }
+
     /// The device, if this account is signed in on it.
     public func device(_ id: UniqueID, of account: String) async throws -> Result<StoreDevice, StoreRefusal> {
         try await ask { session in try AccountDesk.device(id, of: account, session) }
@@ -82,6 +90,7 @@ enum AccountDesk {
         account.asksToBuy = change.asksToBuy ?? account.asksToBuy
         account.mayPay = change.mayPay ?? account.mayPay
         account.paymentMethodWorks = change.paymentMethodWorks ?? account.paymentMethodWorks
+        account.paymentSheet = change.paymentSheet ?? account.paymentSheet
         account.isDeleted = change.isDeleted ?? account.isDeleted
         try AccountTable.update(account, turn.session)
         if account.isDeleted, account.family != nil { account = try FamilyCircle.leave(account, turn) }

@@ -136,6 +136,38 @@ enum ProductTable {
         return found ?? nil
     }
 
+    /// As a phone sees it: with its price in one storefront and no other, and with its localizations. Not to be saved
+    /// again.
+    static func offered(_ id: String, storefront: String, _ session: any Session) throws -> StoreProduct? {
+        let found = try session.first(
+            """
+            SELECT p.product_id, p.kind, p.name, p.apple_id, p.state, p.details, p.localizations, q.amount, q.currency
+            FROM products p JOIN prices q ON q.product_id = p.product_id AND q.storefront = ?
+            WHERE p.product_id = ?
+            """, [.text(storefront), .text(id)]
+        ) { row -> StoreProduct? in
+            guard var product = try wholeProduct(row) else { return nil }
+            product.prices = [storefront: Money(amount: row.integer(7), currency: Currency(row.text(8)))]
+            return product
+        }
+        return found ?? nil
+    }
+
+    /// Every auto-renewable with a price in this storefront, the same way.
+    static func subscriptions(storefront: String, _ session: any Session) throws -> [StoreProduct] {
+        try session.query(
+            """
+            SELECT p.product_id, p.kind, p.name, p.apple_id, p.state, p.details, p.localizations, q.amount, q.currency
+            FROM products p JOIN prices q ON q.product_id = p.product_id AND q.storefront = ?
+            WHERE p.group_id IS NOT NULL ORDER BY p.position
+            """, [.text(storefront)]
+        ) { row -> StoreProduct? in
+            guard var product = try wholeProduct(row) else { return nil }
+            product.prices = [storefront: Money(amount: row.integer(7), currency: Currency(row.text(8)))]
+            return product
+        }.compactMap { $0 }
+    }
+
     static func find(_ id: ProductID, _ session: any Session) throws -> StoreProduct? {
         let found = try session.first(
             """

@@ -13,10 +13,12 @@ extension StoreProduct {
             SampleProduct("course", .nonRenewing, "90-day course", "90 天课程", fen: 6_000, cents: 899),
             SampleProduct(
                 "member.monthly", .autoRenewable, "Membership, monthly", "会员（月）", fen: 1_800, cents: 299,
-                SubscriptionTerms(groupID: "21000001", level: 2, period: .month)),
+                SubscriptionTerms(groupID: "21000001", groupName: "Membership", level: 2, period: .month)),
             SampleProduct(
                 "member.yearly", .autoRenewable, "Membership, yearly", "会员（年）", fen: 19_800, cents: 2_999,
-                SubscriptionTerms(groupID: "21000001", level: 1, period: .year, allowsMonthlyBilling: true),
+                SubscriptionTerms(
+                    groupID: "21000001", groupName: "Membership", level: 1, period: .year,
+                    allowsMonthlyBilling: true),
                 [
                     ProductOffer(kind: .introductory, discount: .freeTrial, period: OfferPeriod(1, .week)),
                     ProductOffer(

@@ -54,8 +54,11 @@ struct StoreKitFile {
         for group in try root.list("subscriptionGroups", upTo: ProductText.limit) {
             note(group, except: ["id", "name", "subscriptions"])
             let id = try group.required("id").text(upTo: 64)
+            let name = try group.member("name").flatMap { $0.value == "" ? nil : $0 }?.text(upTo: ProductText.copyLimit)
             for item in try group.list("subscriptions", upTo: ProductText.limit) {
-                products.append(try subscription(item, group: id))
+                var product = try subscription(item, group: id)
+                product.subscription?.groupName = name
+                products.append(product)
             }
         }
         guard products.count <= ProductText.limit else {

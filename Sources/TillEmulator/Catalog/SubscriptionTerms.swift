@@ -4,6 +4,8 @@ import TillBilling
 public struct SubscriptionTerms: Sendable, Hashable, Codable {
     /// A customer has one subscription in a group at a time (facts/business-rules §8.1).
     public var groupID: String
+    /// What customers see the group called; nil: its id.
+    public var groupName: String?
     /// Rank in the group: 1 is the highest service; several products may share a level.
     public var level: Int64
     public var period: SubscriptionPeriod
@@ -13,10 +15,12 @@ public struct SubscriptionTerms: Sendable, Hashable, Codable {
     public var monthlyPrices: [String: Money]?
 
     public init(
-        groupID: String, level: Int64 = 1, period: SubscriptionPeriod, allowsMonthlyBilling: Bool = false,
+        groupID: String, groupName: String? = nil, level: Int64 = 1, period: SubscriptionPeriod,
+        allowsMonthlyBilling: Bool = false,
         monthlyPrices: [String: Money]? = nil
     ) {
         self.groupID = groupID
+        self.groupName = groupName
         self.level = level
         self.period = period
         self.allowsMonthlyBilling = allowsMonthlyBilling

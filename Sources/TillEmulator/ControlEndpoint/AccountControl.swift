@@ -33,6 +33,7 @@ extension ControlEndpoint {
             change.asksToBuy = try call.body.bool("asksToBuy")
             change.mayPay = try call.body.bool("mayPay")
             change.paymentMethodWorks = try call.body.bool("paymentMethodWorks")
+            change.paymentSheet = try call.body.choice("paymentSheet", of: PurchaseRequest.Outcome.self)
             change.isDeleted = try call.body.bool("isDeleted")
             change.family = try call.body.text("family")
             return .json(Self.json(try await store.changeAccount(name, change).answered()))
@@ -44,25 +45,25 @@ extension ControlEndpoint {
                 zh: "账户退出家庭；组织者退出则家庭解散。"),
             answer: ControlAnswer("Account", Self.accountMembers)
         ) { call in .json(Self.json(try await store.leaveFamily(call.id).answered())) }
-        addDevices(to: &routes)
+        addSignIn(to: &routes)
     }
 
-    private func addDevices(to routes: inout ControlRoutes) {
+    private func addSignIn(to routes: inout ControlRoutes) {
         routes.on(
             .get, "/emulator/accounts/{id}/devices",
             Text(en: "Where the account is signed in.", zh: "账户登录的设备。"),
             answer: ControlAnswer(
                 "Devices",
-                [ControlMember("data", .list(Self.deviceMembers), required: true, Text(en: "all of them", zh: "全部"))])
+                [ControlMember("data", .list(DeviceText.members), required: true, Text(en: "all of them", zh: "全部"))])
         ) { call in
-            .json(["data": .array(try await store.devices(of: call.id).answered().map(Self.json))])
+            .json(["data": .array(try await store.devices(of: call.id).answered().map(DeviceText.json))])
         }
         routes.on(
             .put, "/emulator/accounts/{id}/devices",
             Text(
                 en: "Signs the account in on a device, which another account may have left.",
                 zh: "在设备上登录此账户；该设备先前的账户即退出。"),
-            body: Array(Self.deviceMembers.dropLast()), answer: ControlAnswer("Device", Self.deviceMembers)
+            body: DeviceText.given, answer: DeviceText.answer
         ) { call in
             guard let id = try call.body.uniqueID("id") else {
                 throw Problem.badRequest("missing_member", "The member \"id\" is missing.", "缺少成员 “id”。")
@@ -70,7 +71,7 @@ extension ControlEndpoint {
             let device = try await store.signIn(
                 call.id, on: id, name: try call.body.text("name") ?? "iPhone",
                 platform: try call.body.choice("platform", of: StoreDevice.Platform.self) ?? .iOS)
-            return .json(Self.json(try device.answered()))
+            return .json(DeviceText.json(try device.answered()))
         }
     }
 
@@ -85,6 +86,11 @@ extension ControlEndpoint {
             "mayPay", .bool, required: true, Text(en: "false: Screen Time forbids purchases", zh: "false：屏幕使用时间禁止购买")),
         ControlMember(
             "paymentMethodWorks", .bool, required: true, Text(en: "false: charges fail", zh: "false：扣款失败")),
+        ControlMember(
+            "paymentSheet", .choice(PurchaseRequest.Outcome.allCases.map(\.rawValue)), required: true,
+            Text(
+                en: "what its owner does at a payment sheet where a purchase names no outcome",
+                zh: "购买请求未指明结果时，账户主人在付款页面的操作")),
         ControlMember(
             "isDeleted", .bool, required: true,
             Text(en: "true: it leaves its family and buys no more", zh: "true：退出家庭且不再购买")),
@@ -101,17 +107,6 @@ extension ControlEndpoint {
             ControlMember("nextCursor", .text(limit: 200), Text(en: "for the next page", zh: "用于下一页")),
         ])
 
-    private static let deviceMembers: [ControlMember] = [
-        ControlMember("id", .uuid, required: true, Text(en: "identifierForVendor", zh: "identifierForVendor")),
-        ControlMember("name", .text(limit: 200), Text(en: "what its owner calls it", zh: "设备名称")),
-        ControlMember(
-            "platform", .choice(StoreDevice.Platform.allCases.map(\.rawValue)),
-            Text(en: "iOS if absent", zh: "省略则为 iOS")),
-        ControlMember(
-            "deviceVerificationId", .uuid, required: true,
-            Text(en: "AppStore.deviceVerificationID, given by the store", zh: "由商店给出的 AppStore.deviceVerificationID")),
-    ]
-
     /// Names of accounts stand in paths and are shown to people.
     private func accountName(_ text: String) throws(Problem) -> String {
         guard (1...200).contains(text.utf8.count),
@@ -124,17 +119,10 @@ extension ControlEndpoint {
         var members: [String: JSONValue] = [
             "id": .string(account.name), "storefront": .string(account.storefront),
             "asksToBuy": .bool(account.asksToBuy), "mayPay": .bool(account.mayPay),
-            "paymentMethodWorks": .bool(account.paymentMethodWorks), "isDeleted": .bool(account.isDeleted),
+            "paymentMethodWorks": .bool(account.paymentMethodWorks),
+            "paymentSheet": .string(account.paymentSheet.rawValue), "isDeleted": .bool(account.isDeleted),
         ]
         members["family"] = account.family.map { .string($0) }
         return .object(members)
-    }
-
-    private static func json(_ device: StoreDevice) -> JSONValue {
-        [
-            "id": .string(device.id.description), "name": .string(device.name),
-            "platform": .string(device.platform.rawValue),
-            "deviceVerificationId": .string(device.verificationID.description),
-        ]
     }
 }

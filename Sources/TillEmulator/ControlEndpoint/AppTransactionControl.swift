@@ -19,13 +19,13 @@ extension ControlEndpoint {
             .get, "/emulator/app-transaction",
             Text(en: "An account's download of the app, as Apple signs it.", zh: "账户对 App 的下载记录（Apple 签名）。"),
             query: [
-                .account, .bundleID,
+                .accountOrDevice, .bundleID,
                 ControlMember(
                     "deviceId", .uuid,
                     Text(en: "a registered device of the account, which asks", zh: "询问的设备（已登记在该账户下）")),
             ], answer: answer
         ) { call in
-            let account = try call.name("account") ?? Emulator.defaultAccount
+            let account = try await account(call.name("account"), on: call.device())
             let device = try await device(call, of: account)
             let download = try await download(
                 of: account, bundleID: call.name("bundleId") ?? configuration.app.bundleID)

@@ -21,6 +21,7 @@ struct ControlEndpoint: Sendable {
         addSubscriptions(to: &routes)
         addOffers(to: &routes)
         addAccounts(to: &routes)
+        addDevices(to: &routes)
         addClock(to: &routes)
         addFaults(to: &routes)
         addNotifications(to: &routes)

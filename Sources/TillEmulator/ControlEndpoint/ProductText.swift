@@ -30,6 +30,9 @@ enum ProductText {
         ControlMember(
             "subscriptionGroup", .text(limit: 64), Text(en: "of auto-renewables, and them only", zh: "仅自动续期订阅")),
         ControlMember(
+            "groupName", .text(limit: copyLimit),
+            Text(en: "what customers see the group called; its id if absent", zh: "顾客看到的订阅组名称，省略则为其 id")),
+        ControlMember(
             "level", .integer(1...1_000),
             Text(en: "rank in the group, 1 the highest; 1 if absent", zh: "组内等级，1 最高，省略则为 1")),
         ControlMember(
@@ -102,24 +105,26 @@ enum ProductText {
 
     private static func subscription(_ item: FileMember, _ kind: ProductKind) throws(Problem) -> SubscriptionTerms? {
         let group = try item.text("subscriptionGroup", upTo: 64)
+        let name = try item.text("groupName", upTo: copyLimit)
         let period = try item.choice("period", of: SubscriptionPeriod.self)
         let level = try item.integer("level", in: 1...1_000)
         let monthly = try item.bool("monthlyBilling")
         let prices = try item.member("monthlyPrices").map { prices throws(Problem) in try Self.prices(in: prices) }
         guard kind == .autoRenewable else {
-            guard group == nil, period == nil, level == nil, monthly != true, prices == nil else {
+            guard group == nil, name == nil, period == nil, level == nil, monthly != true, prices == nil else {
                 throw .badRequest(
                     "wrong_value",
-                    "\(item.path): subscriptionGroup, period, level and monthlyBilling belong to auto-renewables.",
-                    "\(item.path)：subscriptionGroup、period、level、monthlyBilling 只属于自动续期订阅。")
+                    "\(item.path): subscriptionGroup, groupName, period, level and monthlyBilling belong to "
+                        + "auto-renewables.",
+                    "\(item.path)：subscriptionGroup、groupName、period、level、monthlyBilling 只属于自动续期订阅。")
             }
             return nil
         }
         guard let group else { throw missing(item, "subscriptionGroup") }
         guard let period else { throw missing(item, "period") }
         return SubscriptionTerms(
-            groupID: group, level: level ?? 1, period: period, allowsMonthlyBilling: monthly ?? false,
-            monthlyPrices: prices)
+            groupID: group, groupName: name, level: level ?? 1, period: period,
+            allowsMonthlyBilling: monthly ?? false, monthlyPrices: prices)
     }
 
     private static func missing(_ item: FileMember, _ name: String) -> Problem {
@@ -146,6 +151,7 @@ enum ProductText {
         if product.isWithAppVersion { members["withAppVersion"] = true }
         if let terms = product.subscription {
             members["subscriptionGroup"] = .string(terms.groupID)
+            members["groupName"] = terms.groupName.map { .string($0) }
             members["level"] = .int(terms.level)
             members["period"] = .string(terms.period.rawValue)
             if terms.allowsMonthlyBilling { members["monthlyBilling"] = true }

@@ -22,10 +22,10 @@ extension ControlEndpoint {
         ControlMember(
             "storefront", .text(limit: 3),
             Text(en: "ISO 3166-1 alpha-3; the account's own if absent", zh: "三个字母的地区代码，省略则为账户所在地区")),
-        .account,
+        .accountOrDevice,
         ControlMember(
             "outcome", .choice(PurchaseRequest.Outcome.allCases.map(\.rawValue)),
-            Text(en: "how it ends; purchased if absent", zh: "结果，省略则为 purchased")),
+            Text(en: "how it ends; the account's paymentSheet if absent", zh: "结果，省略则按账户的 paymentSheet")),
         ControlMember(
             "offer", .object(OfferText.members),
             Text(en: "what makes it cheaper, and the proof that it may", zh: "优惠及其凭据")),
@@ -50,7 +50,6 @@ extension ControlEndpoint {
         var wanted = PurchaseRequest(
             bundleID: try body.requiredText("bundleId"), productID: ProductID(try body.requiredText("productId")))
         if let quantity = try body.integer("quantity", in: 1...10) { wanted.quantity = quantity }
-        if let account = try body.text("account") { wanted.account = account }
         if let outcome = try body.choice("outcome", of: PurchaseRequest.Outcome.self) { wanted.outcome = outcome }
         wanted.appAccountToken = try body.uniqueID("appAccountToken")
         wanted.storefront = try body.storefront("storefront")
@@ -58,11 +57,20 @@ extension ControlEndpoint {
         wanted.introductoryEligibility = try body.text("introductoryEligibility", upTo: 16_384)
         wanted.monthlyBilling = try body.bool("monthlyBilling") ?? false
         wanted.device = try body.uniqueID("deviceId")
+        wanted.account = try await account(body.text("account"), on: wanted.device)
         let wantsReceipt = try body.bool("receipt") ?? true
         let result = try await store.purchase(wanted).answered()
+        // As it is signed: whoever is signed in there by now.
         let device: StoreDevice? =
-            if let id = wanted.device { try await store.device(id, of: wanted.account).answered() } else { nil }
+            if let id = wanted.device { try await store.device(id).answered() } else { nil }
         return try await answer(to: result, on: device, wantsReceipt: wantsReceipt)
+    }
+
+    /// Whose phone it is buys there, unless an account is named.
+    func account(_ name: String?, on device: UniqueID?) async throws -> String {
+        if let name { return name }
+        guard let device else { return Emulator.defaultAccount }
+        return try await store.device(device).answered().account
     }
 
     /// What the payment sheet ended with, in words.
@@ -100,13 +108,13 @@ extension ControlEndpoint {
             Text(
                 en: "What restoreCompletedTransactions gives: non-consumables and auto-renewable subscriptions.",
                 zh: "restoreCompletedTransactions 的结果：非消耗型商品与自动续期订阅。"),
-            body: [.account, .bundleID, .device],
+            body: [.accountOrDevice, .bundleID, .device],
             answer: ControlAnswer(
                 "RestoredPurchases",
                 [ControlMember("data", .list(restored), required: true, Text(en: "all of them", zh: "全部"))])
         ) { call in
-            let account = try call.body.text("account") ?? Emulator.defaultAccount
             let id = try call.body.uniqueID("deviceId")
+            let account = try await account(call.body.text("account"), on: id)
             let purchases = try await store.restore(
                 account: account, bundleID: try call.body.text("bundleId") ?? configuration.app.bundleID, device: id
             ).answered()

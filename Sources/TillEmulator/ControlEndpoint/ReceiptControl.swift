@@ -11,7 +11,7 @@ extension ControlEndpoint {
             "receipt", .text(limit: 16 << 20), required: true, Text(en: "base64", zh: "base64"))
         routes.on(
             .get, "/emulator/receipt", Text(en: "An account's app receipt as it is now.", zh: "账户当前的 App 收据。"),
-            query: [.account, .bundleID, device],
+            query: [.accountOrDevice, .bundleID, device],
             answer: ControlAnswer(
                 "Receipt",
                 [
@@ -44,9 +44,15 @@ extension ControlEndpoint {
 
     private func appReceipt(_ call: ControlCall) async throws -> HTTPResponse {
         let bundleID = call.query("bundleId") ?? configuration.app.bundleID
-        let account = call.query("account") ?? Emulator.defaultAccount
-        let receipt = try await makeReceipt(account: account, bundleID: bundleID, device: try device(of: call))
-        return .json(["receipt": .string(Base64.encode(receipt)), "account": .string(account)])
+        let device = try call.device()
+        var account = call.query("account")
+        // A receipt is bound to any number; it need not be one of a device that is registered.
+        if account == nil, let device, case .success(let known) = try await store.device(device) {
+            account = known.account
+        }
+        let owner = account ?? Emulator.defaultAccount
+        let receipt = try await makeReceipt(account: owner, bundleID: bundleID, device: device?.bytes)
+        return .json(["receipt": .string(Base64.encode(receipt)), "account": .string(owner)])
     }
 
     private func transactionReceipt(_ call: ControlCall) async throws -> HTTPResponse {
@@ -54,16 +60,7 @@ extension ControlEndpoint {
             throw Problem(.unknownTransaction(call.id))
         }
         guard transaction.state == .purchased else { throw Problem(.notPurchased(call.id)) }
-        let receipt = try await receipts.transactionReceipt(transaction, device: try device(of: call))
+        let receipt = try await receipts.transactionReceipt(transaction, device: try call.device()?.bytes)
         return .json(["receipt": .string(Base64.encode(receipt)), "transactionId": .string(call.id)])
-    }
-
-    /// The 16 bytes of `deviceId`; nil if none was named.
-    private func device(of call: ControlCall) throws(Problem) -> [UInt8]? {
-        guard let text = call.query("deviceId") else { return nil }
-        guard let id = UniqueID(text) else {
-            throw RequestBody.wrong("deviceId", "the UUID of identifierForVendor", "identifierForVendor 的 UUID")
-        }
-        return id.bytes
     }
 }

@@ -14,7 +14,7 @@ extension ControlEndpoint {
         routes.on(
             .get, "/emulator/transactions", Text(en: "An account's transactions, oldest first.", zh: "账户的交易，从旧到新。"),
             query: [
-                .account, .bundleID,
+                .accountOrDevice, .bundleID,
                 ControlMember("unfinished", .bool, Text(en: "only what is in the queue", zh: "只看队列中的交易")),
                 ControlMember(
                     "state", .choice(StoreTransaction.State.allCases.map(\.rawValue)),
@@ -50,7 +50,7 @@ extension ControlEndpoint {
     }
 
     private func transactions(_ call: ControlCall) async throws -> HTTPResponse {
-        let account = call.query("account") ?? Emulator.defaultAccount
+        let account = try await account(call.query("account"), on: call.device())
         let limit = try call.pageLimit()
         guard let after = Int64(call.query("cursor") ?? "0") else {
             throw RequestBody.wrong("cursor", "the nextCursor of the page before", "上一页的 nextCursor")
@@ -81,10 +81,7 @@ extension ControlEndpoint {
 
     /// The device that a query names; it must be signed in to this account.
     func device(_ call: ControlCall, of account: String) async throws -> StoreDevice? {
-        guard let text = call.query("deviceId") else { return nil }
-        guard let id = UniqueID(text) else {
-            throw RequestBody.wrong("deviceId", "the UUID of identifierForVendor", "identifierForVendor 的 UUID")
-        }
+        guard let id = try call.device() else { return nil }
         return try await store.device(id, of: account).answered()
     }
 
@@ -96,6 +93,15 @@ extension ControlEndpoint {
 }
 
 extension ControlCall {
+    /// The device that the query names.
+    func device() throws(Problem) -> UniqueID? {
+        guard let text = query("deviceId") else { return nil }
+        guard let id = UniqueID(text) else {
+            throw RequestBody.wrong("deviceId", "the UUID of identifierForVendor", "identifierForVendor 的 UUID")
+        }
+        return id
+    }
+
     /// How many a page holds.
     func pageLimit() throws(Problem) -> Int {
         let limit = Int(query("limit") ?? "20") ?? 0

@@ -32,6 +32,12 @@ enum TransactionText {
         ControlMember(
             "state", .choice(["purchased", "deferred", "interrupted", "declined"]), required: true,
             Text(en: "how far the payment has come", zh: "付款进展")),
+        ControlMember(
+            "reason", .choice(["PURCHASE", "RENEWAL"]), required: true,
+            Text(en: "who made it: the customer, or the renewal", zh: "由顾客购买或由续期产生")),
+        ControlMember(
+            "position", .integer(0...Int64.max), required: true,
+            Text(en: "of its last change, among all changes of the store", zh: "最近一次变化在全部变化中的位置")),
         ControlMember("finished", .bool, required: true, Text(en: "whether it left the queue", zh: "是否已离开队列")),
         ControlMember("purchaseDate", .instant, required: true, Text(en: "when it was charged", zh: "扣款时间")),
         ControlMember("appAccountToken", .uuid, Text(en: "what the app gave", zh: "App 给出的标识")),
@@ -63,6 +69,8 @@ enum TransactionText {
             "quantity": .int(transaction.quantity),
             "price": transaction.price.json,
             "state": .string(transaction.state.rawValue),
+            "reason": .string(transaction.reason),
+            "position": .int(transaction.modification),
             "finished": .bool(transaction.isFinished),
             "purchaseDate": .string(transaction.purchased.rfc3339),
         ]
@@ -90,6 +98,11 @@ extension ControlMember {
     static let account = ControlMember(
         "account", .text(limit: 200),
         Text(en: "the Apple Account; \"default\" if absent", zh: "Apple 账户；省略则为 “default”"))
+    static let accountOrDevice = ControlMember(
+        "account", .text(limit: 200),
+        Text(
+            en: "the Apple Account; the one signed in on deviceId if absent, and without that \"default\"",
+            zh: "Apple 账户；省略则为 deviceId 上登录的账户，两者皆无则为 “default”"))
     static let bundleID = ControlMember(
         "bundleId", .text(limit: 200), Text(en: "the app; the configured one if absent", zh: "App；省略则为配置的 App"))
     static let device = ControlMember(

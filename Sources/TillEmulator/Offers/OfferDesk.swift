@@ -76,6 +76,7 @@ enum OfferDesk {
         var request = PurchaseRequest(bundleID: bundleID, productID: found.batch.productID)
         request.account = account
         request.offer = .code(found.text)
+        request.outcome = .purchased
         return try PaymentSheet.pay(request, turn)
     }
 }

@@ -15,7 +15,7 @@ enum OneTimeSale {
         transaction.offer = offer.map {
             StoreTransaction.Offer(kind: $0.kind, identifier: $0.identifier, discount: $0.discount, period: nil)
         }
-        switch purchase.request.outcome {
+        switch purchase.outcome {
         case .deferred: transaction.state = .deferred
         case .interrupted: transaction.state = .interrupted
         case .purchased, .cancelled, .failed: break

@@ -22,10 +22,11 @@ enum PaymentSheet {
             return .failure(.quantityNotAllowed(product: product.id.text))
         }
         var purchase = Purchase(
-            request: request, product: product, account: account, storefront: storefront, price: price)
+            request: request, product: product, account: account, storefront: storefront, price: price,
+            outcome: request.outcome ?? account.paymentSheet)
         if let ended = try end(purchase, turn) { return ended }
-        if account.asksToBuy { purchase.request.outcome = .deferred }
-        if purchase.request.outcome == .deferred, let asked = try ApprovalDesk.request(like: purchase, turn) {
+        if account.asksToBuy { purchase.outcome = .deferred }
+        if purchase.outcome == .deferred, let asked = try ApprovalDesk.request(like: purchase, turn) {
             return .success(.waiting(asked))
         }
         let result =
@@ -51,7 +52,7 @@ enum PaymentSheet {
 
     /// What ends before anybody is charged: given up, failed, or had already. Nil if it goes on.
     private static func end(_ purchase: Purchase, _ turn: Turn) throws -> Result<PurchaseResult, StoreRefusal>? {
-        let outcome = purchase.request.outcome
+        let outcome = purchase.outcome
         let isGivenUp = outcome == .cancelled || outcome == .failed
         if !isGivenUp, let owned = try OneTimeSale.takeAgain(purchase, turn) { return .success(.ownedAlready(owned)) }
         // A parent pays another day; what was interrupted may be about the card.
@@ -75,6 +76,8 @@ struct Purchase {
     var storefront: String
     /// Of one, without any offer.
     var price: Money
+    /// How it ends, unless something stands in the way.
+    var outcome: PurchaseRequest.Outcome
 
     /// The transaction of this purchase, paid at the turn's moment. Not stored yet; its own original.
     func transaction(price: Money? = nil, _ turn: Turn) throws -> StoreTransaction {

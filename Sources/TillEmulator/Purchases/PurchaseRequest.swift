@@ -29,7 +29,8 @@ public struct PurchaseRequest: Sendable, Hashable {
     /// ISO 3166-1 alpha-3; nil: the account's own.
     public var storefront: String?
     public var account = Emulator.defaultAccount
-    public var outcome = Outcome.purchased
+    /// Nil: what the account's owner does at payment sheets (`StoreAccount.paymentSheet`).
+    public var outcome: Outcome?
     public var offer: Offer?
     /// A year paid by the month (API 1.21).
     public var monthlyBilling = false

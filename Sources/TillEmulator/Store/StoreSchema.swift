@@ -174,5 +174,6 @@ public enum StoreSchema {
         notificationHistory,
         pageIndexes,
         priceIncreases,
+        paymentSheets, deviceNews, transactionSets, purchaseIntents, storeMessages,
     ]
 }

@@ -43,6 +43,8 @@ extension Store {
             }
             var request = PurchaseRequest(bundleID: subscription.bundleID, productID: productID)
             request.account = subscription.account
+            // Of settings, not of a payment sheet.
+            request.outcome = .purchased
             request.storefront = try SubscriptionLife.current(of: subscription, turn).storefront
             request.appAccountToken = subscription.appAccountToken
             // Who pays by the month goes on doing so where that is possible.

@@ -81,12 +81,17 @@ enum SubscriptionOffer {
         product.offers(kind).first { $0.identifier == identifier }
     }
 
+    /// Whether the group's introductory offer is for this customer: once in a life, and not for who subscribes now.
+    static func isNew(_ known: StoreSubscription?) -> Bool {
+        known.map { $0.hadIntroductory == nil && !$0.isGoingOn } ?? true
+    }
+
     /// Once in a group and a customer's life, and not for who subscribes now; the developer's signed word outranks
     /// both.
     private static func introductory(
         _ purchase: Purchase, known: StoreSubscription?, _ turn: Turn
     ) throws -> Result<StoreSubscription.RunningOffer?, StoreRefusal> {
-        var isEligible = known.map { $0.hadIntroductory == nil && !$0.isGoingOn } ?? true
+        var isEligible = isNew(known)
         if let token = purchase.request.introductoryEligibility {
             switch try OfferDesk.introductoryEligibility(token, of: purchase.request, turn) {
             case .failure(let refusal): return .failure(refusal)

@@ -36,7 +36,7 @@ enum SubscriptionSale {
             transaction.firstPurchased =
                 try TransactionTable.find(known.original, turn.session)?.firstPurchased ?? turn.now
         }
-        switch purchase.request.outcome {
+        switch purchase.outcome {
         case .deferred: transaction.state = .deferred
         case .interrupted: transaction.state = .interrupted
         case .purchased, .cancelled, .failed: break

@@ -37,9 +37,20 @@ enum SubscriptionTable {
     /// All of an account's, shared ones too, in the order of their groups.
     static func ofAccount(_ account: String, bundleID: String, _ session: any Session) throws -> [StoreSubscription] {
         try session.query(
-            """
-            SELECT content FROM subscriptions WHERE account = ? AND bundle_id = ? ORDER BY group_id, original
-            """, [.text(account), .text(bundleID)], read)
+            contents, [.text(account), .text(bundleID)], read)
+    }
+
+    static let contents: StaticString = """
+        SELECT content FROM subscriptions WHERE account = ? AND bundle_id = ? ORDER BY group_id, original
+        """
+
+    /// The same as they lie in the store: what differs there differs.
+    static func documents(
+        account: String, bundleID: String, _ session: any Session
+    ) throws -> [(text: String, subscription: StoreSubscription)] {
+        try session.query(
+            contents, [.text(account), .text(bundleID)]
+        ) { ($0.text(0), try read($0)) }
     }
 
     /// What members of a family have from this subscription.

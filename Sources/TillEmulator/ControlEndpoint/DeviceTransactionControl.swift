@@ -1,0 +1,119 @@
+import TillAppStore
+import TillBilling
+import TillHTTP
+
+/// What StoreKit's sequences of transactions and its statuses of subscriptions are made of (facts/storekit-client B2,
+/// B4), each signed for the device that asks.
+extension ControlEndpoint {
+    func addDeviceTransactions(to routes: inout ControlRoutes) {
+        routes.on(
+            .get, "/emulator/devices/{id}/transactions",
+            Text(
+                en: "One of StoreKit's sequences of the account's transactions, oldest first.",
+                zh: "StoreKit 的某一交易序列，从旧到新。"),
+            query: [
+                .bundleID,
+                ControlMember(
+                    "set", .choice(TransactionSet.allCases.map(\.rawValue)), required: true,
+                    Text(en: "which of them", zh: "哪一个序列")),
+                ControlMember("productId", .text(limit: 200), Text(en: "of one product only", zh: "只看一件商品")),
+                ControlMember(
+                    "consumables", .bool,
+                    Text(
+                        en:
+                            "finished consumables in all and latest too (SKIncludeConsumableInAppPurchaseHistory)",
+                        zh: "all 与 latest 是否包含已完成的消耗型商品（SKIncludeConsumableInAppPurchaseHistory）")),
+                .limit, .cursor,
+            ], answer: TransactionText.page
+        ) { call in try await deviceTransactions(call) }
+        routes.on(
+            .get, "/emulator/devices/{id}/subscription-statuses",
+            Text(
+                en: "What the account has in each subscription group that is on sale or that it ever had.",
+                zh: "账户在每个在售或曾订阅的订阅组中的状态。"),
+            query: [.bundleID], answer: Self.statusesAnswer
+        ) { call in try await subscriptionStatuses(call) }
+    }
+
+    private func deviceTransactions(_ call: ControlCall) async throws -> HTTPResponse {
+        guard let set = call.query("set").flatMap({ TransactionSet(rawValue: $0) }) else {
+            throw Problem.badRequest("missing_member", "The member \"set\" is missing.", "缺少成员 “set”。")
+        }
+        guard let after = Int64(call.query("cursor") ?? "0") else {
+            throw RequestBody.wrong("cursor", "the nextCursor of the page before", "上一页的 nextCursor")
+        }
+        let limit = try call.pageLimit()
+        let device = try await store.device(deviceID(call)).answered()
+        let found = try await store.transactions(
+            TransactionSetQuestion(
+                set: set, account: device.account, bundleID: call.query("bundleId") ?? configuration.app.bundleID,
+                productID: call.query("productId"), includesConsumables: call.query("consumables") == "true",
+                after: after, limit: limit + 1))
+        let page = found.prefix(limit)
+        return .page(
+            try page.map { try json($0, on: device) }, next: found.count > limit ? page.last.map { $0.id.text } : nil)
+    }
+
+    private func subscriptionStatuses(_ call: ControlCall) async throws -> HTTPResponse {
+        let (device, groups) = try await store.groupStatuses(
+            on: deviceID(call), bundleID: call.query("bundleId") ?? configuration.app.bundleID
+        ).answered()
+        return .json([
+            "data": .array(
+                try groups.map { group in
+                    [
+                        "groupId": .string(group.groupID), "groupName": .string(group.groupName),
+                        "introductoryEligible": .bool(group.isEligibleForIntroductory),
+                        "statuses": .array(try group.entries.map { try json($0, on: device) }),
+                    ]
+                })
+        ])
+    }
+
+    private func json(_ entry: GroupStatus.Entry, on device: StoreDevice) throws -> JSONValue {
+        let now = store.now
+        func proof() -> DeviceProof { DeviceProof(device, nonce: UniqueID(random: entropy(16))) }
+        return [
+            "status": .int(entry.subscription.state.status),
+            "originalTransactionId": .string(String(entry.subscription.original)),
+            "signedTransaction": .string(try issuer.signedTransaction(entry.current, for: proof(), at: now)),
+            "signedRenewalInfo": .string(
+                try issuer.signedRenewal(entry.subscription, current: entry.current, for: proof(), at: now)),
+        ]
+    }
+
+    private static let statusMembers: [ControlMember] = [
+        ControlMember(
+            "status", .integer(1...5), required: true,
+            Text(
+                en: "1 active, 2 expired, 3 billing retry, 4 billing grace period, 5 revoked",
+                zh: "1 有效、2 过期、3 扣费重试、4 扣费宽限期、5 已撤销")),
+        ControlMember(
+            "originalTransactionId", .text(limit: 20), required: true, Text(en: "its identity", zh: "订阅的标识")),
+        ControlMember(
+            "signedTransaction", .text(limit: 65_536), required: true,
+            Text(en: "the newest period, for this device", zh: "最新一期，为此设备签名")),
+        ControlMember(
+            "signedRenewalInfo", .text(limit: 65_536), required: true,
+            Text(en: "what comes next, for this device", zh: "续期信息，为此设备签名")),
+    ]
+
+    private static let statusesAnswer = ControlAnswer(
+        "SubscriptionStatuses",
+        [
+            ControlMember(
+                "data",
+                .list([
+                    ControlMember("groupId", .text(limit: 64), required: true, Text(en: "the group", zh: "订阅组")),
+                    ControlMember(
+                        "groupName", .text(limit: ProductText.copyLimit), required: true,
+                        Text(en: "what customers see it called", zh: "顾客看到的订阅组名称")),
+                    ControlMember(
+                        "introductoryEligible", .bool, required: true,
+                        Text(en: "whether its introductory offers are for this customer", zh: "此顾客能否享受推介促销优惠")),
+                    ControlMember(
+                        "statuses", .list(statusMembers), required: true,
+                        Text(en: "the own one, then what families share", zh: "先自己的，后家庭共享的")),
+                ]), required: true, Text(en: "all groups", zh: "全部订阅组"))
+        ])
+}

@@ -1,0 +1,149 @@
+import TillBilling
+import TillStorage
+
+extension StoreSchema {
+    /// Products that somebody tapped in the App Store.
+    static let purchaseIntents: StaticString = """
+        CREATE TABLE purchase_intents (
+            number INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            account TEXT NOT NULL REFERENCES accounts (name),
+            bundle_id TEXT NOT NULL,
+            product_id TEXT NOT NULL,
+            offer TEXT,
+            device TEXT,
+            taken_by TEXT
+        ) STRICT;
+        CREATE INDEX purchase_intents_waiting ON purchase_intents (account, bundle_id, number)
+            WHERE taken_by IS NULL;
+        """
+}
+
+/// A promoted purchase: somebody tapped a product in the App Store, and the app is to go on with it
+/// (facts/storekit-client A1 `shouldAddStorePayment`, B5 `PurchaseIntent`).
+public struct PurchaseIntent: Sendable, Hashable {
+    public var id: UniqueID
+    public var account: String
+    public var bundleID: String
+    public var productID: ProductID
+    /// The offer that was tapped, by its identifier.
+    public var offer: String?
+    /// Where it was tapped; nil: the first device of the account that comes gets it.
+    public var device: UniqueID?
+    /// The device whose app has it; nil while it waits.
+    public var takenBy: UniqueID?
+}
+
+/// What was tapped in the App Store.
+enum PurchaseIntentTable {
+    /// More than this nobody taps before an app comes.
+    static let limit = 100
+
+    static func insert(_ intent: PurchaseIntent, _ session: any Session) throws {
+        try session.execute(
+            """
+            INSERT INTO purchase_intents (id, account, bundle_id, product_id, offer, device) VALUES (?, ?, ?, ?, ?, ?)
+            """,
+            [
+                .text(intent.id.description), .text(intent.account), .text(intent.bundleID),
+                .text(intent.productID.text), .optional(intent.offer), .optional(intent.device?.description),
+            ])
+    }
+
+    static func find(_ id: UniqueID, _ session: any Session) throws -> PurchaseIntent? {
+        try session.first(
+            """
+            SELECT id, account, bundle_id, product_id, offer, device, taken_by FROM purchase_intents WHERE id = ?
+            """, [.text(id.description)], read) ?? nil
+    }
+
+    /// What no app has taken, in the order of the taps: on this device, or on no particular one.
+    static func waiting(
+        account: String, bundleID: String, device: UniqueID, _ session: any Session
+    ) throws -> [PurchaseIntent] {
+        try session.query(
+            waiting, [.text(account), .text(bundleID), .text(device.description), .integer(Int64(limit))], read
+        ).compactMap { $0 }
+    }
+
+    static let waiting: StaticString = """
+        SELECT id, account, bundle_id, product_id, offer, device, taken_by FROM purchase_intents
+        WHERE account = ? AND bundle_id = ? AND taken_by IS NULL AND (device IS NULL OR device = ?)
+        ORDER BY number LIMIT ?
+        """
+
+    static func count(account: String, bundleID: String, _ session: any Session) throws -> Int64 {
+        try session.first(
+            "SELECT count(*) FROM purchase_intents WHERE account = ? AND bundle_id = ? AND taken_by IS NULL",
+            [.text(account), .text(bundleID)]
+        ) { $0.integer(0) } ?? 0
+    }
+
+    static func take(_ id: UniqueID, by device: UniqueID, _ session: any Session) throws {
+        try session.execute(
+            "UPDATE purchase_intents SET taken_by = ? WHERE id = ? AND taken_by IS NULL",
+            [.text(device.description), .text(id.description)])
+    }
+
+    private static func read(_ row: any Row) -> PurchaseIntent? {
+        guard let id = UniqueID(row.text(0)) else { return nil }
+        return PurchaseIntent(
+            id: id, account: row.text(1), bundleID: row.text(2), productID: ProductID(row.text(3)),
+            offer: row.optionalText(4), device: row.optionalText(5).flatMap { UniqueID($0) },
+            takenBy: row.optionalText(6).flatMap { UniqueID($0) })
+    }
+}
+
+extension Store {
+    /// Somebody taps a product in the App Store.
+    ///
+    /// - Parameter offer: of the product's promotional or win-back offers, by its identifier.
+    func tap(
+        _ productID: String, offer: String?, account name: String, bundleID: String, device: UniqueID?
+    ) async throws -> Result<PurchaseIntent, StoreRefusal> {
+        try await change { turn in
+            let account = try AccountTable.account(name, openingIn: turn.configuration.storefront, turn.session)
+            guard !account.isDeleted else { return .failure(.accountDeleted(name)) }
+            if let device, case .failure(let refusal) = try AccountDesk.device(device, of: name, turn.session) {
+                return .failure(refusal)
+            }
+            let found = try OfferedProduct.find(
+                productID, storefront: account.storefront, turn.configuration, turn.session)
+            guard let found else {
+                guard let product = try ProductTable.find(ProductID(productID), turn.session) else {
+                    return .failure(try ProductTable.unknown(productID, turn.session))
+                }
+                return .failure(
+                    product.prices[account.storefront] == nil
+                        ? .notForSale(product: productID, storefront: account.storefront)
+                        : .notOnSale(productID, product.state))
+            }
+            if let offer, !(found.promotional + found.winBacks).contains(where: { $0.offer.identifier == offer }) {
+                return .failure(.unknownOffer(offer, product: productID))
+            }
+            guard
+                try PurchaseIntentTable.count(account: name, bundleID: bundleID, turn.session)
+                    < PurchaseIntentTable.limit
+            else { return .failure(.tooManyIntents(PurchaseIntentTable.limit)) }
+            let intent = PurchaseIntent(
+                id: turn.uniqueID(), account: name, bundleID: bundleID, productID: found.product.id, offer: offer,
+                device: device)
+            try PurchaseIntentTable.insert(intent, turn.session)
+            return .success(intent)
+        }
+    }
+
+    /// The app on this device goes on with what was tapped. Who took it first has it, however often it is asked.
+    func take(_ id: UniqueID, on device: UniqueID) async throws -> Result<PurchaseIntent, StoreRefusal> {
+        try await change { turn in
+            guard let device = try DeviceTable.find(device, turn.session) else {
+                return .failure(.unknownDevice(device))
+            }
+            guard let intent = try PurchaseIntentTable.find(id, turn.session), intent.account == device.account,
+                intent.device == nil || intent.device == device.id
+            else { return .failure(.unknownIntent(id)) }
+            try PurchaseIntentTable.take(id, by: device.id, turn.session)
+            return .success(try PurchaseIntentTable.find(id, turn.session) ?? intent)
+        }
+    }
+}

@@ -1,0 +1,154 @@
+import TillBilling
+import TillStorage
+
+extension StoreSchema {
+    /// Finished consumables leave an app's history; those that were refunded come back into it.
+    static let transactionSets: StaticString = """
+        CREATE INDEX transactions_revoked_consumables ON transactions (account, bundle_id, number)
+            WHERE state = 'purchased' AND kind = 'Consumable' AND finished = 1 AND revoked_at IS NOT NULL;
+        """
+}
+
+/// The sequences of transactions that StoreKit has for an app (facts/storekit-client B2), of what one account paid for
+/// in it. What waits for somebody is in none of them.
+public enum TransactionSet: String, Sendable, Hashable, CaseIterable {
+    /// The queue.
+    case unfinished
+    /// All but finished consumables that were not refunded.
+    case all
+    /// What the customer may use now.
+    case currentEntitlements
+    /// The newest of each product, of those in `all`.
+    case latest
+}
+
+/// Which transactions of an account an app asks for, page by page: oldest first.
+struct TransactionSetQuestion: Sendable {
+    var set: TransactionSet
+    var account: String
+    var bundleID: String
+    /// Nil: of every product.
+    var productID: String?
+    /// `SKIncludeConsumableInAppPurchaseHistory`: finished consumables too, in `all` and in `latest`.
+    var includesConsumables = false
+    /// The number of the last one before.
+    var after: Int64 = 0
+    var limit = 20
+
+    func answer(_ session: any Session) throws -> [StoreTransaction] {
+        let numbers =
+            switch set {
+            case .unfinished: try numbers(Self.unfinished, session)
+            case .all: try history(session)
+            case .currentEntitlements: try entitlements(session)
+            case .latest: try latest(session)
+            }
+        return try numbers.filter { $0 > after }.sorted().prefix(limit).compactMap {
+            try TransactionTable.find($0, session)
+        }
+    }
+
+    // MARK: Sets
+
+    private func history(_ session: any Session) throws -> [Int64] {
+        if includesConsumables { return try numbers(Self.paid, session) }
+        return try numbers(Self.lasting, session) + numbers(Self.revokedConsumables, session)
+    }
+
+    /// Who has a product twice, by an own purchase and by the family's, has two entitlements: StoreKit's
+    /// `currentEntitlements(for:)` is a sequence for that reason.
+    private func entitlements(_ session: any Session) throws -> [Int64] {
+        let values: [SQLValue] = [.text(account), .text(bundleID), .optional(productID), .optional(productID)]
+        let bought = try session.query(Self.bought, values) { $0.integer(0) }
+        let subscribed = try SubscriptionTable.ofAccount(account, bundleID: bundleID, session)
+            .filter { $0.isServing && productID ?? $0.productID.text == $0.productID.text }
+        return bought + subscribed.map(\.current)
+    }
+
+    private func latest(_ session: any Session) throws -> [Int64] {
+        let values: [SQLValue] = [.text(account), .text(bundleID), .optional(productID), .optional(productID)]
+        let queries = includesConsumables ? [Self.newestPaid] : [Self.newestLasting, Self.newestRevokedConsumables]
+        var newest: [String: Int64] = [:]
+        for sql in queries {
+            for (product, number) in try session.query(sql, values, { ($0.text(0), $0.integer(1)) }) {
+                newest[product] = max(number, newest[product] ?? number)
+            }
+        }
+        return Array(newest.values)
+    }
+
+    // MARK: Queries
+
+    private func numbers(_ sql: StaticString, _ session: any Session) throws -> [Int64] {
+        try session.query(
+            sql,
+            [
+                .text(account), .text(bundleID), .integer(after), .optional(productID), .optional(productID),
+                .integer(Int64(limit)),
+            ]
+        ) { $0.integer(0) }
+    }
+
+    static let unfinished: StaticString = """
+        SELECT number FROM transactions INDEXED BY transactions_unfinished
+        WHERE account = ? AND bundle_id = ? AND number > ? AND state = 'purchased' AND finished = 0
+            AND (? IS NULL OR product_id = ?)
+        ORDER BY number LIMIT ?
+        """
+
+    static let lasting: StaticString = """
+        SELECT number FROM transactions INDEXED BY transactions_in_receipt
+        WHERE account = ? AND bundle_id = ? AND number > ? AND state = 'purchased'
+            AND (finished = 0 OR kind <> 'Consumable') AND (? IS NULL OR product_id = ?)
+        ORDER BY number LIMIT ?
+        """
+
+    static let revokedConsumables: StaticString = """
+        SELECT number FROM transactions INDEXED BY transactions_revoked_consumables
+        WHERE account = ? AND bundle_id = ? AND number > ? AND state = 'purchased' AND kind = 'Consumable'
+            AND finished = 1 AND revoked_at IS NOT NULL AND (? IS NULL OR product_id = ?)
+        ORDER BY number LIMIT ?
+        """
+
+    static let paid: StaticString = """
+        SELECT number FROM transactions INDEXED BY transactions_of_account
+        WHERE account = ? AND bundle_id = ? AND number > ? AND state = 'purchased'
+            AND (? IS NULL OR product_id = ?)
+        ORDER BY number LIMIT ?
+        """
+
+    /// Of one-time purchases that last: the newest of each product, the own one and the family's.
+    private static let bought: StaticString = """
+        SELECT max(number) FROM transactions INDEXED BY transactions_of_product
+        WHERE account = ? AND bundle_id = ? AND state = 'purchased' AND kind <> 'Consumable'
+            AND kind IN ('Non-Consumable', 'Non-Renewing Subscription') AND revoked_at IS NULL
+            AND (? IS NULL OR product_id = ?)
+        GROUP BY product_id, shared_from IS NOT NULL
+        """
+
+    private static let newestLasting: StaticString = """
+        SELECT product_id, max(number) FROM transactions INDEXED BY transactions_in_receipt
+        WHERE account = ? AND bundle_id = ? AND state = 'purchased' AND (finished = 0 OR kind <> 'Consumable')
+            AND (? IS NULL OR product_id = ?)
+        GROUP BY product_id
+        """
+
+    private static let newestRevokedConsumables: StaticString = """
+        SELECT product_id, max(number) FROM transactions INDEXED BY transactions_revoked_consumables
+        WHERE account = ? AND bundle_id = ? AND state = 'purchased' AND kind = 'Consumable' AND finished = 1
+            AND revoked_at IS NOT NULL AND (? IS NULL OR product_id = ?)
+        GROUP BY product_id
+        """
+
+    private static let newestPaid: StaticString = """
+        SELECT product_id, max(number) FROM transactions INDEXED BY transactions_of_account
+        WHERE account = ? AND bundle_id = ? AND state = 'purchased' AND (? IS NULL OR product_id = ?)
+        GROUP BY product_id
+        """
+}
+
+extension Store {
+    func transactions(_ question: TransactionSetQuestion) async throws -> [StoreTransaction] {
+        try await ask { session in try question.answer(session) }
+    }
+}

@@ -1,0 +1,136 @@
+import Testing
+import TillAppStore
+import TillBilling
+import TillSQLite
+import TillStorage
+
+@testable import TillEmulator
+
+@Suite("What news cost")
+struct DeviceNewsCostTests {
+    /// Counts the questions that go to a database, and the rows that come back.
+    private final class CountingSession: Session {
+        let session: any Session
+        var questions = 0
+        var rows = 0
+
+        init(_ session: any Session) { self.session = session }
+
+        func execute(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseFault) -> Int {
+            try session.execute(sql, values)
+        }
+
+        func insertIfNew(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseFault) -> Int64? {
+            try session.insertIfNew(sql, values)
+        }
+
+        func query<Value>(
+            _ sql: StaticString, _ values: [SQLValue], _ read: (any Row) throws -> Value
+        ) throws -> [Value] {
+            questions += 1
+            let found = try session.query(sql, values, read)
+            rows += found.count
+            return found
+        }
+    }
+
+    /// - Returns: questions and rows of the news after the next purchase.
+    private func cost(transactions: Int) async throws -> [Int] {
+        let world = try await EmulatedWorld()
+        let phone = try await world.phone(1, of: "ann")
+        try await world.emulator.store.change { turn in
+            let download = try DownloadTable.download(
+                account: "ann", bundleID: EmulatedWorld.app, at: turn.now, turn.session)
+            for index in 0..<transactions {
+                let number = try Counter.transaction.take(turn.session)
+                var transaction = StoreTransaction(
+                    price: Money(amount: 600, currency: Currency("CNY")), number: number, original: number,
+                    state: index % 10 == 0 ? .declined : .purchased, isFinished: index % 2 == 0, environment: .sandbox,
+                    account: "ann", bundleID: EmulatedWorld.app, productID: ProductID("points60"), kind: .consumable,
+                    quantity: 1, storefront: "CHN", appAccountToken: nil, appTransaction: download.appTransaction,
+                    reason: "PURCHASE", purchased: turn.now, firstPurchased: turn.now, subscription: nil,
+                    revocation: nil)
+                if index % 5 == 0 { transaction.kind = .nonConsumable }
+                try TransactionTable.insert(transaction, turn.session)
+            }
+        }
+        let position = try await phone.news().position
+        _ = try await world.buy("points60", ["account": "ann"])
+        let device = try #require(UniqueID(phone.id))
+        let cost = try await world.database.read { session in
+            let counting = CountingSession(session)
+            let news = try DeviceNews.read(
+                device: device, bundleID: EmulatedWorld.app, after: position, counting
+            ).get()
+            guard news.changed.count == 1 else { return [Int]() }
+            return [counting.questions, counting.rows]
+        }
+        await world.remove()
+        return cost
+    }
+
+    @Test("News of an account with 50,000 transactions take as many questions and rows as of one with 50")
+    func rows() async throws {
+        let few = try await cost(transactions: 50)
+        #expect(few.count == 2 && (few.last ?? 99) < 10)
+        #expect(try await cost(transactions: 50_000) == few)
+    }
+
+    /// The queries of every question, with the words before them that ask for the plan.
+    private static let plans: [(asked: StaticString, meant: StaticString, index: String)] = [
+        (
+            """
+            EXPLAIN QUERY PLAN SELECT number, modification FROM transactions
+            WHERE account = ? AND bundle_id = ? AND state = 'purchased' AND modification > ?
+            ORDER BY modification LIMIT ?
+            """, DeviceNews.paid, "transactions_changed"
+        ),
+        (
+            """
+            EXPLAIN QUERY PLAN SELECT number, modification FROM transactions
+            WHERE account = ? AND bundle_id = ? AND state <> 'purchased' AND modification > ?
+            ORDER BY modification LIMIT ?
+            """, DeviceNews.unpaid, "transactions_unpaid_changed"
+        ),
+        (
+            """
+            EXPLAIN QUERY PLAN SELECT id, account, bundle_id, product_id, offer, device, taken_by FROM purchase_intents
+            WHERE account = ? AND bundle_id = ? AND taken_by IS NULL AND (device IS NULL OR device = ?)
+            ORDER BY number LIMIT ?
+            """, PurchaseIntentTable.waiting, "purchase_intents_waiting"
+        ),
+        (
+            """
+            EXPLAIN QUERY PLAN SELECT id, reason FROM messages WHERE account = ? AND bundle_id = ? AND shown = 0 \
+            ORDER BY number LIMIT ?
+            """, MessageTable.made, "messages_waiting"
+        ),
+        (
+            "EXPLAIN QUERY PLAN SELECT 1 FROM shown_messages WHERE account = ? AND id = ?", MessageTable.wasShown,
+            "PRIMARY KEY"
+        ),
+        (
+            """
+            EXPLAIN QUERY PLAN SELECT content FROM subscriptions WHERE account = ? AND bundle_id = ? \
+            ORDER BY group_id, original
+            """, SubscriptionTable.contents, "subscriptions_of_account"
+        ),
+    ]
+
+    @Test("Every question behind the news is a search in an index: nothing is scanned, nothing that grows is sorted")
+    func plans() async throws {
+        let world = try await EmulatedWorld()
+        for (asked, meant, index) in Self.plans {
+            #expect("\(asked)" == "EXPLAIN QUERY PLAN \(meant)", "the plan of what is asked")
+            let count = "\(asked)".count { $0 == "?" }
+            let plan = try await world.database.read { session in
+                try session.query(asked, Array(repeating: .text("x"), count: count)) { $0.text(3) }
+            }
+            #expect(plan.first?.hasPrefix("SEARCH") == true && plan.first?.contains(index) == true, "\(plan)")
+            #expect(!plan.contains { $0.hasPrefix("SCAN") }, "\(plan)")
+            if index.hasPrefix("transactions") { #expect(plan.count == 1, "\(plan)") }
+        }
+        #expect(Self.plans.count == 6)
+        await world.remove()
+    }
+}
