@@ -22,6 +22,8 @@ actor DeviceSession {
     nonisolated let line: StoreLine
     nonisolated let effects: StoreEffects
     nonisolated let receipt: ReceiptFile
+    /// `lastNews`, for what has to answer at once.
+    nonisolated let latest = Kept<NewsWords?>(nil)
     private let wantedAccount: String?
     private var isSignedIn = false
     private var rootCertificate: [UInt8]?
@@ -32,7 +34,7 @@ actor DeviceSession {
     private var subscriptionVersion: String?
     private var toldIntents: Set<String> = []
     private var toldMessages: Set<String> = []
-    private(set) var lastNews: NewsWords?
+    private(set) var lastNews: NewsWords? { didSet { latest.with { $0 = lastNews } } }
 
     private var listeners: [Int: AsyncStream<StoreChange>.Continuation] = [:]
     private var nextListener = 0
@@ -179,14 +181,15 @@ actor DeviceSession {
         guard let news = try? await fetchNews() else { return false }
         // A purchase that was answered meanwhile may be in here and not yet be known as our own: look again.
         guard purchasesUnderWay == 0, made == purchasesMade else { return false }
+        // Before anybody is told: an app looks for what it hears of in the receipt (facts/storekit-client A1).
+        if news.changed.contains(where: { $0.revocationDate != nil || $0.state == .purchased }) {
+            await refreshReceipt()
+        }
         let isLaunch = position == nil
         lastNews = news
         position = news.position
         if isLaunch { tell(.launched) }
         for transaction in news.changed where !isOwn(transaction) { tell(.transaction(transaction)) }
-        if news.changed.contains(where: { $0.revocationDate != nil || $0.state == .purchased }) {
-            await refreshReceipt()
-        }
         if let storefront, storefront != news.storefront { tell(.storefront(news.storefront)) }
         storefront = news.storefront
         if let subscriptionVersion, subscriptionVersion != news.subscriptionVersion { tell(.subscriptions) }
