@@ -2,16 +2,16 @@ import TillBilling
 
 /// When a paid purchase is sent again (P6): after 5 s, then twice as long each time, at most an hour, each spread over
 /// its second half so that a server that comes back is not met by everybody at once.
-public struct RetrySchedule: Hashable, Sendable {
+package struct RetrySchedule: Hashable, Sendable {
     /// Milliseconds.
-    public var first: Int64 = 5_000
+    package var first: Int64 = 5_000
     /// Milliseconds.
-    public var longest: Int64 = 3_600_000
+    package var longest: Int64 = 3_600_000
 
-    public init() {}
+    package init() {}
 
     /// Why one looks at the schedule.
-    public enum Occasion: Hashable, Sendable {
+    package enum Occasion: Hashable, Sendable {
         /// The app starts: everything, also what was refused.
         case launch
         /// The network is back: everything that waits.
@@ -37,7 +37,7 @@ public struct RetrySchedule: Hashable, Sendable {
     }
 
     /// Whether a paid order is to be sent now.
-    public func isDue(_ entry: JournalEntry, now: Instant, on occasion: Occasion) -> Bool {
+    package func isDue(_ entry: JournalEntry, now: Instant, on occasion: Occasion) -> Bool {
         guard entry.status == .ongoing else { return false }
         switch occasion {
         case .launch: return true
@@ -53,7 +53,7 @@ public struct RetrySchedule: Hashable, Sendable {
 }
 
 /// Sends again what is paid and not settled: from the journal, and from the store's queue (O6, O7, P6, C9).
-public struct Retry: Sendable {
+package struct Retry: Sendable {
     private let journal: OrderJournal
     private let queue: StoreQueue
     private let submit: Submit
@@ -63,7 +63,7 @@ public struct Retry: Sendable {
     /// How many proofs are under way at once.
     static let width = 4
 
-    public init(
+    package init(
         journal: OrderJournal, queue: StoreQueue, submit: Submit, effects: Effects,
         schedule: RetrySchedule = RetrySchedule()
     ) {
@@ -75,14 +75,14 @@ public struct Retry: Sendable {
     }
 
     /// What became of each, in no particular order.
-    public struct Report: Sendable {
-        public var outcomes: [TransactionID: SubmitOutcome] = [:]
+    package struct Report: Sendable {
+        package var outcomes: [TransactionID: SubmitOutcome] = [:]
         /// The store did not show its queue. What the journal knows was sent all the same.
-        public var storeFault: (any Error)?
+        package var storeFault: (any Error)?
     }
 
     /// - Parameter occasion: what is sent: at a launch everything, by a timer what is due.
-    public func resubmit(on occasion: RetrySchedule.Occasion) async -> Report {
+    package func resubmit(on occasion: RetrySchedule.Occasion) async -> Report {
         var report = Report()
         var waiting: [TransactionID: QueuedTransaction] = [:]
         let now = effects.clock()
@@ -108,7 +108,7 @@ public struct Retry: Sendable {
     }
 
     /// The buyer asks for one order (补充值, L6). Nil if nothing is kept that could be sent.
-    public func resubmit(_ id: OrderID) async -> SubmitOutcome? {
+    package func resubmit(_ id: OrderID) async -> SubmitOutcome? {
         guard let transaction = await journal.paidTransaction(of: id) else { return nil }
         return await submit(transaction)
     }

@@ -8,7 +8,7 @@ import TillBilling
 #endif
 
 /// What became of a paid transaction.
-public enum SubmitOutcome: Hashable, Sendable {
+package enum SubmitOutcome: Hashable, Sendable {
     /// Granted, now or before. To whom and what, if the one who is signed in is the owner (P8).
     case completed(SubmitProofReply)
     /// Apple took the money back.
@@ -19,7 +19,7 @@ public enum SubmitOutcome: Hashable, Sendable {
     case refused(Trouble)
 
     /// What the buyer is told, beside the status of the order.
-    public var sentence: Text {
+    package var sentence: Text {
         switch self {
         case .completed: Text(en: "It has arrived. Thank you!", zh: "已到账，谢谢！")
         case .refunded: Text(en: "This purchase was refunded.", zh: "此次购买已退款。")
@@ -33,7 +33,7 @@ public enum SubmitOutcome: Hashable, Sendable {
 
 /// Brings paid transactions to the server and does what it says: the proof is on disk first, then it is sent, and
 /// only the server's word takes the transaction off the store's queue (L8, O5, P5, T1).
-public actor Submit {
+package actor Submit {
     private let journal: OrderJournal
     private let queue: StoreQueue
     private let server: ServerAccess
@@ -42,7 +42,7 @@ public actor Submit {
     /// Transactions under way, each with those who ask for the same one meanwhile.
     private(set) var underWay: [TransactionID: [CheckedContinuation<SubmitOutcome, Never>]] = [:]
 
-    public init(
+    package init(
         journal: OrderJournal, queue: StoreQueue, server: ServerAccess, effects: Effects,
         schedule: RetrySchedule = RetrySchedule()
     ) {
@@ -56,7 +56,7 @@ public actor Submit {
     /// Never throws and never loses: whatever goes wrong, the transaction stays in the store's queue, and where the
     /// disk allowed it, the proof in the journal. A transaction that is under way already is not sent a second time;
     /// both callers hear the same.
-    public func callAsFunction(_ transaction: QueuedTransaction) async -> SubmitOutcome {
+    package func callAsFunction(_ transaction: QueuedTransaction) async -> SubmitOutcome {
         if underWay[transaction.id] != nil {
             return await withCheckedContinuation { underWay[transaction.id]?.append($0) }
         }

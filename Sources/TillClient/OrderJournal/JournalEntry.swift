@@ -1,31 +1,31 @@
 import TillBilling
 
 /// What the device knows about one purchase.
-public struct JournalEntry: Hashable, Sendable, Identifiable {
-    public let id: OrderID
-    public let productID: ProductID
-    public let quantity: Int
+package struct JournalEntry: Hashable, Sendable, Identifiable {
+    package let id: OrderID
+    package let productID: ProductID
+    package let quantity: Int
     /// What the buyer was shown for all of the quantity; nil for a purchase this device did not begin.
-    public let price: Money?
+    package let price: Money?
     /// Who was signed in when the purchase began; nil for a purchase this device did not begin. Whose purchase it is,
     /// is decided by what Apple signed (P8); this is for the list of orders.
-    public let userID: UserID?
+    package let userID: UserID?
     /// Oldest first, never empty. The last one is the status.
-    public private(set) var history: [OrderMove]
+    package private(set) var history: [OrderMove]
     /// Whether the id is that of an order at the server: the server said so, or Apple's token did. Nothing is paid
     /// before that (O1, U1).
-    public internal(set) var isOpened: Bool
+    package internal(set) var isOpened: Bool
     /// Known once the store has shown a paid transaction.
-    public internal(set) var transactionID: TransactionID?
+    package internal(set) var transactionID: TransactionID?
     /// How often the proof was sent without a final answer.
-    public internal(set) var attempts: Int
+    package internal(set) var attempts: Int
     /// When the proof is sent again by itself.
-    public internal(set) var retryAt: Instant?
+    package internal(set) var retryAt: Instant?
     /// Why the purchase is not completed yet.
-    public internal(set) var trouble: Trouble?
+    package internal(set) var trouble: Trouble?
 
     /// A purchase that begins here.
-    public init(
+    package init(
         preparing id: OrderID, productID: ProductID, quantity: Int, price: Money?, userID: UserID, at: Instant
     ) {
         self.init(
@@ -61,9 +61,9 @@ public struct JournalEntry: Hashable, Sendable, Identifiable {
         self.trouble = trouble
     }
 
-    public var status: OrderStatus { history.last?.status ?? .prepared }
-    public var createdAt: Instant { history.first?.at ?? Instant(milliseconds: 0) }
-    public var updatedAt: Instant { history.last?.at ?? Instant(milliseconds: 0) }
+    package var status: OrderStatus { history.last?.status ?? .prepared }
+    package var createdAt: Instant { history.first?.at ?? Instant(milliseconds: 0) }
+    package var updatedAt: Instant { history.last?.at ?? Instant(milliseconds: 0) }
 
     /// Moves along legal moves only (L6). A move to where the order stands already changes nothing.
     mutating func move(to status: OrderStatus, at: Instant, reason: String) throws(JournalFault) {
@@ -78,26 +78,26 @@ public struct JournalEntry: Hashable, Sendable, Identifiable {
 }
 
 /// Why a paid purchase is not completed yet: a stable code, with a sentence for the buyer.
-public struct Trouble: Hashable, Sendable {
+package struct Trouble: Hashable, Sendable {
     /// A `Refusal`, a `TransportFault.Kind`, or one of the codes below.
-    public let code: String
+    package let code: String
     /// Whether sending the same proof again by itself is pointless. At a launch, and when the buyer asks for it, it is
     /// sent all the same: a server that was configured wrongly is repaired some day.
-    public let isFinal: Bool
+    package let isFinal: Bool
 
-    public init(code: String, isFinal: Bool) {
+    package init(code: String, isFinal: Bool) {
         self.code = code
         self.isFinal = isFinal
     }
 
-    public static let signedOut = Trouble(code: "signed_out", isFinal: false)
-    public static let unreadableAnswer = Trouble(code: "unreadable_answer", isFinal: false)
+    package static let signedOut = Trouble(code: "signed_out", isFinal: false)
+    package static let unreadableAnswer = Trouble(code: "unreadable_answer", isFinal: false)
     /// The server keeps the proof and is still asking for what is missing.
-    public static let accepted = Trouble(code: "accepted", isFinal: false)
+    package static let accepted = Trouble(code: "accepted", isFinal: false)
     /// The server keeps the proof and does not know yet whose it is.
-    public static let quarantined = Trouble(code: "quarantined", isFinal: false)
+    package static let quarantined = Trouble(code: "quarantined", isFinal: false)
 
-    public var sentence: Text {
+    package var sentence: Text {
         if let refusal = Refusal(rawValue: code) { return refusal.sentence }
         if let kind = TransportFault.Kind(rawValue: code) { return kind.sentence }
         return switch code {

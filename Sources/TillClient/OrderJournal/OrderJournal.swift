@@ -4,7 +4,7 @@ import TillBilling
 /// before the call that makes it returns, and a torn one is cut off at the next opening (L5, L11).
 ///
 /// All of it is held in memory; a proof is held only until the server has spoken.
-public actor OrderJournal {
+package actor OrderJournal {
     private struct Held {
         var entry: JournalEntry
         var entrySize: Int
@@ -24,10 +24,10 @@ public actor OrderJournal {
     private var mustRewrite: Bool
 
     /// What was found when it was opened. Worth a line in a log if it is not clean.
-    public nonisolated let recovery: JournalRecovery
+    package nonisolated let recovery: JournalRecovery
 
     /// Opens the journal, or begins one.
-    public init(disk: Disk) throws(JournalFault) {
+    package init(disk: Disk) throws(JournalFault) {
         self.disk = disk
         let bytes: [UInt8]
         do throws(DiskFault) { bytes = try disk.read() } catch { throw .disk(error) }
@@ -51,16 +51,16 @@ public actor OrderJournal {
 
     // MARK: Reading
 
-    public subscript(id: OrderID) -> JournalEntry? { held[id]?.entry }
+    package subscript(id: OrderID) -> JournalEntry? { held[id]?.entry }
 
-    public func entry(of transaction: TransactionID) -> JournalEntry? {
+    package func entry(of transaction: TransactionID) -> JournalEntry? {
         byTransaction[transaction].flatMap { held[$0]?.entry }
     }
 
-    public func proof(of id: OrderID) -> PurchaseProof? { held[id]?.proof }
+    package func proof(of id: OrderID) -> PurchaseProof? { held[id]?.proof }
 
     /// The transaction of an order whose proof is still kept, as the store showed it.
-    public func paidTransaction(of id: OrderID) -> QueuedTransaction? {
+    package func paidTransaction(of id: OrderID) -> QueuedTransaction? {
         guard let held = held[id], let proof = held.proof, let transaction = held.entry.transactionID else {
             return nil
         }
@@ -70,14 +70,14 @@ public actor OrderJournal {
     }
 
     /// All orders, newest first; of one buyer if asked for.
-    public func entries(of user: UserID? = nil) -> [JournalEntry] {
+    package func entries(of user: UserID? = nil) -> [JournalEntry] {
         held.values.lazy.map(\.entry).filter { user == nil || $0.userID == user }
             .sorted { ($1.createdAt, $1.id) < ($0.createdAt, $0.id) }
     }
 
     /// The order a transaction without a token may belong to (U1, rung 2): the same product and quantity, begun before
     /// it was paid, and no transaction yet. Nil if such orders are of several buyers: then only the server can tell.
-    public func candidate(for transaction: QueuedTransaction) -> JournalEntry? {
+    package func candidate(for transaction: QueuedTransaction) -> JournalEntry? {
         let open = held.values.lazy.map(\.entry).filter { entry in
             entry.transactionID == nil && entry.isOpened && entry.productID == transaction.productID
                 && entry.quantity == transaction.quantity && entry.createdAt.seconds <= transaction.purchasedAt.seconds
@@ -88,13 +88,13 @@ public actor OrderJournal {
 
     // MARK: Changing
 
-    public func add(_ entry: JournalEntry) throws(JournalFault) {
+    package func add(_ entry: JournalEntry) throws(JournalFault) {
         guard held[entry.id] == nil else { throw .knownOrder(entry.id) }
         try commit([.entry(entry)])
     }
 
     /// The server knows the order: now it may be paid.
-    public func markOpened(_ id: OrderID) throws(JournalFault) {
+    package func markOpened(_ id: OrderID) throws(JournalFault) {
         var entry = try known(id)
         guard !entry.isOpened else { return }
         entry.isOpened = true
@@ -103,7 +103,7 @@ public actor OrderJournal {
 
     /// One legal move, or the shortest legal way.
     @discardableResult
-    public func move(
+    package func move(
         _ id: OrderID, to status: OrderStatus, at: Instant, reason: String = ""
     ) throws(JournalFault) -> JournalEntry {
         var entry = try known(id)
@@ -116,7 +116,7 @@ public actor OrderJournal {
     /// A paid transaction was seen: the order is *ongoing* and the proof is kept, in one change (P5). An order that is
     /// completed or refunded already stays so.
     @discardableResult
-    public func save(
+    package func save(
         _ transaction: QueuedTransaction, for id: OrderID, at: Instant
     ) throws(JournalFault) -> JournalEntry {
         var entry = try known(id)
@@ -132,7 +132,7 @@ public actor OrderJournal {
 
     /// A paid transaction whose order is not in this journal: it gets an entry of its own (O7).
     @discardableResult
-    public func adopt(
+    package func adopt(
         _ transaction: QueuedTransaction, as id: OrderID, at: Instant
     ) throws(JournalFault) -> JournalEntry {
         guard held[id] == nil else { throw .knownOrder(id) }
@@ -143,7 +143,7 @@ public actor OrderJournal {
 
     /// The server's last word: *completed* or *refunded*. The proof goes (P5).
     @discardableResult
-    public func settle(
+    package func settle(
         _ id: OrderID, as status: OrderStatus, at: Instant, reason: String
     ) throws(JournalFault) -> JournalEntry {
         var entry = try known(id)
@@ -156,7 +156,7 @@ public actor OrderJournal {
     }
 
     /// Not yet: why, and when it is tried again.
-    public func postpone(_ id: OrderID, because trouble: Trouble, until: Instant?) throws(JournalFault) {
+    package func postpone(_ id: OrderID, because trouble: Trouble, until: Instant?) throws(JournalFault) {
         var entry = try known(id)
         entry.attempts = min(entry.attempts + 1, 1_000_000)
         entry.retryAt = until

@@ -8,28 +8,28 @@ import TillBilling
 #endif
 
 /// Who is signed in to the app, as the app's own sign-in says.
-public struct Session: Hashable, Sendable {
-    public let userID: UserID
+package struct Session: Hashable, Sendable {
+    package let userID: UserID
     /// The user token that the app's backend issued (CONTRACT §2).
-    public let token: String
+    package let token: String
 
-    public init(userID: UserID, token: String) {
+    package init(userID: UserID, token: String) {
         self.userID = userID
         self.token = token
     }
 }
 
 /// The way to the purchase server.
-public struct ServerAccess: Sendable {
+package struct ServerAccess: Sendable {
     /// Without a slash at the end: `https://pay.example.com`.
-    public let url: String
-    public let transport: Transport
+    package let url: String
+    package let transport: Transport
     /// Asked before every request; nil while nobody is signed in.
-    public let session: @Sendable () async -> Session?
+    package let session: @Sendable () async -> Session?
     /// In which language the server speaks.
-    public let language: Language
+    package let language: Language
 
-    public init(
+    package init(
         url: String, transport: Transport, language: Language, session: @escaping @Sendable () async -> Session?
     ) {
         self.url = url.hasSuffix("/") ? String(url.dropLast()) : url
