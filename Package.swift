@@ -62,6 +62,7 @@ let package = Package(
             name: "till-load",
             dependencies: [
                 "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillStorage", "TillSQLite", "TillEmulator",
+                "TillClient",
             ],
             path: "Benchmarks/TillLoad"
         ),
