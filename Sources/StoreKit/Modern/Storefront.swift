@@ -49,31 +49,3 @@ public struct Storefront: Identifiable, Hashable, Sendable {
         }
     }
 }
-
-extension StorefrontWords {
-    /// In the language and the manner of the storefront, not of this machine (facts/storekit-client A2).
-    var locale: Locale { .ofStorefront(countryCode) }
-
-    /// How prices are written there.
-    var priceFormatStyle: Decimal.FormatStyle.Currency {
-        let locale = locale
-        return Decimal.FormatStyle.Currency(code: currency ?? locale.currency?.identifier ?? "USD", locale: locale)
-    }
-}
-
-extension Locale {
-    /// That of most people in a country.
-    ///
-    /// - Parameter country: ISO 3166-1 alpha-3.
-    static func ofStorefront(_ country: String) -> Locale {
-        // Foundation reads three letters of a country and writes two.
-        guard let region = Locale(identifier: "und_\(country)").region?.identifier, region.count == 2 else {
-            return Locale(identifier: "en_US")
-        }
-        let language = Language(identifier: Language(identifier: "und-\(region)").maximalIdentifier)
-        guard let code = language.languageCode?.identifier else { return Locale(identifier: "en_\(region)") }
-        // The script is said only where the language has several.
-        let script = language.script.map { code == "zh" ? "-\($0.identifier)" : "" } ?? ""
-        return Locale(identifier: "\(code)\(script)_\(region)")
-    }
-}

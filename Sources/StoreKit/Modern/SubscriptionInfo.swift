@@ -2,7 +2,7 @@ import Foundation
 
 extension Product {
     /// What is particular to an auto-renewable subscription: its group, period and offers.
-    public struct SubscriptionInfo: Sendable {
+    public struct SubscriptionInfo: Hashable, Sendable {
         /// Whoever may have it; see ``isEligibleForIntroOffer``.
         public let introductoryOffer: SubscriptionOffer?
         public let promotionalOffers: [SubscriptionOffer]
@@ -12,13 +12,12 @@ extension Product {
         /// The rank in the group: 1 is the highest service.
         public let groupLevel: Int
         public let subscriptionPeriod: SubscriptionPeriod
-        private let session: DeviceSession
 
         /// - Returns: nil for a period that is none.
-        init?(words: SubscriptionWords, storefront: StorefrontWords, session: DeviceSession) {
+        init?(words: SubscriptionWords, priceFormatStyle: Decimal.FormatStyle.Currency) {
             guard let period = SubscriptionPeriod(iso8601: words.period) else { return nil }
             func offer(_ words: OfferWords) -> SubscriptionOffer? {
-                SubscriptionOffer(words: words, of: period, storefront: storefront)
+                SubscriptionOffer(words: words, of: period, priceFormatStyle: priceFormatStyle)
             }
             introductoryOffer = words.introductoryOffer.flatMap(offer)
             promotionalOffers = (words.promotionalOffers ?? []).compactMap(offer)
@@ -27,13 +26,12 @@ extension Product {
             groupDisplayName = words.groupName ?? words.groupId
             groupLevel = words.level
             subscriptionPeriod = period
-            self.session = session
         }
 
         /// Whether the customer never had an introductory offer of this group. False, too, while the store is out of
         /// reach: then nothing is promised.
         public var isEligibleForIntroOffer: Bool {
-            get async { await session.isEligibleForIntroOffer(subscriptionGroupID) }
+            get async { await Self.isEligibleForIntroOffer(for: subscriptionGroupID) }
         }
 
         public static func isEligibleForIntroOffer(for groupID: String) async -> Bool {
@@ -45,7 +43,7 @@ extension Product {
         ///
         /// - Throws: `StoreKitError`.
         public var status: [Status] {
-            get async throws { try await session.statuses(of: subscriptionGroupID) }
+            get async throws { try await Self.status(for: subscriptionGroupID) }
         }
 
         public static func status(for groupID: String) async throws -> [Status] {
@@ -56,22 +54,6 @@ extension Product {
         public static func status(transactionID: UInt64) async throws -> Status? {
             try await EmulatedDevice.current.session.status(of: transactionID)
         }
-    }
-}
-
-extension Product.SubscriptionInfo: Hashable {
-    /// Two that say the same are equal, whichever device asked.
-    public static func == (one: Self, other: Self) -> Bool {
-        one.subscriptionGroupID == other.subscriptionGroupID && one.groupDisplayName == other.groupDisplayName
-            && one.groupLevel == other.groupLevel && one.subscriptionPeriod == other.subscriptionPeriod
-            && one.introductoryOffer == other.introductoryOffer
-            && one.promotionalOffers == other.promotionalOffers && one.winBackOffers == other.winBackOffers
-    }
-
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(subscriptionGroupID)
-        hasher.combine(groupLevel)
-        hasher.combine(subscriptionPeriod)
     }
 }
 

@@ -82,7 +82,7 @@ extension Product.SubscriptionOffer {
     /// - Parameter subscription: how often the subscription itself is charged, which is what an offer without a period
     ///   of its own goes by.
     /// - Returns: nil for words of a kind, or of a discount, that this module has no name for.
-    init?(words: OfferWords, of subscription: Product.SubscriptionPeriod, storefront: StorefrontWords) {
+    init?(words: OfferWords, of subscription: Product.SubscriptionPeriod, priceFormatStyle: Decimal.FormatStyle.Currency) {
         switch words.kind {
         case "introductory": type = .introductory
         case "promotional": type = .promotional
@@ -97,7 +97,7 @@ extension Product.SubscriptionOffer {
         }
         id = words.id
         price = words.price?.decimal ?? 0
-        displayPrice = price.formatted(storefront.priceFormatStyle)
+        displayPrice = price.formatted(priceFormatStyle)
         period = words.period.flatMap { Product.SubscriptionPeriod(iso8601: $0) } ?? subscription
         periodCount = words.periods ?? 1
     }
