@@ -142,6 +142,16 @@ extension Product.SubscriptionInfo.RenewalInfo: CustomDebugStringConvertible {
 }
 
 extension VerificationResult where SignedType == Product.SubscriptionInfo.RenewalInfo {
+    public var jwsRepresentation: String { text.jws }
+    public var headerData: Data { text.header }
+    public var payloadData: Data { text.payload }
+    public var signatureData: Data { text.signature }
+    /// What the signature covers.
+    public var signedData: Data { text.signed }
+    public var signedDate: Date { unsafePayloadValue.signedDate }
+    public var deviceVerification: Data { unsafePayloadValue.deviceVerification }
+    public var deviceVerificationNonce: UUID { unsafePayloadValue.deviceVerificationNonce }
+
     /// The same with the state that the store told beside it.
     func saying(_ state: Product.SubscriptionInfo.RenewalState) -> Self {
         var info = unsafePayloadValue

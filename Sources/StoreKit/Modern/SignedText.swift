@@ -52,7 +52,7 @@ enum SignedToken: Sendable {
 }
 
 /// The members of a payload, read leniently.
-struct SignedMembers: Sendable, Hashable {
+struct SignedMembers: Sendable, Equatable {
     private var members: [String: JSONValue]
 
     /// Nil for what is no JSON object.

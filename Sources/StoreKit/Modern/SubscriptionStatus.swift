@@ -92,7 +92,7 @@ extension Product.SubscriptionInfo.Status {
 }
 
 /// What a status says, without what every signing makes anew.
-private struct StatusContent: Hashable {
+private struct StatusContent: Equatable {
     private let status: Int
     private let transaction: SignedMembers?
     private let renewal: SignedMembers?
