@@ -22,8 +22,12 @@ actor DeviceSession {
     nonisolated let line: StoreLine
     nonisolated let effects: StoreEffects
     nonisolated let receipt: ReceiptFile
+    /// `SKIncludeConsumableInAppPurchaseHistory`.
+    nonisolated let consumableHistory: Bool
     private let wantedAccount: String?
-    private var known: DeviceVerification?
+    /// What the store said last, for those of Apple's calls that do not wait.
+    nonisolated let known = KnownNews()
+    private var verifier: DeviceVerification?
 
     // What the last look at the store showed.
     private var position: Int64?
@@ -31,7 +35,8 @@ actor DeviceSession {
     private var subscriptionVersion: String?
     private var toldIntents: Set<String> = []
     private var toldMessages: Set<String> = []
-    private(set) var lastNews: NewsWords?
+    /// Promoted purchases that some listener of this process went on with.
+    var claimedIntents: Set<String> = []
 
     private var listeners: [Int: AsyncStream<StoreChange>.Continuation] = [:]
     private var nextListener = 0
@@ -43,11 +48,16 @@ actor DeviceSession {
     /// of it later is news.
     private var own: [String: Int64] = [:]
     private var isBacklogTold = false
+    /// What was answered last, for when the network is away.
+    private var lists: [TransactionQuestion: [TransactionWords]] = [:]
 
-    init(line: StoreLine, account: String?, receipt: ReceiptFile, effects: StoreEffects) {
+    init(
+        line: StoreLine, account: String?, receipt: ReceiptFile, consumableHistory: Bool, effects: StoreEffects
+    ) {
         self.line = line
         self.effects = effects
         self.receipt = receipt
+        self.consumableHistory = consumableHistory
         wantedAccount = account
     }
 
@@ -59,14 +69,15 @@ actor DeviceSession {
 
     /// The same as long as the process lives: neither the store's root nor the device's own number ever changes.
     func verification() async throws(StoreFault) -> DeviceVerification {
-        if let known { return known }
+        if let verifier { return verifier }
         if let wantedAccount { try await line.signIn(wantedAccount) }
         let news = try await line.news(after: nil)
         guard
             let made = DeviceVerification(
                 root: try await line.root(), bundleID: line.bundleID, deviceID: news.deviceVerificationId)
         else { throw .unreadable(status: 200) }
-        known = made
+        verifier = made
+        known.learn(news)
         return made
     }
 
@@ -74,7 +85,7 @@ actor DeviceSession {
     func status() async throws(StoreFault) -> NewsWords {
         try await signedIn()
         let news = try await line.news(after: nil)
-        lastNews = news
+        known.learn(news)
         return news
     }
 
@@ -87,8 +98,8 @@ actor DeviceSession {
         case deferred(TransactionWords?)
         /// Failed for now: it may come later, as a change.
         case interrupted(TransactionWords?)
-        /// A change of plan at the next renewal: no transaction now.
-        case scheduled
+        /// A change of plan at the next renewal, of the subscription that began with this: no transaction now.
+        case scheduled(original: String?)
         case cancelled
         case failed
     }
@@ -97,7 +108,7 @@ actor DeviceSession {
         try await signedIn()
         var question = question
         if question.outcome == nil, let sheet = effects.paymentSheet {
-            let account = lastNews?.account ?? wantedAccount ?? ""
+            let account = known.news?.account ?? wantedAccount ?? ""
             question.outcome = await sheet(
                 PaymentSheet(account: account, productID: question.productId, quantity: question.quantity)
             ).rawValue
@@ -107,8 +118,8 @@ actor DeviceSession {
             purchasesUnderWay -= 1
             purchasesMade += 1
         }
-        let (outcome, transaction) = try await line.purchase(question)
-        switch (outcome, transaction) {
+        let (answer, transaction) = try await line.purchase(question)
+        switch (answer.outcome, transaction) {
         case ("purchased", let transaction?):
             // One that nobody can read is no answer to the app: it comes again, as a change.
             guard transaction.signedTransaction.flatMap({ SignedText($0) }) != nil else {
@@ -119,7 +130,7 @@ actor DeviceSession {
             return .purchased(transaction)
         case ("deferred", let transaction): return .deferred(transaction)
         case ("interrupted", let transaction): return .interrupted(transaction)
-        case ("scheduled", _): return .scheduled
+        case ("scheduled", _): return .scheduled(original: answer.originalTransactionId)
         case ("cancelled", _): return .cancelled
         case ("failed", _): return .failed
         default: throw .unreadable(status: 200)
@@ -128,7 +139,11 @@ actor DeviceSession {
 
     /// After this the transaction is never delivered again, to any device.
     func finish(_ transaction: String) async throws(StoreFault) {
+        try await signedIn()
         try await line.finish(transaction)
+        for question in lists.keys where question.set == .unfinished {
+            lists[question]?.removeAll { $0.transactionId == transaction }
+        }
         await refreshReceipt()
     }
 
@@ -145,6 +160,12 @@ actor DeviceSession {
         try receipt.replace(with: try await line.receipt())
     }
 
+    // MARK: Remembering
+
+    func remember(_ found: [TransactionWords], of question: TransactionQuestion) { lists[question] = found }
+
+    func remembered(_ question: TransactionQuestion) -> [TransactionWords] { lists[question] ?? [] }
+
     // MARK: Listening
 
     /// Changes from now on, the launch among them. Ends when its listener stops.
@@ -159,10 +180,10 @@ actor DeviceSession {
         if position != nil {
             continuation.yield(.launched)
             // What is still to be taken or shown is for whoever comes; what was not told yet, everybody is told.
-            for intent in lastNews?.intents ?? [] where toldIntents.contains(intent.id) {
+            for intent in known.news?.intents ?? [] where toldIntents.contains(intent.id) {
                 continuation.yield(.intent(intent))
             }
-            for message in lastNews?.messages ?? [] where toldMessages.contains(message.id) {
+            for message in known.news?.messages ?? [] where toldMessages.contains(message.id) {
                 continuation.yield(.message(message))
             }
         }
@@ -193,7 +214,7 @@ actor DeviceSession {
         // An observer that hears of a revocation finds the receipt renewed (facts/storekit-client A1).
         if news.changed.contains(where: { $0.state == .purchased }) { await refreshReceipt() }
         let isLaunch = position == nil
-        lastNews = news
+        known.learn(news)
         position = news.position
         if isLaunch { tell(.launched) }
         for transaction in news.changed where !isOwn(transaction) { tell(.transaction(transaction)) }

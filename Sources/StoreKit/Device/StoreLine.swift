@@ -110,15 +110,15 @@ struct StoreLine: Sendable {
 
     // MARK: Buying
 
-    func purchase(_ wanted: PurchaseQuestion) async throws(StoreFault) -> (outcome: String, TransactionWords?) {
+    func purchase(_ wanted: PurchaseQuestion) async throws(StoreFault) -> (PurchaseWords, TransactionWords?) {
         var question = wanted
         question.bundleId = bundleID
         question.deviceId = id
         let body = try await bytes(.post, "/emulator/purchases", body: question)
-        guard let outcome = try? JSONDecoder().decode(PurchaseWords.self, from: body).outcome else {
+        guard let answer = try? JSONDecoder().decode(PurchaseWords.self, from: body) else {
             throw .unreadable(status: 200)
         }
-        return (outcome, try? JSONDecoder().decode(TransactionWords.self, from: body))
+        return (answer, try? JSONDecoder().decode(TransactionWords.self, from: body))
     }
 
     // MARK: The wire
