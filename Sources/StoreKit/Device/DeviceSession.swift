@@ -22,6 +22,7 @@ actor DeviceSession {
     nonisolated let line: StoreLine
     nonisolated let effects: StoreEffects
     nonisolated let receipt: ReceiptFile
+    nonisolated let claims = Claims()
     /// `SKIncludeConsumableInAppPurchaseHistory`.
     nonisolated let consumableHistory: Bool
     private let wantedAccount: String?

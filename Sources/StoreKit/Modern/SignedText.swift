@@ -52,13 +52,20 @@ enum SignedToken: Sendable {
 }
 
 /// The members of a payload, read leniently.
-struct SignedMembers: Sendable {
-    private let members: [String: JSONValue]
+struct SignedMembers: Sendable, Equatable {
+    private var members: [String: JSONValue]
 
     /// Nil for what is no JSON object.
     init?(_ text: SignedText) {
         guard let members = (try? JSONValue(decoding: text.payload))?.object else { return nil }
         self.members = members
+    }
+
+    /// What is said, without what every signing makes anew.
+    var withoutSigning: SignedMembers {
+        var said = self
+        for name in ["signedDate", "deviceVerification", "deviceVerificationNonce"] { said.members[name] = nil }
+        return said
     }
 
     func text(_ name: String) -> String? { members[name]?.string }
