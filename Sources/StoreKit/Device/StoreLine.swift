@@ -9,10 +9,16 @@ struct StoreLine: Sendable {
 
     // MARK: The device
 
-    /// Signs the account in on this device; another one that was signed in leaves it.
+    /// Signs the account in on this device; another one that was signed in leaves it. One that the store has never
+    /// heard of is opened.
     func signIn(_ account: String) async throws(StoreFault) {
-        _ = try await ask(
-            .put, "/emulator/accounts/\(account)/devices", body: SignIn(id: id), expecting: Ignored.self)
+        let path = "/emulator/accounts/\(account)"
+        do throws(StoreFault) {
+            _ = try await ask(.put, "\(path)/devices", body: SignIn(id: id), expecting: Ignored.self)
+        } catch .refused(code: "unknown_account", _, _) {
+            _ = try await ask(.put, path, body: Nothing(), expecting: Ignored.self)
+            _ = try await ask(.put, "\(path)/devices", body: SignIn(id: id), expecting: Ignored.self)
+        }
     }
 
     /// - Parameter after: the position up to which everything is known; nil at a launch.
@@ -20,8 +26,10 @@ struct StoreLine: Sendable {
         try await ask(.get, path("news"), query: after.map { [("after", String($0))] } ?? [], expecting: NewsWords.self)
     }
 
-    func take(intent: String) async throws(StoreFault) {
-        _ = try await ask(.post, path("intents/\(intent)/take"), body: Nothing(), expecting: Ignored.self)
+    /// - Returns: whether it is this device's now: who was first has it.
+    @discardableResult
+    func take(intent: String) async throws(StoreFault) -> Bool {
+        try await ask(.post, path("intents/\(intent)/take"), body: Nothing(), expecting: Taken.self).takenBy == device
     }
 
     func shown(message: String) async throws(StoreFault) {
@@ -31,7 +39,8 @@ struct StoreLine: Sendable {
     // MARK: What is sold
 
     func products(_ ids: [String]) async throws(StoreFault) -> ProductsWords {
-        try await ask(.post, path("products"), body: Identifiers(ids: ids), expecting: ProductsWords.self)
+        try await ask(
+            .post, path("products"), body: Identifiers(bundleId: bundleID, ids: ids), expecting: ProductsWords.self)
     }
 
     func subscriptionGroups() async throws(StoreFault) -> [GroupWords] {
@@ -108,15 +117,15 @@ struct StoreLine: Sendable {
 
     // MARK: Buying
 
-    func purchase(_ wanted: PurchaseQuestion) async throws(StoreFault) -> (outcome: String, TransactionWords?) {
+    func purchase(_ wanted: PurchaseQuestion) async throws(StoreFault) -> (PurchaseWords, TransactionWords?) {
         var question = wanted
         question.bundleId = bundleID
         question.deviceId = id
         let body = try await bytes(.post, "/emulator/purchases", body: question)
-        guard let outcome = try? JSONDecoder().decode(PurchaseWords.self, from: body).outcome else {
+        guard let answer = try? JSONDecoder().decode(PurchaseWords.self, from: body) else {
             throw .unreadable(status: 200)
         }
-        return (outcome, try? JSONDecoder().decode(TransactionWords.self, from: body))
+        return (answer, try? JSONDecoder().decode(TransactionWords.self, from: body))
     }
 
     // MARK: The wire
@@ -129,7 +138,7 @@ struct StoreLine: Sendable {
         expecting: Answer.Type
     ) async throws(StoreFault) -> Answer {
         var query = query
-        if path.hasPrefix("/emulator/devices/") { query.append(("bundleId", bundleID)) }
+        if method == .get, path.hasPrefix("/emulator/devices/") { query.append(("bundleId", bundleID)) }
         let data = try await bytes(method, path, query: query, body: body)
         guard let answer = try? JSONDecoder().decode(Answer.self, from: data) else { throw .unreadable(status: 200) }
         return answer
@@ -158,13 +167,17 @@ struct StoreLine: Sendable {
     }
 
     private struct SignIn: Encodable { let id: String }
-    private struct Identifiers: Encodable { let ids: [String] }
+    private struct Identifiers: Encodable {
+        let bundleId: String
+        let ids: [String]
+    }
     private struct Restore: Encodable {
         let bundleId: String
         let deviceId: String
     }
     private struct Nothing: Encodable {}
     private struct Ignored: Decodable {}
+    private struct Taken: Decodable { let takenBy: UUID? }
     private struct Receipt: Decodable { let receipt: String }
     private struct Download: Decodable { let signedAppTransaction: String }
     private struct Problem: Decodable {

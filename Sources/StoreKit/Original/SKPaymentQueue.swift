@@ -100,7 +100,7 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
 
     /// What the store told last. Who asks before it was ever reached sets off a first question.
     private var latest: NewsWords? {
-        if let latest = session.latest.with({ $0 }) { return latest }
+        if let latest = session.known.news { return latest }
         let asks = state.with { state in
             defer { state.hasAskedForStatus = true }
             return !state.hasAskedForStatus
