@@ -1,4 +1,5 @@
 import Foundation
+import StoreKit
 import Testing
 import TillAPI
 import TillBilling
@@ -157,6 +158,28 @@ struct StoreErrorTests {
         }
         #expect(StoreProblem(nil) == .unknown && StoreProblem(URLError(.timedOut)) == .network(.timedOut))
         #expect(StoreProblem(StoreProblem.notEntitled) == .notEntitled)
+    }
+
+    @Test("Every PurchaseError and StoreKitError of StoreKit 2 has the name that StoreKit 1's has, where there is one")
+    func storeKit2() {
+        let purchase: [(StoreKit.Product.PurchaseError, StoreProblem)] = [
+            (.invalidQuantity, .invalidQuantity), (.productUnavailable, .notAvailable),
+            (.purchaseNotAllowed, .paymentNotAllowed), (.ineligibleForOffer, .ineligibleForOffer),
+            (.invalidOfferIdentifier, .invalidOfferIdentifier), (.invalidOfferPrice, .invalidOfferPrice),
+            (.invalidOfferSignature, .invalidOfferSignature), (.missingOfferParameters, .missingOfferParameters),
+        ]
+        for (error, problem) in purchase { #expect(StoreProblem(error) == problem) }
+        let below = NSError(domain: "SKErrorDomain", code: 4)
+        let cases: [(StoreKitError, StoreProblem)] = [
+            (.unknown, .unknown), (.userCancelled, .cancelled),
+            (.networkError(URLError(.notConnectedToInternet)), .network(.offline)),
+            (.networkError(URLError(.userCancelledAuthentication)), .cancelled),
+            (.systemError(below), .paymentNotAllowed),
+            (.systemError(NSError(domain: "AMSErrorDomain", code: 305)), .system(domain: "AMSErrorDomain", code: 305)),
+            (.systemError(StoreKitError.systemError(below)), .unknown),
+            (.notAvailableInStorefront, .notAvailable), (.notEntitled, .notEntitled), (.unsupported, .unsupported),
+        ]
+        for (error, problem) in cases { #expect(StoreProblem(error) == problem, "\(error)") }
     }
 
     @Test("Whether asking again may help is the fault's own word")
