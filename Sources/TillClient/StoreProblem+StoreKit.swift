@@ -26,7 +26,7 @@ extension StoreProblem {
         .ineligibleForOffer, .unsupportedPlatform, .overlayPresentedInBackgroundScene,
     ]
 
-    /// Whatever a StoreKit threw or left in a transaction. Nil is what `SKPaymentTransaction.error` may be: nobody knows.
+    /// Whatever a StoreKit threw or left in a transaction. Nil, as `SKPaymentTransaction.error` may be: nobody knows.
     package init(_ error: (any Error)?) {
         guard let error else {
             self = .unknown

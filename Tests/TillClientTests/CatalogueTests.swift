@@ -24,7 +24,8 @@ struct CatalogueTests {
         let state = Guarded(State())
 
         static func product(_ id: String, type: String = "Consumable") -> String {
-            #"{"id":"\#(id)","type":"\#(type)","names":{"en":"\#(id) en","zh":"\#(id) 中"},"price":{"amount":600,"currency":"CNY"},"points":{}}"#
+            #"{"id":"\#(id)","type":"\#(type)","#
+                + #""names":{"en":"\#(id) en","zh":"\#(id) 中"},"price":{"amount":600,"currency":"CNY"},"points":{}}"#
         }
 
         func catalogue(url: String = "https://till.test") -> Catalogue {
@@ -236,7 +237,8 @@ struct CatalogueTests {
         shop.state.with {
             $0.etag = String(repeating: "e", count: 10_000)
             $0.catalogue =
-                #"{"data":[{"id":"a b"},{"id":""},{"id":7},{},\#(Shop.product("pro", type: "Lease")),\#(Shop.product("pro"))]}"#
+                #"{"data":[{"id":"a b"},{"id":""},{"id":7},{},"#
+                + #"\#(Shop.product("pro", type: "Lease")),\#(Shop.product("pro"))]}"#
         }
         let shelf = await shop.catalogue().shelf()
         #expect(shelf.items.map(\.id) == ["pro"] && shelf.items[0].kind == .consumable)

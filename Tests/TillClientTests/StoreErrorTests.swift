@@ -47,12 +47,12 @@ struct StoreErrorTests {
 
     private static let own: [StoreError] = [
         .notSignedIn, .badQuantity, .productUnavailable, .productListUnavailable, .paymentsNotAllowed,
-        .purchaseInProgress,
+        .purchaseInProgress, .unknownOrder, .refunded,
     ]
 
     /// One group for each kind. Codes that may share a sentence, because the buyer can do no more about the one than
     /// about the other, stand together.
-    private static let shared: [Set<String>] = [
+    private static let alike: [Set<String>] = [
         [
             "malformed", "missing_x5c", "chain_length", "bad_certificate", "chain_untrusted", "missing_oid",
             "bad_signature",
@@ -86,14 +86,14 @@ struct StoreErrorTests {
                 #expect(en.unicodeScalars.allSatisfy { $0.value < 0x3000 }, "\(error.code)")
                 for text in [en, zh] {
                     if let other = byText[text] {
-                        let mayShare = Self.shared.contains { $0.contains(other) && $0.contains(error.code) }
+                        let mayShare = Self.alike.contains { $0.contains(other) && $0.contains(error.code) }
                         #expect(mayShare, "\(other) and \(error.code) share a sentence")
                     }
                     byText[text] = error.code
                 }
             }
         }
-        #expect(count > 100)
+        #expect(count >= 96)
     }
 
     private static func saysWhatToDo(_ en: String, _ zh: String) -> Bool {
