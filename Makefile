@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps build lint test demo bench docs kill-test fuzz
+.PHONY: help deps build lint test demo bench docs surface kill-test fuzz
 
 # `make demo ONCE=1` ends after the transcript; FLAGS go on: `make demo FLAGS='--port 9000'`.
 ONCE ?=
@@ -61,3 +61,7 @@ fuzz: ## feed the readers of proofs and requests with hostile input · 用恶意
 docs: ## the public libraries' documentation into .build/docs · 生成公开库的文档
 	@scripts/install-packages build
 	scripts/docs
+
+surface: ## write down what apps can see of the libraries · 记录各库对外公开的内容
+	@scripts/install-packages build
+	TILL_WRITE_SURFACE=1 swift test --disable-xctest --filter TidyTests.PublicSurfaceTests

@@ -2,7 +2,7 @@ import TillAPI
 import TillBilling
 
 /// Why a purchase could not begin. Nothing was requested from the store, so nobody paid anything.
-public enum PurchaseFault: Error, Hashable, Sendable {
+package enum PurchaseFault: Error, Hashable, Sendable {
     case notSignedIn
     /// Not 1 to 10.
     case badQuantity
@@ -13,7 +13,7 @@ public enum PurchaseFault: Error, Hashable, Sendable {
     /// The server refused the order, and it is *failed*.
     case refused(OrderID, ServerRefusal)
 
-    public var code: String {
+    package var code: String {
         switch self {
         case .notSignedIn: Trouble.signedOut.code
         case .badQuantity: Refusal.quantityNotAllowed.rawValue
@@ -23,7 +23,7 @@ public enum PurchaseFault: Error, Hashable, Sendable {
         }
     }
 
-    public var isRetryable: Bool {
+    package var isRetryable: Bool {
         switch self {
         case .notSignedIn, .cannotOpen: true
         case .badQuantity, .refused: false
@@ -32,7 +32,7 @@ public enum PurchaseFault: Error, Hashable, Sendable {
     }
 
     /// What the buyer is told.
-    public var sentence: Text {
+    package var sentence: Text {
         switch self {
         case .notSignedIn: Text(en: "Sign in before you buy.", zh: "请先登录再购买。")
         case .badQuantity: Refusal.quantityNotAllowed.sentence
@@ -52,7 +52,7 @@ public enum PurchaseFault: Error, Hashable, Sendable {
 
 /// The beginning of a purchase: the order is on this device's disk before any request leaves (L5), and at the server
 /// before the store is asked for money (O1), because a payment whose token names no order is nobody's (U1).
-public struct Purchase: Sendable {
+package struct Purchase: Sendable {
     private let journal: OrderJournal
     private let server: ServerAccess
     private let effects: Effects
@@ -62,7 +62,7 @@ public struct Purchase: Sendable {
     static let attempts = 3
 
     /// - Parameter deviceID: the app's own name for this device, for the order at the server; at most 128 bytes.
-    public init(journal: OrderJournal, server: ServerAccess, effects: Effects, deviceID: String? = nil) {
+    package init(journal: OrderJournal, server: ServerAccess, effects: Effects, deviceID: String? = nil) {
         self.journal = journal
         self.server = server
         self.effects = effects
@@ -73,7 +73,7 @@ public struct Purchase: Sendable {
     /// `appAccountToken` (or `applicationUsername`).
     ///
     /// - Parameter price: what the buyer is shown for all of the quantity; for the list of orders only.
-    public func prepare(
+    package func prepare(
         _ product: ProductID, price: Money?, quantity: Int = 1
     ) async throws(PurchaseFault) -> JournalEntry {
         guard (1...10).contains(quantity) else { throw .badQuantity }
@@ -86,7 +86,7 @@ public struct Purchase: Sendable {
     }
 
     /// Goes on with a prepared order that the server could not be told about (`cannotOpen`).
-    public func resume(_ id: OrderID) async throws(PurchaseFault) -> JournalEntry {
+    package func resume(_ id: OrderID) async throws(PurchaseFault) -> JournalEntry {
         guard let entry = await journal[id] else { throw .journal(.unknownOrder(id)) }
         guard entry.status == .prepared else { throw .journal(.illegalMove(from: entry.status, to: .prepared)) }
         guard let session = await server.session(), session.userID == entry.userID else { throw .notSignedIn }
@@ -129,17 +129,22 @@ public struct Purchase: Sendable {
     // MARK: What the store said before any money moved
 
     /// The buyer cancelled (L10). Should it turn out paid after all, it is completed all the same (T3).
-    public func cancelled(_ id: OrderID, reason: String) async throws(JournalFault) {
+    package func cancelled(_ id: OrderID, reason: String) async throws(JournalFault) {
         try await close(id, as: .cancelled, Paths.cancel(id), reason)
     }
 
     /// The store said no (L10).
-    public func failed(_ id: OrderID, reason: String) async throws(JournalFault) {
+    package func failed(_ id: OrderID, reason: String) async throws(JournalFault) {
         try await close(id, as: .failed, Paths.fail(id), reason)
     }
 
+    /// An order that never came to be asked for at the store. On a full disk it stays prepared.
+    package func abandon(_ id: OrderID, because reason: String) async {
+        _ = try? await journal.move(id, to: .failed, at: effects.clock(), reason: reason)
+    }
+
     /// Somebody else must approve it first (Ask to Buy).
-    public func deferred(_ id: OrderID) async throws(JournalFault) {
+    package func deferred(_ id: OrderID) async throws(JournalFault) {
         try await journal.move(id, to: .deferred, at: effects.clock())
     }
 
@@ -148,8 +153,12 @@ public struct Purchase: Sendable {
     ) async throws(JournalFault) {
         let short = String(decoding: reason.utf8.prefix(400), as: UTF8.self)
         let entry = try await journal.move(id, to: status, at: effects.clock(), reason: short)
-        guard entry.isOpened, let session = await server.session() else { return }
+        guard entry.isOpened else { return }
         // Told once, as a courtesy to those who look at the server's list: an order left prepared there harms nobody.
-        _ = try? await server.post(path, OrderReasonBody(reason: short), as: session, expecting: OrderReply.self)
+        // The buyer does not wait for it, and nobody tells of another's order.
+        effects.spawn { [server] in
+            guard let session = await server.session(), session.userID == entry.userID else { return }
+            _ = try? await server.post(path, OrderReasonBody(reason: short), as: session, expecting: OrderReply.self)
+        }
     }
 }

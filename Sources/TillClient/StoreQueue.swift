@@ -1,7 +1,7 @@
 import TillBilling
 
 /// What the store gives to prove a payment.
-public enum PurchaseProof: Hashable, Sendable {
+package enum PurchaseProof: Hashable, Sendable {
     /// StoreKit 2's `jwsRepresentation`.
     case signedTransaction(String)
     /// The bytes of the app receipt (StoreKit 1). It holds many transactions and names none of them as ours.
@@ -9,16 +9,16 @@ public enum PurchaseProof: Hashable, Sendable {
 }
 
 /// A paid transaction as the store shows it to the app: bought, restored, or left unfinished by an earlier launch.
-public struct QueuedTransaction: Hashable, Sendable {
-    public let id: TransactionID
-    public let productID: ProductID
-    public let quantity: Int
+package struct QueuedTransaction: Hashable, Sendable {
+    package let id: TransactionID
+    package let productID: ProductID
+    package let quantity: Int
     /// `appAccountToken` or `applicationUsername`: the order, unless the store lost it (U1).
-    public let token: OrderID?
-    public let purchasedAt: Instant
-    public let proof: PurchaseProof
+    package let token: OrderID?
+    package let purchasedAt: Instant
+    package let proof: PurchaseProof
 
-    public init(
+    package init(
         id: TransactionID, productID: ProductID, quantity: Int, token: OrderID?, purchasedAt: Instant,
         proof: PurchaseProof
     ) {
@@ -33,17 +33,25 @@ public struct QueuedTransaction: Hashable, Sendable {
 
 /// The store's queue of transactions, which belongs to the store account and outlives the app, its deletion and its
 /// reinstallation (facts/storekit-client §C).
-public struct StoreQueue: Sendable {
+package struct StoreQueue: Sendable {
     /// Every paid transaction that nobody has finished yet.
-    public var unfinished: @Sendable () async throws -> [QueuedTransaction]
+    package var unfinished: @Sendable () async throws -> [QueuedTransaction]
     /// Takes a transaction off the queue for ever. One that is gone already is no error.
-    public var finish: @Sendable (TransactionID) async -> Void
+    package var finish: @Sendable (TransactionID) async -> Void
+    /// The same with a proof that can be sent: a receipt that was missing or empty is there now (O4).
+    package var proof: @Sendable (QueuedTransaction) async throws(StoreProblem) -> QueuedTransaction
 
-    public init(
+    package init(
         unfinished: @escaping @Sendable () async throws -> [QueuedTransaction],
-        finish: @escaping @Sendable (TransactionID) async -> Void
+        finish: @escaping @Sendable (TransactionID) async -> Void,
+        proof: @escaping @Sendable (QueuedTransaction) async throws(StoreProblem) -> QueuedTransaction = { $0 }
     ) {
         self.unfinished = unfinished
         self.finish = finish
+        self.proof = proof
+    }
+
+    init(_ access: StoreAccess) {
+        self.init(unfinished: access.unfinished, finish: access.finish, proof: access.proof)
     }
 }

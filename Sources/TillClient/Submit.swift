@@ -8,7 +8,7 @@ import TillBilling
 #endif
 
 /// What became of a paid transaction.
-public enum SubmitOutcome: Hashable, Sendable {
+package enum SubmitOutcome: Hashable, Sendable {
     /// Granted, now or before. To whom and what, if the one who is signed in is the owner (P8).
     case completed(SubmitProofReply)
     /// Apple took the money back.
@@ -19,7 +19,7 @@ public enum SubmitOutcome: Hashable, Sendable {
     case refused(Trouble)
 
     /// What the buyer is told, beside the status of the order.
-    public var sentence: Text {
+    package var sentence: Text {
         switch self {
         case .completed: Text(en: "It has arrived. Thank you!", zh: "已到账，谢谢！")
         case .refunded: Text(en: "This purchase was refunded.", zh: "此次购买已退款。")
@@ -33,16 +33,18 @@ public enum SubmitOutcome: Hashable, Sendable {
 
 /// Brings paid transactions to the server and does what it says: the proof is on disk first, then it is sent, and
 /// only the server's word takes the transaction off the store's queue (L8, O5, P5, T1).
-public actor Submit {
+package actor Submit {
     private let journal: OrderJournal
     private let queue: StoreQueue
     private let server: ServerAccess
     private let effects: Effects
     private let schedule: RetrySchedule
+    /// What this launch brought to its end. The store may show it once more before it notices.
+    private var ended: [TransactionID: SubmitOutcome] = [:]
     /// Transactions under way, each with those who ask for the same one meanwhile.
     private(set) var underWay: [TransactionID: [CheckedContinuation<SubmitOutcome, Never>]] = [:]
 
-    public init(
+    package init(
         journal: OrderJournal, queue: StoreQueue, server: ServerAccess, effects: Effects,
         schedule: RetrySchedule = RetrySchedule()
     ) {
@@ -56,18 +58,39 @@ public actor Submit {
     /// Never throws and never loses: whatever goes wrong, the transaction stays in the store's queue, and where the
     /// disk allowed it, the proof in the journal. A transaction that is under way already is not sent a second time;
     /// both callers hear the same.
-    public func callAsFunction(_ transaction: QueuedTransaction) async -> SubmitOutcome {
+    package func callAsFunction(_ transaction: QueuedTransaction) async -> SubmitOutcome {
+        await send(transaction, isRestored: false)
+    }
+
+    /// A transaction that the store shows by itself. At a launch that is the same one which the journal has sent
+    /// again meanwhile: then the server is not asked twice.
+    func again(_ transaction: QueuedTransaction) async -> SubmitOutcome {
+        guard let outcome = ended[transaction.id] else { return await send(transaction, isRestored: false) }
+        await queue.finish(transaction.id)
+        return outcome
+    }
+
+    /// A purchase of long ago that the buyer asked for (P10): sent, but no order is made for it here.
+    func restored(_ transaction: QueuedTransaction) async -> SubmitOutcome {
+        await send(transaction, isRestored: true)
+    }
+
+    private func send(_ transaction: QueuedTransaction, isRestored: Bool) async -> SubmitOutcome {
         if underWay[transaction.id] != nil {
             return await withCheckedContinuation { underWay[transaction.id]?.append($0) }
         }
         underWay[transaction.id] = []
-        let outcome = await bring(transaction)
+        let outcome = await bring(transaction, isRestored: isRestored)
         for waiting in underWay.removeValue(forKey: transaction.id) ?? [] { waiting.resume(returning: outcome) }
         return outcome
     }
 
-    private func bring(_ transaction: QueuedTransaction) async -> SubmitOutcome {
-        let entry = try? await save(transaction)
+    private func bring(_ shown: QueuedTransaction, isRestored: Bool) async -> SubmitOutcome {
+        let entry = isRestored ? await known(shown) : try? await save(shown)
+        let transaction: QueuedTransaction
+        do throws(StoreProblem) { transaction = try await prove(shown, entry) } catch {
+            return await postpone(entry, because: Trouble(code: error.code, isFinal: false), retryAfter: nil)
+        }
         guard let session = await server.session() else { return await postpone(entry, because: ServerFault.signedOut) }
         let reply: SubmitProofReply
         do throws(ServerFault) {
@@ -103,6 +126,33 @@ public actor Submit {
         return try await journal.adopt(transaction, as: UniqueID(random: effects.entropy(16)), at: now)
     }
 
+    /// The order of a restored transaction, if this device knows it; saved only if it was waiting for its payment.
+    private func known(_ transaction: QueuedTransaction) async -> JournalEntry? {
+        if let entry = await journal.entry(of: transaction.id) { return entry }
+        guard let token = transaction.token, let entry = await journal[token], entry.transactionID == nil else {
+            return nil
+        }
+        return try? await journal.save(transaction, for: token, at: effects.clock())
+    }
+
+    /// A proof worth sending (O4). A good one is never given up for a receipt that the device shows now: another
+    /// customer of the store may be signed in there by now.
+    private func prove(
+        _ transaction: QueuedTransaction, _ entry: JournalEntry?
+    ) async throws(StoreProblem) -> QueuedTransaction {
+        let isMissing = transaction.proof == .receipt([])
+        guard isMissing || entry?.trouble?.code == Refusal.transactionNotInReceipt.rawValue else { return transaction }
+        do throws(StoreProblem) {
+            let proven = try await queue.proof(transaction)
+            guard proven.proof != .receipt([]) else { throw .unknown }
+            if let entry { _ = try? await journal.save(proven, for: entry.id, at: effects.clock()) }
+            return proven
+        } catch {
+            if isMissing { throw error }
+            return transaction
+        }
+    }
+
     private func body(for transaction: QueuedTransaction, _ entry: JournalEntry?) -> SubmitProofBody {
         let order = entry.map { $0.isOpened ? $0.id : nil } ?? transaction.token
         return switch transaction.proof {
@@ -123,20 +173,28 @@ public actor Submit {
         switch reply.outcome {
         case .granted, .alreadyGranted:
             await settle(entry, as: .completed, reply)
-            return .completed(reply)
+            return end(transaction, .completed(reply), reply, entry)
         case .revoked:
             await settle(entry, as: .refunded, reply)
-            return .refunded
+            return end(transaction, .refunded, reply, entry)
         case .accepted: return await postpone(entry, because: .accepted, retryAfter: nil)
         case .quarantined: return await postpone(entry, because: .quarantined, retryAfter: nil)
         }
+    }
+
+    private func end(
+        _ transaction: QueuedTransaction, _ outcome: SubmitOutcome, _ reply: SubmitProofReply, _ entry: JournalEntry?
+    ) -> SubmitOutcome {
+        if reply.finish, entry != nil { ended[transaction.id] = outcome }
+        return outcome
     }
 
     private func settle(_ entry: JournalEntry?, as status: OrderStatus, _ reply: SubmitProofReply) async {
         guard let entry else { return }
         // On a fault it stays ongoing with its proof, and the next attempt hears `alreadyGranted`.
         _ = try? await journal.settle(
-            entry.id, as: status, at: effects.clock(), reason: reply.outcome.rawValue)
+            entry.id, as: status, at: effects.clock(), reason: reply.outcome.rawValue,
+            owner: reply.userId.map(UserID.init))
     }
 
     private func postpone(_ entry: JournalEntry?, because fault: ServerFault) async -> SubmitOutcome {

@@ -1,31 +1,31 @@
 import TillBilling
 
 /// What the device knows about one purchase.
-public struct JournalEntry: Hashable, Sendable, Identifiable {
-    public let id: OrderID
-    public let productID: ProductID
-    public let quantity: Int
+package struct JournalEntry: Hashable, Sendable, Identifiable {
+    package let id: OrderID
+    package let productID: ProductID
+    package let quantity: Int
     /// What the buyer was shown for all of the quantity; nil for a purchase this device did not begin.
-    public let price: Money?
-    /// Who was signed in when the purchase began; nil for a purchase this device did not begin. Whose purchase it is,
-    /// is decided by what Apple signed (P8); this is for the list of orders.
-    public let userID: UserID?
+    package let price: Money?
+    /// Who was signed in when the purchase began; nil for a purchase this device did not begin, until the server
+    /// names its owner. Whose purchase it is, is decided by what Apple signed (P8); this is for the list of orders.
+    package internal(set) var userID: UserID?
     /// Oldest first, never empty. The last one is the status.
-    public private(set) var history: [OrderMove]
+    package private(set) var history: [OrderMove]
     /// Whether the id is that of an order at the server: the server said so, or Apple's token did. Nothing is paid
     /// before that (O1, U1).
-    public internal(set) var isOpened: Bool
+    package internal(set) var isOpened: Bool
     /// Known once the store has shown a paid transaction.
-    public internal(set) var transactionID: TransactionID?
+    package internal(set) var transactionID: TransactionID?
     /// How often the proof was sent without a final answer.
-    public internal(set) var attempts: Int
+    package internal(set) var attempts: Int
     /// When the proof is sent again by itself.
-    public internal(set) var retryAt: Instant?
+    package internal(set) var retryAt: Instant?
     /// Why the purchase is not completed yet.
-    public internal(set) var trouble: Trouble?
+    package internal(set) var trouble: Trouble?
 
     /// A purchase that begins here.
-    public init(
+    package init(
         preparing id: OrderID, productID: ProductID, quantity: Int, price: Money?, userID: UserID, at: Instant
     ) {
         self.init(
@@ -61,9 +61,9 @@ public struct JournalEntry: Hashable, Sendable, Identifiable {
         self.trouble = trouble
     }
 
-    public var status: OrderStatus { history.last?.status ?? .prepared }
-    public var createdAt: Instant { history.first?.at ?? Instant(milliseconds: 0) }
-    public var updatedAt: Instant { history.last?.at ?? Instant(milliseconds: 0) }
+    package var status: OrderStatus { history.last?.status ?? .prepared }
+    package var createdAt: Instant { history.first?.at ?? Instant(milliseconds: 0) }
+    package var updatedAt: Instant { history.last?.at ?? Instant(milliseconds: 0) }
 
     /// Moves along legal moves only (L6). A move to where the order stands already changes nothing.
     mutating func move(to status: OrderStatus, at: Instant, reason: String) throws(JournalFault) {
@@ -85,21 +85,27 @@ public struct Trouble: Hashable, Sendable {
     /// sent all the same: a server that was configured wrongly is repaired some day.
     public let isFinal: Bool
 
-    public init(code: String, isFinal: Bool) {
+    package init(code: String, isFinal: Bool) {
         self.code = code
         self.isFinal = isFinal
     }
 
-    public static let signedOut = Trouble(code: "signed_out", isFinal: false)
-    public static let unreadableAnswer = Trouble(code: "unreadable_answer", isFinal: false)
+    package static let signedOut = Trouble(code: "signed_out", isFinal: false)
+    package static let unreadableAnswer = Trouble(code: "unreadable_answer", isFinal: false)
+    /// The way to the server failed, not the server: it speaks when the network is better.
+    var isOfNetwork: Bool { TransportFault.Kind(rawValue: code) != nil || self == .unreadableAnswer }
+
+    /// Not even paid: somebody else must approve it first.
+    static let deferred = Trouble(code: "deferred", isFinal: false)
     /// The server keeps the proof and is still asking for what is missing.
-    public static let accepted = Trouble(code: "accepted", isFinal: false)
+    package static let accepted = Trouble(code: "accepted", isFinal: false)
     /// The server keeps the proof and does not know yet whose it is.
-    public static let quarantined = Trouble(code: "quarantined", isFinal: false)
+    package static let quarantined = Trouble(code: "quarantined", isFinal: false)
 
     public var sentence: Text {
         if let refusal = Refusal(rawValue: code) { return refusal.sentence }
         if let kind = TransportFault.Kind(rawValue: code) { return kind.sentence }
+        if let problem = StoreProblem(code: code) { return problem.sentence }
         return switch code {
         case Trouble.signedOut.code:
             Text(en: "Sign in, and the purchase is delivered to its owner.", zh: "请登录，登录后购买的内容将发放给其所有者。")
@@ -108,6 +114,10 @@ public struct Trouble: Hashable, Sendable {
                 en: "The server's answer can't be read right now. It is tried again by itself; if it takes long, tell "
                     + "support the order number.",
                 zh: "目前无法与服务器正常通信，系统会自动重试；如长时间未到账，请将订单号告知客服。")
+        case Trouble.deferred.code:
+            Text(
+                en: "Somebody else must approve this purchase first. It arrives by itself then.",
+                zh: "此次购买需他人批准，批准后会自动到账。")
         case Trouble.accepted.code:
             Text(en: "The payment is being checked.", zh: "正在核对付款。")
         case Trouble.quarantined.code:

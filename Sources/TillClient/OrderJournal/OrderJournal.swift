@@ -4,7 +4,7 @@ import TillBilling
 /// before the call that makes it returns, and a torn one is cut off at the next opening (L5, L11).
 ///
 /// All of it is held in memory; a proof is held only until the server has spoken.
-public actor OrderJournal {
+package actor OrderJournal {
     private struct Held {
         var entry: JournalEntry
         var entrySize: Int
@@ -15,6 +15,10 @@ public actor OrderJournal {
     private let disk: Disk
     private var held: [OrderID: Held] = [:]
     private var byTransaction: [TransactionID: OrderID] = [:]
+    /// The orders that are paid and not settled: few, however long the list.
+    private var ongoingOrders: Set<OrderID>
+    /// Told of every change, after it is on the disk.
+    private let changed: @Sendable (JournalEntry) -> Void
     /// The length of the good part of the file; the next frame goes there.
     private var length: Int
     /// What the file would measure if it were written anew, roughly.
@@ -24,17 +28,28 @@ public actor OrderJournal {
     private var mustRewrite: Bool
 
     /// What was found when it was opened. Worth a line in a log if it is not clean.
-    public nonisolated let recovery: JournalRecovery
+    package nonisolated let recovery: JournalRecovery
+
+    /// Orders that an earlier launch wrote down and never told the server of. Nothing was asked of the store for them.
+    package nonisolated let leftUnopened: [OrderID]
 
     /// Opens the journal, or begins one.
-    public init(disk: Disk) throws(JournalFault) {
+    ///
+    /// - Parameter changed: called with an order after each change of it, in the order of the changes.
+    package init(
+        disk: Disk, changed: @escaping @Sendable (JournalEntry) -> Void = { _ in }
+    ) throws(JournalFault) {
         self.disk = disk
+        self.changed = changed
         let bytes: [UInt8]
         do throws(DiskFault) { bytes = try disk.read() } catch { throw .disk(error) }
         let contents = try JournalFile.contents(of: bytes)
         var held: [OrderID: Held] = [:]
         for stored in contents.records { Self.apply(stored, to: &held) }
         self.held = held
+        ongoingOrders = Set(held.values.lazy.map(\.entry).filter { $0.status == .ongoing }.map(\.id))
+        leftUnopened = held.values.lazy.map(\.entry).filter { $0.status == .prepared && !$0.isOpened }.map(\.id)
+            .sorted()
         byTransaction = Dictionary(
             held.values.compactMap { held in held.entry.transactionID.map { ($0, held.entry.id) } },
             uniquingKeysWith: { first, _ in first })
@@ -51,16 +66,16 @@ public actor OrderJournal {
 
     // MARK: Reading
 
-    public subscript(id: OrderID) -> JournalEntry? { held[id]?.entry }
+    package subscript(id: OrderID) -> JournalEntry? { held[id]?.entry }
 
-    public func entry(of transaction: TransactionID) -> JournalEntry? {
+    package func entry(of transaction: TransactionID) -> JournalEntry? {
         byTransaction[transaction].flatMap { held[$0]?.entry }
     }
 
-    public func proof(of id: OrderID) -> PurchaseProof? { held[id]?.proof }
+    package func proof(of id: OrderID) -> PurchaseProof? { held[id]?.proof }
 
     /// The transaction of an order whose proof is still kept, as the store showed it.
-    public func paidTransaction(of id: OrderID) -> QueuedTransaction? {
+    package func paidTransaction(of id: OrderID) -> QueuedTransaction? {
         guard let held = held[id], let proof = held.proof, let transaction = held.entry.transactionID else {
             return nil
         }
@@ -70,14 +85,28 @@ public actor OrderJournal {
     }
 
     /// All orders, newest first; of one buyer if asked for.
-    public func entries(of user: UserID? = nil) -> [JournalEntry] {
+    package func entries(of user: UserID? = nil) -> [JournalEntry] {
         held.values.lazy.map(\.entry).filter { user == nil || $0.userID == user }
             .sorted { ($1.createdAt, $1.id) < ($0.createdAt, $0.id) }
     }
 
+    /// What is paid and not settled, oldest first.
+    package func ongoing() -> [JournalEntry] {
+        ongoingOrders.compactMap { held[$0]?.entry }.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
+    }
+
+    /// The order that a failed or declined payment is about: the one its token names, or the only one it can be.
+    func unpaid(_ id: OrderID?, _ product: ProductID) -> OrderID? {
+        if let id { return held[id].map(\.entry).flatMap { $0.transactionID == nil ? $0.id : nil } }
+        let open = held.values.lazy.map(\.entry).filter { entry in
+            entry.productID == product && (entry.status == .deferred || entry.status == .prepared && entry.isOpened)
+        }
+        return open.count == 1 ? open.first?.id : nil
+    }
+
     /// The order a transaction without a token may belong to (U1, rung 2): the same product and quantity, begun before
     /// it was paid, and no transaction yet. Nil if such orders are of several buyers: then only the server can tell.
-    public func candidate(for transaction: QueuedTransaction) -> JournalEntry? {
+    package func candidate(for transaction: QueuedTransaction) -> JournalEntry? {
         let open = held.values.lazy.map(\.entry).filter { entry in
             entry.transactionID == nil && entry.isOpened && entry.productID == transaction.productID
                 && entry.quantity == transaction.quantity && entry.createdAt.seconds <= transaction.purchasedAt.seconds
@@ -88,13 +117,13 @@ public actor OrderJournal {
 
     // MARK: Changing
 
-    public func add(_ entry: JournalEntry) throws(JournalFault) {
+    package func add(_ entry: JournalEntry) throws(JournalFault) {
         guard held[entry.id] == nil else { throw .knownOrder(entry.id) }
         try commit([.entry(entry)])
     }
 
     /// The server knows the order: now it may be paid.
-    public func markOpened(_ id: OrderID) throws(JournalFault) {
+    package func markOpened(_ id: OrderID) throws(JournalFault) {
         var entry = try known(id)
         guard !entry.isOpened else { return }
         entry.isOpened = true
@@ -103,7 +132,7 @@ public actor OrderJournal {
 
     /// One legal move, or the shortest legal way.
     @discardableResult
-    public func move(
+    package func move(
         _ id: OrderID, to status: OrderStatus, at: Instant, reason: String = ""
     ) throws(JournalFault) -> JournalEntry {
         var entry = try known(id)
@@ -116,7 +145,7 @@ public actor OrderJournal {
     /// A paid transaction was seen: the order is *ongoing* and the proof is kept, in one change (P5). An order that is
     /// completed or refunded already stays so.
     @discardableResult
-    public func save(
+    package func save(
         _ transaction: QueuedTransaction, for id: OrderID, at: Instant
     ) throws(JournalFault) -> JournalEntry {
         var entry = try known(id)
@@ -132,7 +161,7 @@ public actor OrderJournal {
 
     /// A paid transaction whose order is not in this journal: it gets an entry of its own (O7).
     @discardableResult
-    public func adopt(
+    package func adopt(
         _ transaction: QueuedTransaction, as id: OrderID, at: Instant
     ) throws(JournalFault) -> JournalEntry {
         guard held[id] == nil else { throw .knownOrder(id) }
@@ -142,21 +171,24 @@ public actor OrderJournal {
     }
 
     /// The server's last word: *completed* or *refunded*. The proof goes (P5).
+    ///
+    /// - Parameter owner: whom the server named; for an order that this device did not begin.
     @discardableResult
-    public func settle(
-        _ id: OrderID, as status: OrderStatus, at: Instant, reason: String
+    package func settle(
+        _ id: OrderID, as status: OrderStatus, at: Instant, reason: String, owner: UserID? = nil
     ) throws(JournalFault) -> JournalEntry {
         var entry = try known(id)
         guard entry.status != status || held[id]?.proof != nil || entry.trouble != nil else { return entry }
         try entry.move(to: status, at: at, reason: reason)
         entry.retryAt = nil
         entry.trouble = nil
+        entry.userID = entry.userID ?? owner
         try commit([.entry(entry), .proofDone(id)])
         return entry
     }
 
     /// Not yet: why, and when it is tried again.
-    public func postpone(_ id: OrderID, because trouble: Trouble, until: Instant?) throws(JournalFault) {
+    package func postpone(_ id: OrderID, because trouble: Trouble, until: Instant?) throws(JournalFault) {
         var entry = try known(id)
         entry.attempts = min(entry.attempts + 1, 1_000_000)
         entry.retryAt = until
@@ -214,8 +246,11 @@ public actor OrderJournal {
             liveSize -= held[id].map(Self.size) ?? 0
             Self.apply(Self.stored(record), to: &held)
             liveSize += held[id].map(Self.size) ?? 0
-            if let transaction = held[id]?.entry.transactionID { byTransaction[transaction] = id }
+            guard let entry = held[id]?.entry else { continue }
+            if let transaction = entry.transactionID { byTransaction[transaction] = id }
+            if entry.status == .ongoing { ongoingOrders.insert(id) } else { ongoingOrders.remove(id) }
         }
+        for case .entry(let entry) in records { changed(entry) }
     }
 
     private static func stored(_ record: JournalRecord) -> JournalFile.Stored {

@@ -1,0 +1,107 @@
+import Foundation
+import Testing
+
+/// Everything a library shows to those who import it, one declaration a line, as the compiler knows it. It stands in
+/// `docs/surface`, so that a change of it is seen in review and never happens by accident; `make surface` writes it.
+struct PublicSurface {
+    /// The libraries that apps import.
+    static let libraries = ["StoreKit", "TillClient"]
+
+    let library: String
+
+    var path: String { "docs/surface/\(library).txt" }
+
+    /// Sorted; `Store.purchase(_:quantity:): func purchase(_ productID: String, quantity: Int = 1) async -> …`.
+    func lines() throws -> [String] {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-surface-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try extract(into: folder)
+        var lines: Set<String> = []
+        for file in try FileManager.default.contentsOfDirectory(atPath: folder.path) where file.hasSuffix(".json") {
+            let graph = try JSONDecoder().decode(
+                Graph.self, from: Data(contentsOf: folder.appendingPathComponent(file)))
+            lines.formUnion(graph.symbols.map(\.line))
+        }
+        return lines.sorted()
+    }
+
+    private func extract(into folder: URL) throws {
+        let swift = Process()
+        swift.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        swift.arguments = [
+            "swift", "symbolgraph-extract", "-module-name", library, "-target", try Self.target(),
+            "-I", Self.products.appendingPathComponent("Modules").path, "-minimum-access-level", "public",
+            "-skip-synthesized-members", "-output-dir", folder.path,
+        ]
+        try swift.run()
+        swift.waitUntilExit()
+        guard swift.terminationStatus == 0 else { throw SurfaceFault(text: "swift symbolgraph-extract failed") }
+    }
+
+    private static func target() throws -> String {
+        let swift = Process()
+        let output = Pipe()
+        swift.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        swift.arguments = ["swift", "-print-target-info"]
+        swift.standardOutput = output
+        try swift.run()
+        let info = try JSONDecoder().decode(TargetInfo.self, from: output.fileHandleForReading.readDataToEndOfFile())
+        swift.waitUntilExit()
+        return info.target.triple
+    }
+
+    /// Where this test was built, and the libraries beside it.
+    private static let products: URL = {
+        let arguments = CommandLine.arguments
+        if let flag = arguments.firstIndex(of: "--test-bundle-path"), flag + 1 < arguments.count {
+            return URL(fileURLWithPath: arguments[flag + 1]).deletingLastPathComponent()
+        }
+        return Checkout.current.root.appendingPathComponent(".build/debug")
+    }()
+
+    private struct TargetInfo: Decodable {
+        struct Target: Decodable { let triple: String }
+        let target: Target
+    }
+
+    private struct Graph: Decodable {
+        struct Symbol: Decodable {
+            struct Fragment: Decodable { let spelling: String }
+            let pathComponents: [String]
+            let declarationFragments: [Fragment]
+
+            var line: String {
+                let declaration = declarationFragments.map(\.spelling).joined()
+                    .split(whereSeparator: \.isWhitespace).joined(separator: " ")
+                return "\(pathComponents.joined(separator: ".")): \(declaration)"
+            }
+        }
+        let symbols: [Symbol]
+    }
+
+    struct SurfaceFault: Error { let text: String }
+}
+
+@Suite("The public surface")
+struct PublicSurfaceTests {
+    @Test("What apps can see of a library changes only together with its page", arguments: PublicSurface.libraries)
+    func surface(_ library: String) throws {
+        let surface = PublicSurface(library: library)
+        let now = try surface.lines()
+        if ProcessInfo.processInfo.environment["TILL_WRITE_SURFACE"] == "1" {
+            let file = Checkout.current.root.appendingPathComponent(surface.path)
+            try FileManager.default.createDirectory(
+                at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try Data((now.joined(separator: "\n") + "\n").utf8).write(to: file)
+            return
+        }
+        let written = try #require(Checkout.current.text(surface.path), "run `make surface`")
+        let page = Set(written.split(separator: "\n").map(String.init))
+        #expect(page.count > 20)
+        let new = Set(now).subtracting(page).sorted()
+        let gone = page.subtracting(now).sorted()
+        #expect(new.isEmpty, "not on \(surface.path) yet; if it shall be public, run `make surface`")
+        #expect(gone.isEmpty, "on \(surface.path) and gone; apps that use it break")
+    }
+}
