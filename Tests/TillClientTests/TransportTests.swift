@@ -5,15 +5,34 @@ import TillBilling
 
 @testable import TillClient
 
-/// The same transport as on a phone, over real sockets, against servers that no buyer deserves.
-@Suite("Transport", .timeLimit(.minutes(1)))
-struct TransportTests {
-    private let transport: Transport = {
+/// Runs each test over both transports: URLSession's, which apps on Apple's systems use, and libcurl's, which Linux's do.
+private struct OverEachTransport: TestTrait, SuiteTrait, TestScoping {
+    @TaskLocal static var transport: Transport = fetch
+
+    var isRecursive: Bool { true }
+
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        for transport in [Self.urlSession, Self.fetch] {
+            try await Self.$transport.withValue(transport) { try await function() }
+        }
+    }
+
+    private static let limits: TransportLimits = {
         var limits = TransportLimits()
         limits.total = 1.5
         limits.idle = 1
-        return .urlSession(limits: limits)
+        return limits
     }()
+    private static let urlSession = Transport.urlSession(limits: limits)
+    private static let fetch = Transport.fetch(limits: limits)
+}
+
+/// Over real sockets, against servers that no buyer deserves.
+@Suite("Transport", .timeLimit(.minutes(1)), OverEachTransport())
+struct TransportTests {
+    private var transport: Transport { OverEachTransport.transport }
 
     private func access(_ url: String, token: String = "ann") -> ServerAccess {
         ServerAccess(url: url, transport: transport, language: .chinese) {
@@ -214,5 +233,32 @@ struct TransportTests {
             }
             for await isRight in group { #expect(isRight) }
         }
+    }
+}
+
+/// What Foundation's URLSession does not survive on Linux, and apps there meet no less.
+@Suite("The transport of apps on Linux", .timeLimit(.minutes(1)))
+struct LinuxTransportTests {
+    @Test(
+        "An answer that breaks off inside its header, or asks for a password, is one to ask again for",
+        arguments: [
+            "HTTP/1.1 200 OK\r\nContent-Type: appl",
+            "HTTP/1.1 401 No\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+        ])
+    func brokenHeader(answer: String) async throws {
+        var limits = TransportLimits()
+        limits.total = 1.5
+        let server = try RawServer(answer)
+        let access = ServerAccess(url: server.url, transport: .fetch(limits: limits), language: .english) {
+            Session(userID: UserID("ann"), token: "ann")
+        }
+        let began = ContinuousClock.now
+        do throws(StoreError) {
+            _ = try await Reads(server: access).wallet()
+            Issue.record("a wallet came of it")
+        } catch {
+            #expect(error.isRetryable)
+        }
+        #expect(ContinuousClock.now - began < .seconds(4))
     }
 }

@@ -5,15 +5,15 @@ import Foundation
 #endif
 
 /// How long and how large an answer may be.
-public struct TransportLimits: Hashable, Sendable {
+package struct TransportLimits: Hashable, Sendable {
     /// Seconds for all of it: one that drips a byte a second is over then, too.
-    public var total = 15.0
+    package var total = 15.0
     /// Seconds without a byte.
-    public var idle = 10.0
+    package var idle = 10.0
     /// Bytes of an answer.
-    public var bytes = 1 << 20
+    package var bytes = 1 << 20
 
-    public init() {}
+    package init() {}
 }
 
 extension Transport {
@@ -23,7 +23,7 @@ extension Transport {
     /// On Linux, Foundation itself (6.3, `NativeProtocol`) ends the process where an answer breaks off inside its
     /// header, and an answer that asks for a password is one only when the time is over: pass a transport over libcurl
     /// there if servers may be hostile.
-    public static func urlSession(limits: TransportLimits = TransportLimits()) -> Transport {
+    package static func urlSession(limits: TransportLimits = TransportLimits()) -> Transport {
         let sender = SessionSender(limits: limits)
         return Transport { (request) async throws(TransportFault) -> TransportResponse in
             try await sender.send(request)
@@ -222,7 +222,7 @@ private final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecke
 
 extension TransportFault {
     /// NSURLErrorDomain's codes, told apart from the store's own errors (P3).
-    public init(_ error: any Error) {
+    package init(_ error: any Error) {
         let plain = error as NSError
         self.init(
             plain.domain == NSURLErrorDomain ? Kind(urlErrorCode: plain.code) : .other, "\(plain.domain) \(plain.code)")
