@@ -183,9 +183,11 @@ struct OriginalDeliveryTests {
         let world = try await StoreKitWorld()
         let device = try world.launch()
         let listener = device.observed()
+        await listener.isLaunched(on: device)
         device.pay("member.monthly")
         await eventually("subscribed") { listener.last(.purchased) != nil }
         device.paymentQueue.finishTransaction(try #require(listener.last(.purchased)))
+        await eventually("finished") { device.paymentQueue.transactions.isEmpty }
         await world.advance("32d")
         let unfinished = await world.unfinished("ann")
         #expect(unfinished.count == 1)
@@ -202,6 +204,7 @@ struct OriginalDeliveryTests {
         let world = try await StoreKitWorld()
         let device = try world.launch()
         let listener = device.observed()
+        await listener.isLaunched(on: device)
         device.pay("library")
         await eventually("bought") { listener.last(.purchased) != nil }
         let bought = try #require(listener.last(.purchased))
@@ -229,6 +232,17 @@ struct OriginalDeliveryTests {
 struct ObservedDevice {
     let device: EmulatedDevice
     let listener: OriginalListener
+}
+
+extension OriginalListener {
+    /// What comes from now on is news: what the launch found was fetched.
+    func isLaunched(on device: EmulatedDevice) async {
+        let isFetched = Kept(false)
+        await eventually("the first look") { device.paymentQueue.storefront != nil }
+        try? await Task.sleep(for: .milliseconds(60))
+        device.paymentQueue.desk.add { isFetched.with { $0 = true } }
+        await eventually("what was unfinished") { isFetched.with { $0 } }
+    }
 }
 
 extension EmulatedDevice {

@@ -60,6 +60,8 @@ struct OriginalNetworkTests {
     func lostAtLaunch() async throws {
         let world = try await StoreKitWorld()
         let cable = StoreKitCable()
+        let device = try world.launch(cable: cable)
+        try await device.session.signedIn()
         let isLost = Kept(false)
         cable.set { request in
             if request.path.hasSuffix("/news") { return isLost.with { $0 } ? .passes : .losesRequest }
@@ -67,7 +69,6 @@ struct OriginalNetworkTests {
             isLost.with { $0 = true }
             return .losesAnswer
         }
-        let device = try world.launch(cable: cable)
         let listener = device.observed()
         device.pay("points60")
         await listener.hears(["points60 purchasing", "points60 failed -1005", "points60 purchased"])
