@@ -85,8 +85,7 @@ enum StoreDirectory {
 
 extension StoreAccess {
     static func of(_ generation: StoreKitGeneration) -> StoreAccess {
-        let spawn = Effects.app.spawn
         // StoreKit 2 is there on every system that this package is for.
-        return generation == .storeKit1 ? .storeKit1(spawn: spawn) : .storeKit2(spawn: spawn)
+        return generation == .storeKit1 ? .storeKit1() : .storeKit2(spawn: Effects.app.spawn)
     }
 }
