@@ -55,6 +55,9 @@ enum EffectRules {
             path: "Sources/StoreKit/Device/ProcessEffects.swift", effects: [.clock, .task],
             reason: "the effects of an app that runs by itself"),
         Exception(
+            path: "Sources/StoreKit/Original/SKErrorText.swift", effects: [.system],
+            reason: "an error is told in the language of the user's environment"),
+        Exception(
             path: "Sources/StoreKit/Device/ReceiptFile.swift", effects: [.system],
             reason: "the one file that StoreKit keeps on a phone"),
         Exception(
