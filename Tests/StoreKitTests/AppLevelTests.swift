@@ -80,7 +80,9 @@ struct AppLevelTests {
             }
             let other = try world.phone(2)
             try await other.run { try await AppStore.sync() }
-            let ids = (await phone.run { AppStore.deviceVerificationID }, await other.run { AppStore.deviceVerificationID })
+            let ids = (
+                await phone.run { AppStore.deviceVerificationID }, await other.run { AppStore.deviceVerificationID }
+            )
             #expect(ids.0 != ids.1)
         }
     }
@@ -123,7 +125,11 @@ struct AppLevelTests {
             let line = Line()
             let phone = try world.phone(line: line)
             func isNetworkError(_ error: any Error) -> Bool {
-                if case StoreKitError.networkError(let cause) = error { cause.code == .cannotConnectToHost } else { false }
+                if case StoreKitError.networkError(let cause) = error {
+                    cause.code == .cannotConnectToHost
+                } else {
+                    false
+                }
             }
             line.cut()
             await #expect { try await phone.run { try await AppStore.sync() } } throws: { isNetworkError($0) }

@@ -36,7 +36,7 @@ struct OriginalNetworkTests {
         await world.remove()
     }
 
-    @Test("P2: a payment whose answer is lost fails in the app, and arrives by itself soon after, exactly once")
+    @Test("a payment whose answer is lost fails in the app, and arrives by itself soon after, exactly once")
     func lostAnswer() async throws {
         let world = try await StoreKitWorld()
         let cable = StoreKitCable()

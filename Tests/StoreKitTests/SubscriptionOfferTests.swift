@@ -64,7 +64,8 @@ struct SubscriptionOfferTests {
         arguments: [
             ("P3D", Product.SubscriptionPeriod.everyThreeDays), ("P1W", .weekly), ("P2W", .everyTwoWeeks),
             ("P1M", .monthly), ("P2M", .everyTwoMonths), ("P3M", .everyThreeMonths), ("P6M", .everySixMonths),
-            ("P1Y", .yearly), ("", nil), ("P", nil), ("PM", nil), ("1M", nil), ("P0M", nil), ("P-1M", nil), ("P1H", nil),
+            ("P1Y", .yearly), ("", nil), ("P", nil), ("PM", nil), ("1M", nil), ("P0M", nil), ("P-1M", nil),
+            ("P1H", nil),
             ("PT1M", nil), ("P99999999999999999999Y", nil), ("P1M1D", nil),
         ])
     func iso(_ text: String, _ period: Product.SubscriptionPeriod?) {

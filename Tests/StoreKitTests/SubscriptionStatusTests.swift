@@ -123,7 +123,8 @@ struct SubscriptionStatusTests {
             #expect(try await status(1) == nil)
             #expect(await phone.run { await renewed.subscriptionStatus }?.state == .subscribed)
             let stranger = try world.phone(2, of: "eve")
-            #expect(try await stranger.run { try await Product.SubscriptionInfo.status(transactionID: first.id) } == nil)
+            #expect(
+                try await stranger.run { try await Product.SubscriptionInfo.status(transactionID: first.id) } == nil)
         }
     }
 
@@ -133,15 +134,15 @@ struct SubscriptionStatusTests {
             let phone = try world.phone()
             let info = try #require(try await phone.product("member.yearly").subscription)
             try await world.buy("member.yearly", of: "eve")
-            #expect(await info.isEligibleForIntroOffer)
+            #expect(await phone.run { await info.isEligibleForIntroOffer })
             #expect(await phone.run { await Product.SubscriptionInfo.isEligibleForIntroOffer(for: Self.group) })
-            #expect(try await info.status.isEmpty)
+            #expect(try await phone.run { try await info.status }.isEmpty)
             let bought = try await phone.bought("member.yearly").payloadValue
             #expect(bought.offer?.type == .introductory && bought.offer?.paymentMode == .freeTrial)
             #expect(bought.offer?.period == .weekly && bought.price == 0)
-            #expect(await info.isEligibleForIntroOffer == false)
+            #expect(await phone.run { await info.isEligibleForIntroOffer } == false)
             #expect(await phone.run { await Product.SubscriptionInfo.isEligibleForIntroOffer(for: "none") } == false)
-            #expect(try await info.status.map(\.state) == [.subscribed])
+            #expect(try await phone.run { try await info.status }.map(\.state) == [.subscribed])
         }
     }
 
@@ -192,7 +193,7 @@ struct SubscriptionStatusTests {
             let phone = try world.phone(line: line)
             let info = try #require(try await phone.product("member.yearly").subscription)
             line.cut()
-            await #expect { _ = try await info.status } throws: { error in
+            await #expect { _ = try await phone.run { try await info.status } } throws: { error in
                 if case StoreKitError.networkError = error { true } else { false }
             }
             await #expect {
@@ -200,7 +201,7 @@ struct SubscriptionStatusTests {
             } throws: { error in
                 if case StoreKitError.networkError = error { true } else { false }
             }
-            #expect(await info.isEligibleForIntroOffer == false)
+            #expect(await phone.run { await info.isEligibleForIntroOffer } == false)
         }
     }
 }

@@ -82,7 +82,9 @@ extension Product.SubscriptionOffer {
     /// - Parameter subscription: how often the subscription itself is charged, which is what an offer without a period
     ///   of its own goes by.
     /// - Returns: nil for words of a kind, or of a discount, that this module has no name for.
-    init?(words: OfferWords, of subscription: Product.SubscriptionPeriod, priceFormatStyle: Decimal.FormatStyle.Currency) {
+    init?(
+        words: OfferWords, of subscription: Product.SubscriptionPeriod, priceFormatStyle: Decimal.FormatStyle.Currency
+    ) {
         switch words.kind {
         case "introductory": type = .introductory
         case "promotional": type = .promotional
