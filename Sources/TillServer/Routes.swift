@@ -35,6 +35,9 @@ extension Server {
         router.on(.get, Paths.wallet, guarded(readWallet))
         router.on(.post, Paths.debits, post(debitWallet))
         router.on(.get, Paths.postings, guarded(listPostings))
+        router.on(.get, Paths.entitlements, guarded(listEntitlements))
+        // Changes nothing, so a repetition needs no key.
+        router.on(.post, Paths.planPreview, guarded(previewPlan))
         router.on(.post, Paths.promotionalOffers, post(signPromotionalOffer))
         router.on(.post, Paths.introductoryOffers, post(signIntroductoryOffer))
         router.on(.get, Paths.openAPI, open(readOpenAPI))

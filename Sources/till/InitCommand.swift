@@ -8,6 +8,14 @@ import TillCrypto
     import Darwin
 #endif
 
+extension Flag {
+    fileprivate static let sample = Flag(
+        "sample", .choice(SampleShop.allCases.map(\.rawValue)),
+        summary: Text(
+            en: "the catalogue to begin with: packs of points (default), or a service's plans",
+            zh: "从哪份示例目录开始：学点包（默认），或服务套餐"))
+}
+
 extension Command {
     /// `till init`: a configuration that works as it is, a sample catalogue and fresh keys.
     static let initialize = Command(
@@ -24,13 +32,16 @@ extension Command {
                 写出 till.json、catalog.json 和 user-token.secret，不会覆盖已有的文件。
                 后端密钥和后台令牌只保存哈希值：它们只在这一次显示。
                 """),
+        flags: [.sample],
         positionals: [
             Positional(
                 "DIR", .optional,
                 summary: Text(en: "where to write; made if missing (default: here)", zh: "写到哪个目录；没有就新建（默认当前目录）"))
         ]
     ) { call in
-        let starter = Starter(directory: call.positionals.first ?? ".", entropy: call.process.entropy)
+        let starter = Starter(
+            directory: call.positionals.first ?? ".", entropy: call.process.entropy,
+            sample: call.text(.sample).flatMap(SampleShop.init(rawValue:)) ?? .learnPoints)
         do throws(Starter.Refusal) {
             try starter.write()
         } catch {
@@ -48,6 +59,7 @@ extension Command {
 /// The files and keys that `till init` makes.
 struct Starter: Sendable {
     let directory: String
+    let sample: SampleShop
     /// For a backend: `Authorization: Bearer sk_…`.
     let secretKey: String
     /// For the dashboard.
@@ -74,8 +86,9 @@ struct Starter: Sendable {
         }
     }
 
-    init(directory: String, entropy: (Int) -> [UInt8]) {
+    init(directory: String, entropy: (Int) -> [UInt8], sample: SampleShop = .learnPoints) {
         self.directory = directory
+        self.sample = sample
         secretKey = "sk_" + Base64.encode(entropy(32), .url)
         operatorToken = "op_" + Base64.encode(entropy(32), .url)
         userTokenSecret = Base64.encode(entropy(32), .url)
@@ -89,7 +102,7 @@ struct Starter: Sendable {
     func write() throws(Refusal) {
         let files: [(path: String, mode: mode_t, content: String)] = [
             (secretFile, 0o600, userTokenSecret + "\n"),
-            (catalogFile, 0o644, Self.catalog),
+            (catalogFile, 0o644, sample.catalog),
             (configurationFile, 0o644, configuration),
         ]
         let existing = files.map(\.path).filter(fileExists)
@@ -116,7 +129,7 @@ struct Starter: Sendable {
           "database": "sqlite:till.db",
           "catalog": "catalog.json",
           "apple": {
-            "bundleId": "com.example.learn",
+            "bundleId": "\(sample.bundleID)",
             "environments": ["Sandbox"]
           },
           "secretKeys": [

@@ -4,14 +4,19 @@ import TillAppStore
 
 @testable import till
 
+/// docs/till.schema.json.
+func publishedSchema() throws -> JSONValue {
+    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+    return try JSONValue(decoding: Array(Data(contentsOf: root.appendingPathComponent("docs/till.schema.json"))))
+}
+
 @Suite("The published schema of the configuration")
 struct SchemaTests {
     private let schema: JSONValue
 
     init() throws {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        schema = try JSONValue(decoding: Array(Data(contentsOf: root.appendingPathComponent("docs/till.schema.json"))))
+        schema = try publishedSchema()
     }
 
     private func names(_ value: JSONValue?) -> Set<String> { Set(value?["properties"]?.object?.keys.map { $0 } ?? []) }

@@ -84,6 +84,7 @@ import TillHTTP
     @Test("Schemas name the members that are really sent and taken, and require those that are always there")
     func members() throws {
         let samples = try Self.samples.merging(Self.offerSamples) { own, _ in own }
+            .merging(Self.planSamples) { own, _ in own }
         let own = Set(OpenAPI.schemas.keys).subtracting([
             "Metadata", "AnyObject", "LoginForm", "LogoutForm", "Empty", "SubmitProof",
             "AppleObject",
@@ -151,6 +152,9 @@ import TillHTTP
                     ["currency": "p", "amount": 1, "reference": "z"], 409
                 ),
                 (.get, Paths.postings, "/v1/users/u1/wallet/postings", nil, 200),
+                (.get, Paths.entitlements, "/v1/users/u1/entitlements", nil, 200),
+                (.post, Paths.planPreview, Paths.planPreview, ["userId": "u1", "planId": "nothing"], 422),
+                (.post, Paths.planPreview, Paths.planPreview, ["userId": "u1", "planId": product], 400),
                 (
                     .post, Paths.promotionalOffers, Paths.promotionalOffers, ["productId": product, "offerId": "a"],
                     501
@@ -241,10 +245,10 @@ extension OpenAPITests {
                         userID: UserID("u"), productID: ProductID("p"), quantity: 1,
                         points: [GrantedPoints(currency: "points", amount: 60)], entitlement: entitlement, at: now))
             }
-            func product(_ entitlement: String?) -> Product {
+            func product(_ entitlement: String?, _ plan: PlanTerms? = nil) -> Product {
                 Product(
                     id: ProductID("p"), type: .consumable, names: Text(en: "a", zh: "b"), price: money,
-                    points: ["points": 1], entitlement: entitlement)
+                    points: ["points": 1], entitlement: entitlement, plan: plan)
             }
             let posting = PostingReply(
                 Posting(
@@ -278,7 +282,8 @@ extension OpenAPITests {
                 "Posting": try same(posting),
                 "PostingPage": try same(Page(data: [posting], hasMore: false, nextCursor: nil)),
                 "Products": try same(ProductsReply(data: [product(nil)])),
-                "Product": try both(product("pro"), product(nil)), "Text": try same(Text(en: "a", zh: "b")),
+                "Product": try both(product("pro", terms("p", rank: "a")), product(nil)),
+                "Text": try same(Text(en: "a", zh: "b")),
                 "Money": try same(money), "Problem": try both(problem("d"), problem(nil)),
                 "Health": try same(["status": "ok"]),
                 "Readiness": try same(["status": "ready", "database": "ok"]),

@@ -10,6 +10,16 @@ public struct Catalog: Sendable, Codable {
 
     public subscript(id: ProductID) -> Product? { byID[id] }
 
+    /// What sells a plan whose time the server keeps: the product of that id, the product of that id after the app's
+    /// (in App Store Connect plans stand behind their app's bundle id, C4), or the first that sells the plan of that
+    /// id.
+    public func plan(named name: String, bundleID: String) -> Plan? {
+        for id in [name, "\(bundleID).\(name)"] {
+            if let product = byID[ProductID(id)] { return Plan(soldBy: product) }
+        }
+        return products.lazy.compactMap { Plan(soldBy: $0) }.first { $0.id.text == name }
+    }
+
     private enum CodingKeys: String, CodingKey { case products }
 
     public init(from decoder: any Decoder) throws {
@@ -32,6 +42,9 @@ public struct Catalog: Sendable, Codable {
             case badPrice = "bad_price"
             case badPoints = "bad_points"
             case givesNothing = "gives_nothing"
+            case badPlan = "bad_plan"
+            case planDiffers = "plan_differs"
+            case planCurrencies = "plan_currencies"
         }
         public let code: Code
         public let product: ProductID?
@@ -51,7 +64,7 @@ public struct Catalog: Sendable, Codable {
         var seen: Set<ProductID> = []
         return products.flatMap { product in
             findings(of: product) + (seen.insert(product.id).inserted ? [] : [duplicate(product.id)])
-        }
+        } + planFindings
     }
 
     private func duplicate(_ id: ProductID) -> Finding {
@@ -89,10 +102,11 @@ public struct Catalog: Sendable, Codable {
                 .badPoints, en: "The points of \(id) must be named and between 1 and 1,000,000,000,000.",
                 zh: "商品 \(id) 的点数必须有名称，且在 1 到 1,000,000,000,000 之间。")
         }
-        if product.points.isEmpty && product.entitlement == nil {
+        if product.points.isEmpty && product.entitlement == nil && product.plan == nil {
             report(
-                .givesNothing, en: "Product \(id) gives its buyer nothing. Add \"points\" or \"entitlement\".",
-                zh: "商品 \(id) 没有给买家任何东西。请填写 \"points\" 或 \"entitlement\"。")
+                .givesNothing,
+                en: "Product \(id) gives its buyer nothing. Add \"points\", \"entitlement\" or \"plan\".",
+                zh: "商品 \(id) 没有给买家任何东西。请填写 \"points\"、\"entitlement\" 或 \"plan\"。")
         }
         return found
     }

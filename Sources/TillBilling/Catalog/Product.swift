@@ -23,10 +23,12 @@ public struct Product: Hashable, Sendable, Codable, Identifiable {
     public let points: [String: Int64]
     /// The lasting right a buyer gets, if any.
     public let entitlement: String?
+    /// The service it sells for a time, if any.
+    public let plan: PlanTerms?
 
     public init(
         id: ProductID, type: ProductType, names: Text, price: Money, points: [String: Int64] = [:],
-        entitlement: String? = nil
+        entitlement: String? = nil, plan: PlanTerms? = nil
     ) {
         self.id = id
         self.type = type
@@ -34,9 +36,10 @@ public struct Product: Hashable, Sendable, Codable, Identifiable {
         self.price = price
         self.points = points
         self.entitlement = entitlement
+        self.plan = plan
     }
 
-    private enum CodingKeys: String, CodingKey { case id, type, names, price, points, entitlement }
+    private enum CodingKeys: String, CodingKey { case id, type, names, price, points, entitlement, plan }
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -46,6 +49,7 @@ public struct Product: Hashable, Sendable, Codable, Identifiable {
         price = try container.decode(Money.self, forKey: .price)
         points = try container.decodeIfPresent([String: Int64].self, forKey: .points) ?? [:]
         entitlement = try container.decodeIfPresent(String.self, forKey: .entitlement)
+        plan = try container.decodeIfPresent(PlanTerms.self, forKey: .plan)
     }
 
     /// The points for a quantity, kinds in alphabetical order. Nil if a count would not fit: the catalogue forbids it.

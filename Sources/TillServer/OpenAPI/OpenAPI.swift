@@ -9,9 +9,8 @@ import TillHTTP
 enum OpenAPI {
     /// All operations, in the order people read them.
     static let operations =
-        orderOperations + transactionOperations + dropInOperations + walletOperations + offerOperations
-        + shopOperations
-        + dashboardOperations
+        orderOperations + transactionOperations + dropInOperations + walletOperations + planOperations
+        + offerOperations + shopOperations + dashboardOperations
 
     static let document: JSONValue = [
         "openapi": "3.1.0",

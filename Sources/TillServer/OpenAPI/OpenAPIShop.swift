@@ -61,7 +61,8 @@ extension OpenAPI {
                     "additionalProperties": ["type": "integer", "format": "int64"],
                 ],
                 "entitlement": OpenAPISchema.text("The lasting right a buyer gets, if any."),
-            ], optional: ["entitlement"]),
+                "plan": ref("PlanTerms"),
+            ], optional: ["entitlement", "plan"]),
         "Text": OpenAPISchema.object(
             "A name in both languages.",
             ["en": OpenAPISchema.text("In English."), "zh": OpenAPISchema.text("In Chinese.")]),

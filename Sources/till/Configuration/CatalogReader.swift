@@ -9,6 +9,8 @@ import TillBilling
 
 extension ConfigurationReader {
     static let mostCatalogBytes = 8 << 20
+    static let productNames = ["id", "type", "names", "price", "points", "entitlement", "plan"]
+    static let planNames = ["id", "length", "rank"]
 
     /// The catalogue: an object in place, or the path of a file that holds one. Every finding is a problem, so that a
     /// server never starts with a catalogue that would grant the wrong thing.
@@ -37,7 +39,8 @@ extension ConfigurationReader {
             return problems.count == before
         }
         for product in reader.list(products, most: 100_000) ?? [] {
-            _ = reader.object(product, names: ["id", "type", "names", "price", "points", "entitlement"])
+            let members = reader.object(product, names: Self.productNames)
+            if let plan = members?["plan"] { _ = reader.object(plan, names: Self.planNames) }
         }
         return problems.count == before
     }
@@ -75,6 +78,10 @@ extension ConfigurationReader {
     private static func sentence(_ error: DecodingError) -> Text {
         switch error {
         case .keyNotFound: Text(en: "is missing", zh: "缺少这一项")
+        case .dataCorrupted(let context) where context.codingPath.last?.stringValue == "length":
+            Text(
+                en: "is no length of a plan: P1M, P1Y, P2W or P7D, at most 3650 days",
+                zh: "不是套餐时长：写作 P1M、P1Y、P2W 或 P7D，最长 3650 天")
         case .dataCorrupted:
             Text(
                 en: "has a value that isn't known; types are \(types)", zh: "的值无法识别；类型只能是 \(types)")

@@ -1,0 +1,117 @@
+/// A plan that was bought, as the ledger has it.
+public struct PlanPurchase: Hashable, Sendable {
+    /// At the list price of the order that was paid.
+    public let plan: Plan
+    /// 1 to 10.
+    public let quantity: Int
+    /// What the customer paid for the whole quantity, as Apple signed it; nil if Apple did not say.
+    public let paid: Money?
+    public let at: Instant
+    public let deviceID: String?
+    public let transactionID: TransactionID?
+
+    public init(
+        plan: Plan, quantity: Int = 1, paid: Money?, at: Instant, deviceID: String? = nil,
+        transactionID: TransactionID? = nil
+    ) {
+        self.plan = plan
+        self.quantity = quantity
+        self.paid = paid
+        self.at = at
+        self.deviceID = deviceID
+        self.transactionID = transactionID
+    }
+
+    public var seconds: Int64 { plan.length.seconds * Int64(quantity) }
+
+    /// What this purchase is worth in the base currency: what was paid, if it was paid in that currency, and nothing if
+    /// nothing was paid. For what was paid in another currency it is the list price: storefronts' prices are no
+    /// exchange rates, and a customer's balance must not depend on the country (C5).
+    public var worth: Money {
+        if let paid, paid.amount <= 0 || paid.currency == plan.price.currency {
+            return Money(amount: max(0, paid.amount), currency: plan.price.currency)
+        }
+        let (listed, overflow) = plan.price.amount.multipliedReportingOverflow(by: Int64(quantity))
+        return Money(amount: overflow ? .max : max(0, listed), currency: plan.price.currency)
+    }
+}
+
+/// A stretch of service with one plan, and what its whole time was paid with.
+public struct ServicePeriod: Hashable, Sendable {
+    public enum Origin: String, Hashable, Sendable, CaseIterable {
+        case bought
+        /// Made of what was left of other plans; a second of it is worth what a second of its plan costs.
+        case converted
+    }
+
+    public let plan: Plan
+    public let origin: Origin
+    public let start: Instant
+    /// The first moment after it.
+    public let end: Instant
+    /// Price of `boughtSeconds`, in the base currency.
+    public let paid: Money
+    public let boughtSeconds: Int64
+    public let deviceID: String?
+    public let transactionID: TransactionID?
+
+    /// A purchase whose time begins at `start`.
+    public init(_ purchase: PlanPurchase, from start: Instant) {
+        plan = purchase.plan
+        origin = .bought
+        self.start = start
+        end = start.adding(seconds: purchase.seconds, before: .endOfService)
+        paid = purchase.worth
+        boughtSeconds = purchase.seconds
+        deviceID = purchase.deviceID
+        transactionID = purchase.transactionID
+    }
+
+    /// A trial, or more of one that is running.
+    init(trial purchase: PlanPurchase, after running: ServicePeriod?) {
+        plan = purchase.plan
+        origin = .bought
+        start = running?.start ?? purchase.at
+        end = (running?.end ?? purchase.at).adding(seconds: purchase.seconds, before: .endOfService)
+        paid = Money(amount: 0, currency: purchase.plan.price.currency)
+        boughtSeconds = purchase.seconds
+        deviceID = purchase.deviceID
+        transactionID = purchase.transactionID
+    }
+
+    /// What a purchase made of other plans.
+    init(converting seconds: Int64, for purchase: PlanPurchase, from start: Instant) {
+        plan = purchase.plan
+        origin = .converted
+        self.start = start
+        end = start.adding(seconds: seconds, before: .endOfService)
+        paid = purchase.plan.price
+        boughtSeconds = purchase.plan.length.seconds
+        deviceID = nil
+        transactionID = purchase.transactionID
+    }
+
+    /// Milliseconds that are left of it.
+    public func remaining(at now: Instant) -> Int64 {
+        let from = max(start, now)
+        guard end > from else { return 0 }
+        let (left, overflow) = end.milliseconds.subtractingReportingOverflow(from.milliseconds)
+        return overflow ? .max : left
+    }
+
+    /// Minor units a second.
+    var rate: Fraction { Fraction(UInt64(max(0, paid.amount)), over: UInt64(max(1, boughtSeconds))) }
+
+    /// Price paid × remaining time ÷ bought time, in minor units (C5).
+    public func value(at now: Instant) -> Fraction {
+        rate * Fraction(UInt64(remaining(at: now)), over: 1_000)
+    }
+}
+
+extension Instant {
+    /// Nothing is promised past the year 9999, the last that RFC 3339 can write.
+    static let endOfService = Instant(milliseconds: 253_402_300_799_999)
+
+    /// No later than `limit`, unless this itself is.
+    func adding(seconds: Int64, before limit: Instant) -> Instant { max(self, min(limit, adding(seconds: seconds))) }
+}

@@ -1,0 +1,170 @@
+import TillAPI
+import TillAppStore
+import TillBilling
+
+extension OpenAPI {
+    private static let entitlementsExample: JSONValue = [
+        "data": [
+            [
+                "entitlement": "pro", "productId": "com.example.cloud.pro", "kind": "lasting",
+                "since": "2026-01-01T08:30:02.456Z", "transactionId": "2000000356937280",
+            ],
+            [
+                "entitlement": "premium", "productId": "com.example.cloud.premium_monthly", "kind": "service",
+                "plan": "premium_monthly", "since": "2026-01-16T00:00:00.000Z",
+                "expiresAt": "2026-02-21T09:59:30.000Z", "transactionId": "2000000356937285",
+            ],
+        ]
+    ]
+
+    private static let previewExample: JSONValue = [
+        "at": "2026-01-16T00:00:00.000Z", "plan": "premium_monthly", "productId": "com.example.cloud.premium_monthly",
+        "change": "upgrade", "price": ["amount": 699, "currency": "USD"],
+        "dailyPrice": ["amount": 23, "currency": "USD", "exact": "233/10"],
+        "current": [
+            [
+                "plan": "basic_monthly", "productId": "com.example.cloud.basic_monthly", "origin": "bought",
+                "fate": "converted", "transactionId": "2000000356937281", "paid": ["amount": 299, "currency": "USD"],
+                "boughtSeconds": 2_592_000, "remainingSeconds": 1_296_000, "startsAt": "2026-01-01T00:00:00.000Z",
+                "endsAt": "2026-01-31T00:00:00.000Z",
+                "value": ["amount": 150, "currency": "USD", "exact": "299/2"],
+            ]
+        ],
+        "balance": ["amount": 150, "currency": "USD", "exact": "299/2"],
+        "usedPerDay": ["amount": 10, "currency": "USD", "exact": "299/30"], "usedUntil": "2026-01-31T00:00:00.000Z",
+        "days": 6, "seconds": 554_370, "boughtSeconds": 2_592_000, "expiresAt": "2026-02-21T09:59:30.000Z",
+        "explanation": [
+            "en": ["Basic Monthly: 2.99 USD × 15 d ÷ 30 d = 1.495 USD"],
+            "zh": ["基础版月付：2.99 USD × 15 天 ÷ 30 天 = 1.495 USD"],
+        ],
+    ]
+
+    static let planOperations: [OpenAPIOperation] = [
+        OpenAPIOperation(
+            method: .get, path: Paths.entitlements, id: "listEntitlements", tag: .plans,
+            summary: "List what a user may use now",
+            description: """
+                Rights for good, service with plans that are bought for a time, and subscriptions. What Apple took \
+                back is not there, nor what has expired. A subscription counts until the end of its newest verified \
+                period; grace periods and billing retries are not known.
+                """,
+            caller: .app, parameters: [.userID, .environment],
+            answers: [
+                OpenAPIOperation.Answer(
+                    200, "The rights, the oldest first. A user nobody knows has none.", "Entitlements",
+                    example: entitlementsExample)
+            ],
+            refusals: [.forbidden, .invalidField]),
+        OpenAPIOperation(
+            method: .post, path: Paths.planPreview, id: "previewPlan", tag: .plans,
+            summary: "Say what buying a plan comes to",
+            description: """
+                What is left of the user's other plans is turned into time of the new one, whatever devices they were \
+                bought on: balance = Σ price paid × remaining time ÷ bought time; days = balance ÷ daily price. A \
+                month of plan has 30 days and a year 365. All of it is exact, but for one rounding at the end, up to \
+                whole seconds. The same plan bought again extends. A trial is worth nothing and runs out by itself; \
+                periods of auto-renewable subscriptions are Apple's and never counted. What was not paid in the \
+                currency of the catalogue's plans counts with the list price of its order. Nothing is stored: a \
+                purchase at the moment `at` does exactly this, and one at another moment does what a preview for that \
+                moment says.
+                """,
+            caller: .app, parameters: [.environment],
+            body: OpenAPIOperation.Body(
+                "PlanPreview", example: ["planId": "premium_monthly", "at": "2026-01-16T00:00:00.000Z"]),
+            answers: [
+                OpenAPIOperation.Answer(200, "The preview.", "PlanPreviewReply", example: previewExample)
+            ],
+            refusals: [.forbidden, .unknownProduct, .quantityNotAllowed]),
+    ]
+
+    static let planSchemas: [String: JSONValue] = [
+        "Entitlements": OpenAPISchema.object(
+            "What a user may use now.", ["data": OpenAPISchema.list("The rights.", of: ref("Entitlement"))]),
+        "Entitlement": OpenAPISchema.object(
+            "One right.",
+            [
+                "entitlement": OpenAPISchema.text("Its name in the catalogue; a plan without one gives its rank."),
+                "productId": OpenAPISchema.text("Of the newest purchase it comes from."),
+                "kind": OpenAPISchema.words(
+                    "For good; for a time that the server keeps; for a period that Apple keeps.",
+                    EntitlementReply.Kind.allCases.map(\.rawValue)),
+                "plan": OpenAPISchema.text("The plan's id."),
+                "deviceId": OpenAPISchema.text("As the order named it."),
+                "since": OpenAPISchema.time(
+                    "When it was bought; of a service, since when there is no gap; of a subscription, when its period "
+                        + "began."),
+                "expiresAt": OpenAPISchema.time("The first moment without it; absent for what lasts."),
+                "transactionId": OpenAPISchema.text("The newest purchase it comes from."),
+            ], optional: ["plan", "deviceId", "expiresAt"]),
+        "PlanTerms": OpenAPISchema.object(
+            "The service a product sells for a time.",
+            [
+                "id": OpenAPISchema.text("The plan's id, the same for all products that sell it."),
+                "length": OpenAPISchema.text("ISO 8601, one unit: `P1M` is 30 days, `P1Y` 365."),
+                "rank": OpenAPISchema.text("What service it is, whatever it costs and however long it lasts."),
+            ], optional: ["rank"]),
+        "PlanPreview": OpenAPISchema.object(
+            "What would be bought.",
+            [
+                "userId": OpenAPISchema.name("Who buys; a backend must say.", maximum: Int64(UserID.maximumLength)),
+                "planId": OpenAPISchema.name(
+                    "The product's id, with or without the bundle id before it; or the plan's.", maximum: 255),
+                "quantity": OpenAPISchema.integer("1 if absent.", 1...10),
+                "at": OpenAPISchema.time(
+                    "The moment of the purchase; now if absent. What was bought later is left out."),
+            ], optional: ["userId", "quantity", "at"]),
+        "PlanPreviewReply": previewReply, "PlanRemainder": remainder,
+        "ExactMoney": OpenAPISchema.object(
+            "An amount that need not be whole.",
+            [
+                "amount": OpenAPISchema.integer("Minor units, rounded to the nearest, a half up."),
+                "currency": OpenAPISchema.text("ISO 4217."),
+                "exact": OpenAPISchema.text("Minor units as a fraction in lowest terms, `299/2`, or a whole number."),
+            ]),
+        "Explanation": OpenAPISchema.object(
+            "The arithmetic, line by line.",
+            [
+                "en": OpenAPISchema.list("In English.", of: ["type": "string"]),
+                "zh": OpenAPISchema.list("In Chinese.", of: ["type": "string"]),
+            ]),
+    ]
+
+    private static let previewReply = OpenAPISchema.object(
+        "What buying a plan at one moment comes to.",
+        [
+            "at": OpenAPISchema.time("The moment it was computed for."),
+            "plan": OpenAPISchema.text("The plan's id."), "productId": OpenAPISchema.text("What to buy."),
+            "change": OpenAPISchema.words(
+                "What the purchase is to the service there is; `change` is the same service by another plan.",
+                Proration.Change.allCases.map(\.rawValue)),
+            "price": ref("Money"), "dailyPrice": ref("ExactMoney"),
+            "current": OpenAPISchema.list("What there is, of all devices.", of: ref("PlanRemainder")),
+            "balance": ref("ExactMoney"), "usedPerDay": ref("ExactMoney"),
+            "usedUntil": OpenAPISchema.time(
+                "`usedPerDay` is what each day of waiting takes from the balance, until then. Both are absent if "
+                    + "waiting takes nothing."),
+            "days": OpenAPISchema.integer("Whole days in `seconds`, for people."),
+            "seconds": OpenAPISchema.integer("Time that is kept and converted, rounded up."),
+            "boughtSeconds": OpenAPISchema.integer("Time that is bought, on top of it."),
+            "expiresAt": OpenAPISchema.time("The first moment without the plan."), "explanation": ref("Explanation"),
+        ], optional: ["usedPerDay", "usedUntil"])
+
+    private static let remainder = OpenAPISchema.object(
+        "What is left of one period of service.",
+        [
+            "plan": OpenAPISchema.text("The plan's id."), "productId": OpenAPISchema.text("What was bought."),
+            "origin": OpenAPISchema.words(
+                "Bought, or converted from other plans earlier.", ServicePeriod.Origin.allCases.map(\.rawValue)),
+            "fate": OpenAPISchema.words(
+                "What the purchase does to it; `kept` is the same plan, `untouched` stands beside a trial.",
+                Proration.Remainder.Fate.allCases.map(\.rawValue)),
+            "deviceId": OpenAPISchema.text("As the order named it."),
+            "transactionId": OpenAPISchema.text("Whose purchase it is."), "paid": ref("Money"),
+            "boughtSeconds": OpenAPISchema.integer("What was bought for that."),
+            "remainingSeconds": OpenAPISchema.integer(
+                "Rounded up; exactly it is `endsAt` less the later one of `startsAt` and `at`."),
+            "startsAt": OpenAPISchema.time("When it begins."),
+            "endsAt": OpenAPISchema.time("The first moment after it."),
+            "value": ref("ExactMoney"),
+        ], optional: ["deviceId", "transactionId"])
+}

@@ -1,0 +1,99 @@
+import Testing
+import TillAppStore
+import TillBilling
+
+/// A shop that sells the plans of C4, a trial and a right for good, in the same emulated store.
+enum CloudShop {
+    static let prefix = Shop.bundleID + "."
+
+    static let catalog = Catalog(
+        products: plans.compactMap { id, cents, length, rank in
+            Product(
+                id: ProductID(prefix + id), type: .consumable, names: Text(en: id, zh: "套餐 \(id)"),
+                price: Money(amount: cents, currency: Currency("USD")),
+                plan: PlanLength(length).map { PlanTerms(id: PlanID(id), length: $0, rank: rank) })
+        } + [
+            Product(
+                id: ProductID(prefix + "premium_monthly_auto"), type: .autoRenewable,
+                names: Text(en: "Premium (renews)", zh: "高级版（续订）"),
+                price: Money(amount: 699, currency: Currency("USD")),
+                plan: PlanLength("P1M").map { PlanTerms(id: PlanID("premium_monthly"), length: $0, rank: "premium") }),
+            Product(
+                id: ProductID(prefix + "pro"), type: .nonConsumable, names: Text(en: "Pro", zh: "专业版"),
+                price: Money(amount: 999, currency: Currency("USD")), entitlement: "pro"),
+            Product(
+                id: ProductID(Shop.points60), type: .consumable, names: Text(en: "60 points", zh: "60 学点"),
+                price: Money(amount: 99, currency: Currency("USD")), points: ["points": 60]),
+        ])
+
+    private static let plans: [(id: String, cents: Int64, length: String, rank: String)] = [
+        ("basic_monthly", 299, "P1M", "basic"), ("basic_annual", 2_999, "P1Y", "basic"),
+        ("premium_monthly", 699, "P1M", "premium"), ("premium_annual", 6_999, "P1Y", "premium"),
+    ]
+
+    static func open(
+        _ reach: Reach = .inProcess, environments: Set<TillBilling.Environment> = [.sandbox],
+        _ journey: (Shop) async throws -> Void
+    ) async throws {
+        try await Shop.open(reach, environments: environments, change: { $0.catalog = catalog }) { shop in
+            let products = catalog.products.map { product -> JSONValue in
+                let cents = product.price.amount
+                var members: [String: JSONValue] = [
+                    "id": .string(product.id.text), "type": .string(product.type.rawValue),
+                    "prices": [
+                        "USA": ["amount": .int(cents), "currency": "USD"],
+                        "CHN": ["amount": .int(cents * 6), "currency": "CNY"],
+                    ],
+                ]
+                if product.type == .autoRenewable {
+                    members["subscriptionGroup"] = "1"
+                    members["period"] = "P1M"
+                }
+                return .object(members)
+            }
+            let loaded = try await shop.ask(.put, "/emulator/products", ["products": .array(products)])
+            try #require(loaded.status == 200, "\(loaded.body)")
+            try await journey(shop)
+        }
+    }
+}
+
+extension Shop {
+    /// Buys a plan from order to grant; returns the transaction's id.
+    @discardableResult
+    func buyPlan(
+        _ plan: String, as buyer: String, device: String? = nil, storefront: String = "USA", quantity: Int64 = 1
+    ) async throws -> String {
+        let product = JSONValue.string(CloudShop.prefix + plan)
+        var body: [String: JSONValue] = ["productId": product, "quantity": .int(quantity)]
+        if let device { body["deviceId"] = .string(device) }
+        let order = try await send(.post, "/v1/orders", .object(body), as: .user(buyer))
+        #expect(order.status == 201)
+        let paid = try await ask(
+            .post, "/emulator/purchases",
+            [
+                "bundleId": .string(Self.bundleID), "productId": product, "quantity": .int(quantity),
+                "storefront": .string(storefront), "account": .string(buyer), "appAccountToken": order["id"],
+            ])
+        #expect(paid.status == 200, "\(paid.body)")
+        let reply = try await submit(paid["signedTransaction"].text, as: .user(buyer))
+        #expect(reply["outcome"].text == "granted")
+        return paid["transactionId"].text
+    }
+
+    func preview(_ plan: String, as buyer: String, at: Instant? = nil) async throws -> Reply {
+        var body: [String: JSONValue] = ["planId": .string(plan)]
+        if let at { body["at"] = .string(at.rfc3339) }
+        return try await send(.post, "/v1/plans/preview", .object(body), as: .user(buyer))
+    }
+
+    /// What somebody may use: `kind entitlement plan expiry`.
+    func rights(of user: String) async throws -> [String] {
+        let reply = try await send(.get, "/v1/users/\(user)/entitlements", as: .user(user))
+        #expect(reply.status == 200)
+        return reply["data"].list.map { right in
+            ["kind", "entitlement", "plan", "expiresAt"].map { right.at($0).text }.filter { !$0.isEmpty }
+                .joined(separator: " ")
+        }
+    }
+}
