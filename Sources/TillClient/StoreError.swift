@@ -24,6 +24,12 @@ public enum StoreError: Error, Hashable, Sendable {
     case store(StoreProblem)
     case server(ServerFault)
     case journal(JournalFault)
+    /// No order of that number is on this device.
+    case unknownOrder
+    /// Not granted yet, and why (L9).
+    case undelivered(Trouble)
+    /// Apple gave the money back.
+    case refunded
 
     /// Stable: what programs decide by and logs are searched for.
     public var code: String {
@@ -37,6 +43,9 @@ public enum StoreError: Error, Hashable, Sendable {
         case .store(let problem): problem.code
         case .server(let fault): fault.code
         case .journal(let fault): fault.code
+        case .unknownOrder: Refusal.unknownOrder.rawValue
+        case .undelivered(let trouble): trouble.code
+        case .refunded: "refunded"
         }
     }
 
@@ -44,10 +53,11 @@ public enum StoreError: Error, Hashable, Sendable {
     public var isRetryable: Bool {
         switch self {
         case .notSignedIn, .productListUnavailable, .purchaseInProgress: true
-        case .badQuantity, .productUnavailable, .paymentsNotAllowed: false
+        case .badQuantity, .productUnavailable, .paymentsNotAllowed, .unknownOrder, .refunded: false
         case .store(let problem): problem.isRetryable
         case .server(let fault): fault.isRetryable
         case .journal(let fault): fault.isRetryable
+        case .undelivered(let trouble): !trouble.isFinal
         }
     }
 
@@ -78,6 +88,9 @@ public enum StoreError: Error, Hashable, Sendable {
         case .store(let problem): problem.sentence
         case .server(let fault): fault.advice
         case .journal(let fault): fault.advice
+        case .unknownOrder: Refusal.unknownOrder.advice
+        case .undelivered(let trouble): trouble.sentence
+        case .refunded: Text(en: "This purchase was refunded.", zh: "此次购买已退款。")
         }
     }
 

@@ -43,6 +43,9 @@ enum EffectRules {
             path: "Sources/TillClient/Catalogue/CatalogueFile.swift", effects: [.system],
             reason: "the file of the cached shelf, passed in as a value"),
         Exception(
+            path: "Sources/TillClient/AppEffects.swift", effects: [.clock, .entropy, .task, .system],
+            reason: "the client kit's composition for apps: real time, randomness, tasks and files"),
+        Exception(
             path: "Sources/TillClient/DeviceLanguage.swift", effects: [.system],
             reason: "which language the device speaks, a default that apps can set"),
         Exception(
