@@ -7,10 +7,19 @@ import TillHTTP
 /// The line between one buyer's phone and the purchase server. It forwards everything as it comes, notes what the
 /// server says about proofs, and can hold a proof back: so a purchase is cut off in the middle without the app's help.
 final class DemoLine: Sendable {
-    /// A proof on its way, as far as the app's request names it.
+    /// A proof on its way, as the app's request names it: by itself beside a receipt (StoreKit 1), in what is signed
+    /// otherwise (StoreKit 2).
     struct Proof: Sendable {
         let order: String
         let transaction: String
+
+        init(_ request: [UInt8]) {
+            let body = try? JSONValue(decoding: request)
+            let parts = body?["signedTransaction"]?.string?.split(separator: ".") ?? []
+            let signed = parts.count == 3 ? Base64.decode(parts[1], .url).flatMap { try? JSONValue(decoding: $0) } : nil
+            order = (body?["orderId"] ?? signed?["appAccountToken"])?.string ?? ""
+            transaction = (body?["transactionId"] ?? signed?["transactionId"])?.string ?? ""
+        }
     }
 
     private struct State {
@@ -90,9 +99,7 @@ final class DemoLine: Sendable {
 
     private func wasHeld(_ request: HTTPRequest) async -> Bool {
         guard state.withLock({ $0.isHolding }) else { return false }
-        let body = try? JSONValue(decoding: request.body)
-        proofs.yield(
-            Proof(order: body?["orderId"]?.string ?? "", transaction: body?["transactionId"]?.string ?? ""))
+        proofs.yield(Proof(request.body))
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
                 if state.isHolding { state.waiting.append(continuation) }

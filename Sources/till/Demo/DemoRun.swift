@@ -14,6 +14,8 @@ struct DemoRun: Sendable {
     let process: ProcessEffects
 
     func run() async throws {
+        // zoe's is for whoever wants to try.
+        for user in ["ann", "ben", "zoe"] { try await shop.openAccount(of: user) }
         try await shop.setNotifications(on: true)
         try await withLine { try await buyPlainly(user: "ann", product: product(60), line: $0) }
         try await withLine { try await buyAndBeKilled(user: "ben", product: product(300), line: $0) }
@@ -84,9 +86,9 @@ struct DemoRun: Sendable {
                         zh: "她的 App 是进程 \(id)，通过 StoreKit 2 购买，对本演示一无所知"))
             },
             answering: { $0["event"] == "purchase" ? "quit" : nil })
-        guard let purchase = visit.last("purchase") else { throw visit.failure }
-        let order = purchase["order"]?["orderId"]?.string ?? ""
-        let transaction = purchase["order"]?["transactionId"]?.string ?? ""
+        guard let purchase = visit.last("purchase"), let order = purchase["order"]?["orderId"]?.string,
+            let transaction = purchase["order"]?["transactionId"]?.string
+        else { throw visit.failure }
         transcript.step(
             Text(
                 en: "order \(order): written down on the device, then opened at the server",
