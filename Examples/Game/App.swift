@@ -50,7 +50,8 @@ struct App: Sendable {
 
     /// The page of the last visit at once, greyed; then the store's own word on what can be bought (G2).
     private func openShop() async {
-        screen.show(await store.keptShelf())
+        let kept = await store.keptShelf()
+        if !kept.items.isEmpty { screen.show(kept) }
         screen.show(await store.shelf())
     }
 

@@ -104,5 +104,5 @@ struct App: Sendable {
         screen.waited(await ordersUnderWay())
     }
 
-    private func ordersUnderWay() async -> Int { await store.orders().filter(\.mayResubmit).count }
+    private func ordersUnderWay() async -> Int { await store.orders(all: true).filter(\.mayResubmit).count }
 }

@@ -44,13 +44,13 @@ struct BuyerApp: Sendable {
     }
 
     /// What a person would type to be this buyer.
-    func commandLine(from directory: String?) -> String {
-        let path = directory.map {
-            executable.hasPrefix($0 + "/") ? String(executable.dropFirst($0.count + 1)) : executable
-        }
+    func commandLine(from current: String?) -> String {
+        var path = executable
+        if let current, path.hasPrefix(current + "/") { path.removeFirst(current.count + 1) }
         return """
             TILL_STORE=\(store) TILL_STORE_ACCOUNT=\(user) \\
-                \(path ?? executable) --server \(server) --user \(user) \\
+                \(path) --server \(server) --user \(user) \\
+                --directory \(directory) \\
                 --token \(token)
             """
     }
