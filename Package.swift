@@ -68,7 +68,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "CloudPlans", dependencies: ["TillClient", "ExampleTerminal"], path: "Examples/CloudPlans",
-            exclude: ["README.md", "README.zh-CN.md"]
+            exclude: ["README.md", "README.zh-CN.md", "products.json"]
         ),
         .executableTarget(
             name: "Game", dependencies: ["TillClient", "ExampleTerminal"], path: "Examples/Game",

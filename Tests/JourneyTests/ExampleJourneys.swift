@@ -168,7 +168,6 @@ import TillHTTP
             let folder = FileManager.default.temporaryDirectory
                 .appendingPathComponent("till-phone-\(UUID().uuidString)")
             defer { try? FileManager.default.removeItem(at: folder) }
-            #expect(try await shop.ask(.put, "/emulator/accounts/yan", [:]).status == 200)
             let token = UserToken.hs256(subject: "yan", expires: shop.time.now.seconds + 600)
             let app = try TillProcess.start(
                 [

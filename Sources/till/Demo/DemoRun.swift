@@ -14,8 +14,6 @@ struct DemoRun: Sendable {
     let process: ProcessEffects
 
     func run() async throws {
-        // zoe's is for whoever wants to try.
-        for user in ["ann", "ben", "zoe"] { try await shop.openAccount(of: user) }
         try await shop.setNotifications(on: true)
         try await withLine { try await buyPlainly(user: "ann", product: product(60), line: $0) }
         try await withLine { try await buyAndBeKilled(user: "ben", product: product(300), line: $0) }

@@ -107,12 +107,7 @@ struct DemoShop: Sendable {
         try await JSONCall(fetch).get(serverURL + "/v1/orders/\(order)", bearer: secretKey)["status"]?.string ?? ""
     }
 
-    // MARK: The store
-
-    /// An Apple Account for a buyer. One that is there already stays as it is.
-    func openAccount(of user: String) async throws {
-        try await JSONCall(fetch).put("\(storeURL)/emulator/accounts/\(user)", [:])
-    }
+    // MARK: The store's notifications
 
     func setNotifications(on isOn: Bool) async throws {
         try await store.emulator.store.setNotificationURL(isOn ? serverURL + "/v1/notifications/apple" : nil)

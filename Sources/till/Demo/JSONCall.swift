@@ -9,12 +9,12 @@ struct JSONCall: Sendable {
     init(_ fetch: Fetch) { send = fetch.send }
 
     func get(_ url: String, bearer: String? = nil) async throws -> JSONValue {
-        try await granted(.get, url, nil, bearer)
-    }
-
-    @discardableResult
-    func put(_ url: String, _ body: JSONValue, bearer: String? = nil) async throws -> JSONValue {
-        try await granted(.put, url, body, bearer)
+        let answer = try await ask(.get, url, nil, bearer)
+        guard (200..<300).contains(answer.status) else {
+            throw CommandFailure(
+                Text(en: "GET \(url) was answered \(answer.status)", zh: "GET \(url) 的答复是 \(answer.status)"))
+        }
+        return answer.body
     }
 
     /// Whatever the answer says.
@@ -22,19 +22,6 @@ struct JSONCall: Sendable {
         _ url: String, _ body: JSONValue, bearer: String? = nil
     ) async throws -> (status: Int, body: JSONValue) {
         try await ask(.post, url, body, bearer)
-    }
-
-    private func granted(
-        _ method: HTTPMethod, _ url: String, _ body: JSONValue?, _ bearer: String?
-    ) async throws -> JSONValue {
-        let answer = try await ask(method, url, body, bearer)
-        guard (200..<300).contains(answer.status) else {
-            throw CommandFailure(
-                Text(
-                    en: "\(method.rawValue) \(url) was answered \(answer.status)",
-                    zh: "\(method.rawValue) \(url) 的答复是 \(answer.status)"))
-        }
-        return answer.body
     }
 
     private func ask(

@@ -28,9 +28,6 @@ struct OpenShop: Sendable {
             server: announcement.at("server").at("url").text, store: announcement.at("store").at("url").text,
             folder: folder, fetch: try Fetch(), secretKey: announcement.at("server").at("secretKey").text,
             tokenSecret: Array(announcement.at("server").at("userTokenSecret").text.utf8))
-        for buyer in ["kim", "lin", "mia", "una", "vic", "xia"] {
-            #expect(try await shop.ask(.put, shop.store + "/emulator/accounts/\(buyer)", [:]).status == 200)
-        }
         try await journey(shop)
         demo.send(SIGTERM)
         #expect(await demo.end() == 0)
