@@ -3,11 +3,15 @@ import PackageDescription
 
 // The house, and the only imports it allows, are drawn in docs/ARCHITECTURE.md; Tests/TidyTests holds every
 // file to it, because SwiftPM lets transitive imports compile.
-// Apple's StoreKit over the emulated App Store: on Apple platforms it would stand in the way of the real one.
+
+// Apple's StoreKit over the emulated App Store: on Apple platforms it would stand in the way of the real one. There the
+// client kit needs none of this.
 #if os(Linux)
     let storeKit: [Target.Dependency] = ["StoreKit"]
+    let linuxOnly: [Target.Dependency] = storeKit + ["TillHTTP"]
 #else
     let storeKit: [Target.Dependency] = []
+    let linuxOnly: [Target.Dependency] = []
 #endif
 
 let package = Package(
@@ -50,7 +54,7 @@ let package = Package(
                 "TillBilling", "TillAppStore", "TillCrypto", "TillHTTP", "TillPages", "TillStorage", "TillSQLite",
             ]
         ),
-        .target(name: "TillClient", dependencies: ["TillBilling", "TillAPI"] + storeKit),
+        .target(name: "TillClient", dependencies: ["TillBilling", "TillAPI"] + linuxOnly),
         .target(name: "TillSimulation", dependencies: ["TillStorage", "TillSQLite", "CTillSQLite"]),
         .executableTarget(
             name: "till",

@@ -14,7 +14,7 @@ extension Store {
             throw .journal(.disk(error))
         }
         try self.init(
-            configuration, access: .unsupported, effects: .app, files: files, transport: .urlSession())
+            configuration, access: .of(configuration.generation), effects: .app, files: files, transport: .ofDevice)
     }
 }
 
@@ -40,6 +40,17 @@ extension Effects {
                     body()
                 #endif
             })
+    }
+}
+
+extension Transport {
+    /// The way to the server of an app on this system.
+    static var ofDevice: Transport {
+        #if os(Linux)
+            .fetch()
+        #else
+            .urlSession()
+        #endif
     }
 }
 
@@ -73,15 +84,9 @@ enum StoreDirectory {
 }
 
 extension StoreAccess {
-    /// Stands where the two makers will.
-    fileprivate static var unsupported: StoreAccess {
-        StoreAccess(
-            canMakePayments: { false },
-            products: { (_) async throws(StoreProblem) in throw .unsupported },
-            purchase: { _ in .failed(.unsupported) },
-            unfinished: { () async throws(StoreProblem) in [] }, finish: { _ in },
-            events: { AsyncStream { $0.finish() } },
-            restore: { () async throws(StoreProblem) in throw .unsupported },
-            proof: { (_) async throws(StoreProblem) in throw .unsupported }, stop: {})
+    static func of(_ generation: StoreKitGeneration) -> StoreAccess {
+        let spawn = Effects.app.spawn
+        // StoreKit 2 is there on every system that this package is for.
+        return generation == .storeKit1 ? .storeKit1(spawn: spawn) : .storeKit2(spawn: spawn)
     }
 }

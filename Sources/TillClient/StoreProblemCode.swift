@@ -23,7 +23,7 @@ extension Trouble {
     /// What a buyer reads of the reason in an order's history; nil for one that is no code of ours.
     static func sentence(ofReason code: String) -> Text? {
         if let problem = StoreProblem(code: code) { return problem.sentence }
-        if let refusal = Refusal(rawValue: code) { return refusal.sentence }
+        if let refusal = Refusal(rawValue: code) { return refusal.advice }
         return TransportFault.Kind(rawValue: code)?.sentence
     }
 }

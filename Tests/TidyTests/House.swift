@@ -50,8 +50,9 @@ enum House {
         "StoreKit": Room(
             ["TillBilling", "TillAppStore", "TillCrypto", "TillHTTP"],
             system: serverSystem.union(["FoundationNetworking"]), mayImportFoundation: true),
+        // HTTP on Linux only, where Foundation's own can't be trusted with a hostile server.
         "TillClient": Room(
-            ["TillBilling", "TillAPI", "StoreKit"],
+            ["TillBilling", "TillAPI", "StoreKit", "TillHTTP"],
             system: essentials.union(["FoundationNetworking", "Glibc", "Musl", "Darwin"]), mayImportFoundation: true),
         "TillSimulation": Room(everyLibrary.union(["CTillSQLite"])),
         // Makes load and kills servers: a composition root beside `till`, and no part of the product.

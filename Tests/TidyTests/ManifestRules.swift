@@ -43,7 +43,9 @@ struct Manifest {
             let listed =
                 text.firstRange(of: "dependencies: [").map { Self.strings(in: Self.list(text[$0.upperBound...])) } ?? []
             // What is on Linux only is added by name, because other hosts don't know it.
-            let onLinux = text.contains("] + storeKit") ? ["StoreKit"] : []
+            let onLinux =
+                text.contains("] + linuxOnly")
+                ? ["StoreKit", "TillHTTP"] : text.contains("] + storeKit") ? ["StoreKit"] : []
             targets[name] = Target(
                 kind: kind, line: index + 1, dependencies: Set(listed + onLinux), isLinuxOnly: linux.contains(true))
         }

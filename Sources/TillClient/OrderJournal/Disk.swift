@@ -1,17 +1,17 @@
 import TillBilling
 
 /// The device's disk as the journal sees it: one file, and every change on stable storage before a call returns.
-public struct Disk: Sendable {
+package struct Disk: Sendable {
     /// All of the file; empty if there is none yet.
-    public var read: @Sendable () throws(DiskFault) -> [UInt8]
+    package var read: @Sendable () throws(DiskFault) -> [UInt8]
     /// Writes the bytes at the offset and drops whatever was beyond them.
-    public var write: @Sendable (_ bytes: [UInt8], _ offset: Int) throws(DiskFault) -> Void
+    package var write: @Sendable (_ bytes: [UInt8], _ offset: Int) throws(DiskFault) -> Void
     /// Puts a new file in the old one's place: after a power cut there is one or the other, whole.
-    public var replace: @Sendable ([UInt8]) throws(DiskFault) -> Void
+    package var replace: @Sendable ([UInt8]) throws(DiskFault) -> Void
     /// Keeps a copy of the file as it is, under another name, for those who will ask what happened to it.
-    public var setAside: @Sendable () throws(DiskFault) -> Void
+    package var setAside: @Sendable () throws(DiskFault) -> Void
 
-    public init(
+    package init(
         read: @escaping @Sendable () throws(DiskFault) -> [UInt8],
         write: @escaping @Sendable ([UInt8], Int) throws(DiskFault) -> Void,
         replace: @escaping @Sendable ([UInt8]) throws(DiskFault) -> Void,

@@ -103,7 +103,7 @@ public struct Trouble: Hashable, Sendable {
     package static let quarantined = Trouble(code: "quarantined", isFinal: false)
 
     public var sentence: Text {
-        if let refusal = Refusal(rawValue: code) { return refusal.sentence }
+        if let refusal = Refusal(rawValue: code) { return refusal.advice }
         if let kind = TransportFault.Kind(rawValue: code) { return kind.sentence }
         if let problem = StoreProblem(code: code) { return problem.sentence }
         return switch code {

@@ -53,7 +53,7 @@ public struct OrderSummary: Hashable, Sendable, Identifiable {
 
 extension OrderJournal {
     /// The list of orders, newest first; of one buyer if asked for.
-    public func summaries(of user: UserID? = nil) -> [OrderSummary] { entries(of: user).map(OrderSummary.init) }
+    package func summaries(of user: UserID? = nil) -> [OrderSummary] { entries(of: user).map(OrderSummary.init) }
 
     func summary(of id: OrderID) -> OrderSummary? { self[id].map(OrderSummary.init) }
 }

@@ -2,23 +2,23 @@ import TillBilling
 
 /// The HTTP effect of the client: sends one request and brings the whole answer. Redirects are not followed, the
 /// answer is bounded (1 MiB is plenty), and there is a time limit for all of it.
-public struct Transport: Sendable {
-    public var send: @Sendable (TransportRequest) async throws(TransportFault) -> TransportResponse
+package struct Transport: Sendable {
+    package var send: @Sendable (TransportRequest) async throws(TransportFault) -> TransportResponse
 
-    public init(send: @escaping @Sendable (TransportRequest) async throws(TransportFault) -> TransportResponse) {
+    package init(send: @escaping @Sendable (TransportRequest) async throws(TransportFault) -> TransportResponse) {
         self.send = send
     }
 }
 
-public struct TransportRequest: Hashable, Sendable {
+package struct TransportRequest: Hashable, Sendable {
     /// `GET` or `POST`.
-    public let method: String
+    package let method: String
     /// Absolute.
-    public let url: String
-    public let headers: [String: String]
-    public let body: [UInt8]
+    package let url: String
+    package let headers: [String: String]
+    package let body: [UInt8]
 
-    public init(method: String, url: String, headers: [String: String], body: [UInt8]) {
+    package init(method: String, url: String, headers: [String: String], body: [UInt8]) {
         self.method = method
         self.url = url
         self.headers = headers
@@ -26,17 +26,17 @@ public struct TransportRequest: Hashable, Sendable {
     }
 }
 
-public struct TransportResponse: Hashable, Sendable {
-    public let status: Int
+package struct TransportResponse: Hashable, Sendable {
+    package let status: Int
     /// The value of `Content-Type`; empty if there is none.
-    public let contentType: String
+    package let contentType: String
     /// The seconds of `Retry-After`, if the answer names any.
-    public let retryAfter: Int64?
+    package let retryAfter: Int64?
     /// The value of `ETag`, if there is one.
-    public let etag: String?
-    public let body: [UInt8]
+    package let etag: String?
+    package let body: [UInt8]
 
-    public init(
+    package init(
         status: Int, contentType: String, retryAfter: Int64? = nil, etag: String? = nil, body: [UInt8]
     ) {
         self.status = status

@@ -1,0 +1,65 @@
+#if os(Linux)
+    import TillHTTP
+
+    // Foundation's URLSession ends the process on Linux where an answer breaks off inside its header (6.3,
+    // `NativeProtocol`): no way to a server that may say anything. libcurl takes what comes.
+
+    extension Transport {
+        /// Over libcurl, in the same bounds and with the same manners as `urlSession`: no cookies, no cache, no redirects.
+        package static func fetch(limits: TransportLimits = TransportLimits()) -> Transport {
+            var configuration = FetchConfiguration()
+            configuration.totalTimeout = Int(limits.total * 1_000)
+            configuration.connectTimeout = Int(min(limits.idle, limits.total) * 1_000)
+            configuration.answerLimit = limits.bytes
+            let fetch: Fetch
+            do {
+                fetch = try Fetch(configuration: configuration)
+            } catch {
+                let fault = TransportFault(error)
+                return Transport { (_) async throws(TransportFault) -> TransportResponse in throw fault }
+            }
+            return Transport { (request) async throws(TransportFault) -> TransportResponse in
+                try await fetch.carry(request, limits)
+            }
+        }
+    }
+
+    extension Fetch {
+        fileprivate func carry(
+            _ request: TransportRequest, _ limits: TransportLimits
+        ) async throws(TransportFault) -> TransportResponse {
+            var headers = HTTPHeaders()
+            for (name, value) in request.headers.sorted(by: { $0.key < $1.key }) { headers.add(name, value) }
+            let method: HTTPMethod = request.method == "GET" ? .get : .post
+            let response: HTTPResponse
+            do throws(HTTPFault) {
+                response = try await send(
+                    request.url, HTTPRequest(method: method, path: "", headers: headers, body: request.body))
+            } catch {
+                if error.kind == .answerTooLarge {
+                    throw TransportFault(.other, "an answer of more than \(limits.bytes) bytes")
+                }
+                throw TransportFault(error)
+            }
+            return TransportResponse(
+                status: response.status, contentType: response.headers["Content-Type"] ?? "",
+                retryAfter: response.headers["Retry-After"].flatMap { Int64($0) }, etag: response.headers["ETag"],
+                body: response.body)
+        }
+    }
+
+    extension TransportFault {
+        package init(_ fault: HTTPFault) {
+            let kind: Kind =
+                switch fault.kind {
+                case .cannotResolve: .cannotFindServer
+                case .cannotConnect: .cannotConnect
+                case .timedOut: .timedOut
+                case .connectionLost: .connectionLost
+                case .tls: .insecure
+                case .badURL, .answerTooLarge, .stopped, .other: .other
+                }
+            self.init(kind, fault.detail)
+        }
+    }
+#endif

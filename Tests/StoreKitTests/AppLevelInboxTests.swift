@@ -1,0 +1,115 @@
+import Foundation
+import StoreKit
+import Testing
+import TillAppStore
+
+@Suite("What the App Store sends into an app: messages and promoted purchases (facts/storekit-client B5)")
+struct AppLevelInboxTests {
+    private func tap(
+        _ world: ModernWorld, _ product: String, offer: String? = nil, of account: String = "ann"
+    ) async throws {
+        var body: [String: JSONValue] = [
+            "account": .string(account), "bundleId": .string(ModernWorld.bundleID),
+            "productId": .string(ModernWorld.id(product)),
+        ]
+        body["offerId"] = offer.map { .string($0) }
+        try await world.ask(.post, "/emulator/purchase-intents", .object(body))
+    }
+
+    @Test("Each message is told once: to one listener, on one device, in one run of the app")
+    func messages() async throws {
+        try await ModernWorld.with { world in
+            let phone = try world.phone()
+            let message: JSONValue = ["account": "ann", "bundleId": .string(ModernWorld.bundleID)]
+            try await world.ask(.post, "/emulator/messages", message)
+            let ears = (0..<2).map { _ in Ear(on: phone) { Message.messages } }
+            #expect(await until { ears.flatMap(\.heard).count == 1 })
+            let id = String(try await phone.bought("member.monthly").payloadValue.id)
+            try await world.ask(
+                .post, "/emulator/subscriptions/\(id)/priceIncrease",
+                ["price": ["amount": 9_900, "currency": "CNY"], "needsConsent": true])
+            #expect(await until { ears.flatMap(\.heard).count == 2 })
+            try await world.ask(.post, "/emulator/subscriptions/\(id)/consent", ["accept": true])
+            try await world.ask(.post, "/emulator/subscriptions/\(id)/billingFailure")
+            world.advance(seconds: 31 * 86_400)
+            #expect(await until { ears.flatMap(\.heard).count == 3 })
+            try await Task.sleep(for: .milliseconds(60))
+            let reasons = ears.flatMap(\.heard).map(\.reason)
+            #expect(reasons.count == 3)
+            #expect(Set(reasons) == [.generic, .priceIncreaseConsent, .billingIssue])
+            for ear in ears { await ear.end() }
+            let later = [Ear(on: phone) { Message.messages }, Ear(on: try world.phone()) { Message.messages }]
+            for ear in later {
+                #expect(await ear.hears(0).isEmpty)
+                await ear.end()
+            }
+        }
+    }
+
+    @Test("A promoted purchase is told once, and bought with the offer it was tapped with")
+    func intent() async throws {
+        try await ModernWorld.with { world in
+            let phone = try world.phone()
+            let id = String(try await phone.bought("member.yearly").payloadValue.id)
+            try await world.ask(.post, "/emulator/subscriptions/\(id)/cancel")
+            world.advance(seconds: 500 * 86_400)
+            let ears = (0..<2).map { _ in Ear(on: phone) { PurchaseIntent.intents } }
+            try await tap(world, "member.yearly", offer: "comeback")
+            #expect(await until { ears.flatMap(\.heard).count == 1 })
+            try await Task.sleep(for: .milliseconds(60))
+            let heard = ears.flatMap(\.heard)
+            try #require(heard.count == 1)
+            let intent = heard[0]
+            #expect(intent.id == ModernWorld.id("member.yearly") && intent.product.id == intent.id)
+            let offer = try #require(intent.offer)
+            #expect(offer.id == "comeback" && offer.type == .winBack && offer.paymentMode == .payUpFront)
+            guard
+                case .success(let result) = try await phone.run({
+                    try await intent.product.purchase(options: [.winBackOffer(offer)])
+                })
+            else {
+                Issue.record("not bought")
+                return
+            }
+            let bought = try result.payloadValue
+            #expect(bought.offer?.id == "comeback" && bought.offer?.type == .winBack && bought.price == 128)
+            for ear in ears { await ear.end() }
+            let relaunched = Ear(on: try world.phone()) { PurchaseIntent.intents }
+            #expect(await relaunched.hears(0).isEmpty)
+            await relaunched.end()
+        }
+    }
+
+    @Test("What was tapped before the launch waits for the app; who takes it first has it, and only of its account")
+    func waiting() async throws {
+        try await ModernWorld.with { world in
+            try await tap(world, "points60")
+            try await tap(world, "library")
+            let phones = try [world.phone(1), world.phone(2), world.phone(3, of: "eve")]
+            let ears = phones.map { phone in Ear(on: phone) { PurchaseIntent.intents } }
+            #expect(await until { ears.flatMap(\.heard).count == 2 })
+            try await Task.sleep(for: .milliseconds(60))
+            #expect(
+                ears.flatMap(\.heard).map(\.id).sorted() == [ModernWorld.id("library"), ModernWorld.id("points60")])
+            #expect(ears.flatMap(\.heard).allSatisfy { $0.offer == nil })
+            #expect(ears[2].heard.isEmpty)
+            for ear in ears { await ear.end() }
+        }
+    }
+
+    @Test("A promoted purchase whose taking gets no answer is told once the network is back")
+    func cut() async throws {
+        try await ModernWorld.with { world in
+            let line = Line()
+            let phone = try world.phone(line: line)
+            let ear = Ear(on: phone) { PurchaseIntent.intents }
+            line.cut("/take", .answerLost)
+            try await tap(world, "points60")
+            #expect(await until { line.count("/take") >= 2 })
+            #expect(ear.heard.isEmpty)
+            line.mend()
+            #expect(await ear.hears(1).map(\.id) == [ModernWorld.id("points60")])
+            await ear.end()
+        }
+    }
+}
