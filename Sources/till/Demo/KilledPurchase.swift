@@ -110,10 +110,24 @@ extension DemoRun {
     private func relaunch(
         _ app: BuyerApp, _ order: String, _ line: DemoLine
     ) async throws -> (process: Int32, outcome: String) {
-        let visit = try await AppVisit.run(app) { said in
-            let changed = said["event"] == "order" ? said["order"] : nil
-            return changed?["orderId"]?.string == order && changed?["status"] == "completed" ? "quit" : nil
-        }
+        let hasArrived = Locked(false)
+        let visit = try await AppVisit.run(
+            app,
+            // StoreKit takes a finished transaction off the queue in its own time; nobody closes an app that fast.
+            during: { process in
+                while !Task.isCancelled {
+                    if hasArrived.withLock({ $0 }), (try? await queueLength(of: app.user.text)) == 0 { break }
+                    try? await Task.sleep(for: .milliseconds(50))
+                }
+                process.tell("quit")
+            },
+            answering: { said in
+                let changed = said["event"] == "order" ? said["order"] : nil
+                if changed?["orderId"]?.string == order, changed?["status"] == "completed" {
+                    hasArrived.withLock { $0 = true }
+                }
+                return nil
+            })
         guard visit.code == 0 else { throw visit.failure }
         return (visit.process, line.words.last ?? "nothing")
     }
