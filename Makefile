@@ -27,7 +27,7 @@ build: ## build everything · 编译全部
 	swift build
 
 lint: deps ## formatting, then the rules of the house · 检查格式与项目规矩
-	swift format lint --strict --recursive --parallel Package.swift Sources Tests Benchmarks Fuzz
+	swift format lint --strict --recursive --parallel Package.swift Sources Tests Examples Benchmarks Fuzz
 	swift test --disable-xctest --filter TidyTests
 
 # One test at a time: deadlines, load and browsers are tested on two cores, and would starve each other. What is tested
@@ -41,6 +41,7 @@ test: deps ## build and run every test · 编译并运行全部测试
 demo: ## three purchases and a forged one, then the shop (ONCE=1: no shop) · 三笔购买加一笔伪造，然后开店
 	@scripts/install-packages build
 	swift build --product till
+	swift build --product learnpoints
 	@exec "$$(swift build --show-bin-path)/till" demo $(if $(ONCE),--once) $(FLAGS)
 
 bench: ## measure verification and durable grants · 测量验证与落盘发放

@@ -22,6 +22,9 @@ let package = Package(
         .library(name: "TillAPI", targets: ["TillAPI"]),
         .library(name: "TillClient", targets: ["TillClient"]),
         .executable(name: "till", targets: ["till"]),
+        .executable(name: "learnpoints", targets: ["LearnPoints"]),
+        .executable(name: "cloudplans", targets: ["CloudPlans"]),
+        .executable(name: "game", targets: ["Game"]),
     ],
     targets: [
         // Debian's C libraries, behind a prefix: two targets of one name anywhere in an app's graph collide.
@@ -59,6 +62,21 @@ let package = Package(
                 "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillAPI", "TillStorage", "TillSQLite",
                 "TillServer", "TillEmulator", "TillClient",
             ] + storeKit
+        ),
+
+        // Three small apps, as an app developer would write them; Examples/SwiftUISample is none of the package.
+        .target(name: "ExampleTerminal", dependencies: ["TillClient"], path: "Examples/Terminal"),
+        .executableTarget(
+            name: "LearnPoints", dependencies: ["TillClient", "ExampleTerminal"], path: "Examples/LearnPoints",
+            exclude: ["README.md", "README.zh-CN.md"]
+        ),
+        .executableTarget(
+            name: "CloudPlans", dependencies: ["TillClient", "ExampleTerminal"], path: "Examples/CloudPlans",
+            exclude: ["README.md", "README.zh-CN.md", "products.json"]
+        ),
+        .executableTarget(
+            name: "Game", dependencies: ["TillClient", "ExampleTerminal"], path: "Examples/Game",
+            exclude: ["README.md", "README.zh-CN.md"]
         ),
 
         // Makes load, measures, and kills a server to see what it remembers: `make bench`, `make kill-test`.
@@ -118,7 +136,9 @@ let package = Package(
             name: "JourneyTests",
             dependencies: [
                 "TillServer", "TillEmulator", "TillClient", "TillSQLite", "TillHTTP", "TillAPI", "TillBilling",
-                "TillStorage", "TillAppStore", "TillCrypto", "TillSimulation", "till",
+                "TillStorage", "TillAppStore", "TillCrypto", "TillSimulation", "till", "LearnPoints", "CloudPlans",
+                "Game",
+                "ExampleTerminal",
             ] + storeKit
         ),
     ],

@@ -35,6 +35,7 @@ extension Command {
     ) { call in
         let isOnce = call.isSet(demoOnce)
         let port = UInt16(call.integer(demoPort) ?? (isOnce ? 0 : 8_787))
+        _ = try BuyerApp.found()
         let directory = try StoreDirectory(call.text(demoData))
         defer { directory.removeIfTemporary() }
         let untilStopped = call.process.hearStop()
@@ -64,7 +65,7 @@ private struct Demo: Sendable {
             guard let transcript = try await buy(unless: untilStopped) else { return .refused }
             conclude(transcript)
             if !isOnce {
-                openDoor()
+                try openDoor()
                 await untilStopped()
             }
             return transcript.passed ? .done : .refused
@@ -109,8 +110,13 @@ private struct Demo: Sendable {
                 : Text(en: "Not every purchase ended as it should.", zh: "并非每笔购买都如预期结束。"))
     }
 
-    private func openDoor() {
+    private func openDoor() throws {
         let product = shop.catalog.products[0].id
+        let zoe = BuyerApp(
+            executable: try BuyerApp.found(), user: UserID("zoe"), token: shop.token(of: UserID("zoe"), hours: 24),
+            server: shop.serverURL, store: shop.storeURL, generation: 2,
+            directory: resolve("device-zoe", from: directory), language: call.language, inherited: [:])
+        let buyer = zoe.commandLine(from: call.process.environment["PWD"])
         call.say(
             Text(
                 en: """
@@ -120,7 +126,10 @@ private struct Demo: Sendable {
                       operator token  \(shop.operatorToken)
                       secret key      \(shop.secretKey)
 
-                    Buy something yourself: open an order as the app's backend, then pay it with its id.
+                    Be a buyer yourself, with the same app as theirs (type help in it; the token is good for a day):
+                      \(buyer)
+
+                    Or be the app's backend: open an order, then pay it with its id.
                       curl -s \(shop.serverURL)/v1/orders -H 'Authorization: Bearer \(shop.secretKey)' \\
                         -d '{"userId": "zoe", "productId": "\(product)"}'
                       curl -s \(shop.storeURL)/emulator/purchases \\
@@ -134,7 +143,10 @@ private struct Demo: Sendable {
                       后台令牌  \(shop.operatorToken)
                       后端密钥  \(shop.secretKey)
 
-                    自己买一笔：以 App 后端的身份创建订单，再带着订单号付款。
+                    自己当一回买家，用的是和他们一样的 App（进入后输入 help；令牌一天内有效）：
+                      \(buyer)
+
+                    或者以 App 后端的身份创建订单，再带着订单号付款。
                       curl -s \(shop.serverURL)/v1/orders -H 'Authorization: Bearer \(shop.secretKey)' \\
                         -d '{"userId": "zoe", "productId": "\(product)"}'
                       curl -s \(shop.storeURL)/emulator/purchases \\

@@ -63,96 +63,74 @@ import TillHTTP
     }
 
     @Test(
-        "A buyer's app killed with signal 9 between paying and posting recovers at its next launch, however often",
-        arguments: [1, 3])
-    func killedBuyer(kills: Int) async throws {
-        let demo = try TillProcess.start(["demo", "--json", "--port", "0"])
-        let open = try OpenShop(try await demo.document())
-        // What the store would tell the server by itself would complete the purchase without the buyer (U2).
-        try await open.turnOffNotifications()
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-device-\(UUID().uuidString)")
+        "Without the buyers' app beside it the demo says how to build it, in both languages", arguments: ["en", "zh"])
+    func missingApp(_ language: String) async throws {
+        let products = TillProcess.executable.deletingLastPathComponent()
+        let folder = products.appendingPathComponent("till-alone-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
         defer { try? FileManager.default.removeItem(at: folder) }
+        let alone = folder.appendingPathComponent("till")
+        try FileManager.default.linkItem(at: TillProcess.executable, to: alone)
+        let demo = try TillProcess.start(["demo", "--once", "--lang", language], executable: alone.path)
+        let (output, code) = await demo.finish()
+        #expect(code == 1 && output.isEmpty)
+        #expect(demo.complaints.contains("swift build --product learnpoints"))
+        #expect(demo.complaints.contains(language == "en" ? "is missing" : "缺少"))
+    }
 
-        let first = try open.launch(.buyAndHold, user: "kim", directory: folder.path)
-        let order = try #require(await first.event("prepared"))["orderId"]?.string ?? ""
-        #expect(await first.event("paid") != nil)
-        #expect(await first.event("holding") != nil)
-        first.send(SIGKILL)
-        #expect(await first.end() == -SIGKILL)
-        for _ in 1..<kills {
-            let again = try open.launch(.relaunch, user: "kim", directory: folder.path)
-            #expect(await again.event("launched")?["ongoing"] == 1)
-            #expect(await again.event("holding") != nil)
-            again.send(SIGKILL)
-            #expect(await again.end() == -SIGKILL)
+    @Test(
+        "A buyer's app killed with signal 9 between paying and posting recovers at its next launch, however often (O6)",
+        arguments: [1, 2], [1, 3])
+    func killedBuyer(generation: Int, kills: Int) async throws {
+        try await OpenShop.open { shop in
+            // What the store would tell the server by itself would complete the purchase without the buyer (U2).
+            try await shop.turnOffNotifications()
+            let line = try DemoLine(to: shop.server, shop.fetch)
+            let app = try shop.learnPoints("kim", generation: generation, server: line.url)
+            line.hold()
+            let first = try await AppVisit.run(
+                app, saying: "buy \(Shop.points60)", during: { await $0.killAtProof(on: line) },
+                answering: { $0["event"] == "purchase" ? "quit" : nil })
+            #expect(first.signal == SIGKILL)
+            let order = try #require(first.last("order")?["order"]?["orderId"]?.string)
+            for _ in 1..<kills {
+                line.cut()
+                line.hold()
+                let again = try await AppVisit.run(
+                    app, during: { await $0.killAtProof(on: line) }, answering: { _ in nil })
+                #expect(again.signal == SIGKILL)
+            }
+            #expect(line.words.isEmpty)
+            #expect(try await shop.points(of: "kim") == 0)
+            #expect(try await shop.status(of: order) == "prepared")
+
+            line.cut()
+            let relaunched = try await AppVisit.run(app) { said in
+                said["event"] == "order" && said["order"]?["status"] == "completed" ? "quit" : nil
+            }
+            #expect(relaunched.code == 0)
+            #expect(relaunched.last("order")?["order"]?["orderId"]?.string == order)
+            #expect(line.words == ["granted"])
+            #expect(try await shop.points(of: "kim") == 60)
+            #expect(try await shop.status(of: order) == "completed")
+
+            let quiet = try await AppVisit.run(app, saying: "wait") { $0["event"] == "waited" ? "quit" : nil }
+            #expect(quiet.code == 0)
+            #expect(quiet.last("waited")?["underWay"] == 0)
+            #expect(quiet.last("order") == nil)
+            #expect(line.words == ["granted"])
+            #expect(try await shop.points(of: "kim") == 60)
+            await line.close()
         }
-        #expect(try await open.points(of: "kim") == 0)
-        #expect(try await open.status(of: order) == "prepared")
-
-        let relaunched = try open.launch(.relaunch, user: "kim", directory: folder.path)
-        #expect(await relaunched.event("holding") != nil)
-        try relaunched.tell("go on")
-        #expect(await relaunched.event("settled")?["outcome"] == "granted")
-        #expect(await relaunched.end() == 0)
-        #expect(try await open.points(of: "kim") == 60)
-        #expect(try await open.status(of: order) == "completed")
-
-        let quiet = try open.launch(.relaunch, user: "kim", directory: folder.path)
-        #expect(await quiet.event("launched")?["ongoing"] == 0)
-        #expect(await quiet.event("settled") == nil)
-        #expect(await quiet.end() == 0)
-        #expect(try await open.points(of: "kim") == 60)
-
-        demo.send(SIGTERM)
-        #expect(await demo.end() == 0)
     }
 }
 
-/// The shop that a demo keeps open, as its announcement describes it.
-private struct OpenShop {
-    private let announcement: JSONValue
-    private let fetch: Fetch
-
-    init(_ announcement: JSONValue) throws {
-        self.announcement = announcement
-        fetch = try Fetch()
-    }
-
-    private var server: String { announcement.at("server").at("url").text }
-    private var store: String { announcement.at("store").at("url").text }
-
-    func launch(_ wish: BuyerPapers.Wish, user: String, directory: String) throws -> TillProcess {
-        let secret = Array(announcement.at("server").at("userTokenSecret").text.utf8)
-        let token = UserToken.hs256(
-            subject: user, expires: Int64(Date().timeIntervalSince1970) + 600, secret: secret)
-        let papers = BuyerPapers(
-            wish: wish, user: user, token: token, product: "com.example.learn.points60", server: server, store: store,
-            directory: directory, language: .english)
-        let process = try TillProcess.start(["demo-buyer"])
-        try process.tell(String(decoding: try JSONEncoder().encode(papers), as: UTF8.self))
-        return process
-    }
-
-    func turnOffNotifications() async throws {
-        let reply = try await ask(.put, store + "/emulator/notifications", [:])
-        #expect(reply.status == 200)
-    }
-
-    func points(of user: String) async throws -> Int64 {
-        try await ask(.get, server + "/v1/users/\(user)/wallet")["balances"].at("points").int ?? 0
-    }
-
-    func status(of order: String) async throws -> String {
-        try await ask(.get, server + "/v1/orders/\(order)")["status"].text
-    }
-
-    private func ask(_ method: HTTPMethod, _ url: String, _ body: JSONValue? = nil) async throws -> Reply {
-        let key = announcement.at("server").at("secretKey").text
-        let headers = HTTPHeaders([("Authorization", "Bearer \(key)"), ("Content-Type", "application/json")])
-        return try Reply(
-            await fetch.send(
-                url,
-                HTTPRequest(
-                    method: method, path: "", headers: headers, body: body.map { Array($0.encoded().utf8) } ?? [])))
+extension BuyerProcess {
+    /// The moment between paying and posting: the proof is on the line, and never arrives.
+    fileprivate func killAtProof(on line: DemoLine) async {
+        for await _ in line.held {
+            kill()
+            return
+        }
     }
 }

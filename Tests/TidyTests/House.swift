@@ -57,6 +57,11 @@ enum House {
         "TillSimulation": Room(everyLibrary.union(["CTillSQLite"])),
         // Makes load and kills servers: a composition root beside `till`, and no part of the product.
         "till-load": Room(everyLibrary, mayImportFoundation: true, effectsArePassedIn: false),
+        // Apps as their developers would write them: they know the kit, and the three of them one terminal.
+        "ExampleTerminal": Room(["TillClient"], mayImportFoundation: true, effectsArePassedIn: false),
+        "LearnPoints": exampleApp,
+        "CloudPlans": exampleApp,
+        "Game": exampleApp,
         "till": Room(everyLibrary.union(["TillSimulation"]), effectsArePassedIn: false),
     ]
 
@@ -64,6 +69,9 @@ enum House {
     static let cLibraries: Set<String> = [
         "CTillOpenSSL", "CTillMicroHTTPD", "CTillCurl", "CTillSQLite", "CTillPostgres",
     ]
+
+    private static let exampleApp = Room(
+        ["TillClient", "ExampleTerminal"], mayImportFoundation: true, effectsArePassedIn: false)
 
     private static let everyLibrary: Set<String> = [
         "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillAPI", "TillPages", "TillStorage", "TillSQLite",

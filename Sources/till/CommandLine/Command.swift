@@ -9,14 +9,12 @@ struct Command: Sendable {
     let discussion: Text
     let flags: [Flag]
     let positionals: [Positional]
-    /// Not listed: started by other commands, not by people.
-    let isHidden: Bool
     /// - Throws: `CommandFailure` with the reason people get to see, or `UsageError`.
     let run: @Sendable (Invocation) async throws -> ExitCode
 
     init(
         _ name: String, summary: Text, discussion: Text = Text(""), flags: [Flag] = [],
-        positionals: [Positional] = [], isHidden: Bool = false,
+        positionals: [Positional] = [],
         run: @escaping @Sendable (Invocation) async throws -> ExitCode
     ) {
         self.name = name
@@ -24,7 +22,6 @@ struct Command: Sendable {
         self.discussion = discussion
         self.flags = flags
         self.positionals = positionals
-        self.isHidden = isHidden
         self.run = run
     }
 }

@@ -65,7 +65,7 @@ struct CommandLineParser: Sendable {
         if let command = commands.first(where: { $0.name == name }) { return command }
         throw UsageError(
             Text(en: "there is no command \"\(shown(name))\"", zh: "没有“\(shown(name))”这个命令"),
-            suggestion: nearestName(to: name, among: commands.filter { !$0.isHidden }.map(\.name)).map { "till \($0)" })
+            suggestion: nearestName(to: name, among: commands.map(\.name)).map { "till \($0)" })
     }
 
     private func settled(_ result: Result, _ values: [String: [String]]) -> Result {

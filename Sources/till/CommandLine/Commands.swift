@@ -8,6 +8,5 @@ extension Command {
         .verify,
         .apple,
         .convert,
-        .demoBuyer,
     ]
 }

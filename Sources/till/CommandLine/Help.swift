@@ -15,7 +15,7 @@ struct Help: Sendable {
             "",
             heading(en: "Commands", zh: "命令"),
         ]
-        lines += table(commands.filter { !$0.isHidden }.map { ($0.name, $0.summary(language)) })
+        lines += table(commands.map { ($0.name, $0.summary(language)) })
         lines += ["", heading(en: "Flags", zh: "选项")]
         lines += table((Flag.common + [.version]).map { ($0.usage, $0.summary(language)) })
         lines += [

@@ -13,7 +13,7 @@ import TillCrypto
     import Darwin
 #endif
 
-/// One run of a buyer's app: this same program as a process of its own, which can really be killed.
+/// One run of a buyer's app, as a process of its own, which can really be killed.
 ///
 /// A thread reads what it says, because waiting for a pipe on one of Swift's few threads could stop both servers.
 final class BuyerProcess: Sendable {
@@ -37,7 +37,7 @@ final class BuyerProcess: Sendable {
 
     deinit { close(input) }
 
-    static func start(_ papers: BuyerPapers) throws -> BuyerProcess {
+    static func start(_ app: BuyerApp) throws -> BuyerProcess {
         var (toChild, fromChild): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
         guard closedOnExec(&toChild), closedOnExec(&fromChild) else { throw failure("pipe", errno) }
         defer {
@@ -46,7 +46,7 @@ final class BuyerProcess: Sendable {
         }
         let id: pid_t
         do {
-            id = try spawn(input: toChild[0], output: fromChild[1])
+            id = try spawn(app, input: toChild[0], output: fromChild[1])
         } catch {
             close(toChild[1])
             close(fromChild[0])
@@ -54,7 +54,6 @@ final class BuyerProcess: Sendable {
         }
         let (events, continuation) = AsyncStream<Event>.makeStream()
         let process = BuyerProcess(id: id, input: toChild[1], events: events)
-        process.tell(String(decoding: try JSONEncoder().encode(papers), as: UTF8.self))
         listen(fromChild[0], process, continuation)
         return process
     }
@@ -75,7 +74,7 @@ final class BuyerProcess: Sendable {
 
     // MARK: Starting
 
-    private static func spawn(input: Int32, output: Int32) throws -> pid_t {
+    private static func spawn(_ app: BuyerApp, input: Int32, output: Int32) throws -> pid_t {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
@@ -84,26 +83,21 @@ final class BuyerProcess: Sendable {
         // The shop's sockets are not the buyer's: a port would stay taken as long as he lives. One that isn't open is
         // passed over.
         for descriptor in STDERR_FILENO + 1..<256 { posix_spawn_file_actions_addclose(&actions, descriptor) }
-        var arguments: [UnsafeMutablePointer<CChar>?] = []
-        for word in ["till", Command.demoBuyer.name] { arguments.append(strdup(word)) }
-        arguments.append(nil)
-        defer { for argument in arguments { free(argument) } }
+        let arguments = strings([BuyerApp.program] + app.arguments)
+        let environment = strings(app.environment.map { "\($0.key)=\($0.value)" })
+        defer { for text in arguments + environment { free(text) } }
         var id = pid_t()
-        let failed = posix_spawn(&id, try executable(), &actions, nil, arguments, environ)
+        let failed = posix_spawn(&id, app.executable, &actions, nil, arguments, environment)
         guard failed == 0 else { throw failure("posix_spawn", failed) }
         return id
     }
 
-    /// The file this process was started from, even if it has been replaced since.
-    private static func executable() throws -> String {
-        #if os(Linux)
-            return "/proc/self/exe"
-        #else
-            var size = UInt32(4_096)
-            var path = [CChar](repeating: 0, count: Int(size))
-            guard _NSGetExecutablePath(&path, &size) == 0 else { throw failure("_NSGetExecutablePath", ENAMETOOLONG) }
-            return String(decoding: path.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        #endif
+    /// C's list of strings, which the caller frees.
+    private static func strings(_ texts: [String]) -> [UnsafeMutablePointer<CChar>?] {
+        var list: [UnsafeMutablePointer<CChar>?] = []
+        for text in texts { list.append(strdup(text)) }
+        list.append(nil)
+        return list
     }
 
     private static func closedOnExec(_ ends: inout [Int32]) -> Bool {

@@ -15,8 +15,8 @@ struct DemoRun: Sendable {
 
     func run() async throws {
         try await shop.setNotifications(on: true)
-        try await buyPlainly(user: "ann", product: product(60))
-        try await buyAndBeKilled(user: "ben", product: product(300))
+        try await withLine { try await buyPlainly(user: "ann", product: product(60), line: $0) }
+        try await withLine { try await buyAndBeKilled(user: "ben", product: product(300), line: $0) }
         try await forge(user: "eve", product: product(680))
         try await shop.setNotifications(on: true)
     }
@@ -28,11 +28,34 @@ struct DemoRun: Sendable {
         return product
     }
 
-    func papers(_ wish: BuyerPapers.Wish, user: String, product: Product) -> BuyerPapers {
-        BuyerPapers(
-            wish: wish, user: user, token: shop.token(of: UserID(user)), product: product.id.text,
-            server: shop.serverURL, store: shop.storeURL, directory: resolve("device-\(user)", from: directory),
-            language: language)
+    // MARK: The buyers' phones
+
+    private func withLine(_ body: (DemoLine) async throws -> Void) async throws {
+        let line = try DemoLine(to: shop.serverURL, fetch)
+        do {
+            try await body(line)
+            await line.close()
+        } catch {
+            await line.close()
+            throw error
+        }
+    }
+
+    /// - Parameter generation: of StoreKit, 1 or 2.
+    func app(of user: String, generation: Int, line: DemoLine) throws -> BuyerApp {
+        BuyerApp(
+            executable: try BuyerApp.found(), user: UserID(user), token: shop.token(of: UserID(user)),
+            server: line.url, store: shop.storeURL, generation: generation, directory: device(of: user),
+            language: language, inherited: process.environment)
+    }
+
+    /// What the device's list of orders says while no app is running.
+    func look(at order: String, of user: String) async throws -> (status: OrderStatus, hasProof: Bool) {
+        let journal = try OrderJournal(disk: .file(at: resolve("orders.journal", from: device(of: user))))
+        guard let id = OrderID(order), let entry = await journal[id] else {
+            throw CommandFailure(Text(en: "the order is not in the device's journal", zh: "设备的记录中没有这个订单"))
+        }
+        return (entry.status, await journal.proof(of: id) != nil)
     }
 
     /// What the store still holds for a buyer.
@@ -41,36 +64,47 @@ struct DemoRun: Sendable {
         return try await JSONCall(fetch).get(list)["data"]?.array?.count ?? 0
     }
 
+    private func device(of user: String) -> String { resolve("device-\(user)", from: directory) }
+
     // MARK: 1
 
-    private func buyPlainly(user: String, product: Product) async throws {
+    private func buyPlainly(user: String, product: Product, line: DemoLine) async throws {
         transcript.heading(
             Text(
                 en: "1. \(user) buys \(product.names.en) (\(product.price))",
                 zh: "1. \(user) 购买 \(product.names.zh)（\(product.price)）"))
         let before = try await shop.points(of: UserID(user))
         let grantsBefore = try await shop.grants(of: UserID(user))
-        let device = try BuyerDevice(papers(.relaunch, user: user, product: product), fetch: fetch, process: process)
-        let entry = try await device.purchase.prepare(product.id, price: product.price)
+        let visit = try await AppVisit.run(
+            app(of: user, generation: 2, line: line), saying: "buy \(product.id)",
+            started: { [transcript] id in
+                transcript.step(
+                    Text(
+                        en: "her app is process \(id), buys by StoreKit 2, and knows nothing of this demo",
+                        zh: "她的 App 是进程 \(id)，通过 StoreKit 2 购买，对本演示一无所知"))
+            },
+            answering: { $0["event"] == "purchase" ? "quit" : nil })
+        guard let purchase = visit.last("purchase"), let order = purchase["order"]?["orderId"]?.string,
+            let transaction = purchase["order"]?["transactionId"]?.string
+        else { throw visit.failure }
         transcript.step(
             Text(
-                en: "order \(entry.id): written down on the device, then opened at the server",
-                zh: "订单 \(entry.id)：先记在设备上，再在服务器上创建"))
-        let transaction = try await device.pay(entry)
+                en: "order \(order): written down on the device, then opened at the server",
+                zh: "订单 \(order)：先记在设备上，再在服务器上创建"))
         transcript.step(
             Text(
-                en: "paid in the store: transaction \(transaction.id), signed with the order's id in it",
-                zh: "已在商店付款：交易 \(transaction.id)，其中签有订单号"))
-        let outcome = await device.submit(transaction)
+                en: "paid in the store: transaction \(transaction), signed with the order's id in it",
+                zh: "已在商店付款：交易 \(transaction)，其中签有订单号"))
         // Both doors lead to one grant, and it does not matter which of them is faster.
+        let word = line.words.last ?? purchase["code"]?.string ?? "nothing"
         let wasFirst =
-            outcome.word == "alreadyGranted"
-            ? Text(en: " (the store's notification was faster)", zh: "（商店的通知更快）") : Text("")
+            word == "alreadyGranted" ? Text(en: " (the store's notification was faster)", zh: "（商店的通知更快）") : Text("")
         transcript.check(
-            "plain_granted", outcome.isCompleted,
+            "plain_granted",
+            purchase["outcome"] == "completed" && ["granted", "alreadyGranted"].contains(word),
             Text(
-                en: "the server checked the proof: \(outcome.word)\(wasFirst.en); only then the app finished it",
-                zh: "服务器验证了凭证：\(outcome.word)\(wasFirst.zh)；此后 App 才结束这笔交易"))
+                en: "the server checked the proof: \(word)\(wasFirst.en); only then the app finished it",
+                zh: "服务器验证了凭证：\(word)\(wasFirst.zh)；此后 App 才结束这笔交易"))
         let arrived = try await shop.notificationsArrived()
         transcript.step(
             arrived
@@ -84,22 +118,18 @@ struct DemoRun: Sendable {
             Text(
                 en: "wallet \(before) → \(after) points, from \(grants) grant",
                 zh: "钱包 \(before) → \(after) 学点，共 \(grants) 次发放"))
-        let status = await device.journal[entry.id]?.status
+        let settled = try await look(at: order, of: user)
         let left = try await queueLength(of: user)
         transcript.check(
-            "plain_settled", status == .completed && left == 0,
+            "plain_settled", settled.status == .completed && left == 0,
             Text(
-                en: "on the device the order is \(status?.name ?? "gone"); the store's queue holds \(left)",
-                zh: "设备上订单为“\(status?.title.zh ?? "无")”；商店队列中剩 \(left) 笔"))
+                en: "on the device the order is \(settled.status.name); the store's queue holds \(left)",
+                zh: "设备上订单为“\(settled.status.title.zh)”；商店队列中剩 \(left) 笔"))
         transcript.record([
             "kind": "plain", "userId": .string(user), "productId": .string(product.id.text),
-            "orderId": .string(entry.id.description), "transactionId": .string(transaction.id.text),
-            "outcome": .string(outcome.word), "journal": ["after": .string(status?.name ?? "")],
+            "orderId": .string(order), "transactionId": .string(transaction), "outcome": .string(word),
+            "journal": ["after": .string(settled.status.name)],
             "wallet": ["before": .int(before), "after": .int(after)], "grants": .int(Int64(grants)),
         ])
     }
-}
-
-extension SubmitOutcome {
-    var isCompleted: Bool { if case .completed = self { true } else { false } }
 }

@@ -79,10 +79,10 @@ struct DemoShop: Sendable {
         fetch.stop()
     }
 
-    /// A user token, HS256, good for an hour.
-    func token(of user: UserID) -> String {
+    /// A user token, HS256.
+    func token(of user: UserID, hours: Int64 = 1) -> String {
         let header = Base64.encode(Array(#"{"alg":"HS256","typ":"JWT"}"#.utf8), .url)
-        let claims: JSONValue = ["sub": .string(user.text), "exp": .int(clock().seconds + 3_600)]
+        let claims: JSONValue = ["sub": .string(user.text), "exp": .int(clock().seconds + hours * 3_600)]
         let message = "\(header).\(Base64.encode(Array(claims.encoded().utf8), .url))"
         let code = HMACSHA256.code(for: message.utf8, key: userTokenSecret.utf8)
         return "\(message).\(Base64.encode(code, .url))"

@@ -9,27 +9,35 @@ struct JSONCall: Sendable {
     init(_ fetch: Fetch) { send = fetch.send }
 
     func get(_ url: String, bearer: String? = nil) async throws -> JSONValue {
-        try await ask(.get, url, nil, bearer)
+        let answer = try await ask(.get, url, nil, bearer)
+        guard (200..<300).contains(answer.status) else {
+            throw CommandFailure(
+                Text(en: "GET \(url) was answered \(answer.status)", zh: "GET \(url) 的答复是 \(answer.status)"))
+        }
+        return answer.body
     }
 
-    func post(_ url: String, _ body: JSONValue, bearer: String? = nil) async throws -> JSONValue {
+    /// Whatever the answer says.
+    func post(
+        _ url: String, _ body: JSONValue, bearer: String? = nil
+    ) async throws -> (status: Int, body: JSONValue) {
         try await ask(.post, url, body, bearer)
     }
 
-    private func ask(_ method: HTTPMethod, _ url: String, _ body: JSONValue?, _ bearer: String?) async throws
-        -> JSONValue
-    {
+    private func ask(
+        _ method: HTTPMethod, _ url: String, _ body: JSONValue?, _ bearer: String?
+    ) async throws -> (status: Int, body: JSONValue) {
         var headers = HTTPHeaders([("Accept", "application/json")])
         if let bearer { headers.add("Authorization", "Bearer \(bearer)") }
         if body != nil { headers.add("Content-Type", "application/json") }
         let bytes = body.map { Array($0.encoded().utf8) } ?? []
         let response = try await send(url, HTTPRequest(method: method, path: "", headers: headers, body: bytes))
-        guard (200..<300).contains(response.status), let answer = try? JSONValue(decoding: response.body) else {
+        guard let answer = try? JSONValue(decoding: response.body) else {
             throw CommandFailure(
                 Text(
-                    en: "\(method.rawValue) \(url) was answered \(response.status)",
-                    zh: "\(method.rawValue) \(url) 的答复是 \(response.status)"))
+                    en: "\(method.rawValue) \(url) was answered \(response.status), and not with JSON",
+                    zh: "\(method.rawValue) \(url) 的答复是 \(response.status)，且不是 JSON"))
         }
-        return answer
+        return (response.status, answer)
     }
 }

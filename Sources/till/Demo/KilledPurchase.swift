@@ -1,13 +1,15 @@
 import TillAppStore
 import TillBilling
 import TillClient
+import TillCrypto
 
 extension DemoRun {
     // MARK: 2
 
-    /// The buyer is a process of its own. It is killed when the money is paid and the proof not yet sent, and then
-    /// started again. The store's notification is off, so nobody but that second launch can bring the points.
-    func buyAndBeKilled(user: String, product: Product) async throws {
+    /// The buyer is killed when the money is paid and the proof has not reached the server, and then starts his app
+    /// again. The store's notification is off, so nobody but that second launch can bring the points. The app knows
+    /// nothing of all that: what holds his proof is the line between him and the server.
+    func buyAndBeKilled(user: String, product: Product, line: DemoLine) async throws {
         transcript.heading(
             Text(
                 en: "2. \(user) buys \(product.names.en) (\(product.price)), and his app is killed after he paid",
@@ -19,8 +21,9 @@ extension DemoRun {
                 zh: "这一笔关闭了商店通知：只有他自己重新启动 App 才能补单"))
         let before = try await shop.points(of: UserID(user))
         let grantsBefore = try await shop.grants(of: UserID(user))
-        let killed = try await payAndDie(papers(.buyAndHold, user: user, product: product))
-        let device = try await look(at: killed.order, papers(.relaunch, user: user, product: product))
+        let app = try app(of: user, generation: 1, line: line)
+        let killed = try await payAndDie(app, product, line)
+        let device = try await look(at: killed.order, of: user)
         let unfinished = try await queueLength(of: user)
         let between = try await shop.points(of: UserID(user))
         transcript.check(
@@ -30,7 +33,7 @@ extension DemoRun {
                     + "in the store's queue, wallet \(between)",
                 zh: "留下的是：设备上订单“\(device.status.title.zh)”及其凭证，商店队列中 \(unfinished) 笔交易，钱包 \(between)"))
 
-        let relaunched = try await relaunch(papers(.relaunch, user: user, product: product))
+        let relaunched = try await relaunch(app, killed.order, line)
         transcript.check(
             "killed_recovered", relaunched.outcome == "granted",
             Text(
@@ -44,7 +47,7 @@ extension DemoRun {
             Text(
                 en: "wallet \(before) → \(after) points, from \(grants) grant",
                 zh: "钱包 \(before) → \(after) 学点，共 \(grants) 次发放"))
-        let settled = try await look(at: killed.order, papers(.relaunch, user: user, product: product))
+        let settled = try await look(at: killed.order, of: user)
         let left = try await queueLength(of: user)
         transcript.check(
             "killed_settled", settled.status == .completed && !settled.hasProof && left == 0,
@@ -53,7 +56,7 @@ extension DemoRun {
                 zh: "设备上订单为“\(settled.status.title.zh)”；商店队列中剩 \(left) 笔"))
         transcript.record([
             "kind": "killed", "userId": .string(user), "productId": .string(product.id.text),
-            "orderId": .string(killed.order.description), "transactionId": .string(killed.transaction),
+            "orderId": .string(killed.order), "transactionId": .string(killed.transaction),
             "outcome": .string(relaunched.outcome), "signal": 9,
             "processes": ["killed": .int(Int64(killed.process)), "relaunched": .int(Int64(relaunched.process))],
             "journal": ["before": .string(device.status.name), "after": .string(settled.status.name)],
@@ -65,66 +68,67 @@ extension DemoRun {
 
     private struct Killed {
         let process: Int32
-        let order: OrderID
+        let order: String
         let transaction: String
     }
 
-    private func payAndDie(_ papers: BuyerPapers) async throws -> Killed {
-        let process = try BuyerProcess.start(papers)
-        defer { process.kill() }
-        var order: OrderID?
-        var transaction: String?
-        for await event in process.events {
-            switch event {
-            case .said(let said) where said["event"] == "prepared":
-                order = said["orderId"]?.string.flatMap { UniqueID($0) }
+    private func payAndDie(_ app: BuyerApp, _ product: Product, _ line: DemoLine) async throws -> Killed {
+        let proof = Locked<DemoLine.Proof?>(nil)
+        line.hold()
+        let visit = try await AppVisit.run(
+            app, saying: "buy \(product.id)",
+            started: { [transcript] id in
                 transcript.step(
                     Text(
-                        en: "his app is process \(process.id); order \(said["orderId"]?.string ?? "") is open",
-                        zh: "他的 App 是进程 \(process.id)；订单 \(said["orderId"]?.string ?? "") 已创建"))
-            case .said(let said) where said["event"] == "paid":
-                transaction = said["transactionId"]?.string
-                transcript.step(
-                    Text(
-                        en: "paid in the store: transaction \(transaction ?? "")", zh: "已在商店付款：交易 \(transaction ?? "")")
-                )
-            case .said(let said) where said["event"] == "holding": process.kill()
-            case .said: break
-            case .ended(_, let signal):
-                guard let order, let transaction else { continue }
-                transcript.check(
-                    "killed_by_signal_9", signal == 9,
-                    Text(
-                        en: "process \(process.id) was killed with signal \(signal ?? 0) before the proof left it",
-                        zh: "进程 \(process.id) 在凭证发出之前被信号 \(signal ?? 0) 终止"))
-                return Killed(process: process.id, order: order, transaction: transaction)
-            }
-        }
-        throw CommandFailure(Text(en: "the buyer's process ended before it paid", zh: "买家进程在付款前就结束了"))
+                        en: "his app is process \(id) and buys by StoreKit 1; the line to the server holds his proof",
+                        zh: "他的 App 是进程 \(id)，通过 StoreKit 1 购买；通往服务器的线路扣住了他的凭证"))
+            },
+            during: { process in
+                for await held in line.held {
+                    proof.withLock { $0 = held }
+                    process.kill()
+                    return
+                }
+            },
+            // It says so only if nothing came that could be held.
+            answering: { $0["event"] == "purchase" ? "quit" : nil })
+        line.cut()
+        guard let proof = proof.withLock({ $0 }) else { throw visit.failure }
+        transcript.step(
+            Text(
+                en: "order \(proof.order) is open, and paid in the store: transaction \(proof.transaction)",
+                zh: "订单 \(proof.order) 已创建，并已在商店付款：交易 \(proof.transaction)"))
+        transcript.check(
+            "killed_by_signal_9", visit.signal == 9,
+            Text(
+                en: "process \(visit.process) was killed with signal \(visit.signal ?? 0) before the proof arrived",
+                zh: "进程 \(visit.process) 在凭证送达之前被信号 \(visit.signal ?? 0) 终止"))
+        return Killed(process: visit.process, order: proof.order, transaction: proof.transaction)
     }
 
-    private func relaunch(_ papers: BuyerPapers) async throws -> (process: Int32, outcome: String) {
-        let process = try BuyerProcess.start(papers)
-        defer { process.kill() }
-        var outcome = "nothing"
-        for await event in process.events {
-            switch event {
-            case .said(let said) where said["event"] == "holding": process.tell("go on")
-            case .said(let said) where said["event"] == "settled": outcome = said["outcome"]?.string ?? outcome
-            case .said: break
-            case .ended(let code, _):
-                return (process.id, code == 0 ? outcome : "exit \(code ?? -1)")
-            }
-        }
-        throw CancellationError()
-    }
-
-    /// What the device's journal says while no app is running.
-    private func look(at order: OrderID, _ papers: BuyerPapers) async throws -> (status: OrderStatus, hasProof: Bool) {
-        let journal = try OrderJournal(disk: .file(at: BuyerDevice.journalFile(in: papers.directory)))
-        guard let entry = await journal[order] else {
-            throw CommandFailure(Text(en: "the order is not in the device's journal", zh: "设备的记录中没有这个订单"))
-        }
-        return (entry.status, await journal.proof(of: order) != nil)
+    /// He starts his app and does nothing: the order completes by itself, and then he leaves.
+    private func relaunch(
+        _ app: BuyerApp, _ order: String, _ line: DemoLine
+    ) async throws -> (process: Int32, outcome: String) {
+        let hasArrived = Locked(false)
+        let visit = try await AppVisit.run(
+            app,
+            // StoreKit takes a finished transaction off the queue in its own time; nobody closes an app that fast.
+            during: { process in
+                while !Task.isCancelled {
+                    if hasArrived.withLock({ $0 }), (try? await queueLength(of: app.user.text)) == 0 { break }
+                    try? await Task.sleep(for: .milliseconds(50))
+                }
+                process.tell("quit")
+            },
+            answering: { said in
+                let changed = said["event"] == "order" ? said["order"] : nil
+                if changed?["orderId"]?.string == order, changed?["status"] == "completed" {
+                    hasArrived.withLock { $0 = true }
+                }
+                return nil
+            })
+        guard visit.code == 0 else { throw visit.failure }
+        return (visit.process, line.words.last ?? "nothing")
     }
 }

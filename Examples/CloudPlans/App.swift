@@ -1,0 +1,81 @@
+import TillClient
+
+/// CloudPlans sells a cloud service by the month and by the year. This file is all of the app that knows about
+/// purchases; what it shows is `Screen`'s business.
+struct App: Sendable {
+    let store: Store
+    let screen: Screen
+
+    /// From the launch to the end of the input.
+    func run(user: String, token: String, input: AsyncStream<String>) async {
+        await store.start()
+        await store.signIn(user) { token }
+        screen.welcome(user)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                for await update in store.updates {
+                    if case .order(let order) = update { screen.changed(order) }
+                }
+            }
+            // Whoever enters the service gets what they paid for before they have to ask (C9).
+            await store.checkOrderStatus()
+            await showPlan()
+            for await line in input {
+                let words = line.split(separator: " ").map(String.init)
+                if words == ["quit"] { break }
+                await obey(words)
+            }
+            await store.stop()
+        }
+    }
+
+    private func obey(_ words: [String]) async {
+        switch (words.first, words.count) {
+        case (nil, _): break
+        case ("plans", 1): screen.show(await plans())
+        case ("mine", 1): await showPlan()
+        case ("preview", 2): await preview(words[1])
+        case ("buy", 2): await buy(words[1])
+        case ("orders", 1): screen.show(await store.orders())
+        default: screen.help()
+        }
+    }
+
+    /// The four plans that are bought for a time (C4). The four that renew by themselves are the same plans, paid
+    /// through Apple's subscriptions; this shop page does not show them.
+    private func plans() async -> Shelf {
+        let all = await store.shelf()
+        return await store.shelf(all.items.filter { $0.kind == .consumable }.map(\.id))
+    }
+
+    private func showPlan() async {
+        do {
+            screen.show(try await store.entitlements())
+        } catch {
+            screen.failed(error)
+        }
+    }
+
+    /// What the purchase would do, before anybody pays (C6): the server's arithmetic, which is the purchase's own.
+    private func preview(_ choice: String) async {
+        guard let plan = await plan(choice) else { return screen.noSuchPlan(choice) }
+        do {
+            screen.show(try await store.previewPlan(plan.id), paying: plan)
+        } catch {
+            screen.failed(error)
+        }
+    }
+
+    private func buy(_ choice: String) async {
+        guard let plan = await plan(choice) else { return screen.noSuchPlan(choice) }
+        screen.show(await store.purchase(plan.id))
+        await showPlan()
+    }
+
+    /// By its place on the page, by its id, or by the end of its id: `basic_monthly`.
+    private func plan(_ choice: String) async -> ShelfItem? {
+        let items = await plans().items
+        if let number = Int(choice) { return items.indices.contains(number - 1) ? items[number - 1] : nil }
+        return items.first { $0.id == choice || $0.id.hasSuffix(".\(choice)") }
+    }
+}

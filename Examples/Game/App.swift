@@ -1,0 +1,73 @@
+import TillClient
+
+/// A game's coin shop. This file is all of the game that knows about purchases; what it shows is `Screen`'s business.
+struct App: Sendable {
+    let store: Store
+    let screen: Screen
+
+    /// From the launch to the end of the input.
+    func run(user: String, token: String, input: AsyncStream<String>) async {
+        // One observer for the game's whole life (G1).
+        await store.start()
+        await store.signIn(user) { token }
+        screen.welcome(user)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await follow() }
+            for await line in input {
+                let words = line.split(separator: " ").map(String.init)
+                if words == ["quit"] { break }
+                // Nobody waits for a purchase: the game goes on, and a second tap comes while the first is under way.
+                if words.count == 2, words[0] == "buy" {
+                    group.addTask { await buy(words[1]) }
+                } else {
+                    await obey(words)
+                }
+            }
+            await store.stop()
+        }
+    }
+
+    /// Purchases that somebody approved days later, on this launch or another one (G7), come this way.
+    private func follow() async {
+        for await update in store.updates {
+            switch update {
+            case .order(let order): screen.changed(order)
+            case .promoted(let product): screen.show(await store.purchase(product))
+            case .revoked, .storefrontChanged: await openShop()
+            }
+        }
+    }
+
+    private func obey(_ words: [String]) async {
+        switch words {
+        case []: break
+        case ["shop"]: await openShop()
+        case ["coins"]: await showCoins()
+        case ["orders"]: screen.show(await store.orders())
+        default: screen.help()
+        }
+    }
+
+    /// The page of the last visit at once, greyed; then the store's own word on what can be bought (G2).
+    private func openShop() async {
+        let kept = await store.keptShelf()
+        if !kept.items.isEmpty { screen.show(kept) }
+        screen.show(await store.shelf())
+    }
+
+    /// A tap on a product that is being bought begins no second purchase: the kit says `inProgress` (G3).
+    private func buy(_ choice: String) async {
+        let items = await store.keptShelf().items
+        let number = Int(choice) ?? 0
+        let product = items.indices.contains(number - 1) ? items[number - 1].id : choice
+        screen.show(await store.purchase(product))
+    }
+
+    private func showCoins() async {
+        do {
+            screen.show(try await store.wallet())
+        } catch {
+            screen.failed(error)
+        }
+    }
+}

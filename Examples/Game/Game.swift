@@ -1,0 +1,10 @@
+import ExampleTerminal
+
+@main
+struct Game {
+    static func main() async {
+        let launch = Launch.fromCommandLine("game")
+        let app = App(store: launch.store, screen: Screen(terminal: launch.terminal))
+        await app.run(user: launch.user, token: launch.token, input: launch.terminal.lines())
+    }
+}

@@ -1,0 +1,50 @@
+/// A line that was typed.
+enum Command: Hashable, Sendable {
+    /// What is to be bought: by its place on the shop page, or by its id.
+    enum Choice: Hashable, Sendable {
+        case number(Int)
+        case product(String)
+    }
+
+    case shop
+    case buy(Choice, quantity: Int)
+    case orders
+    case resubmit(Int)
+    case wallet
+    case restore
+    case signIn(user: String, token: String)
+    case signOut
+    /// At most so many seconds.
+    case wait(Int)
+    case help
+    case quit
+    case unknown(String)
+
+    /// Nil for an empty line.
+    init?(_ line: String) {
+        let words = line.split(whereSeparator: \.isWhitespace).map(String.init)
+        guard let name = words.first else { return nil }
+        self = Self.named(name, words.dropFirst().map { $0 }) ?? .unknown(line)
+    }
+
+    private static func named(_ name: String, _ rest: [String]) -> Command? {
+        switch (name, rest.count) {
+        case ("shop", 0): .shop
+        case ("buy", 1): .buy(choice(rest[0]), quantity: 1)
+        case ("buy", 2): Int(rest[1]).map { .buy(choice(rest[0]), quantity: $0) }
+        case ("orders", 0): .orders
+        case ("resubmit", 1): Int(rest[0]).map { .resubmit($0) }
+        case ("wallet", 0): .wallet
+        case ("restore", 0): .restore
+        case ("sign-in", 2): .signIn(user: rest[0], token: rest[1])
+        case ("sign-out", 0): .signOut
+        case ("wait", 0): .wait(30)
+        case ("wait", 1): Int(rest[0]).flatMap { (0...3_600).contains($0) ? .wait($0) : nil }
+        case ("help", 0): .help
+        case ("quit", 0): .quit
+        default: nil
+        }
+    }
+
+    private static func choice(_ word: String) -> Choice { Int(word).map { .number($0) } ?? .product(word) }
+}

@@ -1,0 +1,161 @@
+import ExampleTerminal
+import TillClient
+
+/// What LearnPoints shows, to people as lines and to programs as events.
+struct Screen: Sendable {
+    let terminal: Terminal
+
+    private var language: StoreLanguage { terminal.language }
+
+    // MARK: The shop
+
+    func show(_ shelf: Shelf) {
+        var event = Event(event: "shop")
+        event.items = shelf.items.map(Event.Item.init)
+        event.isFromCache = shelf.isFromCache
+        event.code = shelf.problem?.code
+        event.message = shelf.problem.map(sentence)
+        terminal.tell(event)
+        for (index, item) in shelf.items.enumerated() {
+            let price = item.displayPrice.isEmpty ? "–" : item.displayPrice
+            let hint = item.canBuy ? "" : terminal.choose("  (not now)", "（暂不可购买）")
+            terminal.say("  \(index + 1)  \(item.name)  \(price)\(hint)")
+        }
+        if let problem = shelf.problem { terminal.say("  " + sentence(problem)) }
+    }
+
+    /// How a purchase ended, as far as the buyer waited for it.
+    func show(_ outcome: PurchaseOutcome, of product: String) {
+        var event = Event(event: "purchase", productId: product, outcome: outcome.word)
+        event.code = outcome.error?.code
+        event.message = outcome.error.map(sentence)
+        event.order = outcome.order.map { Event.Order($0, language) }
+        terminal.tell(event)
+        switch outcome {
+        case .completed: terminal.say("It has arrived. Thank you!", "已到账，谢谢！")
+        case .willArrive(_, let error):
+            let reason = error.map(sentence) ?? ""
+            terminal.say("Paid; it will arrive by itself. \(reason)", "已付款，稍后会自动到账。\(reason)")
+        case .deferred: terminal.say("It waits for approval.", "等待批准。")
+        case .cancelled: terminal.say("Cancelled. Nothing was charged.", "已取消，没有扣款。")
+        case .failed(_, let error): terminal.say(sentence(error))
+        case .inProgress: terminal.say("It is being bought already.", "正在购买中。")
+        }
+    }
+
+    // MARK: Orders
+
+    /// The list of orders, newest first (L6).
+    func show(_ orders: [OrderSummary]) {
+        var event = Event(event: "orders")
+        event.orders = orders.map { Event.Order($0, language) }
+        terminal.tell(event)
+        if orders.isEmpty { terminal.say("  no orders yet", "  还没有订单") }
+        for (index, order) in orders.enumerated() {
+            let hint =
+                order.mayResubmit ? terminal.choose("  → resubmit \(index + 1)", "  → 补充值：resubmit \(index + 1)") : ""
+            terminal.say("  \(index + 1)  \(line(order))\(hint)")
+        }
+    }
+
+    /// An order that is not as it was.
+    func changed(_ order: OrderSummary) {
+        var event = Event(event: "order")
+        event.order = Event.Order(order, language)
+        terminal.tell(event)
+        terminal.say("  · \(line(order))")
+    }
+
+    func revoked(_ products: [String]) {
+        terminal.tell(Event(event: "revoked", productIds: products))
+        terminal.say(
+            "  · taken back: \(products.joined(separator: ", "))", "  · 已收回：\(products.joined(separator: "、"))")
+    }
+
+    /// A short name, the product with its quantity, the status in words and the reason for it.
+    private func line(_ order: OrderSummary) -> String {
+        let product = order.productID.text + (order.quantity == 1 ? "" : " × \(order.quantity)")
+        let note = order.note.map { "  " + $0[language] } ?? ""
+        return "\(order.orderNumber.prefix(8))  \(product)  \(order.title[language])\(note)"
+    }
+
+    // MARK: The buyer
+
+    func show(_ wallet: [String: Int64]) {
+        terminal.tell(Event(event: "wallet", balances: wallet))
+        let points = wallet["points"] ?? 0
+        terminal.say("  \(points) points", "  \(points) 学点")
+    }
+
+    func show(_ restored: RestoreOutcome) {
+        var event = Event(event: "restored", productIds: restored.restored)
+        event.code = restored.error?.code
+        event.message = restored.error.map(sentence)
+        terminal.tell(event)
+        terminal.say("  restored: \(restored.restored.count)", "  已恢复：\(restored.restored.count) 项")
+        if let error = restored.error { terminal.say("  " + sentence(error)) }
+    }
+
+    func signedIn(_ user: String) {
+        terminal.tell(Event(event: "signedIn", userId: user))
+        terminal.say("Hello \(user). Type help for what you can do.", "\(user)，你好。输入 help 查看可用的命令。")
+    }
+
+    func signedOut() {
+        terminal.tell(Event(event: "signedOut"))
+        terminal.say("Signed out.", "已退出登录。")
+    }
+
+    // MARK: The rest
+
+    func waited(_ underWay: Int) {
+        terminal.tell(Event(event: "waited", underWay: underWay))
+        terminal.say("  \(underWay) under way", "  还有 \(underWay) 笔进行中")
+    }
+
+    func failed(_ error: StoreError) {
+        terminal.tell(Event(event: "problem", code: error.code, message: sentence(error)))
+        terminal.say("  " + sentence(error))
+    }
+
+    func noSuchNumber(_ number: Int) {
+        terminal.tell(Event(event: "problem", code: "no_such_number"))
+        terminal.say("  There is no number \(number).", "  没有第 \(number) 项。")
+    }
+
+    func unknown(_ line: String) {
+        terminal.tell(Event(event: "problem", code: "unknown_command"))
+        terminal.say("  Unknown. Type help.", "  不认识这条命令，请输入 help。")
+    }
+
+    func help() {
+        terminal.tell(Event(event: "help"))
+        terminal.say(
+            """
+              shop                    packs and prices
+              buy N|ID [QUANTITY]     buy the pack with that number, or that id
+              orders                  your orders, newest first
+              resubmit N              send an order's proof again
+              wallet                  your points
+              restore                 bring back what lasts
+              sign-in USER TOKEN      be somebody else
+              sign-out                be nobody
+              wait [SECONDS]          until nothing is under way
+              quit                    or the end of the input
+            """,
+            """
+              shop                    学点包与价格
+              buy 序号|ID [数量]      购买该序号或该 ID 的学点包
+              orders                  订单列表，最新的在前
+              resubmit 序号           补充值：再次提交该订单的凭证
+              wallet                  我的学点
+              restore                 恢复购买
+              sign-in 用户 令牌       换一个用户
+              sign-out                退出登录
+              wait [秒数]             等到没有进行中的订单
+              quit                    退出（或输入结束）
+            """)
+    }
+
+    private func sentence(_ error: StoreError) -> String { error.message(in: language.rawValue) }
+}

@@ -1,0 +1,57 @@
+import Foundation
+import TillClient
+
+/// From the command line to a `Store`, or to a reason on stderr.
+public struct Launch: Sendable {
+    public let store: Store
+    public let terminal: Terminal
+    public let user: String
+    public let token: String
+
+    /// - Parameters:
+    ///   - program: its name on the command line.
+    ///   - speaksJSON: whether it has events for programs.
+    public static func fromCommandLine(_ program: String, speaksJSON: Bool = false) -> Launch {
+        let words = Array(CommandLine.arguments.dropFirst())
+        let usage = "\(program) --server URL --user NAME --token TOKEN"
+        let options = "[--directory DIR] [--storekit 1|2] [--lang zh|en]" + (speaksJSON ? " [--json]" : "")
+        do throws(Arguments.Problem) {
+            return launch(program, try Arguments(words, speaksJSON: speaksJSON))
+        } catch {
+            let terminal = Terminal(language: language(in: words))
+            switch error {
+            case .wantsHelp:
+                terminal.say("\(usage) \(options)")
+                exit(0)
+            case .unknown(let word): terminal.complain("\(program): \(word) is unknown", "\(program)：不认识 \(word)")
+            case .missing(let word): terminal.complain("\(program): \(word) is missing", "\(program)：缺少 \(word)")
+            case .badValue(let word):
+                terminal.complain("\(program): \(word) has a wrong value", "\(program)：\(word) 的值不对")
+            }
+            terminal.complain("\(usage) \(options)", "\(usage) \(options)")
+            exit(2)
+        }
+    }
+
+    private static func launch(_ program: String, _ arguments: Arguments) -> Launch {
+        let terminal = Terminal(language: arguments.configuration.language, wantsJSON: arguments.wantsJSON)
+        do throws(StoreError) {
+            return Launch(
+                store: try Store(arguments.configuration), terminal: terminal, user: arguments.user,
+                token: arguments.token)
+        } catch {
+            // Another instance has the list of orders open, or the disk is damaged: an app shows this and offers help.
+            let reason = error.message(in: terminal.language.rawValue)
+            terminal.complain("\(program): \(reason)", "\(program)：\(reason)")
+            exit(1)
+        }
+    }
+
+    /// Also of a command line that can't be understood.
+    private static func language(in words: [String]) -> StoreLanguage {
+        guard let index = words.firstIndex(of: "--lang"), words.indices.contains(index + 1),
+            let language = StoreLanguage(rawValue: words[index + 1])
+        else { return StoreConfiguration(server: "").language }
+        return language
+    }
+}

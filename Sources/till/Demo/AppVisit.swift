@@ -1,0 +1,63 @@
+import TillAppStore
+import TillBilling
+
+/// One launch of a buyer's app, from its first line to its end.
+struct AppVisit: Sendable {
+    /// Its process.
+    let process: Int32
+    /// What it ended with: by itself, or by a signal.
+    let code: Int32?
+    let signal: Int32?
+    /// All its events (Examples/LearnPoints/README.md).
+    let said: [JSONValue]
+
+    /// Seconds after which an app that does not come to an end is killed.
+    private static let patience: Int64 = 60
+
+    /// - Parameters:
+    ///   - line: what its user types first.
+    ///   - started: told the process's id.
+    ///   - during: goes on beside it; may kill it.
+    ///   - answering: what its user types next, when they see that.
+    static func run(
+        _ app: BuyerApp, saying line: String? = nil, started: (Int32) -> Void = { _ in },
+        during: @escaping @Sendable (BuyerProcess) async -> Void = { _ in },
+        answering: (JSONValue) -> String?
+    ) async throws -> AppVisit {
+        let process = try BuyerProcess.start(app)
+        defer { process.kill() }
+        started(process.id)
+        if let line { process.tell(line) }
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await during(process) }
+            group.addTask {
+                try await Task.sleep(for: .seconds(patience))
+                process.kill()
+            }
+            defer { group.cancelAll() }
+            var said: [JSONValue] = []
+            for await event in process.events {
+                switch event {
+                case .said(let event):
+                    said.append(event)
+                    if let line = answering(event) { process.tell(line) }
+                case .ended(let code, let signal):
+                    return AppVisit(process: process.id, code: code, signal: signal, said: said)
+                }
+            }
+            throw CancellationError()
+        }
+    }
+
+    func last(_ name: String) -> JSONValue? { said.last { $0["event"]?.string == name } }
+
+    /// That it did not come as far as it should have.
+    var failure: CommandFailure {
+        let ending = signal.map { "signal \($0)" } ?? "exit \(code ?? -1)"
+        let reason = said.last { $0["code"] != nil }?["message"]?.string ?? ""
+        return CommandFailure(
+            Text(
+                en: "the buyer's process \(process) ended too early (\(ending)). \(reason)",
+                zh: "买家进程 \(process) 过早结束（\(ending)）。\(reason)"))
+    }
+}

@@ -1,0 +1,88 @@
+import TillBilling
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+/// A buyer's app: `learnpoints`, as it lies beside this program and as anybody would start it.
+struct BuyerApp: Sendable {
+    /// The product of this package.
+    static let program = "learnpoints"
+
+    let executable: String
+    let user: UserID
+    let token: String
+    /// The purchase server, or a line to it.
+    let server: String
+    /// The emulated App Store.
+    let store: String
+    /// Which StoreKit it buys through, 1 or 2.
+    let generation: Int
+    /// Where this device keeps its files.
+    let directory: String
+    let language: Language
+    let inherited: [String: String]
+
+    var arguments: [String] {
+        [
+            "--server", server, "--user", user.text, "--token", token, "--directory", directory, "--storekit",
+            String(generation), "--lang", language.rawValue, "--json",
+        ]
+    }
+
+    /// Apple's phone is configured by the environment, because an app is not told which App Store it buys from.
+    var environment: [String: String] {
+        let device = [
+            "TILL_STORE": store, "TILL_STORE_ACCOUNT": user.text, "TILL_STORE_BUNDLE_ID": DemoShop.bundleID,
+            "TILL_STORE_DIRECTORY": resolve("store", from: directory),
+            // Nobody between the two, whatever the machine's way out is.
+            "no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1",
+        ]
+        return inherited.filter { !$0.key.hasPrefix("TILL_STORE") }.merging(device) { $1 }
+    }
+
+    /// What a person would type to be this buyer.
+    func commandLine(from current: String?) -> String {
+        var path = executable
+        if let current, path.hasPrefix(current + "/") { path.removeFirst(current.count + 1) }
+        return """
+            TILL_STORE=\(store) TILL_STORE_ACCOUNT=\(user) \\
+                \(path) --server \(server) --user \(user) \\
+                --directory \(directory) \\
+                --token \(token)
+            """
+    }
+
+    /// - Throws: `CommandFailure` that says how it is built.
+    static func found() throws -> String {
+        let path = try ownDirectory() + "/" + program
+        guard access(path, X_OK) == 0 else {
+            throw CommandFailure(
+                Text(
+                    en: "the buyers' app is missing: \(shown(path)). Build it: swift build --product \(program)",
+                    zh: "缺少买家的 App：\(shown(path))。请先编译：swift build --product \(program)"))
+        }
+        return path
+    }
+
+    /// Where this program lies.
+    private static func ownDirectory() throws -> String {
+        var path = [CChar](repeating: 0, count: 4_096)
+        #if os(Linux)
+            let length = readlink("/proc/self/exe", &path, path.count - 1)
+            guard length > 0 else { throw notFound }
+        #else
+            var size = UInt32(path.count)
+            guard _NSGetExecutablePath(&path, &size) == 0 else { throw notFound }
+        #endif
+        let text = String(decoding: path.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        guard let slash = text.lastIndex(of: "/") else { throw notFound }
+        return String(text[..<slash])
+    }
+
+    private static var notFound: CommandFailure {
+        CommandFailure(Text(en: "this program's own file can't be found", zh: "找不到本程序自身的文件"))
+    }
+}

@@ -1,0 +1,124 @@
+import TillAPI
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillHTTP
+
+/// The line between one buyer's phone and the purchase server. It forwards everything as it comes, notes what the
+/// server says about proofs, and can hold a proof back: so a purchase is cut off in the middle without the app's help.
+final class DemoLine: Sendable {
+    /// A proof on its way, as the app's request names it: by itself beside a receipt (StoreKit 1), in what is signed
+    /// otherwise (StoreKit 2).
+    struct Proof: Sendable {
+        let order: String
+        let transaction: String
+
+        init(_ request: [UInt8]) {
+            let body = try? JSONValue(decoding: request)
+            let parts = body?["signedTransaction"]?.string?.split(separator: ".") ?? []
+            let signed = parts.count == 3 ? Base64.decode(parts[1], .url).flatMap { try? JSONValue(decoding: $0) } : nil
+            order = (body?["orderId"] ?? signed?["appAccountToken"])?.string ?? ""
+            transaction = (body?["transactionId"] ?? signed?["transactionId"])?.string ?? ""
+        }
+    }
+
+    private struct State {
+        var isHolding = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+        var words: [String] = []
+    }
+
+    /// The proofs that were held back. To be read once.
+    let held: AsyncStream<Proof>
+    private let server: String
+    private let fetch: Fetch
+    private let state: Locked<State>
+    private let proofs: AsyncStream<Proof>.Continuation
+    private let listener: Locked<Listener?>
+
+    /// - Throws: `CommandFailure` if no port is to be had.
+    init(to server: String, _ fetch: Fetch) throws {
+        self.server = server
+        self.fetch = fetch
+        (held, proofs) = AsyncStream<Proof>.makeStream()
+        state = Locked(State())
+        listener = Locked(nil)
+        do throws(ListenerFault) {
+            let listening = try Listener(bodyLimit: { _, _ in 8 << 20 }) { [weak self] request in
+                await self?.forward(request) ?? .hangUp
+            }
+            listener.withLock { $0 = listening }
+        } catch {
+            throw error.failure(address: "127.0.0.1")
+        }
+    }
+
+    var url: String { "http://127.0.0.1:\(listener.withLock { $0?.port ?? 0 })" }
+
+    /// The server's words about proofs: outcomes, or codes of refusals.
+    var words: [String] { state.withLock { $0.words } }
+
+    /// From now on no proof gets through.
+    func hold() { state.withLock { $0.isHolding = true } }
+
+    /// What was held back is lost, as if its sender were; what comes from now on gets through.
+    func cut() {
+        let waiting = state.withLock { state in
+            state.isHolding = false
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    func close() async {
+        cut()
+        proofs.finish()
+        await listener.withLock { listener in
+            defer { listener = nil }
+            return listener
+        }?.stop(grace: 5)
+    }
+
+    private func forward(_ request: HTTPRequest) async -> HTTPResponse {
+        let isProof = request.method == .post && request.path == Paths.transactions
+        if isProof, await wasHeld(request) { return .hangUp }
+        var headers = HTTPHeaders()
+        for (name, value) in request.headers.fields where Self.forwarded.contains(name.lowercased()) {
+            headers.add(name, value)
+        }
+        let query = request.query.map { "\(Paths.escaped($0.name))=\(Paths.escaped($0.value))" }.joined(separator: "&")
+        let address = server + request.path + (query.isEmpty ? "" : "?" + query)
+        let onward = HTTPRequest(method: request.method, path: "", headers: headers, body: request.body)
+        guard var response = try? await fetch.send(address, onward) else { return .hangUp }
+        if isProof { note(response) }
+        response.headers = HTTPHeaders(
+            response.headers.fields.filter { Self.returned.contains($0.name.lowercased()) })
+        return response
+    }
+
+    private func wasHeld(_ request: HTTPRequest) async -> Bool {
+        guard state.withLock({ $0.isHolding }) else { return false }
+        proofs.yield(Proof(request.body))
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if state.isHolding { state.waiting.append(continuation) }
+                return !state.isHolding
+            }
+            if isOver { continuation.resume() }
+        }
+        return true
+    }
+
+    private func note(_ response: HTTPResponse) {
+        let answer = try? JSONValue(decoding: response.body)
+        let word = answer?["outcome"]?.string ?? answer?["code"]?.string ?? "status \(response.status)"
+        state.withLock { $0.words.append(word) }
+    }
+
+    /// The client kit's own headers; the others belong to one connection.
+    private static let forwarded: Set<String> = [
+        "accept", "accept-language", "authorization", "content-type", "idempotency-key", "if-none-match",
+    ]
+    private static let returned: Set<String> = ["content-type", "etag", "retry-after", "cache-control"]
+}

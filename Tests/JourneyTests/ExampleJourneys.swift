@@ -1,0 +1,194 @@
+import Foundation
+import Testing
+import TillAppStore
+import TillHTTP
+
+@testable import till
+
+/// The example apps, as processes in the shop that a demo keeps open. Those that read events read
+/// Examples/LearnPoints/README.md by it.
+@Suite("The example apps, as processes") struct ExampleJourneys {
+    @Test(
+        "LearnPoints sells packs, lists the orders with their status and keeps users of one phone apart (L6, L8, P8)",
+        arguments: [1, 2])
+    func learnPoints(generation: Int) async throws {
+        try await OpenShop.open { shop in
+            let app = try shop.learnPoints("lin", generation: generation)
+            var script = [
+                "buy 1", "buy \(Shop.points300) 2", "buy com.example.learn.nothing", "buy 9", "resubmit 7", "dance",
+                "wallet", "orders", "restore", "sign-in mia \(shop.token(of: "mia"))", "orders", "sign-out", "wallet",
+                "wait 5", "help", "quit",
+            ][...]
+            let answers: Set = [
+                "shop", "purchase", "problem", "wallet", "orders", "restored", "signedIn", "signedOut", "waited",
+                "help",
+            ]
+            var heard: [JSONValue] = []
+            let visit = try await AppVisit.run(app, saying: "shop") { said in
+                guard answers.contains(said["event"]?.string ?? ""), said["userId"] != "lin" else { return nil }
+                heard.append(said)
+                return script.popFirst()
+            }
+            #expect(visit.code == 0)
+            try #require(heard.count == 16, "\(heard)")
+
+            #expect(
+                heard[0].at("items").list.map { $0.at("productId").text }.prefix(2) == [Shop.points60, Shop.points300])
+            #expect(heard[0].at("items").list.allSatisfy { $0["canBuy"] == true && $0.at("displayPrice").text != "" })
+            #expect(heard[1].at("productId").text == Shop.points60 && heard[1].at("outcome") == "completed")
+            #expect(heard[2].at("outcome") == "completed" && heard[2].at("order").at("quantity") == 2)
+            #expect(heard[3].at("outcome") == "failed" && heard[3].at("code") == "product_unavailable")
+            #expect(heard[4].at("code") == "no_such_number" && heard[5].at("code") == "no_such_number")
+            #expect(heard[6].at("code") == "unknown_command")
+            #expect(heard[7].at("balances") == ["points": 660])
+            let orders = heard[8].at("orders").list
+            #expect(orders.map { $0.at("productId").text } == [Shop.points300, Shop.points60])
+            #expect(orders.allSatisfy { $0["status"] == "completed" && $0["statusCode"] == 1 })
+            #expect(orders.allSatisfy { $0.at("title").text == "Completed" && $0.at("transactionId").text != "" })
+            #expect(heard[9].at("productIds") == [])
+            #expect(heard[10].at("userId") == "mia" && heard[11].at("orders") == [])
+            #expect(heard[12].at("event") == "signedOut" && heard[13].at("code") == "signed_out")
+            #expect(heard[14].at("underWay") == 0 && heard[15].at("event") == "help")
+            #expect(try await shop.points(of: "lin") == 660)
+            #expect(try await shop.points(of: "mia") == 0)
+        }
+    }
+
+    @Test("For people LearnPoints speaks their language, and every change of an order is a line (L6)")
+    func forPeople() async throws {
+        try await OpenShop.open { shop in
+            let english = try shop.start("learnpoints", as: "una")
+            try english.tell("shop\nbuy 1\norders\nquit")
+            let (page, code) = await english.finish()
+            #expect(code == 0, "\(english.complaints)")
+            #expect(page.hasPrefix("Hello una."))
+            #expect(page.contains("1  60 ") && page.contains("It has arrived. Thank you!"))
+            #expect(page.contains("\(Shop.points60)  Completed"))
+
+            let chinese = try shop.start("learnpoints", as: "una", language: "zh")
+            try chinese.tell("orders\nwallet\nquit")
+            let (list, _) = await chinese.finish()
+            #expect(list.contains("\(Shop.points60)  充值完成") && list.contains("60 学点"))
+        }
+    }
+
+    @Test(
+        "A second instance on one phone, arguments that are wrong and a shop nobody keeps are told, and nothing crashes"
+    )
+    func badInput() async throws {
+        try await OpenShop.open { shop in
+            let first = try shop.start("learnpoints", as: "vic")
+            try first.tell("orders")
+            var lines = first.lines.makeAsyncIterator()
+            _ = await lines.next()
+            let second = try shop.start("learnpoints", as: "vic")
+            #expect(await second.end() == 1)
+            #expect(!second.complaints.isEmpty)
+            try first.tell("quit")
+            #expect(await first.end() == 0)
+        }
+        let products = TillProcess.executable.deletingLastPathComponent()
+        for (program, arguments) in [
+            ("learnpoints", ["--server", "http://127.0.0.1:9"]), ("game", ["--dance", "1"]), ("cloudplans", ["--user"]),
+            ("game", ["--json"]), ("learnpoints", ["--server", "a", "--user", "b", "--token", "c", "--storekit", "3"]),
+        ] {
+            let app = try TillProcess.start(
+                arguments, executable: products.appendingPathComponent(program).path)
+            #expect(await app.end() == 2)
+            #expect(app.complaints.contains("\(program) --server URL"))
+        }
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-phone-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let alone = try TillProcess.start(
+            [
+                "TILL_STORE=http://127.0.0.1:9", "TILL_STORE_DIRECTORY=\(folder.path)",
+                products.appendingPathComponent("learnpoints").path, "--server", "http://127.0.0.1:9", "--user", "wim",
+                "--token", "none", "--directory", folder.path, "--lang", "en",
+            ], executable: "/usr/bin/env")
+        try alone.tell("shop\nbuy \(Shop.points60)\nwallet\norders\nquit")
+        let (page, code) = await alone.finish()
+        #expect(code == 0)
+        #expect(page.contains("The product list is unavailable for now."))
+    }
+
+    @Test(
+        "The game greys what it remembers, locks what is being bought, and shows what waits for approval (G2, G3, G7)",
+        arguments: [1, 2])
+    func game(generation: Int) async throws {
+        try await OpenShop.open { shop in
+            let game = try shop.start("game", as: "xia", generation: generation)
+            var lines = game.lines.makeAsyncIterator()
+            func line(_ wanted: (String) -> Bool) async -> String? {
+                while let line = await lines.next() { if wanted(line) { return line } }
+                return nil
+            }
+            try game.tell("shop")
+            #expect(await line { $0.hasPrefix("   1  60 ") } != nil)
+            // The second visit: as it was, in brackets, and then as it is.
+            try game.tell("shop")
+            #expect(await line { $0.hasPrefix("  [1  60 ") && $0.hasSuffix("]") } != nil)
+            #expect(await line { $0.hasPrefix("   1  60 ") } != nil)
+
+            try game.tell("buy 1\nbuy 1")
+            #expect(await line { $0.contains("Patience") } != nil)
+            #expect(await line { $0.contains("The coins are yours!") } != nil)
+            #expect(try await shop.points(of: "xia") == 60)
+
+            try await shop.setPaymentSheet(of: "xia", "deferred")
+            try game.tell("buy 2")
+            #expect(await line { $0.contains("Your family is asked.") } != nil)
+            #expect(try await shop.points(of: "xia") == 60)
+            try game.tell("quit")
+            #expect(await game.end() == 0)
+
+            // Approved while the game does not run, and granted at its next launch at the latest.
+            let waiting = try await shop.ask(.get, shop.store + "/emulator/transactions?account=xia&state=deferred")
+            let id = try #require(waiting["data"].list.first?["transactionId"]?.string, "\(waiting)")
+            try await shop.turnOffNotifications()
+            #expect(try await shop.ask(.post, shop.store + "/emulator/transactions/\(id)/approve", [:]).status == 200)
+            let next = try shop.start("game", as: "xia", generation: generation)
+            for await line in next.lines where line.contains("\(Shop.points300)  Completed") {
+                try next.tell("coins\nquit")
+                break
+            }
+            #expect(await next.end() == 0)
+            #expect(try await shop.points(of: "xia") == 360)
+        }
+    }
+
+    @Test(
+        "CloudPlans shows the arithmetic before anybody pays, and the purchase does exactly that (C4, C5, C6)",
+        arguments: [1, 2])
+    func cloudPlans(generation: Int) async throws {
+        try await CloudShop.open { shop in
+            let (server, store) = (shop.server.router, shop.emulator.router)
+            let serverDoor = try Listener(bodyLimit: server.bodyLimit(method:path:), handler: server.respond(to:))
+            let storeDoor = try Listener(
+                bodyLimit: store.bodyLimit(method:path:), handler: shop.emulator.respond(to:))
+            let folder = FileManager.default.temporaryDirectory
+                .appendingPathComponent("till-phone-\(UUID().uuidString)")
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let token = UserToken.hs256(subject: "yan", expires: shop.time.now.seconds + 600)
+            let app = try TillProcess.start(
+                [
+                    "no_proxy=127.0.0.1", "TILL_STORE=http://127.0.0.1:\(storeDoor.port)", "TILL_STORE_ACCOUNT=yan",
+                    "TILL_STORE_BUNDLE_ID=\(Shop.bundleID)", "TILL_STORE_DIRECTORY=\(folder.path)/store",
+                    TillProcess.executable.deletingLastPathComponent().appendingPathComponent("cloudplans").path,
+                    "--server", "http://127.0.0.1:\(serverDoor.port)", "--user", "yan", "--token", token,
+                    "--directory", folder.path, "--storekit", String(generation), "--lang", "en",
+                ], executable: "/usr/bin/env")
+            try app.tell("plans\nbuy basic_monthly\npreview premium_monthly\nbuy premium_monthly\nmine\nquit")
+            let (page, code) = await app.finish()
+            #expect(code == 0, "\(app.complaints)")
+            let lines = page.split(separator: "\n").map(String.init)
+            #expect(lines.contains("  no plan yet"), "\(page)")
+            #expect(lines.filter { $0.contains("Bought.") }.count == 2, "\(page)")
+            // What was to pay and the end are the preview's last line; what is had at the end is that very end.
+            let promise = try #require(lines.first { $0.contains("→ to pay: ") }, "\(page)")
+            let end = try #require(promise.components(separatedBy: "then until ").last)
+            #expect(lines.last == "  premium_monthly, until \(end)", "\(page)")
+            await serverDoor.stop(grace: 1)
+            await storeDoor.stop(grace: 1)
+        }
+    }
+}
