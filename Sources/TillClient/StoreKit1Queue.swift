@@ -2,8 +2,8 @@ import Foundation
 import StoreKit
 import TillBilling
 
-// The maker of a `StoreAccess` over StoreKit 1. It says only what Apple's SDK has for iOS 15, so that the same lines are
-// compiled for Apple's framework and for the one of this package.
+// The maker of a `StoreAccess` over StoreKit 1. It says only what Apple's SDK has for iOS 15, so that the same lines
+// are compiled for Apple's framework and for the one of this package.
 
 extension StoreAccess {
     /// Over StoreKit 1, for the device that is current now. The order's id goes along as `applicationUsername`, which
@@ -26,6 +26,7 @@ extension StoreAccess {
     }
 }
 
+// Sendable: what changes in it is touched under its lock only.
 private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unchecked Sendable {
     private struct Wish {
         let order: OrderID

@@ -98,7 +98,7 @@ actor Upkeep {
                 // What this round itself rang for is looked at when it is due.
                 if occasion == nil { isRung = false }
             }
-            isTime = await sleep(await wait())
+            isTime = await rest(await wait())
         }
     }
 
@@ -110,7 +110,7 @@ actor Upkeep {
     }
 
     /// True if the time is over, false if something rang before.
-    private func sleep(_ milliseconds: Int64) async -> Bool {
+    private func rest(_ milliseconds: Int64) async -> Bool {
         if isRung || life != .running {
             isRung = false
             return false

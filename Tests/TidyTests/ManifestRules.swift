@@ -149,8 +149,8 @@ struct ManifestTests {
             ".target(\n  name: \"TillStorage\",\n  dependencies: [\n\"TillBilling\", \"TillHTTP\",\n]\n),",
             #".target(name: "TillKitchen"),"#,
             #".systemLibrary(name: "CTillPython", pkgConfig: "python3"),"#,
-            #".target(name: "StoreKit", dependencies: ["TillEmulator"]),"#,
-            "#if os(Linux)\n#else\n.target(name: \"StoreKit\", dependencies: [\"TillEmulator\"]),\n#endif",
+            #".target(name: "StoreKit", dependencies: ["TillHTTP"]),"#,
+            "#if os(Linux)\n#else\n.target(name: \"StoreKit\", dependencies: [\"TillHTTP\"]),\n#endif",
             #".package(url: "https://example.org/a", from: "1.0.0"),"#,
             #".plugin(name: "Lint"),"#,
         ])
@@ -163,7 +163,7 @@ struct ManifestTests {
     func readsConditions() {
         let text = """
             #if os(Linux)
-                .target(name: "StoreKit", dependencies: ["TillEmulator"]),
+                .target(name: "StoreKit", dependencies: ["TillHTTP"]),
             #endif
             .target(name: "TillClient", dependencies: [
                 "TillBilling", .target(name: "StoreKit", condition: .when(platforms: [.linux])), "TillAPI",

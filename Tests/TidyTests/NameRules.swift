@@ -29,7 +29,9 @@ enum NameRules {
                 findings.append(Finding(source.path, token.line, complaint))
             }
             let isVariable = token.text == "let" || token.text == "var"
-            if isVariable, name == "shared", index > 0, isStatic(tokens[..<index]) {
+            // StoreKit's names are Apple's.
+            let isOurs = source.target != "StoreKit"
+            if isVariable, name == "shared", isOurs, index > 0, isStatic(tokens[..<index]) {
                 findings.append(Finding(source.path, token.line, "no shared singletons: pass it in"))
             }
         }

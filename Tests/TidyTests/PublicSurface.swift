@@ -11,33 +11,45 @@ struct PublicSurface {
 
     var path: String { "docs/surface/\(library).txt" }
 
+    /// What has no word of documentation, sorted.
+    func undocumented() throws -> [String] { try symbols().filter { $0.docComment == nil }.map(\.line).sorted() }
+
     /// Sorted; `Store.purchase(_:quantity:): func purchase(_ productID: String, quantity: Int = 1) async -> …`.
-    func lines() throws -> [String] {
+    func lines() throws -> [String] { Set(try symbols().map(\.line)).sorted() }
+
+    private func symbols() throws -> [Graph.Symbol] {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-surface-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         try extract(into: folder)
-        var lines: Set<String> = []
+        var symbols: [Graph.Symbol] = []
         for file in try FileManager.default.contentsOfDirectory(atPath: folder.path) where file.hasSuffix(".json") {
             let graph = try JSONDecoder().decode(
                 Graph.self, from: Data(contentsOf: folder.appendingPathComponent(file)))
-            lines.formUnion(graph.symbols.map(\.line))
+            symbols += graph.symbols
         }
-        return lines.sorted()
+        return symbols
     }
 
     private func extract(into folder: URL) throws {
         let swift = Process()
         swift.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        swift.arguments = [
-            "swift", "symbolgraph-extract", "-module-name", library, "-target", try Self.target(),
-            "-I", Self.products.appendingPathComponent("Modules").path, "-minimum-access-level", "public",
-            "-skip-synthesized-members", "-output-dir", folder.path,
-        ]
+        swift.arguments =
+            [
+                "swift", "symbolgraph-extract", "-module-name", library, "-target", try Self.target(),
+                "-I", Self.products.appendingPathComponent("Modules").path,
+            ] + Self.cModules + [
+                "-minimum-access-level", "public",
+                "-skip-synthesized-members", "-output-dir", folder.path,
+            ]
         try swift.run()
         swift.waitUntilExit()
         guard swift.terminationStatus == 0 else { throw SurfaceFault(text: "swift symbolgraph-extract failed") }
     }
+
+    /// Where the module maps of the C libraries are.
+    private static let cModules = Set(Checkout.current.paths.filter { $0.hasSuffix("/module.modulemap") }).sorted()
+        .flatMap { path in ["-I", Checkout.current.root.appendingPathComponent(path).deletingLastPathComponent().path] }
 
     private static func target() throws -> String {
         let swift = Process()
@@ -68,8 +80,11 @@ struct PublicSurface {
     private struct Graph: Decodable {
         struct Symbol: Decodable {
             struct Fragment: Decodable { let spelling: String }
+            struct Comment: Decodable {}
             let pathComponents: [String]
             let declarationFragments: [Fragment]
+            /// What stands above it in the source, or above what it overrides.
+            let docComment: Comment?
 
             var line: String {
                 let declaration = declarationFragments.map(\.spelling).joined()
@@ -85,6 +100,11 @@ struct PublicSurface {
 
 @Suite("The public surface")
 struct PublicSurfaceTests {
+    @Test("Every symbol that apps can see of the client kit says what it is")
+    func documented() throws {
+        #expect(try PublicSurface(library: "TillClient").undocumented().isEmpty)
+    }
+
     @Test("What apps can see of a library changes only together with its page", arguments: PublicSurface.libraries)
     func surface(_ library: String) throws {
         let surface = PublicSurface(library: library)

@@ -5,7 +5,7 @@ import TillBilling
 
 @testable import TillClient
 
-/// Runs each test over both transports: URLSession's, which apps on Apple's systems use, and libcurl's, which Linux's do.
+/// Runs each test over both transports: URLSession's, which apps on Apple's systems use, and libcurl's, for Linux.
 private struct OverEachTransport: TestTrait, SuiteTrait, TestScoping {
     @TaskLocal static var transport: Transport = fetch
 

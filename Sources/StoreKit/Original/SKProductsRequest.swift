@@ -28,8 +28,8 @@ open class SKProductsRequest: SKRequest, @unchecked Sendable {
     }
 }
 
+// Sendable: both of its values are written once, in an initialiser.
 open class SKProductsResponse: NSObject, @unchecked Sendable {
-    // Both written once, in an initialiser.
     private let found: [SKProduct]
     private let invalid: [String]
 

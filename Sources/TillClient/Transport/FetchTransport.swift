@@ -5,7 +5,8 @@
     // `NativeProtocol`): no way to a server that may say anything. libcurl takes what comes.
 
     extension Transport {
-        /// Over libcurl, in the same bounds and with the same manners as `urlSession`: no cookies, no cache, no redirects.
+        /// Over libcurl, in the same bounds and with the same manners as `urlSession`: no cookies, no cache, no
+        /// redirects.
         package static func fetch(limits: TransportLimits = TransportLimits()) -> Transport {
             var configuration = FetchConfiguration()
             configuration.totalTimeout = Int(limits.total * 1_000)

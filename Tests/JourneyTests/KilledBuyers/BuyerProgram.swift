@@ -14,7 +14,9 @@ struct BuyerProgram: Sendable {
     /// `identifierForVendor`: the phone stays the same when the app is reinstalled.
     let device = UUID()
 
-    static var executable: URL { TillProcess.executable.deletingLastPathComponent().appendingPathComponent("learnpoints") }
+    static var executable: URL {
+        TillProcess.executable.deletingLastPathComponent().appendingPathComponent("learnpoints")
+    }
 
     /// What the app keeps on this phone.
     private var files: URL { folder.appendingPathComponent("app-\(user)") }
@@ -52,6 +54,7 @@ struct BuyerProgram: Sendable {
         return Run(process: process, ended: ended, output: output)
     }
 
+    // Sendable: the process is started before, and asked for no more than its end and its number.
     struct Run: @unchecked Sendable {
         fileprivate let process: Process
         fileprivate let ended: AsyncStream<Int32>
