@@ -13,6 +13,7 @@ public struct PurchaseCallbacks: Sendable {
     public var deferred: @Sendable (OrderSummary) -> Void
     /// The buyer closed the payment sheet.
     public var cancelled: @Sendable (OrderSummary) -> Void
+    /// The store or the server said no. With the order, if it came that far.
     public var failed: @Sendable (OrderSummary?, StoreError) -> Void
     /// Purchases are forbidden on this device (L3).
     public var notAllowed: @Sendable (StoreError) -> Void

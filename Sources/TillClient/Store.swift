@@ -80,6 +80,11 @@ public final class Store: Sendable {
 
     // MARK: Orders
 
+    /// What opening the list of orders on this device found: how many, and whether a torn or damaged stretch was cut
+    /// out of the file. Everything around it is there, and a copy of the file lies beside it, with `-damaged` to its
+    /// name. Worth a line in a log if it is not clean.
+    public var recovery: JournalRecovery { rooms.journal.recovery }
+
     /// The orders of whoever is signed in, newest first (L6); none while nobody is.
     public func orders() async -> [OrderSummary] { await orders(all: false) }
 

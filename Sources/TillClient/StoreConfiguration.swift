@@ -7,7 +7,9 @@ public typealias StoreLanguage = Language
 public enum StoreKitGeneration: String, Hashable, Sendable, CaseIterable {
     /// StoreKit 2 where the system has it, else StoreKit 1.
     case automatic
+    /// `SKPaymentQueue`, with the app receipt as proof.
     case storeKit1
+    /// `Transaction`, with Apple's signed transaction as proof.
     case storeKit2
 }
 
@@ -15,6 +17,7 @@ public enum StoreKitGeneration: String, Hashable, Sendable, CaseIterable {
 public struct StoreConfiguration: Hashable, Sendable {
     /// The purchase server: `https://pay.example.com`.
     public var server: String
+    /// Through which StoreKit the kit buys.
     public var generation = StoreKitGeneration.automatic
     /// Where the list of orders, the cached product list and the device's id are kept; made if it is not there. Nil:
     /// `Till` in the app's Application Support; on Linux `till` in `XDG_STATE_HOME` or `~/.local/state`. One running

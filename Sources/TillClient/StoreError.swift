@@ -21,8 +21,11 @@ public enum StoreError: Error, Hashable, Sendable {
     case paymentsNotAllowed
     /// This product is being bought already (G3).
     case purchaseInProgress
+    /// The store said no.
     case store(StoreProblem)
+    /// The server said no, or could not be heard.
     case server(ServerFault)
+    /// The list of orders on this device could not be read or changed.
     case journal(JournalFault)
     /// No order of that number is on this device.
     case unknownOrder

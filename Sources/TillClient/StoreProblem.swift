@@ -6,30 +6,49 @@ public enum StoreProblem: Error, Hashable, Sendable {
     // SKError, in the order of its raw values (facts/storekit-client A7); what StoreKit 2 calls otherwise is the same.
     /// 0: nobody knows. It may be paid all the same (T12).
     case unknown
+    /// This account or device may not do that.
     case clientInvalid
     /// The buyer cancelled. Also the first answer of an interrupted purchase, which may be paid later (T3).
     case cancelled
+    /// A parameter of the payment is wrong.
     case paymentInvalid
+    /// Payments are forbidden on this device.
     case paymentNotAllowed
     /// Not sold in this storefront.
     case notAvailable
+    /// The app may not use the cloud service.
     case cloudServicePermissionDenied
+    /// The cloud service can't be reached.
     case cloudServiceNetworkConnectionFailed
+    /// The app's right to the cloud service was taken back.
     case cloudServiceRevoked
+    /// Apple's privacy terms wait to be accepted.
     case privacyAcknowledgementRequired
+    /// Request data was given without Apple's leave.
     case unauthorizedRequestData
+    /// There is no such offer.
     case invalidOfferIdentifier
+    /// The offer's signature is wrong.
     case invalidOfferSignature
+    /// The offer lacks a parameter.
     case missingOfferParameters
+    /// The offer's price is not below the product's.
     case invalidOfferPrice
+    /// The overlay was closed.
     case overlayCancelled
+    /// The overlay was set up wrongly.
     case overlayInvalidConfiguration
+    /// The overlay did not load in time.
     case overlayTimeout
+    /// The customer may not have this offer.
     case ineligibleForOffer
+    /// This system has no overlays.
     case unsupportedPlatform
+    /// The overlay was shown in the background.
     case overlayPresentedInBackgroundScene
 
     // StoreKit 2 only.
+    /// Not a quantity this product can be bought in.
     case invalidQuantity
     /// The app lacks an entitlement in its signature.
     case notEntitled

@@ -27,6 +27,7 @@ public struct StoreUpdates: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(board: board) }
 
+    /// One loop's place in the updates.
     public struct Iterator: AsyncIteratorProtocol {
         let board: UpdateBoard
         private var heard = 0

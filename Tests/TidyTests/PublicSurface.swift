@@ -48,7 +48,7 @@ struct PublicSurface {
     }
 
     /// Where the module maps of the C libraries are.
-    private static let cModules = Set(Checkout.current.paths.filter { $0.hasSuffix("/module.modulemap") }).sorted()
+    static let cModules = Set(Checkout.current.paths.filter { $0.hasSuffix("/module.modulemap") }).sorted()
         .flatMap { path in ["-I", Checkout.current.root.appendingPathComponent(path).deletingLastPathComponent().path] }
 
     private static func target() throws -> String {
@@ -64,7 +64,7 @@ struct PublicSurface {
     }
 
     /// Where this test was built, and the libraries beside it.
-    private static let products: URL = {
+    static let products: URL = {
         let arguments = CommandLine.arguments
         if let flag = arguments.firstIndex(of: "--test-bundle-path"), flag + 1 < arguments.count {
             return URL(fileURLWithPath: arguments[flag + 1]).deletingLastPathComponent()

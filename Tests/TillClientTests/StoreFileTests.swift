@@ -55,6 +55,25 @@ struct StoreFileTests {
         #expect(world.file.bytes == bytes && world.file.state.now.aside == nil)
     }
 
+    @Test("What a power cut tore off the list of orders is reported, and what stands before it is there")
+    func torn() async throws {
+        let whole = PretendWorld()
+        let journal = try OrderJournal(disk: whole.file.disk)
+        let kept = UniqueID(high: 1, low: 1)
+        for id in [kept, UniqueID(high: 2, low: 2)] {
+            try await journal.add(
+                JournalEntry(
+                    preparing: id, productID: ProductID("points.60"), quantity: 1, price: nil, userID: UserID("ann"),
+                    at: Instant(seconds: 1_800_000_000)))
+        }
+        let world = PretendWorld(disk: Array(whole.file.bytes.dropLast(5)))
+        let store = try Store(
+            StoreConfiguration(server: "https://till.test"), access: world.access, effects: world.effects,
+            files: DeviceFiles(journal: world.disk, identity: world.identity.disk), transport: world.transport)
+        #expect(!store.recovery.isClean && store.recovery.cutTail > 0 && store.recovery.orders == 1)
+        #expect(await store.orders(all: true).map(\.orderNumber) == [kept.description])
+    }
+
     @Test("10,000 orders: a launch and a purchase write as little as with ten, and the list shows each once")
     func manyOrders() async throws {
         func cost(of count: Int) async throws -> (launch: Int, purchase: Int, rewrites: Int) {

@@ -129,7 +129,7 @@ struct SubmitTests {
         #expect(await app.submit(world.pay(entry)) == .refused(Trouble(code: refusal.rawValue, isFinal: true)))
         let summary = try #require(await app.journal.summaries().first)
         #expect(summary.status == .ongoing && summary.mayResubmit && summary.retryAt == nil)
-        #expect(summary.note == refusal.sentence)
+        #expect(summary.note == refusal.advice)
         #expect(world.state.now.queue.count == 1 && world.state.now.finished.isEmpty)
 
         world.state.with { $0.now = $0.now.adding(seconds: 1_000_000) }

@@ -8,14 +8,18 @@ import TillBilling
 /// Runs each test over both transports: URLSession's, which apps on Apple's systems use, and libcurl's, for Linux.
 private struct OverEachTransport: TestTrait, SuiteTrait, TestScoping {
     @TaskLocal static var transport: Transport = fetch
+    /// The same with time enough for a machine that is busy otherwise.
+    @TaskLocal static var patient: Transport = fetch
 
     var isRecursive: Bool { true }
 
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
-        for transport in [Self.urlSession, Self.fetch] {
-            try await Self.$transport.withValue(transport) { try await function() }
+        for (quick, patient) in [Self.urlSession, Self.libcurl] {
+            try await Self.$transport.withValue(quick) {
+                try await Self.$patient.withValue(patient) { try await function() }
+            }
         }
     }
 
@@ -25,8 +29,9 @@ private struct OverEachTransport: TestTrait, SuiteTrait, TestScoping {
         limits.idle = 1
         return limits
     }()
-    private static let urlSession = Transport.urlSession(limits: limits)
-    private static let fetch = Transport.fetch(limits: limits)
+    private static let urlSession = (Transport.urlSession(limits: limits), Transport.urlSession())
+    private static let libcurl = (Transport.fetch(limits: limits), Transport.fetch())
+    private static var fetch: Transport { libcurl.0 }
 }
 
 /// Over real sockets, against servers that no buyer deserves.
@@ -228,7 +233,8 @@ struct TransportTests {
                 group.addTask {
                     let request = TransportRequest(
                         method: "GET", url: "\(server.url)/\(number)", headers: [:], body: [])
-                    return (try? await transport.send(request))?.body == Array("/\(number)".utf8)
+                    let answer = try? await OverEachTransport.patient.send(request)
+                    return answer?.body == Array("/\(number)".utf8)
                 }
             }
             for await isRight in group { #expect(isRight) }

@@ -26,6 +26,7 @@ public struct Shelf: Hashable, Sendable {
         self.problem = problem
     }
 
+    /// The item of that product, if it is on the shelf.
     public subscript(id: String) -> ShelfItem? { items.first { $0.id == id } }
 }
 
@@ -33,9 +34,13 @@ public struct Shelf: Hashable, Sendable {
 public struct ShelfItem: Hashable, Sendable, Identifiable {
     /// What a product is, in Apple's four ways.
     public enum Kind: String, Hashable, Sendable, CaseIterable {
+        /// Used up, and bought again.
         case consumable
+        /// Bought once, and kept.
         case nonConsumable
+        /// A subscription that Apple renews.
         case autoRenewable
+        /// A time that ends by itself.
         case nonRenewing
     }
 

@@ -26,19 +26,24 @@ package struct Disk: Sendable {
 
 /// Why the disk did not do what it was asked to.
 public struct DiskFault: Error, Hashable, Sendable {
+    /// What stands in the way.
     public enum Kind: String, Hashable, Sendable {
+        /// There is no room left.
         case full = "disk_full"
+        /// The app may not write there.
         case notAllowed = "disk_not_allowed"
         /// Another running instance of the app holds the journal.
         case inUse = "disk_in_use"
+        /// Anything else; `number` says what.
         case other = "disk_fault"
     }
 
+    /// What stands in the way.
     public let kind: Kind
     /// The system's error number; 0 if there is none.
     public let number: Int32
 
-    public init(_ kind: Kind, number: Int32 = 0) {
+    package init(_ kind: Kind, number: Int32 = 0) {
         self.kind = kind
         self.number = number
     }
@@ -46,6 +51,7 @@ public struct DiskFault: Error, Hashable, Sendable {
     /// Whether the same write may succeed later without anybody repairing the device.
     public var isRetryable: Bool { kind == .full || kind == .inUse }
 
+    /// What the buyer is told.
     public var sentence: Text {
         switch kind {
         case .full:

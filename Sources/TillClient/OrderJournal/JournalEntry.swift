@@ -102,6 +102,7 @@ public struct Trouble: Hashable, Sendable {
     /// The server keeps the proof and does not know yet whose it is.
     package static let quarantined = Trouble(code: "quarantined", isFinal: false)
 
+    /// What the buyer is told.
     public var sentence: Text {
         if let refusal = Refusal(rawValue: code) { return refusal.advice }
         if let kind = TransportFault.Kind(rawValue: code) { return kind.sentence }

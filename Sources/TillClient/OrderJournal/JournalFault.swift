@@ -2,14 +2,18 @@ import TillBilling
 
 /// Why the journal did not take a change. Then nothing changed, in memory or on disk.
 public enum JournalFault: Error, Hashable, Sendable {
+    /// The disk did not do it.
     case disk(DiskFault)
     /// The file was written by another version of the app, and is left as it is.
     case otherVersion(UInt32)
+    /// There is no order of that id.
     case unknownOrder(OrderID)
     /// An order of that id is there already.
     case knownOrder(OrderID)
+    /// An order can't go from the one status to the other.
     case illegalMove(from: OrderStatus, to: OrderStatus)
 
+    /// Whether the same change may succeed later without anybody repairing the device.
     public var isRetryable: Bool {
         switch self {
         case .disk(let fault): fault.isRetryable
@@ -17,6 +21,7 @@ public enum JournalFault: Error, Hashable, Sendable {
         }
     }
 
+    /// Stable.
     public var code: String {
         switch self {
         case .disk(let fault): fault.kind.rawValue
@@ -27,6 +32,7 @@ public enum JournalFault: Error, Hashable, Sendable {
         }
     }
 
+    /// What the buyer is told.
     public var sentence: Text {
         switch self {
         case .disk(let fault): fault.sentence
@@ -50,5 +56,6 @@ public struct JournalRecovery: Hashable, Sendable {
     /// Bytes between good changes that could not be read. The changes around them are all there.
     public let damaged: Int
 
+    /// Whether everything was as it had been left.
     public var isClean: Bool { cutTail == 0 && damaged == 0 }
 }

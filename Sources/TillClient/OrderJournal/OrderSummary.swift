@@ -3,16 +3,23 @@ import TillBilling
 /// One line of the buyer's list of orders (L6).
 public struct OrderSummary: Hashable, Sendable, Identifiable {
     public let id: OrderID
+    /// What is bought.
     public let productID: ProductID
+    /// How many, 1 to 10.
     public let quantity: Int
+    /// What the buyer was shown for all of them; nil for a purchase this device did not begin.
     public let price: Money?
+    /// How it stands.
     public private(set) var status: OrderStatus
     /// Why it is not completed, and what to do; nil if there is nothing to say.
     public private(set) var note: Text?
+    /// Apple's number, once it is paid.
     public let transactionID: TransactionID?
     /// When it is sent again by itself.
     public let retryAt: Instant?
+    /// When it began, by this device's clock.
     public let createdAt: Instant
+    /// When it last changed, by this device's clock.
     public let updatedAt: Instant
 
     init(_ entry: JournalEntry) {

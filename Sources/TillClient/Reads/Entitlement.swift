@@ -25,10 +25,13 @@ public struct Entitlement: Hashable, Sendable {
     public let name: String
     /// Of the newest purchase it comes from.
     public let productID: String
+    /// How long it holds.
     public let kind: Kind
+    /// The plan it comes from, if it is service.
     public let plan: String?
     /// The device it was bought for, as the order named it.
     public let deviceID: String?
+    /// Since when it holds.
     public let since: Date
     /// The first moment without it; nil for what lasts.
     public let expires: Date?

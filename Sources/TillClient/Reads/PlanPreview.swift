@@ -18,7 +18,9 @@ public struct PlanPreview: Hashable, Sendable {
         public static let start = Change(rawValue: "start")
         /// The same plan again.
         public static let extend = Change(rawValue: "extend")
+        /// To a dearer plan by the day.
         public static let upgrade = Change(rawValue: "upgrade")
+        /// To a cheaper plan by the day.
         public static let downgrade = Change(rawValue: "downgrade")
         /// The same service, by another plan.
         public static let change = Change(rawValue: "change")
@@ -26,8 +28,11 @@ public struct PlanPreview: Hashable, Sendable {
 
     /// The moment it was computed for.
     public let date: Date
+    /// The plan that would be bought.
     public let plan: String
+    /// The product that sells it.
     public let productID: String
+    /// What the purchase would do.
     public let change: Change
     /// To pay for all of the quantity, by the server's list; what Apple charges is on the shelf.
     public let price: Decimal
@@ -37,6 +42,7 @@ public struct PlanPreview: Hashable, Sendable {
     public let currency: String
     /// Time that is kept and converted, rounded up.
     public let carriedSeconds: Int64
+    /// Of the purchase itself.
     public let boughtSeconds: Int64
     /// When the service would end.
     public let expires: Date

@@ -9,6 +9,7 @@ import TillBilling
 
 /// Some movements of points, newest first.
 public struct WalletPage: Hashable, Sendable {
+    /// Newest first.
     public let postings: [WalletPosting]
     /// For the next page; nil at the end.
     public let next: String?
@@ -24,6 +25,7 @@ public struct WalletPosting: Hashable, Sendable {
     public let kind: String
     /// A grant's id, or a debit's reference.
     public let reference: String
+    /// When it was posted.
     public let date: Date
 
     init(_ posting: PostingsAnswer.Posting) {

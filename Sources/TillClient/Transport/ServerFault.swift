@@ -5,11 +5,14 @@ import TillBilling
 public enum ServerFault: Error, Hashable, Sendable {
     /// Nobody is signed in, so nothing was sent.
     case signedOut
+    /// No answer came.
     case noAnswer(TransportFault)
     /// An answer that is not the server's: HTML of a proxy, an empty body, a redirect, JSON of somebody else (P11).
     case unreadable(status: Int, retryAfter: Int64?)
+    /// The server said no.
     case refused(ServerRefusal)
 
+    /// Stable.
     public var code: String {
         switch self {
         case .signedOut: Trouble.signedOut.code
@@ -36,6 +39,7 @@ public enum ServerFault: Error, Hashable, Sendable {
         }
     }
 
+    /// What the buyer is told.
     public var sentence: Text {
         if case .refused(let refusal) = self { return refusal.sentence }
         return Trouble(code: code, isFinal: false).sentence
@@ -44,9 +48,13 @@ public enum ServerFault: Error, Hashable, Sendable {
 
 /// A problem the server told (RFC 9457). What it means is decided by code and `retryable`, never by its words.
 public struct ServerRefusal: Hashable, Sendable {
+    /// Stable; see `refusal`.
     public let code: String
+    /// The HTTP status.
     public let status: Int
+    /// Whether the same request may be answered differently later.
     public let isRetryable: Bool
+    /// Seconds the server asked to wait.
     public let retryAfter: Int64?
     /// In the language that was asked for; shown when this version of the app does not know the code.
     public let title: String
@@ -63,8 +71,10 @@ public struct ServerRefusal: Hashable, Sendable {
         requestID = String(problem.requestId.prefix(100))
     }
 
+    /// The refusal, if this version of the app knows it.
     public var refusal: Refusal? { Refusal(rawValue: code) }
 
+    /// What it means, for those who run the server.
     public var sentence: Text { refusal?.sentence ?? Text(en: title, zh: title) }
 
     /// Whether this proof can never be granted, as far as the server that said so knows. Everything else (a token that

@@ -49,14 +49,21 @@ package struct TransportResponse: Hashable, Sendable {
 
 /// Why no answer came. The server may have acted on the request all the same, so every request can be repeated.
 public struct TransportFault: Error, Hashable, Sendable {
+    /// What went wrong on the way.
     public enum Kind: String, Hashable, Sendable, CaseIterable {
+        /// This device has no network.
         case offline
+        /// The server's name is not known on this network.
         case cannotFindServer = "cannot_find_server"
+        /// Nobody listens at the server's address.
         case cannotConnect = "cannot_connect"
+        /// The answer did not come in time.
         case timedOut = "timed_out"
+        /// The connection broke before the answer was whole.
         case connectionLost = "connection_lost"
         /// The connection could not be secured; often a captive portal or a wrong clock.
         case insecure
+        /// Anything else; `detail` says what.
         case other = "network_fault"
 
         /// What a buyer is told who is waiting for a purchase (P3).
@@ -83,14 +90,16 @@ public struct TransportFault: Error, Hashable, Sendable {
         }
     }
 
+    /// What went wrong.
     public let kind: Kind
     /// For logs.
     public let detail: String
 
-    public init(_ kind: Kind, _ detail: String = "") {
+    package init(_ kind: Kind, _ detail: String = "") {
         self.kind = kind
         self.detail = detail
     }
 
+    /// Always: the server may answer next time.
     public var isRetryable: Bool { true }
 }

@@ -1,0 +1,34 @@
+import Foundation
+import Testing
+
+/// Compiles a library's sources once more, with warnings as errors and without writing anything: SwiftPM forbids that
+/// flag in a package that others depend on.
+enum WarningRules {
+    static func complaints(about library: String) throws -> String {
+        let swift = Process()
+        let errors = Pipe()
+        swift.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        let sources = Checkout.current.paths.filter { $0.hasPrefix("Sources/\(library)/") && $0.hasSuffix(".swift") }
+        #expect(sources.count > 10)
+        swift.arguments =
+            [
+                "swiftc", "-typecheck", "-warnings-as-errors", "-swift-version", "6", "-package-name", "till",
+                "-module-name", library, "-I", PublicSurface.products.appendingPathComponent("Modules").path,
+            ] + PublicSurface.cModules + sources
+        swift.currentDirectoryURL = Checkout.current.root
+        swift.standardError = errors
+        try swift.run()
+        let said = errors.fileHandleForReading.readDataToEndOfFile()
+        swift.waitUntilExit()
+        return swift.terminationStatus == 0 ? "" : String(decoding: said, as: UTF8.self)
+    }
+}
+
+@Suite("Warnings")
+struct WarningTests {
+    @Test("What apps import compiles without a warning", arguments: ["StoreKit", "TillClient"])
+    func libraries(_ library: String) throws {
+        let complaints = try WarningRules.complaints(about: library)
+        #expect(complaints.isEmpty, "\(complaints)")
+    }
+}
