@@ -24,10 +24,9 @@ struct BuyerProgram: Sendable {
     /// Takes the app off the phone, with all that it kept there.
     func deleteApp() throws { try FileManager.default.removeItem(at: files) }
 
+    /// - Parameter commands: what its buyer types at once.
     func start(_ commands: [String]) throws -> Run {
         try FileManager.default.createDirectory(at: files, withIntermediateDirectories: true)
-        let input = folder.appendingPathComponent("\(user).in")
-        try Data((commands.joined(separator: "\n") + "\n").utf8).write(to: input)
         let output = folder.appendingPathComponent("\(user)-\(UUID().uuidString).out")
         try Data().write(to: output)
         let process = Process()
@@ -40,7 +39,8 @@ struct BuyerProgram: Sendable {
             "TILL_STORE": store, "TILL_STORE_ACCOUNT": user, "TILL_STORE_DEVICE": device.uuidString,
             "TILL_STORE_BUNDLE_ID": Shop.bundleID, "TILL_STORE_DIRECTORY": files.path,
         ]) { $1 }
-        process.standardInput = try FileHandle(forReadingFrom: input)
+        let input = Pipe()
+        process.standardInput = input
         process.standardOutput = try FileHandle(forWritingTo: output)
         process.standardError = process.standardOutput
         let (ended, continuation) = AsyncStream<Int32>.makeStream()
@@ -51,14 +51,21 @@ struct BuyerProgram: Sendable {
             continuation.finish()
         }
         try process.run()
-        return Run(process: process, ended: ended, output: output)
+        let run = Run(process: process, ended: ended, input: input.fileHandleForWriting, output: output)
+        try run.tell(commands)
+        return run
     }
 
     // Sendable: the process is started before, and asked for no more than its end and its number.
     struct Run: @unchecked Sendable {
         fileprivate let process: Process
         fileprivate let ended: AsyncStream<Int32>
+        fileprivate let input: FileHandle
         fileprivate let output: URL
+
+        func tell(_ commands: [String]) throws {
+            try input.write(contentsOf: Data((commands.joined(separator: "\n") + "\n").utf8))
+        }
 
         /// Signal 9: the process has no say in it.
         func kill() { Foundation.kill(process.processIdentifier, SIGKILL) }
