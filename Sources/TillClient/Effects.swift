@@ -9,13 +9,21 @@ package struct Effects: Sendable {
     package var entropy: @Sendable (Int) -> [UInt8]
     /// Waits that many milliseconds, or less if the task is cancelled.
     package var pause: @Sendable (Int64) async -> Void
+    /// Begins work that nobody waits for.
+    package var spawn: @Sendable (@escaping @Sendable () async -> Void) -> Void
+    /// Calls the app back, where it wants to be called.
+    package var callback: @Sendable (@escaping @Sendable () -> Void) async -> Void
 
     package init(
         clock: @escaping @Sendable () -> Instant, entropy: @escaping @Sendable (Int) -> [UInt8],
-        pause: @escaping @Sendable (Int64) async -> Void
+        pause: @escaping @Sendable (Int64) async -> Void,
+        spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void,
+        callback: @escaping @Sendable (@escaping @Sendable () -> Void) async -> Void = { $0() }
     ) {
         self.clock = clock
         self.entropy = entropy
         self.pause = pause
+        self.spawn = spawn
+        self.callback = callback
     }
 }

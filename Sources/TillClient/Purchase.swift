@@ -138,6 +138,11 @@ package struct Purchase: Sendable {
         try await close(id, as: .failed, Paths.fail(id), reason)
     }
 
+    /// An order that never came to be asked for at the store. On a full disk it stays prepared.
+    package func abandon(_ id: OrderID, because reason: String) async {
+        _ = try? await journal.move(id, to: .failed, at: effects.clock(), reason: reason)
+    }
+
     /// Somebody else must approve it first (Ask to Buy).
     package func deferred(_ id: OrderID) async throws(JournalFault) {
         try await journal.move(id, to: .deferred, at: effects.clock())
@@ -148,8 +153,12 @@ package struct Purchase: Sendable {
     ) async throws(JournalFault) {
         let short = String(decoding: reason.utf8.prefix(400), as: UTF8.self)
         let entry = try await journal.move(id, to: status, at: effects.clock(), reason: short)
-        guard entry.isOpened, let session = await server.session() else { return }
+        guard entry.isOpened else { return }
         // Told once, as a courtesy to those who look at the server's list: an order left prepared there harms nobody.
-        _ = try? await server.post(path, OrderReasonBody(reason: short), as: session, expecting: OrderReply.self)
+        // The buyer does not wait for it, and nobody tells of another's order.
+        effects.spawn { [server] in
+            guard let session = await server.session(), session.userID == entry.userID else { return }
+            _ = try? await server.post(path, OrderReasonBody(reason: short), as: session, expecting: OrderReply.self)
+        }
     }
 }

@@ -16,6 +16,8 @@ package struct RetrySchedule: Hashable, Sendable {
         case launch
         /// The network is back: everything that waits.
         case networkReturned
+        /// Somebody signed in: what waited for a token, and everything else that waits.
+        case signedIn
         /// Some time has passed: what is due.
         case timer
     }
@@ -41,14 +43,26 @@ package struct RetrySchedule: Hashable, Sendable {
         guard entry.status == .ongoing else { return false }
         switch occasion {
         case .launch: return true
-        case .networkReturned: return entry.trouble?.isFinal != true
+        case .networkReturned, .signedIn: return entry.trouble?.isFinal != true
         case .timer:
             if entry.trouble?.isFinal == true { return false }
             guard let retryAt = entry.retryAt else { return true }
-            // A time that no schedule would have chosen was chosen before somebody set the clock back.
-            let limit = now.adding(milliseconds: max(longest, 86_400_000))
-            return retryAt <= now || retryAt > limit
+            return retryAt <= now || isStale(retryAt, now: now)
         }
+    }
+
+    /// A time that no schedule would have chosen was chosen before somebody set the clock back.
+    private func isStale(_ retryAt: Instant, now: Instant) -> Bool {
+        retryAt > now.adding(milliseconds: max(longest, 86_400_000))
+    }
+
+    /// Milliseconds until the first of these is due, at most the longest; never so few that a disk which takes no new
+    /// time would keep the loop busy.
+    func wait(for entries: [JournalEntry], and other: Instant?, now: Instant) -> Int64 {
+        let times =
+            entries.filter { $0.trouble?.isFinal != true }.map { $0.retryAt ?? now } + (other.map { [$0] } ?? [])
+        let due = times.map { isStale($0, now: now) ? now : $0 }.min() ?? now.adding(milliseconds: longest)
+        return min(max(due.milliseconds - now.milliseconds, first / 2), longest)
     }
 }
 
@@ -86,7 +100,7 @@ package struct Retry: Sendable {
         var report = Report()
         var waiting: [TransactionID: QueuedTransaction] = [:]
         let now = effects.clock()
-        for entry in await journal.entries() where schedule.isDue(entry, now: now, on: occasion) {
+        for entry in await journal.ongoing() where schedule.isDue(entry, now: now, on: occasion) {
             guard let transaction = await journal.paidTransaction(of: entry.id) else { continue }
             waiting[transaction.id] = transaction
         }
@@ -103,8 +117,14 @@ package struct Retry: Sendable {
         } catch {
             report.storeFault = error
         }
-        report.outcomes = await send(waiting.values.sorted { $0.id < $1.id })
+        let sent = await send(waiting.values.sorted { $0.id < $1.id }) { await submit($0) }
+        for (transaction, outcome) in sent { report.outcomes[transaction.id] = outcome }
         return report
+    }
+
+    /// What the store showed when the buyer asked for what they own (P10).
+    func send(restored transactions: [QueuedTransaction]) async -> [(QueuedTransaction, SubmitOutcome)] {
+        await send(transactions.sorted { $0.id < $1.id }) { await submit.restored($0) }
     }
 
     /// The buyer asks for one order (补充值, L6). Nil if nothing is kept that could be sent.
@@ -113,18 +133,21 @@ package struct Retry: Sendable {
         return await submit(transaction)
     }
 
-    private func send(_ transactions: [QueuedTransaction]) async -> [TransactionID: SubmitOutcome] {
-        await withTaskGroup(of: (TransactionID, SubmitOutcome).self) { group in
-            var outcomes: [TransactionID: SubmitOutcome] = [:]
+    private func send(
+        _ transactions: [QueuedTransaction],
+        by way: @escaping @Sendable (QueuedTransaction) async -> SubmitOutcome
+    ) async -> [(QueuedTransaction, SubmitOutcome)] {
+        await withTaskGroup(of: (QueuedTransaction, SubmitOutcome).self) { group in
+            var outcomes: [(QueuedTransaction, SubmitOutcome)] = []
             var rest = transactions[...]
             for transaction in rest.prefix(Self.width) {
-                group.addTask { (transaction.id, await submit(transaction)) }
+                group.addTask { (transaction, await way(transaction)) }
             }
             rest = rest.dropFirst(Self.width)
-            while let (id, outcome) = await group.next() {
-                outcomes[id] = outcome
+            while let outcome = await group.next() {
+                outcomes.append(outcome)
                 if let next = rest.popFirst() {
-                    group.addTask { (next.id, await submit(next)) }
+                    group.addTask { (next, await way(next)) }
                 }
             }
             return outcomes

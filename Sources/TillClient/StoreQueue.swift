@@ -38,12 +38,20 @@ package struct StoreQueue: Sendable {
     package var unfinished: @Sendable () async throws -> [QueuedTransaction]
     /// Takes a transaction off the queue for ever. One that is gone already is no error.
     package var finish: @Sendable (TransactionID) async -> Void
+    /// The same with a proof that can be sent: a receipt that was missing or empty is there now (O4).
+    package var proof: @Sendable (QueuedTransaction) async throws(StoreProblem) -> QueuedTransaction
 
     package init(
         unfinished: @escaping @Sendable () async throws -> [QueuedTransaction],
-        finish: @escaping @Sendable (TransactionID) async -> Void
+        finish: @escaping @Sendable (TransactionID) async -> Void,
+        proof: @escaping @Sendable (QueuedTransaction) async throws(StoreProblem) -> QueuedTransaction = { $0 }
     ) {
         self.unfinished = unfinished
         self.finish = finish
+        self.proof = proof
+    }
+
+    init(_ access: StoreAccess) {
+        self.init(unfinished: access.unfinished, finish: access.finish, proof: access.proof)
     }
 }

@@ -39,6 +39,8 @@ package actor Submit {
     private let server: ServerAccess
     private let effects: Effects
     private let schedule: RetrySchedule
+    /// What this launch brought to its end. The store may show it once more before it notices.
+    private var ended: [TransactionID: SubmitOutcome] = [:]
     /// Transactions under way, each with those who ask for the same one meanwhile.
     private(set) var underWay: [TransactionID: [CheckedContinuation<SubmitOutcome, Never>]] = [:]
 
@@ -57,17 +59,38 @@ package actor Submit {
     /// disk allowed it, the proof in the journal. A transaction that is under way already is not sent a second time;
     /// both callers hear the same.
     package func callAsFunction(_ transaction: QueuedTransaction) async -> SubmitOutcome {
+        await send(transaction, isRestored: false)
+    }
+
+    /// A transaction that the store shows by itself. At a launch that is the same one which the journal has sent
+    /// again meanwhile: then the server is not asked twice.
+    func again(_ transaction: QueuedTransaction) async -> SubmitOutcome {
+        guard let outcome = ended[transaction.id] else { return await send(transaction, isRestored: false) }
+        await queue.finish(transaction.id)
+        return outcome
+    }
+
+    /// A purchase of long ago that the buyer asked for (P10): sent, but no order is made for it here.
+    func restored(_ transaction: QueuedTransaction) async -> SubmitOutcome {
+        await send(transaction, isRestored: true)
+    }
+
+    private func send(_ transaction: QueuedTransaction, isRestored: Bool) async -> SubmitOutcome {
         if underWay[transaction.id] != nil {
             return await withCheckedContinuation { underWay[transaction.id]?.append($0) }
         }
         underWay[transaction.id] = []
-        let outcome = await bring(transaction)
+        let outcome = await bring(transaction, isRestored: isRestored)
         for waiting in underWay.removeValue(forKey: transaction.id) ?? [] { waiting.resume(returning: outcome) }
         return outcome
     }
 
-    private func bring(_ transaction: QueuedTransaction) async -> SubmitOutcome {
-        let entry = try? await save(transaction)
+    private func bring(_ shown: QueuedTransaction, isRestored: Bool) async -> SubmitOutcome {
+        let entry = isRestored ? await known(shown) : try? await save(shown)
+        let transaction: QueuedTransaction
+        do throws(StoreProblem) { transaction = try await prove(shown, entry) } catch {
+            return await postpone(entry, because: Trouble(code: error.code, isFinal: false), retryAfter: nil)
+        }
         guard let session = await server.session() else { return await postpone(entry, because: ServerFault.signedOut) }
         let reply: SubmitProofReply
         do throws(ServerFault) {
@@ -103,6 +126,33 @@ package actor Submit {
         return try await journal.adopt(transaction, as: UniqueID(random: effects.entropy(16)), at: now)
     }
 
+    /// The order of a restored transaction, if this device knows it; saved only if it was waiting for its payment.
+    private func known(_ transaction: QueuedTransaction) async -> JournalEntry? {
+        if let entry = await journal.entry(of: transaction.id) { return entry }
+        guard let token = transaction.token, let entry = await journal[token], entry.transactionID == nil else {
+            return nil
+        }
+        return try? await journal.save(transaction, for: token, at: effects.clock())
+    }
+
+    /// A proof worth sending (O4). A good one is never given up for a receipt that the device shows now: another
+    /// customer of the store may be signed in there by now.
+    private func prove(
+        _ transaction: QueuedTransaction, _ entry: JournalEntry?
+    ) async throws(StoreProblem) -> QueuedTransaction {
+        let isMissing = transaction.proof == .receipt([])
+        guard isMissing || entry?.trouble?.code == Refusal.transactionNotInReceipt.rawValue else { return transaction }
+        do throws(StoreProblem) {
+            let proven = try await queue.proof(transaction)
+            guard proven.proof != .receipt([]) else { throw .unknown }
+            if let entry { _ = try? await journal.save(proven, for: entry.id, at: effects.clock()) }
+            return proven
+        } catch {
+            if isMissing { throw error }
+            return transaction
+        }
+    }
+
     private func body(for transaction: QueuedTransaction, _ entry: JournalEntry?) -> SubmitProofBody {
         let order = entry.map { $0.isOpened ? $0.id : nil } ?? transaction.token
         return switch transaction.proof {
@@ -123,20 +173,28 @@ package actor Submit {
         switch reply.outcome {
         case .granted, .alreadyGranted:
             await settle(entry, as: .completed, reply)
-            return .completed(reply)
+            return end(transaction, .completed(reply), reply, entry)
         case .revoked:
             await settle(entry, as: .refunded, reply)
-            return .refunded
+            return end(transaction, .refunded, reply, entry)
         case .accepted: return await postpone(entry, because: .accepted, retryAfter: nil)
         case .quarantined: return await postpone(entry, because: .quarantined, retryAfter: nil)
         }
+    }
+
+    private func end(
+        _ transaction: QueuedTransaction, _ outcome: SubmitOutcome, _ reply: SubmitProofReply, _ entry: JournalEntry?
+    ) -> SubmitOutcome {
+        if reply.finish, entry != nil { ended[transaction.id] = outcome }
+        return outcome
     }
 
     private func settle(_ entry: JournalEntry?, as status: OrderStatus, _ reply: SubmitProofReply) async {
         guard let entry else { return }
         // On a fault it stays ongoing with its proof, and the next attempt hears `alreadyGranted`.
         _ = try? await journal.settle(
-            entry.id, as: status, at: effects.clock(), reason: reply.outcome.rawValue)
+            entry.id, as: status, at: effects.clock(), reason: reply.outcome.rawValue,
+            owner: reply.userId.map(UserID.init))
     }
 
     private func postpone(_ entry: JournalEntry?, because fault: ServerFault) async -> SubmitOutcome {

@@ -96,7 +96,7 @@ private struct Phone: Sendable {
         let file = folder.appendingPathComponent("orders.journal").path
         let isOffline = Locked(false)
         let time = shop.time
-        let effects = Effects(clock: { time.now }, entropy: RandomBytes.make, pause: { _ in })
+        let effects = Effects(clock: { time.now }, entropy: RandomBytes.make, pause: { _ in }, spawn: { work in Task { await work() } })
         let transport = Transport { (request) async throws(TransportFault) in
             if isOffline.withLock({ $0 }) { throw TransportFault(.offline) }
             return try await shop.carry(request)

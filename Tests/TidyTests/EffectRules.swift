@@ -37,8 +37,17 @@ enum EffectRules {
             path: "Sources/TillSQLite/Monitor.swift", effects: [.clock],
             reason: "a condition variable's deadline is a time of the system's clock"),
         Exception(
-            path: "Sources/TillClient/Transport/URLSessionTransport.swift", effects: [.network],
-            reason: "the HTTP send that an app passes in"),
+            path: "Sources/TillClient/Transport/URLSessionTransport.swift", effects: [.network, .clock],
+            reason: "the HTTP send that an app passes in, with its time limit"),
+        Exception(
+            path: "Sources/TillClient/Catalogue/CatalogueFile.swift", effects: [.system],
+            reason: "the file of the cached shelf, passed in as a value"),
+        Exception(
+            path: "Sources/TillClient/AppEffects.swift", effects: [.clock, .entropy, .task, .system],
+            reason: "the client kit's composition for apps: real time, randomness, tasks and files"),
+        Exception(
+            path: "Sources/TillClient/DeviceLanguage.swift", effects: [.system],
+            reason: "which language the device speaks, a default that apps can set"),
         Exception(
             path: "Sources/TillSimulation/CrashableDisk/VFSRegistration.swift", effects: [.clock],
             reason: "SQLite's own wait for a lock, asked of its file system"),

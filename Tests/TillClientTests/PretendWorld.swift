@@ -34,6 +34,7 @@ final class PretendWorld: Sendable {
 
     let state: Guarded<State>
     let file: PretendDisk
+    private let spawned = Guarded<[Task<Void, Never>]>([])
 
     init(disk: [UInt8] = []) {
         state = Guarded(State())
@@ -53,7 +54,16 @@ final class PretendWorld: Sendable {
                     }
                 }
             },
-            pause: { milliseconds in self.state.with { $0.pauses.append(milliseconds) } })
+            pause: { milliseconds in self.state.with { $0.pauses.append(milliseconds) } },
+            spawn: { work in
+                let task = Task { await work() }
+                self.spawned.with { $0.append(task) }
+            })
+    }
+
+    /// Comes back when all that was begun, and all that this began, is done.
+    func rest() async {
+        while let task = spawned.with({ $0.popLast() }) { await task.value }
     }
 
     /// One step; false if the device is dead by now.

@@ -154,6 +154,7 @@ struct PurchaseTests {
             let closed = try #require(await app.journal[entry.id])
             #expect(closed.status == (fails ? .failed : .cancelled))
             #expect(closed.history.last?.reason == "您的银行要求验证")
+            await world.rest()
             #expect(world.state.now.requests.last == "POST /v1/orders/\(entry.id)/\(fails ? "fail" : "cancel")")
 
             guard case .completed = await app.submit(world.pay(entry)) else { throw Unexpected("not completed") }

@@ -7,9 +7,9 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
     package let quantity: Int
     /// What the buyer was shown for all of the quantity; nil for a purchase this device did not begin.
     package let price: Money?
-    /// Who was signed in when the purchase began; nil for a purchase this device did not begin. Whose purchase it is,
-    /// is decided by what Apple signed (P8); this is for the list of orders.
-    package let userID: UserID?
+    /// Who was signed in when the purchase began; nil for a purchase this device did not begin, until the server
+    /// names its owner. Whose purchase it is, is decided by what Apple signed (P8); this is for the list of orders.
+    package internal(set) var userID: UserID?
     /// Oldest first, never empty. The last one is the status.
     package private(set) var history: [OrderMove]
     /// Whether the id is that of an order at the server: the server said so, or Apple's token did. Nothing is paid
@@ -78,12 +78,12 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
 }
 
 /// Why a paid purchase is not completed yet: a stable code, with a sentence for the buyer.
-package struct Trouble: Hashable, Sendable {
+public struct Trouble: Hashable, Sendable {
     /// A `Refusal`, a `TransportFault.Kind`, or one of the codes below.
-    package let code: String
+    public let code: String
     /// Whether sending the same proof again by itself is pointless. At a launch, and when the buyer asks for it, it is
     /// sent all the same: a server that was configured wrongly is repaired some day.
-    package let isFinal: Bool
+    public let isFinal: Bool
 
     package init(code: String, isFinal: Bool) {
         self.code = code
@@ -92,14 +92,20 @@ package struct Trouble: Hashable, Sendable {
 
     package static let signedOut = Trouble(code: "signed_out", isFinal: false)
     package static let unreadableAnswer = Trouble(code: "unreadable_answer", isFinal: false)
+    /// The way to the server failed, not the server: it speaks when the network is better.
+    var isOfNetwork: Bool { TransportFault.Kind(rawValue: code) != nil || self == .unreadableAnswer }
+
+    /// Not even paid: somebody else must approve it first.
+    static let deferred = Trouble(code: "deferred", isFinal: false)
     /// The server keeps the proof and is still asking for what is missing.
     package static let accepted = Trouble(code: "accepted", isFinal: false)
     /// The server keeps the proof and does not know yet whose it is.
     package static let quarantined = Trouble(code: "quarantined", isFinal: false)
 
-    package var sentence: Text {
+    public var sentence: Text {
         if let refusal = Refusal(rawValue: code) { return refusal.sentence }
         if let kind = TransportFault.Kind(rawValue: code) { return kind.sentence }
+        if let problem = StoreProblem(code: code) { return problem.sentence }
         return switch code {
         case Trouble.signedOut.code:
             Text(en: "Sign in, and the purchase is delivered to its owner.", zh: "请登录，登录后购买的内容将发放给其所有者。")
@@ -108,6 +114,10 @@ package struct Trouble: Hashable, Sendable {
                 en: "The server's answer can't be read right now. It is tried again by itself; if it takes long, tell "
                     + "support the order number.",
                 zh: "目前无法与服务器正常通信，系统会自动重试；如长时间未到账，请将订单号告知客服。")
+        case Trouble.deferred.code:
+            Text(
+                en: "Somebody else must approve this purchase first. It arrives by itself then.",
+                zh: "此次购买需他人批准，批准后会自动到账。")
         case Trouble.accepted.code:
             Text(en: "The payment is being checked.", zh: "正在核对付款。")
         case Trouble.quarantined.code:

@@ -15,6 +15,10 @@ package actor OrderJournal {
     private let disk: Disk
     private var held: [OrderID: Held] = [:]
     private var byTransaction: [TransactionID: OrderID] = [:]
+    /// The orders that are paid and not settled: few, however long the list.
+    private var ongoingOrders: Set<OrderID>
+    /// Told of every change, after it is on the disk.
+    private let changed: @Sendable (JournalEntry) -> Void
     /// The length of the good part of the file; the next frame goes there.
     private var length: Int
     /// What the file would measure if it were written anew, roughly.
@@ -26,15 +30,26 @@ package actor OrderJournal {
     /// What was found when it was opened. Worth a line in a log if it is not clean.
     package nonisolated let recovery: JournalRecovery
 
+    /// Orders that an earlier launch wrote down and never told the server of. Nothing was asked of the store for them.
+    package nonisolated let leftUnopened: [OrderID]
+
     /// Opens the journal, or begins one.
-    package init(disk: Disk) throws(JournalFault) {
+    ///
+    /// - Parameter changed: called with an order after each change of it, in the order of the changes.
+    package init(
+        disk: Disk, changed: @escaping @Sendable (JournalEntry) -> Void = { _ in }
+    ) throws(JournalFault) {
         self.disk = disk
+        self.changed = changed
         let bytes: [UInt8]
         do throws(DiskFault) { bytes = try disk.read() } catch { throw .disk(error) }
         let contents = try JournalFile.contents(of: bytes)
         var held: [OrderID: Held] = [:]
         for stored in contents.records { Self.apply(stored, to: &held) }
         self.held = held
+        ongoingOrders = Set(held.values.lazy.map(\.entry).filter { $0.status == .ongoing }.map(\.id))
+        leftUnopened = held.values.lazy.map(\.entry).filter { $0.status == .prepared && !$0.isOpened }.map(\.id)
+            .sorted()
         byTransaction = Dictionary(
             held.values.compactMap { held in held.entry.transactionID.map { ($0, held.entry.id) } },
             uniquingKeysWith: { first, _ in first })
@@ -73,6 +88,20 @@ package actor OrderJournal {
     package func entries(of user: UserID? = nil) -> [JournalEntry] {
         held.values.lazy.map(\.entry).filter { user == nil || $0.userID == user }
             .sorted { ($1.createdAt, $1.id) < ($0.createdAt, $0.id) }
+    }
+
+    /// What is paid and not settled, oldest first.
+    package func ongoing() -> [JournalEntry] {
+        ongoingOrders.compactMap { held[$0]?.entry }.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
+    }
+
+    /// The order that a failed or declined payment is about: the one its token names, or the only one it can be.
+    func unpaid(_ id: OrderID?, _ product: ProductID) -> OrderID? {
+        if let id { return held[id].map(\.entry).flatMap { $0.transactionID == nil ? $0.id : nil } }
+        let open = held.values.lazy.map(\.entry).filter { entry in
+            entry.productID == product && (entry.status == .deferred || entry.status == .prepared && entry.isOpened)
+        }
+        return open.count == 1 ? open.first?.id : nil
     }
 
     /// The order a transaction without a token may belong to (U1, rung 2): the same product and quantity, begun before
@@ -142,15 +171,18 @@ package actor OrderJournal {
     }
 
     /// The server's last word: *completed* or *refunded*. The proof goes (P5).
+    ///
+    /// - Parameter owner: whom the server named; for an order that this device did not begin.
     @discardableResult
     package func settle(
-        _ id: OrderID, as status: OrderStatus, at: Instant, reason: String
+        _ id: OrderID, as status: OrderStatus, at: Instant, reason: String, owner: UserID? = nil
     ) throws(JournalFault) -> JournalEntry {
         var entry = try known(id)
         guard entry.status != status || held[id]?.proof != nil || entry.trouble != nil else { return entry }
         try entry.move(to: status, at: at, reason: reason)
         entry.retryAt = nil
         entry.trouble = nil
+        entry.userID = entry.userID ?? owner
         try commit([.entry(entry), .proofDone(id)])
         return entry
     }
@@ -214,8 +246,11 @@ package actor OrderJournal {
             liveSize -= held[id].map(Self.size) ?? 0
             Self.apply(Self.stored(record), to: &held)
             liveSize += held[id].map(Self.size) ?? 0
-            if let transaction = held[id]?.entry.transactionID { byTransaction[transaction] = id }
+            guard let entry = held[id]?.entry else { continue }
+            if let transaction = entry.transactionID { byTransaction[transaction] = id }
+            if entry.status == .ongoing { ongoingOrders.insert(id) } else { ongoingOrders.remove(id) }
         }
+        for case .entry(let entry) in records { changed(entry) }
     }
 
     private static func stored(_ record: JournalRecord) -> JournalFile.Stored {

@@ -26,31 +26,60 @@ package struct ServerAccess: Sendable {
     package let transport: Transport
     /// Asked before every request; nil while nobody is signed in.
     package let session: @Sendable () async -> Session?
+    /// Asked for another token when the server refused the one it is given (401), once for each request.
+    package let renewed: @Sendable (Session) async -> Session?
     /// In which language the server speaks.
     package let language: Language
 
+    /// - Parameter renewed: nil asks `session` again, which is enough for an app that renews its tokens by itself.
     package init(
-        url: String, transport: Transport, language: Language, session: @escaping @Sendable () async -> Session?
+        url: String, transport: Transport, language: Language,
+        renewed: (@Sendable (Session) async -> Session?)? = nil, session: @escaping @Sendable () async -> Session?
     ) {
         self.url = url.hasSuffix("/") ? String(url.dropLast()) : url
         self.transport = transport
         self.language = language
         self.session = session
+        self.renewed = renewed ?? { _ in await session() }
     }
 
     func post<Reply: Decodable>(
         _ path: String, _ body: some Encodable, as session: Session, expecting: Reply.Type
     ) async throws(ServerFault) -> Reply {
         guard let data = try? JSONEncoder().encode(body) else { throw .noAnswer(TransportFault(.other, "no JSON")) }
-        let request = TransportRequest(
-            method: "POST", url: url + path,
-            headers: [
-                "Authorization": "Bearer \(session.token)", "Content-Type": "application/json",
-                "Accept": "application/json, application/problem+json", "Accept-Language": language.rawValue,
-            ], body: [UInt8](data))
-        let response: TransportResponse
-        do throws(TransportFault) { response = try await transport.send(request) } catch { throw .noAnswer(error) }
+        let response = try await exchange(
+            "POST", path, headers: ["Content-Type": "application/json"], body: [UInt8](data), as: session)
         return try Self.read(response, expecting: Reply.self)
+    }
+
+    func get<Reply: Decodable>(
+        _ path: String, as session: Session, expecting: Reply.Type
+    ) async throws(ServerFault) -> Reply {
+        try Self.read(try await exchange("GET", path, as: session), expecting: Reply.self)
+    }
+
+    /// One request and its answer, whatever it is. A token that the server does not take any more is replaced once, if
+    /// the same user has another.
+    func exchange(
+        _ method: String, _ path: String, headers: [String: String] = [:], body: [UInt8] = [],
+        as session: Session? = nil
+    ) async throws(ServerFault) -> TransportResponse {
+        let response = try await send(method, path, headers, body, token: session?.token)
+        guard response.status == 401, let session, let fresh = await renewed(session),
+            fresh.userID == session.userID, fresh.token != session.token
+        else { return response }
+        return try await send(method, path, headers, body, token: fresh.token)
+    }
+
+    private func send(
+        _ method: String, _ path: String, _ headers: [String: String], _ body: [UInt8], token: String?
+    ) async throws(ServerFault) -> TransportResponse {
+        var headers = headers
+        headers["Accept"] = "application/json, application/problem+json"
+        headers["Accept-Language"] = language.rawValue
+        if let token { headers["Authorization"] = "Bearer \(token)" }
+        let request = TransportRequest(method: method, url: url + path, headers: headers, body: body)
+        do throws(TransportFault) { return try await transport.send(request) } catch { throw .noAnswer(error) }
     }
 
     /// Only JSON of the expected shape is the server's word. A proxy's page is none, whatever status it carries (P11).

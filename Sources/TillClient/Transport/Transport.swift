@@ -32,12 +32,17 @@ public struct TransportResponse: Hashable, Sendable {
     public let contentType: String
     /// The seconds of `Retry-After`, if the answer names any.
     public let retryAfter: Int64?
+    /// The value of `ETag`, if there is one.
+    public let etag: String?
     public let body: [UInt8]
 
-    public init(status: Int, contentType: String, retryAfter: Int64? = nil, body: [UInt8]) {
+    public init(
+        status: Int, contentType: String, retryAfter: Int64? = nil, etag: String? = nil, body: [UInt8]
+    ) {
         self.status = status
         self.contentType = contentType
         self.retryAfter = retryAfter
+        self.etag = etag
         self.body = body
     }
 }

@@ -1,66 +1,225 @@
-#if canImport(Darwin)
-    import Foundation
+import Foundation
 
-    // Not compiled here: there is no Apple SDK on Linux, where the composition root brings a transport of its own.
-
-    extension Transport {
-        /// Over a `URLSession`. Redirects are answers, not followed: a sign-in page in between is no word of the
-        /// server's (P11).
-        ///
-        /// - Parameter session: one without cookies and cache is best (`URLSessionConfiguration.ephemeral`).
-        public static func urlSession(_ session: URLSession) -> Transport {
-            Transport { (request) async throws(TransportFault) -> TransportResponse in
-                guard let url = URL(string: request.url) else { throw TransportFault(.other, "not a URL") }
-                var outgoing = URLRequest(url: url)
-                outgoing.httpMethod = request.method
-                outgoing.httpBody = request.body.isEmpty ? nil : Data(request.body)
-                outgoing.cachePolicy = .reloadIgnoringLocalCacheData
-                for (name, value) in request.headers { outgoing.setValue(value, forHTTPHeaderField: name) }
-                do {
-                    let (data, response) = try await session.data(for: outgoing, delegate: NoRedirects())
-                    guard let response = response as? HTTPURLResponse, data.count <= 1 << 20 else {
-                        throw TransportFault(.other, "no HTTP answer, or one of more than 1 MiB")
-                    }
-                    return TransportResponse(
-                        status: response.statusCode,
-                        contentType: response.value(forHTTPHeaderField: "Content-Type") ?? "",
-                        retryAfter: response.value(forHTTPHeaderField: "Retry-After").flatMap { Int64($0) },
-                        body: [UInt8](data))
-                } catch let fault as TransportFault {
-                    throw fault
-                } catch {
-                    throw TransportFault(error)
-                }
-            }
-        }
-    }
-
-    private final class NoRedirects: NSObject, URLSessionTaskDelegate {
-        func urlSession(
-            _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
-            newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
-        ) {
-            completionHandler(nil)
-        }
-    }
-
-    extension TransportFault {
-        /// NSURLErrorDomain's codes, told apart from the store's own errors (P3).
-        public init(_ error: any Error) {
-            let kind: Kind =
-                switch (error as? URLError)?.code {
-                case .notConnectedToInternet, .dataNotAllowed, .internationalRoamingOff: .offline
-                case .cannotFindHost, .dnsLookupFailed: .cannotFindServer
-                case .cannotConnectToHost: .cannotConnect
-                case .timedOut: .timedOut
-                case .networkConnectionLost: .connectionLost
-                case .secureConnectionFailed, .serverCertificateHasBadDate, .serverCertificateUntrusted,
-                    .serverCertificateHasUnknownRoot, .serverCertificateNotYetValid,
-                    .appTransportSecurityRequiresSecureConnection:
-                    .insecure
-                default: .other
-                }
-            self.init(kind, error.localizedDescription)
-        }
-    }
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
 #endif
+
+/// How long and how large an answer may be.
+public struct TransportLimits: Hashable, Sendable {
+    /// Seconds for all of it: one that drips a byte a second is over then, too.
+    public var total = 15.0
+    /// Seconds without a byte.
+    public var idle = 10.0
+    /// Bytes of an answer.
+    public var bytes = 1 << 20
+
+    public init() {}
+}
+
+extension Transport {
+    /// Over a `URLSession` of its own: no cookies, no cache, no passwords. Redirects are answers, not followed: a
+    /// sign-in page in between is no word of the server's (P11).
+    public static func urlSession(limits: TransportLimits = TransportLimits()) -> Transport {
+        let sender = SessionSender(limits: limits)
+        return Transport { (request) async throws(TransportFault) -> TransportResponse in
+            try await sender.send(request)
+        }
+    }
+}
+
+/// Owns the session, which lives until it is invalidated.
+private final class SessionSender: Sendable {
+    private let limits: TransportLimits
+    private let session: URLSession
+    private let delegate: SessionDelegate
+
+    init(limits: TransportLimits) {
+        self.limits = limits
+        delegate = SessionDelegate()
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.httpCookieStorage = nil
+        configuration.httpShouldSetCookies = false
+        configuration.urlCache = nil
+        configuration.urlCredentialStorage = nil
+        configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+        configuration.timeoutIntervalForRequest = limits.idle
+        // Linux does not keep to this one: see `send`.
+        configuration.timeoutIntervalForResource = limits.total
+        session = URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
+    }
+
+    deinit { session.finishTasksAndInvalidate() }
+
+    func send(_ request: TransportRequest) async throws(TransportFault) -> TransportResponse {
+        guard let url = URL(string: request.url), ["http", "https"].contains(url.scheme?.lowercased() ?? "") else {
+            throw TransportFault(.other, "not a URL")
+        }
+        var outgoing = URLRequest(url: url, timeoutInterval: limits.idle)
+        outgoing.httpMethod = request.method
+        outgoing.httpBody = request.body.isEmpty ? nil : Data(request.body)
+        outgoing.httpShouldHandleCookies = false
+        for (name, value) in request.headers { outgoing.setValue(value, forHTTPHeaderField: name) }
+        let task = session.dataTask(with: outgoing)
+        let exchange = SessionExchange(task: task, limit: limits.bytes)
+        delegate.begin(exchange)
+        let total = limits.total
+        // The first of the two that ends, ends the other.
+        let result = await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                try? await Task.sleep(nanoseconds: UInt64(max(total, 0) * 1_000_000_000))
+                exchange.end(.failure(Task.isCancelled ? .cancelled : TransportFault(.timedOut, "no whole answer")))
+            }
+            let result = await exchange.result()
+            group.cancelAll()
+            return result
+        }
+        delegate.forget(exchange)
+        return try result.get()
+    }
+}
+
+extension TransportFault {
+    /// Whoever waited has gone.
+    fileprivate static let cancelled = TransportFault(.other, "cancelled")
+}
+
+/// One request under way. It ends once, whoever ends it; then the task is cancelled, and what still comes is dropped.
+private final class SessionExchange: @unchecked Sendable {
+    let task: URLSessionDataTask
+    private let limit: Int
+    // All of it behind the lock: the session calls on a queue of its own.
+    private let lock = NSLock()
+    private var response: HTTPURLResponse?
+    private var body: [UInt8] = []
+    private var ended: Result<TransportResponse, TransportFault>?
+    private var waiting: CheckedContinuation<Result<TransportResponse, TransportFault>, Never>?
+
+    init(task: URLSessionDataTask, limit: Int) {
+        self.task = task
+        self.limit = limit
+    }
+
+    func result() async -> Result<TransportResponse, TransportFault> {
+        await withCheckedContinuation { continuation in
+            let ended = locked {
+                if self.ended == nil { waiting = continuation }
+                return self.ended
+            }
+            if let ended { return continuation.resume(returning: ended) }
+            task.resume()
+        }
+    }
+
+    func end(_ result: Result<TransportResponse, TransportFault>) {
+        let (isFirst, waiting) = locked {
+            let isFirst = ended == nil
+            if isFirst { ended = result }
+            body = []
+            defer { self.waiting = nil }
+            return (isFirst, self.waiting)
+        }
+        guard isFirst else { return }
+        task.cancel()
+        waiting?.resume(returning: result)
+    }
+
+    /// - Returns: false if the answer ends here.
+    func receive(_ response: URLResponse) -> Bool {
+        guard let response = response as? HTTPURLResponse else {
+            end(.failure(TransportFault(.other, "no HTTP answer")))
+            return false
+        }
+        guard response.expectedContentLength <= Int64(limit) else {
+            end(.failure(tooLarge))
+            return false
+        }
+        locked { self.response = response }
+        return true
+    }
+
+    func receive(_ data: Data) {
+        let fits = locked {
+            guard ended == nil else { return true }
+            guard body.count + data.count <= limit else { return false }
+            body += data
+            return true
+        }
+        if !fits { end(.failure(tooLarge)) }
+    }
+
+    func complete(_ error: (any Error)?) {
+        if let error { return end(.failure(TransportFault(error))) }
+        let (response, body) = locked { (self.response, self.body) }
+        guard let response else { return end(.failure(TransportFault(.other, "no HTTP answer"))) }
+        end(
+            .success(
+                TransportResponse(
+                    status: response.statusCode, contentType: response.value(forHTTPHeaderField: "Content-Type") ?? "",
+                    retryAfter: response.value(forHTTPHeaderField: "Retry-After").flatMap { Int64($0) },
+                    etag: response.value(forHTTPHeaderField: "ETag"), body: body)))
+    }
+
+    private var tooLarge: TransportFault { TransportFault(.other, "an answer of more than \(limit) bytes") }
+
+    private func locked<Value>(_ body: () -> Value) -> Value {
+        lock.lock()
+        defer { lock.unlock() }
+        return body()
+    }
+}
+
+/// Hands what the session tells to the exchange it is about.
+private final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
+    // Behind the lock.
+    private let lock = NSLock()
+    private var exchanges: [Int: SessionExchange] = [:]
+
+    func begin(_ exchange: SessionExchange) {
+        lock.lock()
+        defer { lock.unlock() }
+        exchanges[exchange.task.taskIdentifier] = exchange
+    }
+
+    func forget(_ exchange: SessionExchange) {
+        lock.lock()
+        defer { lock.unlock() }
+        exchanges[exchange.task.taskIdentifier] = nil
+    }
+
+    private func exchange(of task: URLSessionTask) -> SessionExchange? {
+        lock.lock()
+        defer { lock.unlock() }
+        return exchanges[task.taskIdentifier]
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        completionHandler(nil)
+    }
+
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+        completionHandler(exchange(of: dataTask)?.receive(response) == true ? .allow : .cancel)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        exchange(of: dataTask)?.receive(data)
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        exchange(of: task)?.complete(error)
+    }
+}
+
+extension TransportFault {
+    /// NSURLErrorDomain's codes, told apart from the store's own errors (P3).
+    public init(_ error: any Error) {
+        let plain = error as NSError
+        self.init(
+            plain.domain == NSURLErrorDomain ? Kind(urlErrorCode: plain.code) : .other, "\(plain.domain) \(plain.code)")
+    }
+}

@@ -50,9 +50,9 @@ struct BuyerDevice: Sendable {
         let server = ServerAccess(
             url: papers.server, transport: transport ?? Transport(fetch), language: papers.language
         ) { session }
-        let effects = Effects(clock: process.clock, entropy: process.entropy) { milliseconds in
-            try? await Task.sleep(for: .milliseconds(milliseconds))
-        }
+        let effects = Effects(
+            clock: process.clock, entropy: process.entropy,
+            pause: { try? await Task.sleep(for: .milliseconds($0)) }, spawn: { work in Task { await work() } })
         queue = StoreQueue(
             unfinished: { try await Self.unfinished(papers, call) },
             finish: { id in

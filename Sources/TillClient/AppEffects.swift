@@ -1,0 +1,87 @@
+import Foundation
+import TillBilling
+
+// The composition for apps: the one place of the kit where the world comes in.
+
+extension Store {
+    /// - Throws: `journal`: the list of orders is open in another instance of the app (`disk_in_use`), was written by
+    ///   another version (`journal_version`; then nothing in it is touched), or can't be read or made.
+    public convenience init(_ configuration: StoreConfiguration) throws(StoreError) {
+        let files: DeviceFiles
+        do throws(DiskFault) {
+            files = try .inDirectory(try StoreDirectory.made(configuration.directory))
+        } catch {
+            throw .journal(.disk(error))
+        }
+        try self.init(
+            configuration, access: .unsupported, effects: .app, files: files, transport: .urlSession())
+    }
+}
+
+extension Effects {
+    /// Real time, real randomness, real tasks.
+    package static var app: Effects {
+        Effects(
+            clock: { Instant(milliseconds: Int64((Date().timeIntervalSince1970 * 1_000).rounded(.down))) },
+            entropy: { count in
+                var generator = SystemRandomNumberGenerator()
+                return (0..<count).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+            },
+            pause: { milliseconds in
+                // Task.sleep(for:) came later than iOS 15.
+                try? await Task.sleep(nanoseconds: UInt64(clamping: milliseconds) * 1_000_000)
+            },
+            spawn: { work in Task { await work() } },
+            callback: { body in
+                #if canImport(Darwin)
+                    // Apps show what they hear.
+                    await MainActor.run { body() }
+                #else
+                    body()
+                #endif
+            })
+    }
+}
+
+enum StoreDirectory {
+    /// The directory, made with all above it.
+    static func made(_ chosen: String?) throws(DiskFault) -> String {
+        let path = chosen ?? ofDevice
+        do {
+            try FileManager.default.createDirectory(
+                atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        } catch {
+            let code = (error as? CocoaError)?.code
+            throw DiskFault(
+                code == .fileWriteNoPermission || code == .fileWriteVolumeReadOnly
+                    ? .notAllowed : code == .fileWriteOutOfSpace ? .full : .other)
+        }
+        return path
+    }
+
+    private static var ofDevice: String {
+        #if os(Linux)
+            let environment = ProcessInfo.processInfo.environment
+            // An empty or relative value counts as none (XDG Base Directory Specification 0.8).
+            if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") { return state + "/till" }
+            return NSHomeDirectory() + "/.local/state/till"
+        #else
+            let support = NSSearchPathForDirectoriesInDomains(.applicationSupportDirectory, .userDomainMask, true)
+            return (support.first ?? NSHomeDirectory() + "/Library/Application Support") + "/Till"
+        #endif
+    }
+}
+
+extension StoreAccess {
+    /// Stands where the two makers will.
+    fileprivate static var unsupported: StoreAccess {
+        StoreAccess(
+            canMakePayments: { false },
+            products: { (_) async throws(StoreProblem) in throw .unsupported },
+            purchase: { _ in .failed(.unsupported) },
+            unfinished: { () async throws(StoreProblem) in [] }, finish: { _ in },
+            events: { AsyncStream { $0.finish() } },
+            restore: { () async throws(StoreProblem) in throw .unsupported },
+            proof: { (_) async throws(StoreProblem) in throw .unsupported }, stop: {})
+    }
+}

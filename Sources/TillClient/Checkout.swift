@@ -1,0 +1,150 @@
+import TillBilling
+
+/// One purchase from the tap to the outcome, and never two of one product at a time (G3).
+actor Checkout {
+    private let access: StoreAccess
+    private let catalogue: Catalogue
+    private let journal: OrderJournal
+    private let purchase: Purchase
+    private let submit: Submit
+    private let upkeep: Upkeep
+    private let retry: Retry
+    private let signIn: SignIn
+    /// Products with a purchase under way.
+    private(set) var underWay: Set<ProductID> = []
+
+    init(_ rooms: Rooms, upkeep: Upkeep) {
+        access = rooms.access
+        catalogue = rooms.catalogue
+        journal = rooms.journal
+        purchase = rooms.purchase
+        submit = rooms.submit
+        retry = rooms.retry
+        signIn = rooms.signIn
+        self.upkeep = upkeep
+    }
+
+    func buy(_ product: ProductID, quantity: Int, by user: UserID? = nil) async -> PurchaseEnding {
+        guard underWay.insert(product).inserted else { return PurchaseEnding(.inProgress) }
+        let ending = await goThrough(product, quantity: quantity, by: user)
+        underWay.remove(product)
+        return ending
+    }
+
+    private func goThrough(_ product: ProductID, quantity: Int, by user: UserID?) async -> PurchaseEnding {
+        guard (1...10).contains(quantity) else { return PurchaseEnding(.failed(nil, .badQuantity)) }
+        guard await access.canMakePayments() else {
+            return PurchaseEnding(.failed(nil, .paymentsNotAllowed), .notAllowed)
+        }
+        guard let buyer = await signIn.userID, user == nil || user == buyer else {
+            return PurchaseEnding(.failed(nil, .notSignedIn))
+        }
+        let listing: StoreListing
+        do throws(StoreError) { listing = try await catalogue.listing(of: product) } catch {
+            return PurchaseEnding(.failed(nil, error), .productsUnavailable)
+        }
+        // A payment that is asked for while nobody listens would be heard of at the next launch only.
+        await upkeep.start()
+        let entry: JournalEntry
+        do throws(PurchaseFault) {
+            entry = try await purchase.prepare(product, price: listing.price(of: quantity), quantity: quantity)
+        } catch {
+            return await notBegun(error)
+        }
+        return await pay(entry)
+    }
+
+    /// Nothing was asked of the store, so the order is over.
+    private func notBegun(_ fault: PurchaseFault) async -> PurchaseEnding {
+        switch fault {
+        case .cannotOpen(let id, let serverFault):
+            await purchase.abandon(id, because: serverFault.code)
+            return PurchaseEnding(.failed(await journal.summary(of: id), StoreError(fault)))
+        case .refused(let id, _):
+            return PurchaseEnding(.failed(await journal.summary(of: id), StoreError(fault)))
+        case .notSignedIn, .badQuantity, .journal: return PurchaseEnding(.failed(nil, StoreError(fault)))
+        }
+    }
+
+    private func pay(_ entry: JournalEntry) async -> PurchaseEnding {
+        let wish = StoreWish(order: entry.id, productID: entry.productID, quantity: entry.quantity)
+        switch await access.purchase(wish) {
+        case .paid(let transaction):
+            let outcome = await submit(transaction)
+            await upkeep.hear(outcome)
+            return await ending(of: outcome, for: entry)
+        case .deferred:
+            // If it can't be written down, the order stays prepared, and is completed from there all the same.
+            try? await purchase.deferred(entry.id)
+            return PurchaseEnding(.deferred(await summary(of: entry)))
+        case .cancelled:
+            try? await purchase.cancelled(entry.id, reason: StoreProblem.cancelled.code)
+            return PurchaseEnding(.cancelled(await summary(of: entry)))
+        case .failed(let problem):
+            try? await purchase.failed(entry.id, reason: problem.code)
+            // The store may have taken the money all the same, and say so later (T12).
+            await upkeep.lookSoon()
+            return PurchaseEnding(.failed(await summary(of: entry), .store(problem)))
+        }
+    }
+
+    /// The buyer asks for one order again (补充值, L6). Who asks may send it, whoever paid it (P8).
+    func resubmit(_ id: OrderID) async -> PurchaseOutcome {
+        guard let entry = await journal[id] else { return .failed(nil, .unknownOrder) }
+        let order = OrderSummary(entry)
+        switch entry.status {
+        case .completed: return .completed(order)
+        case .deferred: return .deferred(order)
+        case .cancelled: return .cancelled(order)
+        case .ongoing:
+            guard let outcome = await retry.resubmit(id) else { return .willArrive(order, nil) }
+            await upkeep.hear(outcome)
+            return await ending(of: outcome, for: entry).outcome
+        case .prepared, .failed, .refunded:
+            return .failed(order, .journal(.illegalMove(from: entry.status, to: .completed)))
+        }
+    }
+
+    private func ending(of outcome: SubmitOutcome, for entry: JournalEntry) async -> PurchaseEnding {
+        let order = await summary(of: entry)
+        switch outcome {
+        // On a full disk the journal lags behind; the server's word stands (`Submit`).
+        case .completed: return PurchaseEnding(.completed(order.showing(.completed)))
+        case .refunded: return PurchaseEnding(.failed(order.showing(.refunded), .refunded))
+        case .willArrive(let trouble, _):
+            return PurchaseEnding(
+                .willArrive(order.showing(.ongoing, note: trouble.sentence), .undelivered(trouble)),
+                trouble.isOfNetwork ? .network : nil)
+        case .refused(let trouble):
+            return PurchaseEnding(
+                .failed(order.showing(.ongoing, note: trouble.sentence), .undelivered(trouble)))
+        }
+    }
+
+    /// Restored purchases were paid long ago, so the journal makes no orders of them; the server knows them.
+    func restore() async -> RestoreOutcome {
+        guard await signIn.userID != nil else { return RestoreOutcome(error: .notSignedIn) }
+        await upkeep.start()
+        let transactions: [QueuedTransaction]
+        do throws(StoreProblem) { transactions = try await access.restore() } catch {
+            return RestoreOutcome(error: .store(error))
+        }
+        var outcome = RestoreOutcome()
+        for (transaction, became) in await retry.send(restored: transactions) {
+            outcome.add(became, of: transaction.productID)
+        }
+        return outcome
+    }
+
+    private func summary(of entry: JournalEntry) async -> OrderSummary {
+        OrderSummary(await journal[entry.id] ?? entry)
+    }
+}
+
+extension StoreListing {
+    /// Nil beyond what 64 bits hold.
+    fileprivate func price(of quantity: Int) -> Money? {
+        let (amount, overflow) = price.amount.multipliedReportingOverflow(by: Int64(quantity))
+        return overflow ? nil : Money(amount: amount, currency: price.currency)
+    }
+}

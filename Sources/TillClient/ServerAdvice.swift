@@ -1,0 +1,136 @@
+import TillBilling
+
+// What the server and the disk say is written for those who run them; the buyer, who waits for an answer, is told what
+// to do. Nothing here promises that it is tried again: whoever asked is told, and asks again.
+
+extension ServerFault {
+    var advice: Text {
+        switch self {
+        case .signedOut: StoreError.notSignedIn.sentence
+        case .noAnswer(let fault): fault.kind.advice
+        case .unreadable:
+            Text(
+                en: "Something on this network answers in the server's place. Try another network, or try again later.",
+                zh: "当前网络返回了异常的内容。请更换网络，或稍后重试。")
+        case .refused(let refusal): refusal.advice
+        }
+    }
+}
+
+extension TransportFault.Kind {
+    var advice: Text {
+        switch self {
+        case .offline:
+            Text(en: "This device is offline. Connect to the internet and try again.", zh: "设备当前无网络连接，请联网后重试。")
+        case .cannotFindServer:
+            Text(
+                en: "The server can't be found on this network. Try another network, or try again later.",
+                zh: "在当前网络中找不到服务器。请更换网络，或稍后重试。")
+        case .cannotConnect:
+            Text(en: "The server can't be reached right now. Try again in a moment.", zh: "暂时无法连接服务器，请稍后重试。")
+        case .timedOut: Text(en: "The server is slow to answer. Try again in a moment.", zh: "服务器响应超时，请稍后重试。")
+        case .connectionLost:
+            Text(en: "The connection was interrupted. Check the network and try again.", zh: "网络连接已中断，请检查网络后重试。")
+        case .insecure: sentence
+        case .other: Text(en: "The network failed. Check the connection and try again.", zh: "网络出错，请检查网络后重试。")
+        }
+    }
+}
+
+extension ServerRefusal {
+    var advice: Text {
+        refusal?.advice
+            ?? Text(
+                en: "The server gave a reason this version of the app doesn't know (\(code)). Update the app, or tell "
+                    + "support.",
+                zh: "服务器给出了此版本 App 未知的原因（\(code)）。请更新 App 或联系客服。")
+    }
+}
+
+extension Refusal {
+    /// For a buyer. Several refusals share one where the buyer can do no more about the one than about the other; the
+    /// code tells support which it was.
+    var advice: Text {
+        switch self {
+        case .malformed, .missingChain, .chainLength, .badCertificate, .chainUntrusted, .missingOID, .badSignature:
+            Text(
+                en: "This purchase could not be confirmed as one of Apple's. If you did pay, send support your receipt "
+                    + "from Apple.",
+                zh: "无法确认此次购买来自 Apple。如确已付款，请将 Apple 的收据发给客服。")
+        case .chainExpired, .certificateRevoked:
+            Text(
+                en: "This proof of purchase is out of date. Open the app again so that the App Store sends a new one.",
+                zh: "购买凭证已过期，请重新打开 App 以便从 App Store 获取新的凭证。")
+        case .badRoot, .noInAppPurchaseKey, .internalError:
+            Text(
+                en: "Something is wrong on our side. Nothing is lost; try again later.", zh: "服务器出现问题。没有丢失任何内容，请稍后重试。")
+        case .revocationUnknown, .unavailable:
+            Text(
+                en: "The server can't do this right now. Nothing is lost; try again later.",
+                zh: "服务器暂时无法处理。没有丢失任何内容，请稍后重试。")
+        case .wrongApp:
+            Text(
+                en: "This purchase was made in another app. Open it there.", zh: "此次购买属于其他 App，请在那个 App 中打开。")
+        case .wrongEnvironment:
+            Text(
+                en: "This is a test purchase, and this app takes real ones only. Sign in to the App Store with your "
+                    + "usual Apple Account.",
+                zh: "这是一笔测试购买，此 App 只接受正式购买。请使用常用的 Apple 账户登录 App Store。")
+        case .wrongDevice:
+            Text(
+                en: "The receipt on this device belongs to another one. Restore your purchases to get a new receipt.",
+                zh: "本机的收据属于其他设备，请“恢复购买”以获取新的收据。")
+        case .transactionNotInReceipt, .transactionMismatch, .productMismatch:
+            Text(
+                en: "The receipt doesn't show this purchase yet. Restore your purchases, then try again.",
+                zh: "收据中尚未包含此次购买，请“恢复购买”后重试。")
+        case .unknownProduct:
+            Text(
+                en: "This product is no longer sold. Open the shop again and choose another one.",
+                zh: "此商品已下架，请重新打开商店选择其他商品。")
+        case .quantityNotAllowed: StoreError.badQuantity.sentence
+        case .unknownOrder:
+            Text(en: "There is no such order. Begin the purchase anew.", zh: "没有这个订单，请重新发起购买。")
+        case .orderConflict:
+            Text(en: "This order was changed meanwhile. Begin the purchase anew.", zh: "此订单已发生变化，请重新发起购买。")
+        case .illegalMove:
+            Text(
+                en: "This order can't be changed any more. Open the list of orders to see how it stands.",
+                zh: "此订单的状态已不能更改，请打开订单列表查看。")
+        case .insufficientFunds: Text(en: "The balance is too low. Top it up first.", zh: "余额不足，请先充值。")
+        case .referenceConflict, .idempotencyKeyReused:
+            Text(
+                en: "The same request was made before with other contents. Go back and start again.",
+                zh: "相同的请求已提交过且内容不同，请返回后重新操作。")
+        case .idempotencyInFlight:
+            Text(
+                en: "The same request is still under way. Wait a moment, then try again.", zh: "相同的请求仍在处理，请稍候再试。")
+        case .notAutoRenewable:
+            Text(
+                en: "There is no offer for this product. Buy it at the regular price.", zh: "此商品没有优惠，请按原价购买。")
+        case .malformedJSON, .invalidField, .notFound, .methodNotAllowed, .payloadTooLarge:
+            Text(
+                en: "The app and the server don't understand each other. Update the app and try again.",
+                zh: "App 与服务器的版本不匹配，请更新 App 后重试。")
+        case .unauthorized:
+            Text(en: "Your sign-in has run out. Sign in again.", zh: "登录已失效，请重新登录。")
+        case .forbidden:
+            Text(
+                en: "You are signed in with an account that may not do this. Sign in with another one.",
+                zh: "当前登录的账户无权进行此操作，请更换账户登录。")
+        case .tooManyRequests:
+            Text(en: "That was too often. Wait a minute, then try again.", zh: "操作过于频繁，请等待一分钟后重试。")
+        }
+    }
+}
+
+extension JournalFault {
+    var advice: Text {
+        switch self {
+        case .disk, .otherVersion: sentence
+        case .unknownOrder: Refusal.unknownOrder.advice
+        case .knownOrder: Refusal.orderConflict.advice
+        case .illegalMove: Refusal.illegalMove.advice
+        }
+    }
+}
