@@ -62,6 +62,7 @@ let package = Package(
             name: "till-load",
             dependencies: [
                 "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillStorage", "TillSQLite", "TillEmulator",
+                "TillClient",
             ],
             path: "Benchmarks/TillLoad"
         ),
@@ -121,7 +122,11 @@ let package = Package(
 )
 
 #if os(Linux)
-    package.products.append(.library(name: "StoreKit", targets: ["StoreKit"]))
+    // For apps' own tests on Linux: Apple's interface, and the store behind it.
+    package.products += [
+        .library(name: "StoreKit", targets: ["StoreKit"]),
+        .library(name: "TillEmulator", targets: ["TillEmulator"]),
+    ]
     package.targets += [
         .target(name: "StoreKit", dependencies: ["TillBilling", "TillAppStore", "TillCrypto", "TillHTTP"]),
         .testTarget(

@@ -16,6 +16,9 @@ struct TillLoad {
                                                      (first hundred, last hundred, the last), pages, milliseconds
                                                      to make and to answer the receipt, its bytes, MiB resident at the
                                                      end and at most, bytes of the file a purchase
+               till-load journal DIR COUNT           COUNT purchases in a device's journal: changes a second,
+                                                     milliseconds of a change (first thousand, last thousand), to open
+                                                     and to list, bytes of the file an order
                till-load kill DIR TILL ROUNDS [--planted]
                                                      kill the server TILL with signal 9 under load, ROUNDS times
         """
@@ -40,6 +43,8 @@ struct TillLoad {
             print(try SyncLoop(directory: arguments[1]).run(seconds: Double(number(arguments[2], "SECONDS"))))
         case ("store", 3):
             print(try await StoreLoad(directory: arguments[1], purchases: number(arguments[2], "COUNT")).line())
+        case ("journal", 3):
+            print(try await JournalLoad(directory: arguments[1], orders: number(arguments[2], "COUNT")).line())
         case ("ledger", 2): print(try await LedgerFigures(path: arguments[1]).line())
         case ("kill", 4), ("kill", 5):
             let isPlanted = arguments.count == 5

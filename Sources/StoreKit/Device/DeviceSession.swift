@@ -22,9 +22,13 @@ actor DeviceSession {
     nonisolated let line: StoreLine
     nonisolated let effects: StoreEffects
     nonisolated let receipt: ReceiptFile
+    nonisolated let claims = Claims()
+    /// `SKIncludeConsumableInAppPurchaseHistory`.
+    nonisolated let consumableHistory: Bool
     private let wantedAccount: String?
-    private var isSignedIn = false
-    private var rootCertificate: [UInt8]?
+    /// What the store said last, for those of Apple's calls that do not wait.
+    nonisolated let known = KnownNews()
+    private var verifier: DeviceVerification?
 
     // What the last look at the store showed.
     private var position: Int64?
@@ -32,7 +36,8 @@ actor DeviceSession {
     private var subscriptionVersion: String?
     private var toldIntents: Set<String> = []
     private var toldMessages: Set<String> = []
-    private(set) var lastNews: NewsWords?
+    /// Promoted purchases that some listener of this process went on with.
+    var claimedIntents: Set<String> = []
 
     private var listeners: [Int: AsyncStream<StoreChange>.Continuation] = [:]
     private var nextListener = 0
@@ -40,39 +45,49 @@ actor DeviceSession {
     /// Purchases whose answer is under way: until it is here nobody can tell own changes from others'.
     private var purchasesUnderWay = 0
     private var purchasesMade = 0
-    /// Transactions that a call of this process has brought home itself.
-    private var own: Set<String> = []
+    /// What a call of this process has brought home itself, and where it stood among the changes then: whatever comes
+    /// of it later is news.
+    private var own: [String: Int64] = [:]
+    private var isBacklogTold = false
+    /// What was answered last, for when the network is away.
+    private var lists: [TransactionQuestion: [TransactionWords]] = [:]
 
-    init(line: StoreLine, account: String?, receipt: ReceiptFile, effects: StoreEffects) {
+    init(
+        line: StoreLine, account: String?, receipt: ReceiptFile, consumableHistory: Bool, effects: StoreEffects
+    ) {
         self.line = line
         self.effects = effects
         self.receipt = receipt
+        self.consumableHistory = consumableHistory
         wantedAccount = account
     }
 
     // MARK: Signing in
 
-    /// Before anything else is asked: the account is signed in on this device.
-    func signedIn() async throws(StoreFault) {
-        guard !isSignedIn else { return }
+    /// Before anything else is asked: the account is signed in on this device, and whatever its answers are checked
+    /// with is at hand, so that nothing that is paid for waits for it.
+    func signedIn() async throws(StoreFault) { _ = try await verification() }
+
+    /// The same as long as the process lives: neither the store's root nor the device's own number ever changes.
+    func verification() async throws(StoreFault) -> DeviceVerification {
+        if let verifier { return verifier }
         if let wantedAccount { try await line.signIn(wantedAccount) }
-        isSignedIn = true
+        let news = try await line.news(after: nil)
+        guard
+            let made = DeviceVerification(
+                root: try await line.root(), bundleID: line.bundleID, deviceID: news.deviceVerificationId)
+        else { throw .unreadable(status: 200) }
+        verifier = made
+        known.learn(news)
+        return made
     }
 
     /// Who is signed in, where, and whether payments are allowed.
     func status() async throws(StoreFault) -> NewsWords {
         try await signedIn()
         let news = try await line.news(after: nil)
-        lastNews = news
+        known.learn(news)
         return news
-    }
-
-    /// DER; the same as long as the process lives.
-    func root() async throws(StoreFault) -> [UInt8] {
-        if let rootCertificate { return rootCertificate }
-        let root = try await line.root()
-        rootCertificate = root
-        return root
     }
 
     // MARK: Buying
@@ -84,8 +99,8 @@ actor DeviceSession {
         case deferred(TransactionWords?)
         /// Failed for now: it may come later, as a change.
         case interrupted(TransactionWords?)
-        /// A change of plan at the next renewal: no transaction now.
-        case scheduled
+        /// A change of plan at the next renewal, of the subscription that began with this: no transaction now.
+        case scheduled(original: String?)
         case cancelled
         case failed
     }
@@ -94,7 +109,7 @@ actor DeviceSession {
         try await signedIn()
         var question = question
         if question.outcome == nil, let sheet = effects.paymentSheet {
-            let account = lastNews?.account ?? wantedAccount ?? ""
+            let account = known.news?.account ?? wantedAccount ?? ""
             question.outcome = await sheet(
                 PaymentSheet(account: account, productID: question.productId, quantity: question.quantity)
             ).rawValue
@@ -104,15 +119,19 @@ actor DeviceSession {
             purchasesUnderWay -= 1
             purchasesMade += 1
         }
-        let (outcome, transaction) = try await line.purchase(question)
-        switch (outcome, transaction) {
+        let (answer, transaction) = try await line.purchase(question)
+        switch (answer.outcome, transaction) {
         case ("purchased", let transaction?):
-            own.insert(transaction.transactionId)
+            // One that nobody can read is no answer to the app: it comes again, as a change.
+            guard transaction.signedTransaction.flatMap({ SignedText($0) }) != nil else {
+                throw .unreadable(status: 200)
+            }
+            own[transaction.transactionId] = transaction.position ?? .max
             await refreshReceipt()
             return .purchased(transaction)
         case ("deferred", let transaction): return .deferred(transaction)
         case ("interrupted", let transaction): return .interrupted(transaction)
-        case ("scheduled", _): return .scheduled
+        case ("scheduled", _): return .scheduled(original: answer.originalTransactionId)
         case ("cancelled", _): return .cancelled
         case ("failed", _): return .failed
         default: throw .unreadable(status: 200)
@@ -121,7 +140,11 @@ actor DeviceSession {
 
     /// After this the transaction is never delivered again, to any device.
     func finish(_ transaction: String) async throws(StoreFault) {
+        try await signedIn()
         try await line.finish(transaction)
+        for question in lists.keys where question.set == .unfinished {
+            lists[question]?.removeAll { $0.transactionId == transaction }
+        }
         await refreshReceipt()
     }
 
@@ -138,6 +161,12 @@ actor DeviceSession {
         try receipt.replace(with: try await line.receipt())
     }
 
+    // MARK: Remembering
+
+    func remember(_ found: [TransactionWords], of question: TransactionQuestion) { lists[question] = found }
+
+    func remembered(_ question: TransactionQuestion) -> [TransactionWords] { lists[question] ?? [] }
+
     // MARK: Listening
 
     /// Changes from now on, the launch among them. Ends when its listener stops.
@@ -151,9 +180,13 @@ actor DeviceSession {
         continuation.onTermination = { _ in spawn { await self.leave(number) } }
         if position != nil {
             continuation.yield(.launched)
-            // What is still to be taken or shown is for whoever comes.
-            for intent in lastNews?.intents ?? [] { continuation.yield(.intent(intent)) }
-            for message in lastNews?.messages ?? [] { continuation.yield(.message(message)) }
+            // What is still to be taken or shown is for whoever comes; what was not told yet, everybody is told.
+            for intent in known.news?.intents ?? [] where toldIntents.contains(intent.id) {
+                continuation.yield(.intent(intent))
+            }
+            for message in known.news?.messages ?? [] where toldMessages.contains(message.id) {
+                continuation.yield(.message(message))
+            }
         }
         if !isLooking {
             isLooking = true
@@ -179,14 +212,13 @@ actor DeviceSession {
         guard let news = try? await fetchNews() else { return false }
         // A purchase that was answered meanwhile may be in here and not yet be known as our own: look again.
         guard purchasesUnderWay == 0, made == purchasesMade else { return false }
+        // An observer that hears of a revocation finds the receipt renewed (facts/storekit-client A1).
+        if news.changed.contains(where: { $0.state == .purchased }) { await refreshReceipt() }
         let isLaunch = position == nil
-        lastNews = news
+        known.learn(news)
         position = news.position
         if isLaunch { tell(.launched) }
         for transaction in news.changed where !isOwn(transaction) { tell(.transaction(transaction)) }
-        if news.changed.contains(where: { $0.revocationDate != nil || $0.state == .purchased }) {
-            await refreshReceipt()
-        }
         if let storefront, storefront != news.storefront { tell(.storefront(news.storefront)) }
         storefront = news.storefront
         if let subscriptionVersion, subscriptionVersion != news.subscriptionVersion { tell(.subscriptions) }
@@ -201,9 +233,28 @@ actor DeviceSession {
         return try await line.news(after: position)
     }
 
-    /// Whether a call of this process brought exactly this home. A refund of it later is news.
+    /// What was left unfinished when the app was launched, once in its life: for the first who listens. What was bought
+    /// here meanwhile is known here.
+    func backlog() async -> [TransactionWords] {
+        while !isBacklogTold {
+            let made = purchasesMade
+            if purchasesUnderWay == 0, let found = try? await line.transactions(.unfinished),
+                purchasesUnderWay == 0, made == purchasesMade, !Task.isCancelled
+            {
+                guard !isBacklogTold else { return [] }
+                isBacklogTold = true
+                return found.filter { !isOwn($0) }
+            }
+            guard !Task.isCancelled else { return [] }
+            await effects.pause(effects.pollInterval)
+        }
+        return []
+    }
+
+    /// Whether a call of this process brought exactly this home.
     private func isOwn(_ transaction: TransactionWords) -> Bool {
-        transaction.revocationDate == nil && own.contains(transaction.transactionId)
+        guard let position = own[transaction.transactionId] else { return false }
+        return (transaction.position ?? .max) <= position
     }
 
     private func tell(_ change: StoreChange) {

@@ -23,16 +23,19 @@ public final class EmulatedDevice: Sendable {
     /// - Parameters:
     ///   - account: the Apple Account to sign in with. Nil: the one that is signed in on this device already.
     ///   - directory: of this app on this device; it is made when it is first needed.
+    ///   - consumableHistory: whether finished consumables are in the history. Nil: as the app's
+    ///     `SKIncludeConsumableInAppPurchaseHistory` says, or `TILL_STORE_CONSUMABLE_HISTORY=1` in the environment.
     public init(
         id: UUID, account: String?, bundleID: String, connection: StoreConnection, directory: URL,
-        effects: StoreEffects = .process
+        consumableHistory: Bool? = nil, effects: StoreEffects = .process
     ) {
         self.id = id
         self.bundleID = bundleID
         receiptURL = directory.appendingPathComponent("StoreKit/receipt")
         session = DeviceSession(
             line: StoreLine(connection: connection, device: id, bundleID: bundleID), account: account,
-            receipt: ReceiptFile(url: receiptURL), effects: effects)
+            receipt: ReceiptFile(url: receiptURL), consumableHistory: consumableHistory ?? Self.wantsConsumableHistory,
+            effects: effects)
     }
 
     /// The queue of StoreKit 1; the same one always.

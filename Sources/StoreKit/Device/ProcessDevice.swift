@@ -9,6 +9,7 @@ import TillCrypto
 ///     TILL_STORE_DEVICE     identifierForVendor, a UUID; one made from the account's name if absent
 ///     TILL_STORE_BUNDLE_ID  the app; com.example.learn, `till emulate`'s own, if absent
 ///     TILL_STORE_DIRECTORY  where the app keeps its receipt; under the temporary directory if absent
+///     TILL_STORE_CONSUMABLE_HISTORY  1: `SKIncludeConsumableInAppPurchaseHistory`, for want of an Info.plist
 extension EmulatedDevice {
     static let process: EmulatedDevice = {
         let environment = ProcessInfo.processInfo.environment
@@ -22,6 +23,10 @@ extension EmulatedDevice {
             id: id, account: account, bundleID: bundleID, connection: connection(environment["TILL_STORE"]),
             directory: directory)
     }()
+
+    static let wantsConsumableHistory: Bool =
+        Bundle.main.object(forInfoDictionaryKey: "SKIncludeConsumableInAppPurchaseHistory") as? Bool
+        ?? (ProcessInfo.processInfo.environment["TILL_STORE_CONSUMABLE_HISTORY"] == "1")
 
     private static func connection(_ url: String?) -> StoreConnection {
         if let connection = try? StoreConnection.http(url ?? "http://127.0.0.1:8789") { return connection }

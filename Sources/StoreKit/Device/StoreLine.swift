@@ -20,8 +20,10 @@ struct StoreLine: Sendable {
         try await ask(.get, path("news"), query: after.map { [("after", String($0))] } ?? [], expecting: NewsWords.self)
     }
 
-    func take(intent: String) async throws(StoreFault) {
-        _ = try await ask(.post, path("intents/\(intent)/take"), body: Nothing(), expecting: Ignored.self)
+    /// - Returns: whether it is this device's now: who was first has it.
+    @discardableResult
+    func take(intent: String) async throws(StoreFault) -> Bool {
+        try await ask(.post, path("intents/\(intent)/take"), body: Nothing(), expecting: Taken.self).takenBy == device
     }
 
     func shown(message: String) async throws(StoreFault) {
@@ -108,15 +110,15 @@ struct StoreLine: Sendable {
 
     // MARK: Buying
 
-    func purchase(_ wanted: PurchaseQuestion) async throws(StoreFault) -> (outcome: String, TransactionWords?) {
+    func purchase(_ wanted: PurchaseQuestion) async throws(StoreFault) -> (PurchaseWords, TransactionWords?) {
         var question = wanted
         question.bundleId = bundleID
         question.deviceId = id
         let body = try await bytes(.post, "/emulator/purchases", body: question)
-        guard let outcome = try? JSONDecoder().decode(PurchaseWords.self, from: body).outcome else {
+        guard let answer = try? JSONDecoder().decode(PurchaseWords.self, from: body) else {
             throw .unreadable(status: 200)
         }
-        return (outcome, try? JSONDecoder().decode(TransactionWords.self, from: body))
+        return (answer, try? JSONDecoder().decode(TransactionWords.self, from: body))
     }
 
     // MARK: The wire
@@ -165,6 +167,7 @@ struct StoreLine: Sendable {
     }
     private struct Nothing: Encodable {}
     private struct Ignored: Decodable {}
+    private struct Taken: Decodable { let takenBy: UUID? }
     private struct Receipt: Decodable { let receipt: String }
     private struct Download: Decodable { let signedAppTransaction: String }
     private struct Problem: Decodable {

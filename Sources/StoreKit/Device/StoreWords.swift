@@ -95,6 +95,8 @@ struct ProductsWords: Codable, Sendable {
 struct PurchaseWords: Codable, Sendable {
     /// `purchased`, `cancelled`, `failed`, `scheduled`, `deferred`, `interrupted`.
     let outcome: String
+    /// Of a subscription whose plan will change.
+    let originalTransactionId: String?
 }
 
 struct RestoredWords: Codable, Sendable {

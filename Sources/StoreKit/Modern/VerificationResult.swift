@@ -7,7 +7,9 @@ import Foundation
 
     public enum VerificationError: Error, Hashable, Sendable {
         case revokedCertificate
+        /// No chain that ends at the store's root.
         case invalidCertificateChain
+        /// Signed for another device, or for another app.
         case invalidDeviceVerification
         case invalidEncoding
         case invalidSignature
@@ -35,3 +37,20 @@ import Foundation
 extension VerificationResult: Sendable where SignedType: Sendable {}
 extension VerificationResult: Equatable where SignedType: Equatable {}
 extension VerificationResult: Hashable where SignedType: Hashable {}
+
+extension VerificationResult where SignedType: SignedValue {
+    /// What was signed, for the public members that Apple declares type by type.
+    var text: SignedText { unsafePayloadValue.signedText }
+}
+extension VerificationResult.VerificationError: LocalizedError {
+    public var errorDescription: String? {
+        switch self {
+        case .revokedCertificate: "The certificate chain was used to sign after it was revoked."
+        case .invalidCertificateChain: "The certificate chain does not lead to the App Store's root."
+        case .invalidDeviceVerification: "The value was signed for another device or app."
+        case .invalidEncoding: "The value is not encoded as the App Store encodes it."
+        case .invalidSignature: "The signature is not valid."
+        case .missingRequiredProperties: "The value lacks properties that are required."
+        }
+    }
+}

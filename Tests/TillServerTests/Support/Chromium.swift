@@ -206,14 +206,22 @@ struct BrowserPage: Sendable {
         throw Chromium.Failure("waited in vain until \(what): \(expression)\nthe page: \(state)")
     }
 
-    /// Clicks into the middle of an element, as a hand does.
+    /// Clicks into the middle of an element, as a hand does: once the page is whole and the element stands still. A
+    /// click into a page that was still arriving hit what had been there before.
     func click(_ selector: String) async throws {
+        try await until("document.readyState === 'complete'", "the page is whole")
         let place = try await value(
             """
-            (() => { const found = document.querySelector(\(JSONValue.string(selector).encoded()));
-              found.scrollIntoView({ block: "center" });
-              const box = found.getClientRects()[0];
-              return [box.x + box.width / 2, box.y + box.height / 2]; })()
+            (async () => { const found = document.querySelector(\(JSONValue.string(selector).encoded()));
+              found.scrollIntoView({ block: "center", behavior: "instant" });
+              const middle = () => { const box = found.getClientRects()[0];
+                return [box.x + box.width / 2, box.y + box.height / 2]; };
+              let seen = middle(), again = seen, looks = 0;
+              do { seen = again;
+                await new Promise(done => setTimeout(done, 50));
+                again = middle();
+              } while (String(seen) !== String(again) && looks++ < 40);
+              return again; })()
             """)
         guard let x = place.array?.first, let y = place.array?.last else {
             throw Chromium.Failure("nothing to click: \(selector)")

@@ -1,0 +1,89 @@
+import Foundation
+
+/// The customer's download of this app (facts/jws §6).
+public struct AppTransaction: Hashable, Sendable {
+    public let bundleID: String
+    public let appVersion: String
+    /// In sandbox 1.0, whatever was downloaded.
+    public let originalAppVersion: String
+    /// The app's number in the store; nil in sandbox.
+    public let appID: UInt64?
+    /// Nil in sandbox.
+    public let appVersionID: UInt64?
+    public let environment: AppStore.Environment
+    /// In sandbox one and the same moment of 2013 for everybody.
+    public let originalPurchaseDate: Date
+    public let preorderDate: Date?
+    /// One for each account and app; each member of a family has an own one.
+    public let appTransactionID: String
+    public let originalPlatform: AppStore.Platform
+    public let signedDate: Date
+    public let deviceVerification: Data
+    public let deviceVerificationNonce: UUID
+    let signedText: SignedText
+
+    /// As the store signed it, JSON in the schema of facts/jws §6.
+    public var jsonRepresentation: Data { signedText.payload }
+
+    @available(*, deprecated, message: "Use originalPlatform")
+    public var originalPlatformStringRepresentation: String { originalPlatform.rawValue }
+
+    /// Signed anew each time it is asked for.
+    ///
+    /// - Throws: `StoreKitError`.
+    public static var shared: VerificationResult<AppTransaction> {
+        get async throws {
+            let session = EmulatedDevice.current.session
+            do throws(StoreFault) {
+                let account = try await session.status().account
+                return try await session.verify(try await session.line.appTransaction(account: account))
+            } catch {
+                throw StoreKitError(error)
+            }
+        }
+    }
+
+    /// The same: this store asks nobody to sign in again.
+    ///
+    /// - Throws: `StoreKitError`.
+    public static func refresh() async throws -> VerificationResult<AppTransaction> { try await shared }
+}
+
+extension AppTransaction: SignedValue {
+    static var token: SignedToken { .download }
+
+    init?(_ text: SignedText) {
+        guard let members = SignedMembers(text) else { return nil }
+        signedText = text
+        bundleID = members.text("bundleId") ?? ""
+        appVersion = members.text("applicationVersion") ?? ""
+        originalAppVersion = members.text("originalApplicationVersion") ?? ""
+        appID = members.id("appAppleId")
+        appVersionID = members.id("versionExternalIdentifier")
+        environment = AppStore.Environment(rawValue: members.text("receiptType") ?? "")
+        originalPurchaseDate = members.date("originalPurchaseDate") ?? Date(timeIntervalSince1970: 0)
+        preorderDate = members.date("preorderDate")
+        appTransactionID = members.text("appTransactionId") ?? ""
+        originalPlatform = AppStore.Platform(rawValue: members.text("originalPlatform") ?? "")
+        signedDate = members.date("receiptCreationDate") ?? Date(timeIntervalSince1970: 0)
+        deviceVerification = members.base64("deviceVerification") ?? Data()
+        deviceVerificationNonce = members.uuid("deviceVerificationNonce") ?? UUID([])
+    }
+}
+
+extension AppTransaction: CustomDebugStringConvertible {
+    public var debugDescription: String { String(decoding: jsonRepresentation, as: UTF8.self) }
+}
+
+// What Apple declares for each type that is signed.
+extension VerificationResult where SignedType == AppTransaction {
+    public var jwsRepresentation: String { text.jws }
+    public var headerData: Data { text.header }
+    public var payloadData: Data { text.payload }
+    public var signatureData: Data { text.signature }
+    /// What the signature covers.
+    public var signedData: Data { text.signed }
+    public var signedDate: Date { unsafePayloadValue.signedDate }
+    public var deviceVerification: Data { unsafePayloadValue.deviceVerification }
+    public var deviceVerificationNonce: UUID { unsafePayloadValue.deviceVerificationNonce }
+}

@@ -1,0 +1,109 @@
+import Foundation
+
+extension Product {
+    public enum PurchaseResult: Sendable {
+        /// Paid now, or a non-consumable that was paid for before.
+        case success(VerificationResult<Transaction>)
+        case userCancelled
+        /// A parent or the bank decides later: it comes in `Transaction.updates`.
+        case pending
+    }
+
+    public enum PurchaseError: Error, Equatable, Hashable, Sendable {
+        case invalidQuantity
+        case productUnavailable
+        case purchaseNotAllowed
+        case ineligibleForOffer
+        case invalidOfferIdentifier
+        case invalidOfferPrice
+        case invalidOfferSignature
+        case missingOfferParameters
+    }
+
+    /// Shows the payment sheet, and buys.
+    ///
+    /// An interrupted purchase shows as cancelled, and comes in `Transaction.updates` once what stood in its way is
+    /// settled. A change to a lower plan takes effect at the next renewal and charges nothing now: the success is that
+    /// of the period that runs (Apple documents no other result).
+    ///
+    /// - Throws: `PurchaseError` or `StoreKitError`. After a `networkError` it may have been paid all the same: then it
+    ///   comes in `Transaction.updates`.
+    @discardableResult
+    public func purchase(options: Set<PurchaseOption> = []) async throws -> PurchaseResult {
+        let session = EmulatedDevice.current.session
+        let question = try await question(options, session)
+        do throws(StoreFault) {
+            switch try await session.purchase(question) {
+            case .purchased(let words): return .success(try await session.verified(words))
+            case .deferred: return .pending
+            case .interrupted, .cancelled: return .userCancelled
+            case .scheduled(let original):
+                guard let words = try await session.current(of: original) else { throw .unreadable(status: 200) }
+                return .success(try await session.verified(words))
+            case .failed: throw .refused(code: "payment_failed", status: 409, title: "")
+            }
+        } catch {
+            throw PurchaseError(error) ?? StoreKitError(error) as any Error
+        }
+    }
+
+    private func question(
+        _ options: Set<PurchaseOption>, _ session: DeviceSession
+    ) async throws -> PurchaseQuestion {
+        var question = PurchaseQuestion(id)
+        for option in options {
+            switch option.content {
+            case .appAccountToken(let token): question.appAccountToken = token
+            case .quantity(let quantity): question.quantity = quantity
+            case .asksToBuy(let asks): question.outcome = asks ? PaymentSheet.Answer.ask.rawValue : question.outcome
+            case .offer(let offer): question.offer = offer
+            case .introductoryEligibility(let token): question.introductoryEligibility = token
+            case .storefrontChange(let shouldContinue): try await check(session, shouldContinue)
+            case .custom: break
+            }
+        }
+        guard (1...10).contains(question.quantity) else { throw PurchaseError.invalidQuantity }
+        return question
+    }
+
+    private func check(_ session: DeviceSession, _ shouldContinue: (Storefront) -> Bool) async throws {
+        let now: StorefrontWords
+        do throws(StoreFault) { now = try await session.status().storefront } catch { throw StoreKitError(error) }
+        guard now == storefront || shouldContinue(Storefront(now)) else {
+            throw StoreKitError.notAvailableInStorefront
+        }
+    }
+}
+
+extension Product.PurchaseError {
+    /// Nil for a refusal that is about no purchase, or no refusal.
+    init?(_ fault: StoreFault) {
+        guard case .refused(let code, _, _) = fault else { return nil }
+        switch code {
+        case "quantity_not_allowed": self = .invalidQuantity
+        case "unknown_product", "not_on_sale", "no_longer_sold": self = .productUnavailable
+        case "payment_not_allowed", "account_deleted": self = .purchaseNotAllowed
+        case "ineligible_for_offer", "not_eligible": self = .ineligibleForOffer
+        case "invalid_offer_identifier": self = .invalidOfferIdentifier
+        case "invalid_offer_price": self = .invalidOfferPrice
+        case "invalid_signature", "offer_signature_expired", "offer_nonce_used": self = .invalidOfferSignature
+        case "missing_offer_params": self = .missingOfferParameters
+        default: return nil
+        }
+    }
+}
+
+extension Product.PurchaseError: LocalizedError {
+    public var errorDescription: String? {
+        switch self {
+        case .invalidQuantity: "This quantity can't be bought."
+        case .productUnavailable: "This product is not available."
+        case .purchaseNotAllowed: "Purchases are not allowed on this device."
+        case .ineligibleForOffer: "You are not eligible for this offer."
+        case .invalidOfferIdentifier: "There is no such offer."
+        case .invalidOfferPrice: "The offer's price is no longer valid."
+        case .invalidOfferSignature: "The offer's signature is not valid."
+        case .missingOfferParameters: "The offer is not complete."
+        }
+    }
+}

@@ -1,0 +1,166 @@
+import Foundation
+
+extension Product.SubscriptionInfo {
+    /// What happens to a subscription next (facts/jws §5).
+    public struct RenewalInfo: Hashable, Sendable {
+        public let originalTransactionID: UInt64
+        public let currentProductID: String
+        public let willAutoRenew: Bool
+        /// The product that renews next.
+        public let autoRenewPreference: String?
+        /// Only of one that has ended, or fails.
+        public let expirationReason: ExpirationReason?
+        public let priceIncreaseStatus: PriceIncreaseStatus
+        public let isInBillingRetry: Bool
+        public let gracePeriodExpirationDate: Date?
+        /// Of the next period.
+        public let offer: Transaction.Offer?
+        /// The end of the newest period, which may be past.
+        public let renewalDate: Date?
+        /// With the offer's discount.
+        public let renewalPrice: Decimal?
+        public let currency: Locale.Currency?
+        public let recentSubscriptionStartDate: Date
+        /// What the next renewal's transaction carries.
+        public let appAccountToken: UUID?
+        public let appTransactionID: String
+        /// The best first.
+        public let eligibleWinBackOfferIDs: [String]
+        public let environment: AppStore.Environment
+        public let signedDate: Date
+        public let deviceVerification: Data
+        public let deviceVerificationNonce: UUID
+        /// Told by the store beside what it signs.
+        public internal(set) var state = RenewalState.expired
+        let signedText: SignedText
+
+        /// As the store signed it, JSON in the schema of facts/jws §5.
+        public var jsonRepresentation: Data { signedText.payload }
+
+        /// The numbers are those of `expirationIntent`.
+        public struct ExpirationReason: RawRepresentable, Hashable, Sendable {
+            public let rawValue: Int
+
+            public init(rawValue: Int) { self.rawValue = rawValue }
+
+            public static let autoRenewDisabled = ExpirationReason(rawValue: 1)
+            public static let billingError = ExpirationReason(rawValue: 2)
+            public static let didNotConsentToPriceIncrease = ExpirationReason(rawValue: 3)
+            public static let productUnavailable = ExpirationReason(rawValue: 4)
+            public static let unknown = ExpirationReason(rawValue: 5)
+
+            /// In English.
+            public var localizedDescription: String {
+                switch self {
+                case .autoRenewDisabled: "Auto-Renew Disabled"
+                case .billingError: "Billing Error"
+                case .didNotConsentToPriceIncrease: "Did Not Consent to Price Increase"
+                case .productUnavailable: "Product Unavailable"
+                default: "Unknown"
+                }
+            }
+        }
+
+        public enum PriceIncreaseStatus: Hashable, Sendable {
+            case noIncreasePending
+            /// The customer was asked and has not answered.
+            case pending
+            case agreed
+
+            /// In English.
+            public var localizedDescription: String {
+                switch self {
+                case .noIncreasePending: "No Increase Pending"
+                case .pending: "Pending"
+                case .agreed: "Agreed"
+                }
+            }
+        }
+    }
+}
+
+extension Product.SubscriptionInfo.RenewalInfo: SignedValue {
+    static var token: SignedToken { .renewal }
+
+    init?(_ text: SignedText) {
+        guard let members = SignedMembers(text) else { return nil }
+        signedText = text
+        originalTransactionID = members.id("originalTransactionId") ?? 0
+        currentProductID = members.text("productId") ?? ""
+        willAutoRenew = members.integer("autoRenewStatus") == 1
+        autoRenewPreference = members.text("autoRenewProductId")
+        expirationReason = members.integer("expirationIntent").map { ExpirationReason(rawValue: $0) }
+        priceIncreaseStatus =
+            switch members.integer("priceIncreaseStatus") {
+            case nil: .noIncreasePending
+            case 1: .agreed
+            default: .pending
+            }
+        isInBillingRetry = members.flag("isInBillingRetryPeriod") ?? false
+        gracePeriodExpirationDate = members.date("gracePeriodExpiresDate")
+        offer = Transaction.Offer(members)
+        renewalDate = members.date("renewalDate")
+        renewalPrice = members.money("renewalPrice")
+        currency = members.text("currency").map { Locale.Currency($0) }
+        recentSubscriptionStartDate =
+            members.date("recentSubscriptionStartDate") ?? Date(timeIntervalSince1970: 0)
+        appAccountToken = members.uuid("appAccountToken")
+        appTransactionID = members.text("appTransactionId") ?? ""
+        eligibleWinBackOfferIDs = members.texts("eligibleWinBackOfferIds") ?? []
+        environment = AppStore.Environment(rawValue: members.text("environment") ?? "")
+        signedDate = members.date("signedDate") ?? Date(timeIntervalSince1970: 0)
+        deviceVerification = members.base64("deviceVerification") ?? Data()
+        deviceVerificationNonce = members.uuid("deviceVerificationNonce") ?? UUID([])
+    }
+}
+
+// Superseded names, which older code still uses.
+extension Product.SubscriptionInfo.RenewalInfo {
+    @available(*, deprecated, message: "Use offer.type")
+    public var offerType: Transaction.OfferType? { offer?.type }
+
+    @available(*, deprecated, message: "Use offer.id")
+    public var offerID: String? { offer?.id }
+
+    @available(*, deprecated, message: "Use offer.paymentMode")
+    public var offerPaymentModeStringRepresentation: String? {
+        SignedMembers(signedText)?.text("offerDiscountType")
+    }
+
+    @available(*, deprecated, message: "Use offer.period")
+    public var offerPeriodStringRepresentation: String? { SignedMembers(signedText)?.text("offerPeriod") }
+
+    @available(*, deprecated, message: "Use environment")
+    public var environmentStringRepresentation: String { environment.rawValue }
+
+    @available(*, deprecated, message: "Use currency")
+    public var currencyCode: String? { currency?.identifier }
+}
+
+extension Product.SubscriptionInfo.RenewalInfo: CustomDebugStringConvertible {
+    public var debugDescription: String { String(decoding: jsonRepresentation, as: UTF8.self) }
+}
+
+extension VerificationResult where SignedType == Product.SubscriptionInfo.RenewalInfo {
+    public var jwsRepresentation: String { text.jws }
+    public var headerData: Data { text.header }
+    public var payloadData: Data { text.payload }
+    public var signatureData: Data { text.signature }
+    /// What the signature covers.
+    public var signedData: Data { text.signed }
+    public var signedDate: Date { unsafePayloadValue.signedDate }
+    public var deviceVerification: Data { unsafePayloadValue.deviceVerification }
+    public var deviceVerificationNonce: UUID { unsafePayloadValue.deviceVerificationNonce }
+
+    /// The same with the state that the store told beside it.
+    func saying(_ state: Product.SubscriptionInfo.RenewalState) -> Self {
+        var info = unsafePayloadValue
+        info.state = state
+        return switch self {
+        case .verified: .verified(info)
+        case .unverified(_, let error): .unverified(info, error)
+        }
+    }
+}
+
+public typealias SubscriptionRenewalInfo = Product.SubscriptionInfo.RenewalInfo

@@ -1,0 +1,175 @@
+import Foundation
+
+extension Product.SubscriptionInfo {
+    /// How one subscription of a customer stands.
+    public struct Status: Hashable, Sendable {
+        public let state: RenewalState
+        /// The newest period.
+        public let transaction: VerificationResult<Transaction>
+        public let renewalInfo: VerificationResult<RenewalInfo>
+
+        /// Each subscription that came, or that stands otherwise than when it was heard of last: while the app runs,
+        /// wherever it happened, its own purchases too.
+        public static var updates: Statuses { Statuses(session: EmulatedDevice.current.session) }
+
+        /// The groups that the customer has or had a subscription in, with what ``SubscriptionInfo/status`` says of
+        /// each. Nothing while the store is out of reach.
+        public static var all: AsyncStream<(groupID: String, statuses: [Status])> {
+            let groups = HeldGroups(EmulatedDevice.current.session)
+            return AsyncStream { await groups.next() }
+        }
+    }
+
+    /// As the App Store Server API counts them (facts/storekit-client B4).
+    public struct RenewalState: RawRepresentable, Hashable, Sendable {
+        public let rawValue: Int
+
+        public init(rawValue: Int) { self.rawValue = rawValue }
+
+        public static let subscribed = RenewalState(rawValue: 1)
+        public static let expired = RenewalState(rawValue: 2)
+        public static let inBillingRetryPeriod = RenewalState(rawValue: 3)
+        public static let inGracePeriod = RenewalState(rawValue: 4)
+        public static let revoked = RenewalState(rawValue: 5)
+
+        /// In English.
+        public var localizedDescription: String {
+            switch self {
+            case .subscribed: "Subscribed"
+            case .expired: "Expired"
+            case .inBillingRetryPeriod: "In Billing Retry Period"
+            case .inGracePeriod: "In Grace Period"
+            case .revoked: "Revoked"
+            default: "\(rawValue)"
+            }
+        }
+    }
+}
+
+extension Product.SubscriptionInfo.Status {
+    public struct Statuses: AsyncSequence, Sendable {
+        public typealias Element = Product.SubscriptionInfo.Status
+        let session: DeviceSession
+
+        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(changes: StoreChanges(session)) }
+
+        public struct AsyncIterator: AsyncIteratorProtocol {
+            var changes: StoreChanges
+            private var told: [String: StatusContent] = [:]
+            private var waiting: [Product.SubscriptionInfo.Status] = []
+
+            init(changes: StoreChanges) { self.changes = changes }
+
+            public mutating func next() async -> Product.SubscriptionInfo.Status? {
+                while waiting.isEmpty {
+                    switch await changes.next() {
+                    case .launched: _ = await look()
+                    case .subscriptions: waiting = await look()
+                    case .transaction, .storefront, .intent, .message: break
+                    case nil: return nil
+                    }
+                }
+                return waiting.removeFirst()
+            }
+
+            /// What differs from the last look.
+            private mutating func look() async -> [Product.SubscriptionInfo.Status] {
+                let session = changes.session
+                guard let groups = await session.answer({ () async throws(StoreFault) in try await session.groups() })
+                else { return [] }
+                var changed: [Product.SubscriptionInfo.Status] = []
+                for words in groups.flatMap(\.statuses) {
+                    let content = StatusContent(words)
+                    guard told.updateValue(content, forKey: words.originalTransactionId) != content,
+                        let status = try? await session.status(words)
+                    else { continue }
+                    changed.append(status)
+                }
+                return changed
+            }
+        }
+    }
+}
+
+/// What a status says, without what every signing makes anew.
+private struct StatusContent: Equatable {
+    private let status: Int
+    private let transaction: SignedMembers?
+    private let renewal: SignedMembers?
+
+    init(_ words: StatusWords) {
+        status = words.status
+        transaction = SignedText(words.signedTransaction).flatMap { SignedMembers($0) }?.withoutSigning
+        renewal = SignedText(words.signedRenewalInfo).flatMap { SignedMembers($0) }?.withoutSigning
+    }
+}
+
+/// The groups of `Status.all`, one after another.
+private actor HeldGroups {
+    private let session: DeviceSession
+    private var left: [GroupWords]?
+
+    init(_ session: DeviceSession) { self.session = session }
+
+    func next() async -> (groupID: String, statuses: [Product.SubscriptionInfo.Status])? {
+        if left == nil { left = (try? await session.groups())?.filter { !$0.statuses.isEmpty } }
+        while let group = left?.first {
+            left?.removeFirst()
+            if let statuses = try? await session.statuses(group.statuses) { return (group.groupId, statuses) }
+        }
+        return nil
+    }
+}
+
+extension DeviceSession {
+    func groups() async throws(StoreFault) -> [GroupWords] {
+        try await signedIn()
+        return try await line.subscriptionGroups()
+    }
+
+    func isEligibleForIntroOffer(_ groupID: String) async -> Bool {
+        (try? await groups())?.first { $0.groupId == groupID }?.introductoryEligible ?? false
+    }
+
+    /// - Throws: `StoreKitError`.
+    func statuses(of groupID: String) async throws -> [Product.SubscriptionInfo.Status] {
+        do throws(StoreFault) {
+            return try await statuses(try await groups().first { $0.groupId == groupID }?.statuses ?? [])
+        } catch {
+            throw StoreKitError(error)
+        }
+    }
+
+    /// - Throws: `StoreKitError`.
+    func status(of transaction: UInt64) async throws -> Product.SubscriptionInfo.Status? {
+        do throws(StoreFault) {
+            let statuses = try await groups().flatMap(\.statuses)
+            let id = String(transaction)
+            var found = statuses.first { $0.originalTransactionId == id }
+            if found == nil, !statuses.isEmpty {
+                let original = try await line.transactions(.all).first { $0.transactionId == id }?.originalTransactionId
+                found = statuses.first { $0.originalTransactionId == original }
+            }
+            guard let found else { return nil }
+            return try await status(found)
+        } catch {
+            throw StoreKitError(error)
+        }
+    }
+
+    fileprivate func statuses(_ words: [StatusWords]) async throws(StoreFault) -> [Product.SubscriptionInfo.Status] {
+        var statuses: [Product.SubscriptionInfo.Status] = []
+        for words in words { statuses.append(try await status(words)) }
+        return statuses
+    }
+
+    fileprivate func status(_ words: StatusWords) async throws(StoreFault) -> Product.SubscriptionInfo.Status {
+        let state = Product.SubscriptionInfo.RenewalState(rawValue: words.status)
+        let renewal = try await verify(words.signedRenewalInfo, as: Product.SubscriptionInfo.RenewalInfo.self)
+        return Product.SubscriptionInfo.Status(
+            state: state, transaction: try await verify(words.signedTransaction), renewalInfo: renewal.saying(state))
+    }
+}
+
+public typealias SubscriptionStatus = Product.SubscriptionInfo.Status
+public typealias SubscriptionRenewalState = Product.SubscriptionInfo.RenewalState

@@ -1,0 +1,128 @@
+import Foundation
+
+/// What was bought: one charge of the App Store, as it signed it.
+///
+/// What comes from the store comes inside a ``VerificationResult``; this value by itself proves nothing.
+public struct Transaction: Identifiable, Hashable, Sendable {
+    /// The payload's bytes: JSON in the schema of JWSTransactionDecodedPayload.
+    public var jsonRepresentation: Data { signedText.payload }
+
+    public let id: UInt64
+    /// Of the first purchase; of a subscription's renewals the first period's.
+    public let originalID: UInt64
+    /// Of auto-renewable subscriptions only.
+    public let webOrderLineItemID: String?
+    public let productID: String
+    public let productType: Product.ProductType
+    public let subscriptionGroupID: String?
+    public let appBundleID: String
+    public let purchaseDate: Date
+    public let originalPurchaseDate: Date
+    /// Of subscriptions only.
+    public let expirationDate: Date?
+    public let purchasedQuantity: Int
+    /// Whether a higher plan has taken this one's place.
+    public let isUpgraded: Bool
+    public let ownershipType: OwnershipType
+    /// What the app gave when it bought.
+    public let appAccountToken: UUID?
+    /// When it was refunded or taken back; nil while it stands.
+    public let revocationDate: Date?
+    public let revocationReason: RevocationReason?
+    public let revocationType: RevocationType?
+    /// The offer it was bought with.
+    public let offer: Offer?
+    public let environment: AppStore.Environment
+    public let storefront: Storefront
+    public let reason: Reason
+    /// For the whole quantity, after any offer.
+    public let price: Decimal?
+    public let currency: Locale.Currency?
+    /// Of this customer's download of the app.
+    public let appTransactionID: String
+    public let signedDate: Date
+    /// Proves, with the nonce and `AppStore.deviceVerificationID`, that this was signed for this device.
+    public let deviceVerification: Data
+    public let deviceVerificationNonce: UUID
+
+    let signedText: SignedText
+}
+
+extension Transaction: SignedValue {
+    static var token: SignedToken { .transaction }
+
+    init?(_ text: SignedText) {
+        guard let payload = SignedMembers(text) else { return nil }
+        let nowhen = Date(timeIntervalSince1970: 0)
+        signedText = text
+        id = payload.id("transactionId") ?? 0
+        originalID = payload.id("originalTransactionId") ?? id
+        webOrderLineItemID = payload.text("webOrderLineItemId")
+        productID = payload.text("productId") ?? ""
+        productType = Product.ProductType(rawValue: payload.text("type") ?? "")
+        subscriptionGroupID = payload.text("subscriptionGroupIdentifier")
+        appBundleID = payload.text("bundleId") ?? ""
+        purchaseDate = payload.date("purchaseDate") ?? nowhen
+        originalPurchaseDate = payload.date("originalPurchaseDate") ?? purchaseDate
+        expirationDate = payload.date("expiresDate")
+        purchasedQuantity = payload.integer("quantity") ?? 1
+        isUpgraded = payload.flag("isUpgraded") ?? false
+        ownershipType = payload.text("inAppOwnershipType").map { OwnershipType(rawValue: $0) } ?? .purchased
+        appAccountToken = payload.uuid("appAccountToken")
+        revocationDate = payload.date("revocationDate")
+        revocationReason = payload.integer("revocationReason").map { RevocationReason(rawValue: $0) }
+        revocationType = payload.text("revocationType").map { RevocationType(rawValue: $0) }
+        offer = Offer(payload)
+        environment = AppStore.Environment(rawValue: payload.text("environment") ?? "")
+        currency = payload.text("currency").map { Locale.Currency($0) }
+        storefront = Storefront(
+            countryCode: payload.text("storefront") ?? "", id: payload.text("storefrontId") ?? "",
+            currency: payload.text("currency"))
+        reason = payload.text("transactionReason").map { Reason(rawValue: $0) } ?? .purchase
+        price = payload.money("price")
+        appTransactionID = payload.text("appTransactionId") ?? ""
+        signedDate = payload.date("signedDate") ?? nowhen
+        deviceVerification = payload.base64("deviceVerification") ?? Data()
+        deviceVerificationNonce = payload.uuid("deviceVerificationNonce") ?? UUID([])
+    }
+}
+
+extension Transaction {
+    /// What became of the subscription that this is a period of.
+    public var subscriptionStatus: Product.SubscriptionInfo.Status? {
+        get async {
+            guard productType == .autoRenewable else { return nil }
+            return try? await Product.SubscriptionInfo.status(transactionID: id)
+        }
+    }
+}
+
+extension Transaction: CustomDebugStringConvertible {
+    public var debugDescription: String { String(decoding: jsonRepresentation, as: UTF8.self) }
+}
+
+// Texts that later members have replaced; apps that were built for iOS 15 read them.
+extension Transaction {
+    public var environmentStringRepresentation: String { environment.rawValue }
+    public var reasonStringRepresentation: String { reason.rawValue }
+    public var storefrontCountryCode: String { storefront.countryCode }
+    public var currencyCode: String? { currency?.identifier }
+    public var offerType: OfferType? { offer?.type }
+    public var offerID: String? { offer?.id }
+    public var offerPaymentModeStringRepresentation: String? { offer?.paymentMode?.rawValue }
+    /// ISO 8601.
+    public var offerPeriodStringRepresentation: String? { offer?.periodText }
+}
+
+extension VerificationResult where SignedType == Transaction {
+    /// What a server is sent: the same format as in the App Store Server API.
+    public var jwsRepresentation: String { text.jws }
+    public var headerData: Data { text.header }
+    public var payloadData: Data { text.payload }
+    public var signatureData: Data { text.signature }
+    /// What the signature covers.
+    public var signedData: Data { text.signed }
+    public var signedDate: Date { unsafePayloadValue.signedDate }
+    public var deviceVerification: Data { unsafePayloadValue.deviceVerification }
+    public var deviceVerificationNonce: UUID { unsafePayloadValue.deviceVerificationNonce }
+}

@@ -1,0 +1,110 @@
+import Foundation
+import Testing
+import TillBilling
+
+/// LearnPoints as a real process, killed with signal 9 at every message of a purchase: before it arrives, and before its
+/// answer does. Between two messages the app writes its journal, so every durable step lies between two of these kills.
+@Suite("Buyers whose app is really killed", .serialized, .timeLimit(.minutes(5)))
+struct KilledBuyerJourneys {
+    /// What becomes of the app before it is started again.
+    enum Fate: String, CaseIterable, Sendable {
+        case relaunched
+        /// Deleted with its journal, and installed anew.
+        case reinstalled
+    }
+
+    @Test(
+        "An app killed at any step of a purchase, relaunched or reinstalled, brings home what was paid, once (O6, O7)",
+        arguments: [1, 2], Fate.allCases)
+    func killed(generation: Int, fate: Fate) async throws {
+        let now = Int64(Date().timeIntervalSince1970)
+        try await Shop.open(time: TestClock(seconds: now)) { shop in
+            let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(at: folder) }
+            var ends: [End] = []
+            var next = 0
+            // Three at a time: each mostly waits. The sweep is over when purchases end before their step comes.
+            while next < 60 {
+                let found = try await withThrowingTaskGroup(of: End.self) { group in
+                    for step in next..<next + 3 {
+                        group.addTask { try await Self.buyer(step, generation, fate, shop, folder) }
+                    }
+                    return try await group.reduce(into: []) { $0.append($1) }
+                }
+                ends += found
+                next += 3
+                if found.allSatisfy({ !$0.wasKilled }) { break }
+            }
+            let killed = ends.filter(\.wasKilled)
+            // The order's opening, the payment, the proof and the finish, each there and back.
+            #expect(killed.count >= 8)
+            // Killed between the payment and the grant: the kills that this is about.
+            #expect(killed.filter { $0.paidAtKill == 1 && $0.pointsAtKill == 0 }.count >= 2)
+            #expect(killed.contains { $0.paidAtKill == 0 })
+            let paid = ends.reduce(0) { $0 + $1.paid }
+            #expect(try await shop.grantCount() == paid)
+        }
+    }
+
+    private struct End: Sendable {
+        var wasKilled = false
+        var paidAtKill = 0
+        var pointsAtKill: Int64 = 0
+        var paid = 0
+    }
+
+    private static func buyer(
+        _ step: Int, _ generation: Int, _ fate: Fate, _ shop: Shop, _ folder: URL
+    ) async throws -> End {
+        let user = "buyer-\(generation)-\(fate.rawValue)-\(step)"
+        var end = End()
+        try await HeldLine.open(shop) { line, server, store in
+            let phone = BuyerProgram(
+                user: user, generation: generation, folder: folder,
+                token: UserToken.hs256(subject: user, expires: shop.time.now.seconds + 3_600), server: server,
+                store: store)
+            line.hold(at: step)
+            let first = try phone.start(["buy \(Shop.points60)", "wait 10", "quit"])
+            let code = await Self.run(first, untilHeld: line)
+            end.wasKilled = line.isHeld
+            if line.isHeld { #expect(code == -SIGKILL, "\(line.messages)") }
+            end.paidAtKill = try await shop.transactions(of: user).count
+            end.pointsAtKill = try await shop.points(of: user)
+            if fate == .reinstalled { try phone.deleteApp() }
+
+            line.hold(at: nil)
+            let second = try phone.start(["wait 20", "orders", "wallet", "quit"])
+            let exit = await second.end()
+            #expect(exit == 0, "step \(step): \(second.said)")
+            let transactions = try await shop.transactions(of: user)
+            end.paid = transactions.count
+            let story = "step \(step): \(line.messages)\n\(first.said)\n\(second.said)"
+            #expect(transactions.count == end.paidAtKill, "nobody pays by himself: \(story)")
+            #expect(try await shop.points(of: user) == Int64(60 * transactions.count), "\(story)")
+            #expect(transactions.allSatisfy { $0["finished"]?.bool == true }, "\(story)")
+            #expect(second.event("wallet")?["balances"]?["points"]?.int ?? 0 == Int64(60 * transactions.count))
+        }
+        return end
+    }
+
+    /// Kills it as soon as a message is held; else waits for its own end.
+    private static func run(_ run: BuyerProgram.Run, untilHeld line: HeldLine) async -> Int32 {
+        await withTaskGroup(of: Int32?.self) { group in
+            group.addTask { await run.end() }
+            group.addTask {
+                await line.untilHeld()
+                guard !Task.isCancelled else { return nil }
+                run.kill()
+                return nil
+            }
+            var code: Int32 = 0
+            while let ended = await group.next() {
+                guard let ended else { continue }
+                code = ended
+                group.cancelAll()
+            }
+            return code
+        }
+    }
+}
