@@ -128,7 +128,9 @@ let package = Package(
         .library(name: "TillEmulator", targets: ["TillEmulator"]),
     ]
     package.targets += [
-        .target(name: "StoreKit", dependencies: ["TillBilling", "TillAppStore", "TillCrypto", "TillHTTP"]),
+        .target(
+            name: "StoreKit", dependencies: ["TillBilling", "TillAppStore", "TillCrypto", "TillHTTP"],
+            exclude: ["REMAINING.md"]),
         .testTarget(
             name: "StoreKitTests",
             dependencies: [

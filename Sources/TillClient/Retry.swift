@@ -117,7 +117,7 @@ package struct Retry: Sendable {
         } catch {
             report.storeFault = error
         }
-        let sent = await send(waiting.values.sorted { $0.id < $1.id }) { await submit($0) }
+        let sent = await send(waiting.values.sorted { $0.id < $1.id }) { await submit.again($0) }
         for (transaction, outcome) in sent { report.outcomes[transaction.id] = outcome }
         return report
     }

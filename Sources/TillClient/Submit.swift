@@ -172,29 +172,27 @@ package actor Submit {
         if reply.finish, entry != nil { await queue.finish(transaction.id) }
         switch reply.outcome {
         case .granted, .alreadyGranted:
-            await settle(entry, as: .completed, reply)
-            return end(transaction, .completed(reply), reply, entry)
-        case .revoked:
-            await settle(entry, as: .refunded, reply)
-            return end(transaction, .refunded, reply, entry)
+            return await settle(transaction, entry, as: .completed, reply, .completed(reply))
+        case .revoked: return await settle(transaction, entry, as: .refunded, reply, .refunded)
         case .accepted: return await postpone(entry, because: .accepted, retryAfter: nil)
         case .quarantined: return await postpone(entry, because: .quarantined, retryAfter: nil)
         }
     }
 
-    private func end(
-        _ transaction: QueuedTransaction, _ outcome: SubmitOutcome, _ reply: SubmitProofReply, _ entry: JournalEntry?
-    ) -> SubmitOutcome {
-        if reply.finish, entry != nil { ended[transaction.id] = outcome }
+    private func settle(
+        _ transaction: QueuedTransaction, _ entry: JournalEntry?, as status: OrderStatus, _ reply: SubmitProofReply,
+        _ outcome: SubmitOutcome
+    ) async -> SubmitOutcome {
+        guard let entry else { return outcome }
+        do throws(JournalFault) {
+            try await journal.settle(
+                entry.id, as: status, at: effects.clock(), reason: reply.outcome.rawValue,
+                owner: reply.userId.map(UserID.init))
+            if reply.finish { ended[transaction.id] = outcome }
+        } catch {
+            // It stays ongoing with its proof, and the next attempt hears `alreadyGranted`.
+        }
         return outcome
-    }
-
-    private func settle(_ entry: JournalEntry?, as status: OrderStatus, _ reply: SubmitProofReply) async {
-        guard let entry else { return }
-        // On a fault it stays ongoing with its proof, and the next attempt hears `alreadyGranted`.
-        _ = try? await journal.settle(
-            entry.id, as: status, at: effects.clock(), reason: reply.outcome.rawValue,
-            owner: reply.userId.map(UserID.init))
     }
 
     private func postpone(_ entry: JournalEntry?, because fault: ServerFault) async -> SubmitOutcome {

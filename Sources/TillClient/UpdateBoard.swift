@@ -63,6 +63,9 @@ final class UpdateBoard: @unchecked Sendable {
         }
     }
 
+    /// How many subjects there is news of.
+    var count: Int { lock.withLock { notices.count } }
+
     /// Listeners hear what is there already, and then their loops end.
     func close() { change { isClosed = true } }
 

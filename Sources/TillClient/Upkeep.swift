@@ -134,6 +134,9 @@ actor Upkeep {
         }
     }
 
+    /// Whether the loop waits for an occasion, and there is none.
+    var isAsleep: Bool { sleeper != nil }
+
     private func bell() async {
         if isRung { return }
         await withCheckedContinuation { sleeper = $0 }

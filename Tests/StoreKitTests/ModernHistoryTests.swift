@@ -53,7 +53,8 @@ struct ModernHistoryTests {
             let product = try await phone.product("member.monthly")
             try await phone.run {
                 let latest = try #require(await Transaction.latest(for: id))
-                #expect("\(try latest.payloadValue.id)" == all.last)
+                let newest = try latest.payloadValue.id
+                #expect("\(newest)" == all.last)
                 #expect(await product.latestTransaction?.unsafePayloadValue.id == latest.unsafePayloadValue.id)
                 #expect(
                     await Transaction.currentEntitlement(for: id)?.unsafePayloadValue.id

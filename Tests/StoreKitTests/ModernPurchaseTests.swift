@@ -83,7 +83,8 @@ struct ModernPurchaseTests {
     func sheets(_ sheet: Sheet) async throws {
         try await ModernWorld.with { world in
             try await world.set("ann", ["paymentSheet": .string(sheet.outcome)])
-            #expect(await outcome(of: try world.phone(), "points60") == sheet.expected)
+            let phone = try world.phone()
+            #expect(await outcome(of: phone, "points60") == sheet.expected)
         }
     }
 
@@ -95,7 +96,8 @@ struct ModernPurchaseTests {
         ])
     func quantities(_ product: String, _ quantity: Int, _ expected: String) async throws {
         try await ModernWorld.with { world in
-            #expect(await outcome(of: try world.phone(), product, [.quantity(quantity)]) == expected)
+            let phone = try world.phone()
+            #expect(await outcome(of: phone, product, [.quantity(quantity)]) == expected)
         }
     }
 
@@ -164,7 +166,7 @@ struct ModernPurchaseTests {
         }
     }
 
-    @Test("A change to a lower plan succeeds with the period that runs; the plan changes at its end")
+    @Test("A change to a lower plan succeeds with the period that runs, and so does what is subscribed to already")
     func scheduled() async throws {
         try await ModernWorld.with { world in
             let phone = try world.phone()
@@ -172,6 +174,8 @@ struct ModernPurchaseTests {
             let answer = try await phone.bought("member.monthly").payloadValue
             #expect(answer.id == yearly.id)
             #expect(answer.productID == ModernWorld.id("member.yearly"))
+            #expect(try await phone.bought("member.yearly").payloadValue.id == yearly.id)
+            #expect(await phone.ids { Transaction.all } == ["\(yearly.id)"])
         }
     }
 
@@ -187,8 +191,7 @@ struct ModernPurchaseTests {
                 return
             }
             #expect(await listening.hears(0).isEmpty)
-            let waiting = try await world.ask(.get, "/emulator/transactions")
-            let id = try #require(waiting["data"]?.array?.first?["transactionId"]?.string)
+            let id = try await world.newest()
             try await world.act(id, "approve")
             #expect(await listening.hears(1) == [id])
             #expect(listening.results.first?.unsafePayloadValue.appAccountToken == token)

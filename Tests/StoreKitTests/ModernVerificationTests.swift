@@ -23,9 +23,11 @@ struct ModernVerificationTests {
         }
     }
 
-    private static func part(_ number: Int, _ change: @escaping @Sendable (JSONValue) -> JSONValue) -> @Sendable (
-        String
-    ) -> String {
+    private static func part(_ number: Int, _ change: @escaping @Sendable (JSONValue) -> JSONValue)
+        -> @Sendable (
+            String
+        ) -> String
+    {
         { token in
             var parts = token.split(separator: ".").map(String.init)
             let value = (try? JSONValue(decoding: Base64.decode(parts[number], .url) ?? [])) ?? .null
@@ -52,9 +54,11 @@ struct ModernVerificationTests {
                 return String(token[...end]) + Base64.encode([UInt8](repeating: 0, count: 64), .url)
             },
             Forgery("no certificates", "unverified invalidCertificateChain", part(0, member("x5c", nil))),
-            Forgery("one certificate", "unverified invalidCertificateChain", part(0) { header in
-                member("x5c", .array(Array(header["x5c"]?.array?.prefix(1) ?? [])))(header)
-            }),
+            Forgery(
+                "one certificate", "unverified invalidCertificateChain",
+                part(0) { header in
+                    member("x5c", .array(Array(header["x5c"]?.array?.prefix(1) ?? [])))(header)
+                }),
             Forgery("no algorithm", "unverified invalidEncoding", part(0, member("alg", "none"))),
             Forgery("no product", "unverified missingRequiredProperties", part(1, member("productId", nil))),
         ])
@@ -89,9 +93,11 @@ struct ModernVerificationTests {
             let line = Line()
             let phone = try world.phone(line: line)
             let points = try await phone.product("points60")
-            line.cut("/emulator/purchases", .altered { _, response in
-                Self.alter(response) { _ in token.withLock { $0 } }
-            })
+            line.cut(
+                "/emulator/purchases",
+                .altered { _, response in
+                    Self.alter(response) { _ in token.withLock { $0 } }
+                })
             #expect(
                 await name { try await phone.run { try await points.purchase() } }
                     == "unverified invalidCertificateChain")
@@ -110,9 +116,11 @@ struct ModernVerificationTests {
             let line = Line()
             let phone = try world.phone(1, line: line)
             let points = try await phone.product("points60")
-            line.cut("/emulator/purchases", .altered { _, response in
-                Self.alter(response) { _ in theirs.jwsRepresentation }
-            })
+            line.cut(
+                "/emulator/purchases",
+                .altered { _, response in
+                    Self.alter(response) { _ in theirs.jwsRepresentation }
+                })
             #expect(
                 await name { try await phone.run { try await points.purchase() } }
                     == "unverified invalidDeviceVerification")

@@ -2,11 +2,12 @@ import Foundation
 import StoreKit
 import Testing
 import TillAppStore
-import struct TillBilling.Instant
 import TillCrypto
 import TillEmulator
 import TillHTTP
 import TillSQLite
+
+import struct TillBilling.Instant
 
 /// An emulated App Store in this process, with a clock that a test moves, and phones that are signed in to it.
 final class ModernWorld: Sendable {
@@ -77,9 +78,11 @@ final class ModernWorld: Sendable {
     // MARK: What happens elsewhere
 
     @discardableResult
-    func ask(_ method: HTTPMethod, _ path: String, _ body: JSONValue = [:]) async throws -> JSONValue {
+    func ask(
+        _ method: HTTPMethod, _ path: String, query: [(name: String, value: String)] = [], _ body: JSONValue = [:]
+    ) async throws -> JSONValue {
         let response = await emulator.respond(
-            to: HTTPRequest(method: method, path: path, body: Array(body.encoded().utf8)))
+            to: HTTPRequest(method: method, path: path, query: query, body: Array(body.encoded().utf8)))
         let json = (try? JSONValue(decoding: response.body)) ?? .null
         try #require(response.status == 200, "\(path): \(json.encoded())")
         return json
@@ -99,6 +102,12 @@ final class ModernWorld: Sendable {
                 "account": .string(account), "outcome": .string(outcome), "receipt": false,
             ])
         return try #require(answer["transactionId"]?.string)
+    }
+
+    /// What ann asked for last, paid or not.
+    func newest() async throws -> String {
+        let list = try await ask(.get, "/emulator/transactions", query: [("account", "ann")])
+        return try #require(list["data"]?.array?.first?["transactionId"]?.string, "\(list.encoded())")
     }
 
     func act(_ transaction: String, _ verb: String) async throws {

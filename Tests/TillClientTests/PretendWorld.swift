@@ -26,6 +26,8 @@ final class PretendWorld: Sendable {
         /// Instead of the server, for the next requests.
         var answers: [Result<TransportResponse, TransportFault>] = []
         var pauses: [Int64] = []
+        /// Milliseconds since the device was switched on, whatever its clock says.
+        var uptime: Int64 = 0
         /// Awaited by every request before the server sees it.
         var onRequest: @Sendable () async -> Void = {}
         var isDead: Bool { steps >= killAt }
@@ -34,6 +36,9 @@ final class PretendWorld: Sendable {
 
     let state: Guarded<State>
     let file: PretendDisk
+    let identity = PretendDisk()
+    let shop = Guarded(PretendShop())
+    let alarms = PretendAlarms()
     private let spawned = Guarded<[Task<Void, Never>]>([])
 
     init(disk: [UInt8] = []) {
@@ -54,7 +59,11 @@ final class PretendWorld: Sendable {
                     }
                 }
             },
-            pause: { milliseconds in self.state.with { $0.pauses.append(milliseconds) } },
+            pause: { milliseconds in
+                self.state.with { $0.pauses.append(milliseconds) }
+                // What somebody waits for in front of the screen takes no time here; what runs by a timer does.
+                if milliseconds > 2_000 { await self.alarms.wait(until: self.state.now.uptime + milliseconds) }
+            },
             spawn: { work in
                 let task = Task { await work() }
                 self.spawned.with { $0.append(task) }
@@ -66,8 +75,18 @@ final class PretendWorld: Sendable {
         while let task = spawned.with({ $0.popLast() }) { await task.value }
     }
 
+    /// Time goes by.
+    func pass(milliseconds: Int64) {
+        let uptime = state.with { state in
+            state.now = state.now.adding(milliseconds: milliseconds)
+            state.uptime += milliseconds
+            return state.uptime
+        }
+        alarms.ring(at: uptime)
+    }
+
     /// One step; false if the device is dead by now.
-    private func step() -> Bool {
+    func step() -> Bool {
         state.with { state in
             if state.isDead { return false }
             state.steps += 1
@@ -117,7 +136,7 @@ final class PretendWorld: Sendable {
 
     // MARK: The server
 
-    private var transport: Transport {
+    var transport: Transport {
         Transport { (request) async throws(TransportFault) -> TransportResponse in
             guard self.step() else { throw TransportFault(.offline) }
             await self.state.now.onRequest()
@@ -159,6 +178,10 @@ final class PretendWorld: Sendable {
     }
 
     private static func settle(_ body: SubmitProofBody, _ user: UserID, _ state: inout State) -> TransportResponse {
+        if body.receipt != nil, let id = body.transactionId, let order = body.orderId {
+            let signed = SubmitProofBody(signedTransaction: "signed.\(id).\(order)")
+            return settle(signed, user, &state)
+        }
         let parts = (body.signedTransaction ?? "").split(separator: ".")
         guard parts.count == 3, parts[0] == "signed", let token = UniqueID(parts[2]) else {
             return problem(.badSignature, 422)

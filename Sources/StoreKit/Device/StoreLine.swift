@@ -9,10 +9,16 @@ struct StoreLine: Sendable {
 
     // MARK: The device
 
-    /// Signs the account in on this device; another one that was signed in leaves it.
+    /// Signs the account in on this device; another one that was signed in leaves it. One that the store has never
+    /// heard of is opened.
     func signIn(_ account: String) async throws(StoreFault) {
-        _ = try await ask(
-            .put, "/emulator/accounts/\(account)/devices", body: SignIn(id: id), expecting: Ignored.self)
+        let path = "/emulator/accounts/\(account)"
+        do throws(StoreFault) {
+            _ = try await ask(.put, "\(path)/devices", body: SignIn(id: id), expecting: Ignored.self)
+        } catch .refused(code: "unknown_account", _, _) {
+            _ = try await ask(.put, path, body: Nothing(), expecting: Ignored.self)
+            _ = try await ask(.put, "\(path)/devices", body: SignIn(id: id), expecting: Ignored.self)
+        }
     }
 
     /// - Parameter after: the position up to which everything is known; nil at a launch.
@@ -33,7 +39,8 @@ struct StoreLine: Sendable {
     // MARK: What is sold
 
     func products(_ ids: [String]) async throws(StoreFault) -> ProductsWords {
-        try await ask(.post, path("products"), body: Identifiers(ids: ids), expecting: ProductsWords.self)
+        try await ask(
+            .post, path("products"), body: Identifiers(bundleId: bundleID, ids: ids), expecting: ProductsWords.self)
     }
 
     func subscriptionGroups() async throws(StoreFault) -> [GroupWords] {
@@ -131,7 +138,7 @@ struct StoreLine: Sendable {
         expecting: Answer.Type
     ) async throws(StoreFault) -> Answer {
         var query = query
-        if path.hasPrefix("/emulator/devices/") { query.append(("bundleId", bundleID)) }
+        if method == .get, path.hasPrefix("/emulator/devices/") { query.append(("bundleId", bundleID)) }
         let data = try await bytes(method, path, query: query, body: body)
         guard let answer = try? JSONDecoder().decode(Answer.self, from: data) else { throw .unreadable(status: 200) }
         return answer
@@ -160,7 +167,10 @@ struct StoreLine: Sendable {
     }
 
     private struct SignIn: Encodable { let id: String }
-    private struct Identifiers: Encodable { let ids: [String] }
+    private struct Identifiers: Encodable {
+        let bundleId: String
+        let ids: [String]
+    }
     private struct Restore: Encodable {
         let bundleId: String
         let deviceId: String

@@ -23,8 +23,8 @@ extension Product {
     /// Shows the payment sheet, and buys.
     ///
     /// An interrupted purchase shows as cancelled, and comes in `Transaction.updates` once what stood in its way is
-    /// settled. A change to a lower plan takes effect at the next renewal and charges nothing now: the success is that
-    /// of the period that runs (Apple documents no other result).
+    /// settled. A change to a lower plan takes effect at the next renewal and charges nothing now, nor does what is
+    /// subscribed to already: the success is that of the period that runs (Apple documents no other result).
     ///
     /// - Throws: `PurchaseError` or `StoreKitError`. After a `networkError` it may have been paid all the same: then it
     ///   comes in `Transaction.updates`.
@@ -43,8 +43,16 @@ extension Product {
             case .failed: throw .refused(code: "payment_failed", status: 409, title: "")
             }
         } catch {
+            if case .refused(code: "already_subscribed", _, _) = error, let period = await currentPeriod(session) {
+                return .success(period)
+            }
             throw PurchaseError(error) ?? StoreKitError(error) as any Error
         }
+    }
+
+    private func currentPeriod(_ session: DeviceSession) async -> VerificationResult<Transaction>? {
+        guard let words = await session.transactions(.currentEntitlements, product: id).last else { return nil }
+        return try? await session.verified(words)
     }
 
     private func question(

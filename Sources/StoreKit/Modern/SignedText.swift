@@ -87,6 +87,8 @@ struct SignedMembers: Sendable, Equatable {
 
     /// Thousandths of a currency's unit.
     func money(_ name: String) -> Decimal? {
-        members[name]?.int.map { Decimal(sign: $0 < 0 ? .minus : .plus, exponent: -3, significand: Decimal($0.magnitude)) }
+        members[name]?.int.map {
+            Decimal(sign: $0 < 0 ? .minus : .plus, exponent: -3, significand: Decimal($0.magnitude))
+        }
     }
 }

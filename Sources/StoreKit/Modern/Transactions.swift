@@ -122,4 +122,3 @@ extension Transaction {
     /// Any number of times is as good as once. Where the network stays away it comes again at the next launch.
     public func finish() async { await Self.session.finishPatiently(String(id)) }
 }
-

@@ -1,7 +1,111 @@
 import Foundation
 
+/// The customer's payments in this app. What is paid and not finished is kept by the store, across launches,
+/// reinstallations and devices (facts/storekit-client A1, C); what failed or waits is kept as long as the process runs.
+///
+/// Nothing happens while no observer is attached: payments wait, and nothing is asked of the store.
 open class SKPaymentQueue: NSObject, @unchecked Sendable {
+    // All that changes is in `state`, behind its lock.
     let session: DeviceSession
+    let state = Kept(QueueState())
+    /// Observers and the delegate are called one at a time, in the order of what happened.
+    let callbacks: WorkLine
+    /// Payments, launches and news are handled one at a time: the store may tell of a purchase before it answers it.
+    let desk: WorkLine
 
-    init(session: DeviceSession) { self.session = session }
+    init(session: DeviceSession) {
+        self.session = session
+        callbacks = WorkLine(spawn: session.effects.spawn)
+        desk = WorkLine(spawn: session.effects.spawn)
+    }
+
+    public override convenience init() { self.init(session: EmulatedDevice.current.session) }
+
+    deinit { state.with { $0.ending }?.finish() }
+
+    /// The current device's; the same one always.
+    open class func `default`() -> SKPaymentQueue { EmulatedDevice.current.paymentQueue }
+
+    /// Whether the customer may pay on this device, as far as it is known: true before the store was reached.
+    open class func canMakePayments() -> Bool { SKPaymentQueue.default().latest?.mayPay ?? true }
+
+    open var transactions: [SKPaymentTransaction] { state.with { $0.transactions } }
+    open var transactionObservers: [any SKPaymentTransactionObserver] { state.with { $0.observers } }
+
+    /// As far as it is known: nil before the store was reached.
+    open var storefront: SKStorefront? { latest.map { SKStorefront($0.storefront) } }
+
+    /// Not retained.
+    open var delegate: (any SKPaymentQueueDelegate)? {
+        get { state.with { $0.delegate } }
+        set { state.with { $0.delegate = newValue } }
+    }
+
+    /// The first observer gets everything that is unfinished; later ones only what changes. Not retained.
+    open func add(_ observer: any SKPaymentTransactionObserver) {
+        let held: [SKPayment]? = state.with { state in
+            guard state.add(observer) else { return nil }
+            defer { state.held = [] }
+            return state.held
+        }
+        guard let held else { return }
+        // What ended while nobody observed.
+        announce { state in state.transactions.filter { [.failed, .restored].contains($0.transactionState) } }
+        listen()
+        for payment in held { place(payment) }
+    }
+
+    open func remove(_ observer: any SKPaymentTransactionObserver) {
+        let ending = state.with { state in
+            state.remove(observer)
+            guard state.observers.isEmpty else { return nil as AsyncStream<Never>.Continuation? }
+            defer { state.ending = nil }
+            return state.ending
+        }
+        ending?.finish()
+    }
+
+    /// Takes a copy of the payment. One that can't be paid (a quantity below 1 or above 10, no product) fails with
+    /// `paymentInvalid`, where Apple's queue raises an exception.
+    open func add(_ payment: SKPayment) {
+        let payment = SKPayment(payment.asked)
+        let isHeld = state.with { state in
+            guard state.observers.isEmpty else { return false }
+            state.held.append(payment)
+            return true
+        }
+        if !isHeld { place(payment) }
+    }
+
+    /// The app has delivered what was paid for, or has read why it failed. One that is still being paid, or decided by
+    /// somebody else, stays: Apple's queue raises an exception.
+    open func finishTransaction(_ transaction: SKPaymentTransaction) { finish(transaction) }
+
+    open func restoreCompletedTransactions() { restore() }
+
+    /// - Parameter username: what the purchases were made with. Everything is restored, whatever it is.
+    open func restoreCompletedTransactions(withApplicationUsername username: String?) { restore() }
+
+    /// There is no sheet here: `POST /emulator/offer-codes/{code}/redeem` of the control API redeems a code.
+    open func presentCodeRedemptionSheet() {}
+
+    /// The customer sees what a subscription is going to cost.
+    open func showPriceConsentIfNeeded() { showPriceConsent() }
+
+    // Hosted content, which the emulated store has none of.
+    open func start(_ downloads: [SKDownload]) {}
+    open func pause(_ downloads: [SKDownload]) {}
+    open func resume(_ downloads: [SKDownload]) {}
+    open func cancel(_ downloads: [SKDownload]) {}
+
+    /// What the store told last. Who asks before it was ever reached sets off a first question.
+    private var latest: NewsWords? {
+        if let latest = session.known.news { return latest }
+        let asks = state.with { state in
+            defer { state.hasAskedForStatus = true }
+            return !state.hasAskedForStatus
+        }
+        if asks { session.effects.spawn { [session] in _ = try? await session.status() } }
+        return nil
+    }
 }

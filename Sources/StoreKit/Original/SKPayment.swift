@@ -1,0 +1,85 @@
+import Foundation
+
+/// What is to be bought. Two that ask for the same are equal.
+open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable {
+    struct Content: Sendable, Equatable {
+        var productIdentifier = ""
+        var quantity = 1
+        var applicationUsername: String?
+        var requestData: Data?
+        var simulatesAskToBuyInSandbox = false
+        var paymentDiscount: SKPaymentDiscount?
+        /// Where the product that it was made from was on sale: the customer has seen that price.
+        var storefront: StorefrontWords?
+    }
+
+    // Behind a lock of its own: the app changes a mutable payment, the queue reads its copy.
+    let content: Kept<Content>
+
+    init(_ content: Content) { self.content = Kept(content) }
+
+    public override init() { content = Kept(Content()) }
+
+    public convenience init(product: SKProduct) {
+        self.init(Content(productIdentifier: product.productIdentifier, storefront: product.storefront))
+    }
+
+    open var productIdentifier: String { content.with { $0.productIdentifier } }
+    /// 1 to 10.
+    open var quantity: Int { content.with { $0.quantity } }
+    /// The store keeps it if it is a UUID, as `appAccountToken` (facts/storekit-client A3).
+    open var applicationUsername: String? { content.with { $0.applicationUsername } }
+    /// Reserved by Apple: a payment that has any is refused.
+    open var requestData: Data? { content.with { $0.requestData } }
+    open var simulatesAskToBuyInSandbox: Bool { content.with { $0.simulatesAskToBuyInSandbox } }
+    open var paymentDiscount: SKPaymentDiscount? { content.with { $0.paymentDiscount } }
+
+    /// What the properties say now, those that a subclass of the app overrides among them.
+    var asked: Content {
+        Content(
+            productIdentifier: productIdentifier, quantity: quantity, applicationUsername: applicationUsername,
+            requestData: requestData, simulatesAskToBuyInSandbox: simulatesAskToBuyInSandbox,
+            paymentDiscount: paymentDiscount, storefront: content.with { $0.storefront })
+    }
+
+    open func copy(with zone: NSZone? = nil) -> Any { SKPayment(asked) }
+    open func mutableCopy(with zone: NSZone? = nil) -> Any { SKMutablePayment(asked) }
+
+    open override func isEqual(_ object: Any?) -> Bool {
+        guard let other = object as? SKPayment else { return false }
+        var (own, others) = (asked, other.asked)
+        (own.storefront, others.storefront) = (nil, nil)
+        return own == others
+    }
+
+    open override var hash: Int { productIdentifier.hashValue }
+}
+
+/// A payment that can be changed until it is added to the queue, which takes a copy.
+open class SKMutablePayment: SKPayment, @unchecked Sendable {
+    // What it holds is behind the lock of its superclass.
+    open override var productIdentifier: String {
+        get { super.productIdentifier }
+        set { content.with { $0.productIdentifier = newValue } }
+    }
+    open override var quantity: Int {
+        get { super.quantity }
+        set { content.with { $0.quantity = newValue } }
+    }
+    open override var applicationUsername: String? {
+        get { super.applicationUsername }
+        set { content.with { $0.applicationUsername = newValue } }
+    }
+    open override var requestData: Data? {
+        get { super.requestData }
+        set { content.with { $0.requestData = newValue } }
+    }
+    open override var simulatesAskToBuyInSandbox: Bool {
+        get { super.simulatesAskToBuyInSandbox }
+        set { content.with { $0.simulatesAskToBuyInSandbox = newValue } }
+    }
+    open override var paymentDiscount: SKPaymentDiscount? {
+        get { super.paymentDiscount }
+        set { content.with { $0.paymentDiscount = newValue } }
+    }
+}

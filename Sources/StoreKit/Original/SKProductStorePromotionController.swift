@@ -1,0 +1,131 @@
+import Foundation
+
+public enum SKProductStorePromotionVisibility: Int, Hashable, Sendable {
+    case `default` = 0
+    case show = 1
+    case hide = 2
+}
+
+/// Which promoted products this device's App Store shows, and in what order (iOS 11). Kept on the device, beside the
+/// receipt; the emulated App Store shows no page, so nothing follows from it.
+open class SKProductStorePromotionController: NSObject, @unchecked Sendable {
+    // Written once, in an initialiser; the file is replaced as a whole.
+    private let file: PromotionFile
+    private let session: DeviceSession
+
+    public override init() {
+        session = EmulatedDevice.current.session
+        file = PromotionFile(beside: session.receipt)
+    }
+
+    /// The current device's.
+    open class func `default`() -> SKProductStorePromotionController { SKProductStorePromotionController() }
+
+    open func promotionVisibility(for product: SKProduct) async throws -> SKProductStorePromotionVisibility {
+        visibility(of: product)
+    }
+
+    open func update(
+        promotionVisibility: SKProductStorePromotionVisibility, for product: SKProduct
+    ) async throws {
+        try set(promotionVisibility, of: product)
+    }
+
+    /// What was set; products that are not on sale any more are left out.
+    open func promotionOrder() async throws -> [SKProduct] {
+        let order = file.read().order
+        do throws(StoreFault) {
+            let found = try await session.originalProducts(order).found
+            return order.compactMap { id in found.first { $0.productIdentifier == id } }
+        } catch {
+            throw error.error
+        }
+    }
+
+    open func update(promotionOrder: [SKProduct]) async throws { try set(promotionOrder) }
+
+    open func fetchStorePromotionVisibility(
+        for product: SKProduct,
+        completionHandler: (@Sendable (SKProductStorePromotionVisibility, (any Error)?) -> Void)? = nil
+    ) {
+        let visibility = visibility(of: product)
+        call { completionHandler?(visibility, nil) }
+    }
+
+    open func update(
+        storePromotionVisibility promotionVisibility: SKProductStorePromotionVisibility, for product: SKProduct,
+        completionHandler: (@Sendable ((any Error)?) -> Void)? = nil
+    ) {
+        let error = fault { try set(promotionVisibility, of: product) }
+        call { completionHandler?(error) }
+    }
+
+    open func fetchStorePromotionOrder(
+        completionHandler: (@Sendable ([SKProduct], (any Error)?) -> Void)? = nil
+    ) {
+        session.effects.spawn { [session] in
+            let answer: ([SKProduct], (any Error)?)
+            do { answer = (try await self.promotionOrder(), nil) } catch { answer = ([], error) }
+            await session.effects.callback { completionHandler?(answer.0, answer.1) }
+        }
+    }
+
+    open func update(
+        storePromotionOrder promotionOrder: [SKProduct], completionHandler: (@Sendable ((any Error)?) -> Void)? = nil
+    ) {
+        let error = fault { try set(promotionOrder) }
+        call { completionHandler?(error) }
+    }
+
+    private func visibility(of product: SKProduct) -> SKProductStorePromotionVisibility {
+        file.read().visibility[product.productIdentifier]
+            .flatMap { SKProductStorePromotionVisibility(rawValue: $0) } ?? .default
+    }
+
+    private func set(_ visibility: SKProductStorePromotionVisibility, of product: SKProduct) throws {
+        var promotions = file.read()
+        promotions.visibility[product.productIdentifier] = visibility == .default ? nil : visibility.rawValue
+        try file.write(promotions)
+    }
+
+    private func set(_ order: [SKProduct]) throws {
+        var promotions = file.read()
+        promotions.order = order.map(\.productIdentifier)
+        try file.write(promotions)
+    }
+
+    private func fault(_ body: () throws -> Void) -> (any Error)? {
+        do {
+            try body()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func call(_ call: @escaping @Sendable () -> Void) {
+        session.effects.spawn { [session] in await session.effects.callback(call) }
+    }
+}
+
+/// What the app set, in a file on the device. One that can't be read is as good as none.
+private struct PromotionFile: Sendable {
+    struct Promotions: Codable {
+        var order: [String] = []
+        var visibility: [String: Int] = [:]
+    }
+
+    private let beside: ReceiptFile
+    private var url: URL { beside.url.deletingLastPathComponent().appendingPathComponent("promotions.json") }
+
+    init(beside receipt: ReceiptFile) { beside = receipt }
+
+    func read() -> Promotions {
+        guard let data = try? Data(contentsOf: url) else { return Promotions() }
+        return (try? JSONDecoder().decode(Promotions.self, from: data)) ?? Promotions()
+    }
+
+    func write(_ promotions: Promotions) throws {
+        try ReceiptFile(url: url).replace(with: try JSONEncoder().encode(promotions))
+    }
+}

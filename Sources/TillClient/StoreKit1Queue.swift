@@ -1,0 +1,329 @@
+import Foundation
+import StoreKit
+import TillBilling
+
+// The maker of a `StoreAccess` over StoreKit 1. It says only what Apple's SDK has for iOS 15, so that the same lines are
+// compiled for Apple's framework and for the one of this package.
+
+extension StoreAccess {
+    /// Over StoreKit 1, for the device that is current now. The order's id goes along as `applicationUsername`, which
+    /// the store keeps because it is a UUID (facts/storekit-client A3); the proof is the app receipt.
+    package static func storeKit1() -> StoreAccess {
+        let room = StoreKit1Room()
+        return StoreAccess(
+            canMakePayments: { room.onDevice { SKPaymentQueue.canMakePayments() } },
+            products: { ids async throws(StoreProblem) in try await room.listings(ids) },
+            purchase: { wish in await room.purchase(wish) },
+            unfinished: { () async throws(StoreProblem) in room.unfinished() },
+            finish: { id in room.finish(id) },
+            events: {
+                room.attach()
+                return room.events
+            },
+            restore: { () async throws(StoreProblem) in try await room.restore() },
+            proof: { (transaction) async throws(StoreProblem) in try await room.proof(of: transaction) },
+            stop: { room.detach() })
+    }
+}
+
+private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unchecked Sendable {
+    private struct Wish {
+        let order: OrderID
+        /// As the queue shows it, once it does.
+        var transaction: SKPaymentTransaction?
+        let end: CheckedContinuation<StoreResult, Never>
+    }
+
+    private struct State {
+        var isAttached = false
+        var products: [ProductID: SKProduct] = [:]
+        var wishes: [Wish] = []
+        var restored: [SKPaymentTransaction] = []
+        var restoring: [CheckedContinuation<[SKPaymentTransaction], any Error>] = []
+    }
+
+    // Guards `state`; nobody is called while it is held.
+    private let lock = NSLock()
+    private var state = State()
+    let events: AsyncStream<StoreEvent>
+    private let heard: AsyncStream<StoreEvent>.Continuation
+    private let queue = SKPaymentQueue.default()
+
+    override init() { (events, heard) = AsyncStream<StoreEvent>.makeStream() }
+
+    #if os(Linux)
+        /// Tests and simulations hold several.
+        private let device = EmulatedDevice.current
+        private var receiptURL: URL? { device.receiptURL }
+
+        func onDevice<Result>(_ work: () throws -> Result) rethrows -> Result {
+            try EmulatedDevice.$current.withValue(device) { try work() }
+        }
+    #else
+        private var receiptURL: URL? { Bundle.main.appStoreReceiptURL }
+
+        func onDevice<Result>(_ work: () throws -> Result) rethrows -> Result { try work() }
+    #endif
+
+    func attach() {
+        let isNew = lock.withLock {
+            defer { state.isAttached = true }
+            return !state.isAttached
+        }
+        if isNew { onDevice { queue.add(self) } }
+    }
+
+    func detach() {
+        queue.remove(self)
+        heard.finish()
+    }
+
+    // MARK: What is sold
+
+    func listings(_ ids: [ProductID]) async throws(StoreProblem) -> [StoreListing] {
+        try await find(ids).compactMap { StoreListing($0) }
+    }
+
+    private func find(_ ids: [ProductID]) async throws(StoreProblem) -> [SKProduct] {
+        let request = SKProductsRequest(productIdentifiers: Set(ids.map(\.text)))
+        let answer = RequestEnd()
+        request.delegate = answer
+        do { try await run(request, answer) } catch { throw StoreProblem(error) }
+        let found = answer.products
+        lock.withLock { for product in found { state.products[ProductID(product.productIdentifier)] = product } }
+        return found
+    }
+
+    private func run(_ request: SKRequest, _ answer: RequestEnd) async throws {
+        try await withCheckedThrowingContinuation { (end: CheckedContinuation<Void, any Error>) in
+            answer.begin(request, end)
+            onDevice { request.start() }
+        }
+    }
+
+    // MARK: Buying
+
+    func purchase(_ wish: StoreWish) async -> StoreResult {
+        var product = lock.withLock { state.products[wish.productID] }
+        do throws(StoreProblem) {
+            if product == nil { product = try await find([wish.productID]).first }
+        } catch {
+            return .failed(error)
+        }
+        guard let product else { return .failed(.notAvailable) }
+        let payment = SKMutablePayment(product: product)
+        payment.quantity = wish.quantity
+        payment.applicationUsername = wish.order.description
+        attach()
+        return await withCheckedContinuation { end in
+            lock.withLock { state.wishes.append(Wish(order: wish.order, transaction: nil, end: end)) }
+            onDevice { queue.add(payment) }
+        }
+    }
+
+    /// The wish that a transaction ends: the one that the queue showed with this very transaction, or that it names. A
+    /// transaction of the same product whose name the store lost is not taken for it.
+    private func takeWish(_ transaction: SKPaymentTransaction) -> Wish? {
+        lock.withLock {
+            let order = transaction.payment.order
+            let place =
+                state.wishes.firstIndex { $0.transaction === transaction }
+                ?? order.flatMap { order in state.wishes.firstIndex { $0.order == order } }
+            return place.map { state.wishes.remove(at: $0) }
+        }
+    }
+
+    private func show(_ transaction: SKPaymentTransaction) {
+        lock.withLock {
+            guard let order = transaction.payment.order,
+                let place = state.wishes.firstIndex(where: { $0.order == order && $0.transaction == nil })
+            else { return }
+            state.wishes[place].transaction = transaction
+        }
+    }
+
+    // MARK: The queue
+
+    func unfinished() -> [QueuedTransaction] {
+        let receipt = receipt()
+        return queue.transactions.filter { $0.transactionState == .purchased }
+            .compactMap { QueuedTransaction($0, receipt: receipt) }
+    }
+
+    func finish(_ id: TransactionID) {
+        for transaction in queue.transactions
+        where transaction.transactionState == .purchased && transaction.transactionIdentifier == id.text {
+            onDevice { queue.finishTransaction(transaction) }
+        }
+    }
+
+    func restore() async throws(StoreProblem) -> [QueuedTransaction] {
+        attach()
+        let restored: [SKPaymentTransaction]
+        do {
+            restored = try await withCheckedThrowingContinuation { end in
+                let isFirst = lock.withLock {
+                    state.restoring.append(end)
+                    return state.restoring.count == 1
+                }
+                if isFirst { onDevice { queue.restoreCompletedTransactions() } }
+            }
+        } catch {
+            throw StoreProblem(error)
+        }
+        let receipt = receipt()
+        return restored.compactMap { transaction in
+            transaction.original.flatMap { QueuedTransaction($0, receipt: receipt) }
+        }
+    }
+
+    // MARK: The receipt
+
+    private func receipt() -> [UInt8] { receiptURL.flatMap { try? Data(contentsOf: $0) }.map { [UInt8]($0) } ?? [] }
+
+    func proof(of transaction: QueuedTransaction) async throws(StoreProblem) -> QueuedTransaction {
+        var receipt = receipt()
+        if receipt.isEmpty {
+            let request = SKReceiptRefreshRequest(receiptProperties: nil)
+            let answer = RequestEnd()
+            request.delegate = answer
+            do { try await run(request, answer) } catch { throw StoreProblem(error) }
+            receipt = self.receipt()
+        }
+        guard !receipt.isEmpty else { throw .unknown }
+        return QueuedTransaction(
+            id: transaction.id, productID: transaction.productID, quantity: transaction.quantity,
+            token: transaction.token, purchasedAt: transaction.purchasedAt, proof: .receipt(receipt))
+    }
+
+    // MARK: What the queue tells
+
+    func paymentQueue(_ queue: SKPaymentQueue, updatedTransactions transactions: [SKPaymentTransaction]) {
+        for transaction in transactions {
+            switch transaction.transactionState {
+            case .purchasing: show(transaction)
+            case .purchased:
+                guard let paid = QueuedTransaction(transaction, receipt: receipt()) else { continue }
+                guard let wish = takeWish(transaction) else {
+                    heard.yield(.paid(paid))
+                    continue
+                }
+                wish.end.resume(returning: .paid(paid))
+            case .deferred: takeWish(transaction)?.end.resume(returning: .deferred)
+            case .failed: fail(transaction, in: queue)
+            case .restored: lock.withLock { state.restored.append(transaction) }
+            @unknown default: continue
+            }
+        }
+    }
+
+    private func fail(_ transaction: SKPaymentTransaction, in queue: SKPaymentQueue) {
+        let problem = StoreProblem(transaction.error)
+        if let wish = takeWish(transaction) {
+            wish.end.resume(returning: problem == .cancelled ? .cancelled : .failed(problem))
+        } else {
+            let payment = transaction.payment
+            heard.yield(.failed(payment.order, ProductID(payment.productIdentifier), problem))
+        }
+        queue.finishTransaction(transaction)
+    }
+
+    func paymentQueueRestoreCompletedTransactionsFinished(_ queue: SKPaymentQueue) {
+        let (restored, waiting) = takeRestored()
+        for one in waiting { one.resume(returning: restored) }
+        for transaction in restored { queue.finishTransaction(transaction) }
+    }
+
+    func paymentQueue(_ queue: SKPaymentQueue, restoreCompletedTransactionsFailedWithError error: any Error) {
+        let (restored, waiting) = takeRestored()
+        for one in waiting { one.resume(throwing: error) }
+        for transaction in restored { queue.finishTransaction(transaction) }
+    }
+
+    private func takeRestored() -> ([SKPaymentTransaction], [CheckedContinuation<[SKPaymentTransaction], any Error>]) {
+        lock.withLock {
+            defer { (state.restored, state.restoring) = ([], []) }
+            return (state.restored, state.restoring)
+        }
+    }
+
+    func paymentQueue(
+        _ queue: SKPaymentQueue, shouldAddStorePayment payment: SKPayment, for product: SKProduct
+    ) -> Bool {
+        heard.yield(.promoted(ProductID(product.productIdentifier)))
+        // It is bought like everything else, with an order.
+        return false
+    }
+
+    func paymentQueueDidChangeStorefront(_ queue: SKPaymentQueue) { heard.yield(.storefrontChanged) }
+
+    func paymentQueue(
+        _ queue: SKPaymentQueue, didRevokeEntitlementsForProductIdentifiers productIdentifiers: [String]
+    ) {
+        heard.yield(.revoked(productIdentifiers.map { ProductID($0) }))
+    }
+}
+
+/// Waits for one request, and keeps it and itself until then: StoreKit keeps neither.
+private final class RequestEnd: NSObject, SKProductsRequestDelegate, @unchecked Sendable {
+    // Guards everything below; nobody is called while it is held.
+    private let lock = NSLock()
+    private var kept: (request: SKRequest, answer: RequestEnd, end: CheckedContinuation<Void, any Error>)?
+    private var found: [SKProduct] = []
+
+    var products: [SKProduct] { lock.withLock { found } }
+
+    func begin(_ request: SKRequest, _ end: CheckedContinuation<Void, any Error>) {
+        lock.withLock { kept = (request, self, end) }
+    }
+
+    private func take() -> CheckedContinuation<Void, any Error>? {
+        lock.withLock {
+            defer { kept = nil }
+            return kept?.end
+        }
+    }
+
+    func productsRequest(_ request: SKProductsRequest, didReceive response: SKProductsResponse) {
+        lock.withLock { found = response.products }
+    }
+
+    func requestDidFinish(_ request: SKRequest) { take()?.resume() }
+
+    func request(_ request: SKRequest, didFailWithError error: any Error) { take()?.resume(throwing: error) }
+}
+
+extension SKPayment {
+    /// The order that it is for, unless the store lost it (U1).
+    fileprivate var order: OrderID? { applicationUsername.flatMap { OrderID($0) } }
+}
+
+extension QueuedTransaction {
+    /// Nil for one without an id, which is not paid.
+    fileprivate init?(_ transaction: SKPaymentTransaction, receipt: [UInt8]) {
+        guard let id = transaction.transactionIdentifier else { return nil }
+        let payment = transaction.payment
+        let seconds = transaction.transactionDate?.timeIntervalSince1970 ?? 0
+        self.init(
+            id: TransactionID(id), productID: ProductID(payment.productIdentifier), quantity: payment.quantity,
+            token: payment.order, purchasedAt: Instant(milliseconds: Int64((seconds * 1_000).rounded())),
+            proof: .receipt(receipt))
+    }
+}
+
+extension StoreListing {
+    /// Nil for a price that is no amount of its currency. StoreKit 1 knows no types but that of what has a period.
+    fileprivate init?(_ product: SKProduct) {
+        guard let code = product.priceLocale.currencyCode,
+            let price = Money(decimal: "\(product.price)", currency: Currency(code))
+        else { return nil }
+        let format = NumberFormatter()
+        format.numberStyle = .currency
+        format.locale = product.priceLocale
+        self.init(
+            id: ProductID(product.productIdentifier),
+            type: product.subscriptionPeriod == nil ? nil : ProductType(rawValue: "Auto-Renewable Subscription"),
+            name: product.localizedTitle, description: product.localizedDescription, price: price,
+            displayPrice: format.string(from: product.price) ?? "\(product.price) \(code)")
+    }
+}

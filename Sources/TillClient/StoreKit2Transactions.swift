@@ -1,0 +1,254 @@
+import Foundation
+import StoreKit
+import TillBilling
+
+// The maker of a `StoreAccess` over StoreKit 2. It says only what Apple's SDK has for iOS 15, and asks where it is
+// newer, so that the same lines are compiled for Apple's framework and for the one of this package.
+
+extension StoreAccess {
+    /// Over StoreKit 2, for the device that is current now.
+    ///
+    /// What the device could not verify is handed on like everything else: the server judges the proof by itself, and
+    /// a device whose clock is wrong must lose nobody's purchase (invariant 1).
+    ///
+    /// - Parameter spawn: begins work that nobody waits for.
+    package static func storeKit2(
+        spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void
+    ) -> StoreAccess {
+        let room = StoreKit2Room()
+        let ending = Ending()
+        return StoreAccess(
+            canMakePayments: { await room.onDevice { await StoreKit2Room.canMakePayments } },
+            products: { ids async throws(StoreProblem) in try await room.listings(ids) },
+            purchase: { wish in await room.purchase(wish) },
+            unfinished: { () async throws(StoreProblem) in await room.unfinished() },
+            finish: { id in await room.finish(id) },
+            events: {
+                let (events, heard) = AsyncStream<StoreEvent>.makeStream()
+                spawn { await room.listen(until: ending.ended, telling: heard) }
+                return events
+            },
+            restore: { () async throws(StoreProblem) in try await room.restore() },
+            proof: { (transaction) async throws(StoreProblem) in transaction },
+            stop: { ending.end() })
+    }
+}
+
+/// Says once, to whoever waits, that it is over.
+private struct Ending: Sendable {
+    let ended: AsyncStream<Never>
+    private let continuation: AsyncStream<Never>.Continuation
+
+    init() { (ended, continuation) = AsyncStream<Never>.makeStream() }
+
+    func end() { continuation.finish() }
+}
+
+private actor StoreKit2Room {
+    private typealias Payment = VerificationResult<StoreKit.Transaction>
+
+    #if os(Linux)
+        /// Tests and simulations hold several.
+        private let device = EmulatedDevice.current
+
+        /// Does something with this room's device as StoreKit's.
+        nonisolated func onDevice<Result: Sendable>(
+            _ work: @Sendable () async throws -> Result
+        ) async rethrows -> Result { try await EmulatedDevice.$current.withValue(device) { try await work() } }
+    #else
+        nonisolated func onDevice<Result: Sendable>(
+            _ work: @Sendable () async throws -> Result
+        ) async rethrows -> Result { try await work() }
+    #endif
+
+    /// What was listed last, to be bought.
+    private var products: [ProductID: StoreKit.Product] = [:]
+
+    static var canMakePayments: Bool {
+        get async {
+            #if os(Linux)
+                // The emulated phone knows it once it has reached its store.
+                _ = await StoreKit.Storefront.current
+            #endif
+            return AppStore.canMakePayments
+        }
+    }
+
+    // MARK: What is sold
+
+    func listings(_ ids: [ProductID]) async throws(StoreProblem) -> [StoreListing] {
+        try await find(ids).compactMap(StoreListing.init)
+    }
+
+    private func find(_ ids: [ProductID]) async throws(StoreProblem) -> [StoreKit.Product] {
+        do {
+            let found = try await onDevice { try await StoreKit.Product.products(for: ids.map(\.text)) }
+            for product in found { products[ProductID(product.id)] = product }
+            return found
+        } catch {
+            throw StoreProblem(storeKit2: error)
+        }
+    }
+
+    // MARK: Buying
+
+    func purchase(_ wish: StoreWish) async -> StoreResult {
+        do {
+            guard let product = try await product(wish.productID) else { return .failed(.notAvailable) }
+            guard let token = UUID(uuidString: wish.order.description) else { return .failed(.paymentInvalid) }
+            var options: Set<StoreKit.Product.PurchaseOption> = [.appAccountToken(token)]
+            if wish.quantity != 1 { options.insert(.quantity(wish.quantity)) }
+            let chosen = options
+            let result = try await onDevice { try await product.purchase(options: chosen) }
+            if case .success(let payment) = result { return .paid(QueuedTransaction(payment)) }
+            if case .pending = result { return .deferred }
+            if case .userCancelled = result { return .cancelled }
+            // Of a later system.
+            return .failed(.unknown)
+        } catch {
+            let problem = StoreProblem(storeKit2: error)
+            return problem == .cancelled ? .cancelled : .failed(problem)
+        }
+    }
+
+    private func product(_ id: ProductID) async throws(StoreProblem) -> StoreKit.Product? {
+        if let product = products[id] { return product }
+        return try await find([id]).first
+    }
+
+    // MARK: The queue
+
+    func unfinished() async -> [QueuedTransaction] {
+        await onDevice {
+            var found: [QueuedTransaction] = []
+            for await payment in StoreKit.Transaction.unfinished { found.append(QueuedTransaction(payment)) }
+            return found
+        }
+    }
+
+    func finish(_ id: TransactionID) async {
+        await onDevice {
+            for await payment in StoreKit.Transaction.unfinished
+            where String(payment.unsafePayloadValue.id) == id.text {
+                await payment.unsafePayloadValue.finish()
+            }
+        }
+    }
+
+    func restore() async throws(StoreProblem) -> [QueuedTransaction] {
+        do {
+            return try await onDevice {
+                try await AppStore.sync()
+                var owned: [QueuedTransaction] = []
+                for await payment in StoreKit.Transaction.currentEntitlements {
+                    let type = payment.unsafePayloadValue.productType
+                    guard type == .nonConsumable || type == .autoRenewable else { continue }
+                    owned.append(QueuedTransaction(payment))
+                }
+                return owned
+            }
+        } catch {
+            throw StoreProblem(storeKit2: error)
+        }
+    }
+
+    // MARK: What comes by itself
+
+    /// Until the end, or until its task is cancelled.
+    nonisolated func listen(until ended: AsyncStream<Never>, telling heard: AsyncStream<StoreEvent>.Continuation) async
+    {
+        await onDevice {
+            await withTaskGroup(of: Void.self) { listeners in
+                listeners.addTask {
+                    for await payment in StoreKit.Transaction.updates { heard.yield(StoreEvent(payment)) }
+                }
+                listeners.addTask {
+                    for await _ in StoreKit.Storefront.updates { heard.yield(.storefrontChanged) }
+                }
+                #if os(iOS) || os(macOS) || os(Linux)
+                    if #available(iOS 16.4, macOS 14.4, *) {
+                        listeners.addTask {
+                            for await intent in PurchaseIntent.intents {
+                                heard.yield(.promoted(ProductID(intent.product.id)))
+                            }
+                        }
+                    }
+                #endif
+                for await _ in ended {}
+                listeners.cancelAll()
+            }
+        }
+        heard.finish()
+    }
+}
+
+extension StoreListing {
+    /// Nil for a price that is no amount of its currency.
+    fileprivate init?(_ product: StoreKit.Product) {
+        let currency = Currency(product.priceFormatStyle.currencyCode)
+        guard let price = Money(decimal: "\(product.price)", currency: currency) else { return nil }
+        self.init(
+            id: ProductID(product.id), type: ProductType(rawValue: product.type.rawValue), name: product.displayName,
+            description: product.description, price: price, displayPrice: product.displayPrice)
+    }
+}
+
+extension QueuedTransaction {
+    fileprivate init(_ payment: VerificationResult<StoreKit.Transaction>) {
+        let transaction = payment.unsafePayloadValue
+        self.init(
+            id: TransactionID(String(transaction.id)), productID: ProductID(transaction.productID),
+            quantity: transaction.purchasedQuantity,
+            token: transaction.appAccountToken.flatMap { OrderID($0.uuidString) },
+            purchasedAt: Instant(
+                milliseconds: Int64((transaction.purchaseDate.timeIntervalSince1970 * 1_000).rounded())),
+            proof: .signedTransaction(payment.jwsRepresentation))
+    }
+}
+
+extension StoreEvent {
+    fileprivate init(_ payment: VerificationResult<StoreKit.Transaction>) {
+        let transaction = payment.unsafePayloadValue
+        self =
+            transaction.revocationDate == nil
+            ? .paid(QueuedTransaction(payment)) : .revoked([ProductID(transaction.productID)])
+    }
+}
+
+extension StoreProblem {
+    /// What StoreKit 2 threw (facts/storekit-client B1, B5).
+    init(storeKit2 error: any Error) {
+        if let refusal = error as? StoreKit.Product.PurchaseError {
+            self = Self.byPurchaseError[refusal] ?? .unknown
+        } else if let error = error as? StoreKitError {
+            self.init(error)
+        } else {
+            self.init(error as (any Error)?)
+        }
+    }
+
+    private static let byPurchaseError: [StoreKit.Product.PurchaseError: StoreProblem] = [
+        .invalidQuantity: .invalidQuantity, .productUnavailable: .notAvailable,
+        .purchaseNotAllowed: .paymentNotAllowed, .ineligibleForOffer: .ineligibleForOffer,
+        .invalidOfferIdentifier: .invalidOfferIdentifier, .invalidOfferPrice: .invalidOfferPrice,
+        .invalidOfferSignature: .invalidOfferSignature, .missingOfferParameters: .missingOfferParameters,
+    ]
+
+    private init(_ error: StoreKitError) {
+        if #available(iOS 15.4, macOS 12.3, tvOS 15.4, watchOS 8.5, *), case .notEntitled = error {
+            self = .notEntitled
+            return
+        }
+        if #available(iOS 18.4, macOS 15.4, tvOS 18.4, watchOS 11.4, visionOS 2.4, *), case .unsupported = error {
+            self = .unsupported
+            return
+        }
+        switch error {
+        case .userCancelled: self = .cancelled
+        case .networkError(let fault): self.init(fault as (any Error)?)
+        case .systemError(let below): self.init(below as (any Error)?)
+        case .notAvailableInStorefront: self = .notAvailable
+        default: self = .unknown
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import Foundation
+import Testing
+
+@testable import StoreKit
+
+/// An observer that writes down what it is told, a line a callback.
+final class OriginalListener: NSObject, SKPaymentTransactionObserver, @unchecked Sendable {
+    // Everything that changes is behind the locks of `Kept`.
+    private let heard = Kept<[String]>([])
+    private let told = Kept<[SKPaymentTransaction]>([])
+    private let errors = Kept<[any Error]>([])
+    /// What it says to promoted payments.
+    let promoted = Kept<Bool>(false)
+    private let offered = Kept<[SKPayment]>([])
+    /// Called in the middle of a callback.
+    let onUpdate = Kept<(@Sendable (SKPaymentQueue, [SKPaymentTransaction]) -> Void)?>(nil)
+
+    var lines: [String] { heard.with { $0 } }
+    /// Of all callbacks, one after the other.
+    var transactions: [SKPaymentTransaction] { told.with { $0 } }
+    var restoreErrors: [any Error] { errors.with { $0 } }
+    var offers: [SKPayment] { offered.with { $0 } }
+
+    func last(_ state: SKPaymentTransactionState) -> SKPaymentTransaction? {
+        transactions.last { $0.transactionState == state }
+    }
+
+    private func note(_ line: String) { heard.with { $0.append(line) } }
+
+    static func text(_ transactions: [SKPaymentTransaction]) -> String {
+        transactions.map { transaction in
+            let product = transaction.payment.productIdentifier.split(separator: ".").last.map(String.init) ?? "?"
+            let error = (transaction.error as NSError?).map { " \($0.code)" } ?? ""
+            return "\(product) \(transaction.transactionState)\(error)"
+        }.joined(separator: ", ")
+    }
+
+    func paymentQueue(_ queue: SKPaymentQueue, updatedTransactions transactions: [SKPaymentTransaction]) {
+        let isInQueue = transactions.allSatisfy { one in queue.transactions.contains { $0 === one } }
+        note(Self.text(transactions) + (isInQueue ? "" : " (not in the queue)"))
+        told.with { $0 += transactions }
+        onUpdate.with { $0 }?(queue, transactions)
+    }
+
+    func paymentQueue(_ queue: SKPaymentQueue, removedTransactions transactions: [SKPaymentTransaction]) {
+        let isInQueue = transactions.contains { one in queue.transactions.contains { $0 === one } }
+        note("removed " + Self.text(transactions) + (isInQueue ? " (still in the queue)" : ""))
+    }
+
+    func paymentQueue(_ queue: SKPaymentQueue, restoreCompletedTransactionsFailedWithError error: any Error) {
+        errors.with { $0.append(error) }
+        note("restore failed")
+    }
+
+    func paymentQueueRestoreCompletedTransactionsFinished(_ queue: SKPaymentQueue) { note("restore finished") }
+
+    func paymentQueue(
+        _ queue: SKPaymentQueue, shouldAddStorePayment payment: SKPayment, for product: SKProduct
+    ) -> Bool {
+        offered.with { $0.append(payment) }
+        note("offered \(product.productIdentifier.split(separator: ".").last ?? "?")")
+        return promoted.with { $0 }
+    }
+
+    func paymentQueueDidChangeStorefront(_ queue: SKPaymentQueue) {
+        note("storefront \(queue.storefront?.countryCode ?? "?")")
+    }
+
+    func paymentQueue(
+        _ queue: SKPaymentQueue, didRevokeEntitlementsForProductIdentifiers productIdentifiers: [String]
+    ) {
+        note("revoked " + productIdentifiers.compactMap { $0.split(separator: ".").last }.joined(separator: ", "))
+    }
+}
+
+/// A delegate that answers as it is told.
+final class OriginalDelegate: NSObject, SKPaymentQueueDelegate, @unchecked Sendable {
+    // Everything that changes is behind the locks of `Kept`.
+    let goesOn = Kept(true)
+    let showsConsent = Kept(true)
+    let delay = Kept<TimeInterval>(0)
+    private let heard = Kept<[String]>([])
+    var lines: [String] { heard.with { $0 } }
+
+    func paymentQueue(
+        _ paymentQueue: SKPaymentQueue, shouldContinue transaction: SKPaymentTransaction, in newStorefront: SKStorefront
+    ) -> Bool {
+        heard.with { $0.append("\(transaction.payment.quantity) in \(newStorefront.countryCode)") }
+        Thread.sleep(forTimeInterval: delay.with { $0 })
+        return goesOn.with { $0 }
+    }
+
+    func paymentQueueShouldShowPriceConsent(_ paymentQueue: SKPaymentQueue) -> Bool {
+        heard.with { $0.append("consent") }
+        return showsConsent.with { $0 }
+    }
+}
+
+/// A delegate and an observer that leave out all that is optional.
+final class SilentListener: NSObject, SKPaymentTransactionObserver, SKPaymentQueueDelegate, @unchecked Sendable {
+    // Everything that changes is behind the lock of `Kept`.
+    private let heard = Kept<[String]>([])
+    var lines: [String] { heard.with { $0 } }
+
+    func paymentQueue(_ queue: SKPaymentQueue, updatedTransactions transactions: [SKPaymentTransaction]) {
+        heard.with { $0.append(OriginalListener.text(transactions)) }
+    }
+}
+
+extension EmulatedDevice {
+    /// The observer is attached as an app does at its start.
+    func observed() -> OriginalListener {
+        let listener = OriginalListener()
+        paymentQueue.add(listener)
+        return listener
+    }
+
+    func pay(_ product: String, _ change: (SKMutablePayment) -> Void = { _ in }) {
+        let payment = SKMutablePayment()
+        payment.productIdentifier = "\(StoreKitWorld.bundleID).\(product)"
+        change(payment)
+        paymentQueue.add(payment)
+    }
+}
+
+extension OriginalListener {
+    func hears(_ expected: [String], sourceLocation: SourceLocation = #_sourceLocation) async {
+        for _ in 0..<1_000 where lines.count < expected.count { try? await Task.sleep(for: .milliseconds(5)) }
+        // Once more than expected is wrong as well, and takes a moment to come: some looks at the store.
+        try? await Task.sleep(for: .milliseconds(60))
+        #expect(lines == expected, sourceLocation: sourceLocation)
+    }
+}

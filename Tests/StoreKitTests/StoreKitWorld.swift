@@ -1,0 +1,167 @@
+import Foundation
+import Testing
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillEmulator
+import TillHTTP
+import TillSQLite
+
+@testable import StoreKit
+
+/// An emulated App Store in process with a clock that a test moves, and phones that ask it.
+final class StoreKitWorld: Sendable {
+    static let bundleID = "com.example.learnpoints"
+    /// RSA keys take long to make, so all worlds of one run share them.
+    private static let keys: [String: String] = Dictionary(
+        uniqueKeysWithValues: ["receiptIntermediate", "receiptSigner"].compactMap { name in
+            (try? PrivateKey.generate(.rsa2048).pem()).map { (name, $0) }
+        })
+
+    let directory: URL
+    let emulator: Emulator
+    private let database: SQLiteDatabase
+    private let time = Kept(Instant(milliseconds: 1_772_353_800_123))
+
+    init() async throws {
+        directory = FileManager.default.temporaryDirectory.appendingPathComponent("till-storekit-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        var configuration = EmulatorConfiguration()
+        configuration.keys = Self.keys
+        database = try Emulator.openDatabase(path: directory.appendingPathComponent("emulator.sqlite").path)
+        let time = time
+        emulator = try await Emulator(
+            configuration: configuration, database: database, clock: { time.with { $0 } },
+            entropy: { RandomBytes.make($0) }, send: { _, _ throws(HTTPFault) in HTTPResponse(status: 200) })
+    }
+
+    func remove() async {
+        await database.close()
+        try? FileManager.default.removeItem(at: directory)
+    }
+
+    var now: Instant { time.with { $0 } }
+
+    /// Moves the clock, and lets happen what falls due.
+    func advance(_ span: String) async {
+        await ask(.post, "/emulator/clock", ["advance": .string(span)])
+    }
+
+    @discardableResult
+    func ask(
+        _ method: HTTPMethod, _ path: String, query: [(name: String, value: String)] = [], _ body: JSONValue? = nil
+    ) async -> JSONValue {
+        let request = HTTPRequest(
+            method: method, path: path, query: query, headers: HTTPHeaders([]),
+            body: body.map { Array($0.encoded().utf8) } ?? [])
+        let response = await emulator.respond(to: request)
+        if response.status >= 400 {
+            Issue.record("\(method) \(path): \(String(decoding: response.body, as: UTF8.self))")
+        }
+        return (try? JSONValue(decoding: response.body)) ?? .null
+    }
+
+    func id(_ product: String) -> String { "\(Self.bundleID).\(product)" }
+
+    /// Somebody buys on another device, which is not one of these.
+    @discardableResult
+    func buyElsewhere(
+        _ product: String, account: String, _ more: [String: JSONValue] = [:]
+    ) async -> String {
+        var body: [String: JSONValue] = [
+            "bundleId": .string(Self.bundleID), "productId": .string(id(product)), "account": .string(account),
+            "receipt": false,
+        ]
+        body.merge(more) { $1 }
+        return await ask(.post, "/emulator/purchases", .object(body))["transactionId"]?.string ?? ""
+    }
+
+    /// The transactions of an account that are in the queue.
+    func unfinished(_ account: String) async -> [String] {
+        let answer = await ask(
+            .get, "/emulator/transactions", query: [("account", account), ("unfinished", "true"), ("limit", "100")])
+        return (answer["data"]?.array ?? []).compactMap { $0["transactionId"]?.string }
+    }
+
+    func paidTransactions(_ account: String) async -> Int {
+        let answer = await ask(
+            .get, "/emulator/transactions", query: [("account", account), ("state", "purchased"), ("limit", "100")])
+        return answer["data"]?.array?.count ?? 0
+    }
+}
+
+/// The way from one phone to the store: it can be cut, before the store hears of a request or after.
+final class StoreKitCable: Sendable {
+    enum Fate: Sendable { case passes, losesRequest, losesAnswer }
+
+    private let fate = Kept<@Sendable (HTTPRequest) -> Fate>({ _ in .passes })
+    private let asked = Kept<[String]>([])
+
+    func set(_ rule: @escaping @Sendable (HTTPRequest) -> Fate) { fate.with { $0 = rule } }
+    func cut() { set { _ in .losesRequest } }
+    func mend() { set { _ in .passes } }
+    /// The next answer of this path is lost; everything after it arrives.
+    func loseOneAnswer(of path: String) {
+        let isLost = Kept(false)
+        set { request in
+            guard request.path == path else { return .passes }
+            return isLost.with { lost in
+                defer { lost = true }
+                return lost ? .passes : .losesAnswer
+            }
+        }
+    }
+
+    var paths: [String] { asked.with { $0 } }
+
+    func connection(to emulator: Emulator) -> StoreConnection {
+        StoreConnection.inProcess { await emulator.respond(to: $0) }.through { request, send throws(HTTPFault) in
+            self.asked.with { $0.append(request.path) }
+            switch self.fate.with({ $0 })(request) {
+            case .passes: return try await send(request)
+            case .losesRequest: throw HTTPFault(.cannotConnect, "cut")
+            case .losesAnswer:
+                _ = try await send(request)
+                throw HTTPFault(.connectionLost, "cut")
+            }
+        }
+    }
+}
+
+extension StoreKitWorld {
+    /// A run of the app on a phone. The same number and place again is a relaunch; another place is a reinstallation.
+    func launch(
+        _ number: Int = 1, of account: String? = "ann", place: String = "app", cable: StoreKitCable = StoreKitCable(),
+        sheet: PaymentSheet.Answer? = nil
+    ) throws -> EmulatedDevice {
+        let id = try #require(UUID(uuidString: "3F2C91AB-0000-4000-8000-\(String(format: "%012d", number))"))
+        return EmulatedDevice(
+            id: id, account: account, bundleID: Self.bundleID, connection: cable.connection(to: emulator),
+            directory: directory.appendingPathComponent("\(number)/\(place)"), effects: .quick(sheet))
+    }
+}
+
+extension StoreEffects {
+    /// Looks a hundred times a second, and calls observers in place.
+    static func quick(_ sheet: PaymentSheet.Answer? = nil) -> StoreEffects {
+        var effects = StoreEffects(
+            pause: { milliseconds in try? await Task.sleep(for: .milliseconds(milliseconds)) },
+            entropy: { RandomBytes.make($0) }, spawn: { work in Task { await work() } }, callback: { call in call() },
+            pollInterval: 10)
+        if let sheet { effects.paymentSheet = { _ in sheet } }
+        return effects
+    }
+}
+
+/// Waits for something to become true; 10 seconds at most.
+@discardableResult
+func eventually(
+    _ what: String, sourceLocation: SourceLocation = #_sourceLocation, _ condition: @Sendable () async -> Bool
+) async -> Bool {
+    for _ in 0..<2_000 {
+        if await condition() { return true }
+        try? await Task.sleep(for: .milliseconds(5))
+    }
+    Issue.record("it never came: \(what)", sourceLocation: sourceLocation)
+    return false
+}

@@ -1,0 +1,184 @@
+import TillAPI
+import TillBilling
+
+@testable import TillClient
+
+/// What the store on the pretended device does and saw.
+struct PretendShop {
+    enum Sheet {
+        case pay
+        /// The store loses the token (U1).
+        case payWithoutToken
+        /// StoreKit 1 with no receipt on the disk.
+        case payWithoutReceipt
+        case askToBuy
+        case cancel
+        case fail(StoreProblem)
+    }
+
+    var canPay = true
+    var sells = ["points.60", "points.300", "points.980"]
+    var problem: StoreProblem?
+    /// What the buyer does at the next sheets; pays when there is none.
+    var sheets: [Sheet] = []
+    /// Awaited while a sheet is up.
+    var onSheet: @Sendable () async -> Void = {}
+    var sheetsShown: [StoreWish] = []
+    var productsAsked: [[ProductID]] = []
+    var observers = 0
+    var receipts: [Result<[UInt8], StoreProblem>] = []
+    var receiptsRead = 0
+    var owned: Result<[QueuedTransaction], StoreProblem> = .success([])
+    var events: AsyncStream<StoreEvent>.Continuation?
+    var lastTransaction = 2_000_000_000_000_000
+}
+
+extension PretendWorld {
+    /// A StoreKit in memory: its queue belongs to the store account and outlives the app.
+    var access: StoreAccess {
+        StoreAccess(
+            canMakePayments: { self.shop.now.canPay },
+            products: { (ids) async throws(StoreProblem) in
+                guard self.step() else { throw .network(.offline) }
+                let (sells, problem) = self.shop.with { shop in
+                    shop.productsAsked.append(ids)
+                    return (shop.sells, shop.problem)
+                }
+                if let problem { throw problem }
+                // All of the shop, whatever was asked for: who takes the first takes the wrong one.
+                return sells.map(Self.listing)
+            },
+            purchase: { await self.showSheet($0) },
+            unfinished: { () async throws(StoreProblem) in self.state.now.queue },
+            finish: queue.finish,
+            events: {
+                let (stream, continuation) = AsyncStream<StoreEvent>.makeStream()
+                self.shop.with { shop in
+                    shop.observers += 1
+                    shop.events = continuation
+                }
+                for transaction in self.state.now.queue { continuation.yield(.paid(transaction)) }
+                return stream
+            },
+            restore: { () async throws(StoreProblem) in
+                switch self.shop.now.owned {
+                case .success(let owned): return owned
+                case .failure(let problem): throw problem
+                }
+            },
+            proof: { (transaction) async throws(StoreProblem) in try self.prove(transaction) },
+            stop: {
+                self.shop.with { shop in
+                    shop.observers -= 1
+                    return shop.events
+                }?.finish()
+            })
+    }
+
+    private static func listing(_ id: String) -> StoreListing {
+        let points = Int64(id.split(separator: ".").last ?? "") ?? 0
+        return StoreListing(
+            id: ProductID(id), type: .consumable, name: "\(points) 学点", description: "",
+            price: Money(amount: points * 10, currency: Currency("CNY")), displayPrice: "¥\(points / 10)")
+    }
+
+    private func showSheet(_ wish: StoreWish) async -> StoreResult {
+        guard step() else { return .failed(.unknown) }
+        let (sheet, onSheet) = shop.with { shop in
+            shop.sheetsShown.append(wish)
+            return (shop.sheets.isEmpty ? .pay : shop.sheets.removeFirst(), shop.onSheet)
+        }
+        await onSheet()
+        let result: StoreResult =
+            switch sheet {
+            case .pay, .payWithoutToken, .payWithoutReceipt: .paid(charge(wish, sheet))
+            case .askToBuy: .deferred
+            case .cancel: .cancelled
+            case .fail(let problem): .failed(problem)
+            }
+        return step() ? result : .failed(.unknown)
+    }
+
+    /// The money moves: whatever becomes of the device, the transaction is in the queue.
+    @discardableResult
+    func charge(_ wish: StoreWish, _ sheet: PretendShop.Sheet = .pay) -> QueuedTransaction {
+        let id = shop.with { shop in
+            shop.lastTransaction += 1
+            return TransactionID("\(shop.lastTransaction)")
+        }
+        var token: OrderID? = wish.order
+        var proof = PurchaseProof.signedTransaction("signed.\(id).\(wish.order)")
+        if case .payWithoutToken = sheet { token = nil }
+        if case .payWithoutReceipt = sheet { proof = .receipt([]) }
+        let transaction = QueuedTransaction(
+            id: id, productID: wish.productID, quantity: wish.quantity, token: token, purchasedAt: state.now.now,
+            proof: proof)
+        state.with { $0.queue.append(transaction) }
+        return transaction
+    }
+
+    /// The money moves while the app runs, without its doing.
+    @discardableResult
+    func chargeLater(_ order: OrderSummary) -> QueuedTransaction {
+        let transaction = charge(
+            StoreWish(order: order.id, productID: order.productID, quantity: order.quantity))
+        tell(.paid(transaction))
+        return transaction
+    }
+
+    func tell(_ event: StoreEvent) { shop.now.events?.yield(event) }
+
+    private func prove(_ transaction: QueuedTransaction) throws(StoreProblem) -> QueuedTransaction {
+        let answer = shop.with { shop -> Result<[UInt8], StoreProblem>? in
+            shop.receiptsRead += 1
+            return shop.receipts.isEmpty ? nil : shop.receipts.removeFirst()
+        }
+        switch answer {
+        case .failure(let problem): throw problem
+        case .success(let bytes): return transaction.proven(by: .receipt(bytes))
+        case nil: return transaction.proven(by: .receipt(Array("receipt".utf8)))
+        }
+    }
+
+    // MARK: The app
+
+    /// A launch: the app makes its store and starts it; perhaps its user is still signed in. What the launch itself
+    /// sends is sent when this returns.
+    func launch(_ user: String? = "ann") async throws -> Store {
+        let store = try Store(
+            StoreConfiguration(server: "https://till.test"), access: access, effects: effects,
+            files: DeviceFiles(journal: disk, identity: identity.disk), transport: transport)
+        await store.start()
+        if let user { await store.signIn(user) { user } }
+        _ = await isIdle(store)
+        return store
+    }
+
+    /// The end of a launch, by a kill or not: nothing of it goes on.
+    func end(_ store: Store) async {
+        await store.stop()
+        await rest()
+    }
+
+    /// Whether it came true within five seconds. For what goes on by itself.
+    func sees(_ condition: () async -> Bool) async -> Bool {
+        let end = ContinuousClock.now + .seconds(5)
+        while ContinuousClock.now < end {
+            if await condition() { return true }
+            try? await Task.sleep(for: .milliseconds(1))
+        }
+        return await condition()
+    }
+
+    /// Whether all that goes on by itself waits for something.
+    func isIdle(_ store: Store) async -> Bool {
+        await sees { await store.upkeep.isAsleep && alarms.count == 1 }
+    }
+}
+
+extension QueuedTransaction {
+    fileprivate func proven(by proof: PurchaseProof) -> QueuedTransaction {
+        QueuedTransaction(
+            id: id, productID: productID, quantity: quantity, token: token, purchasedAt: purchasedAt, proof: proof)
+    }
+}

@@ -1,0 +1,176 @@
+import Testing
+import TillAPI
+import TillBilling
+
+@testable import TillClient
+
+@Suite("Who buys and who is signed in")
+struct StoreAccountTests {
+    /// Ann paid, and the answer was lost.
+    private func annPaid(_ world: PretendWorld, _ store: Store) async throws -> OrderSummary {
+        world.shop.with { shop in
+            shop.onSheet = { world.state.with { $0.answers = [.failure(TransportFault(.connectionLost))] } }
+        }
+        guard case .willArrive(let order, _) = await store.purchase("points.60") else { throw Unexpected("not paid") }
+        world.shop.with { $0.onSheet = {} }
+        return order
+    }
+
+    @Test("P8: B's sign-in delivers A's purchase to A; B sees nothing of it, and A sees it when they are back")
+    func accountSwitch() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch("ann")
+        let order = try await annPaid(world, store)
+        await store.signOut()
+        #expect(await store.orders().isEmpty)
+        await store.signIn("bob") { "bob" }
+        #expect(await world.sees { world.state.now.queue.isEmpty })
+        #expect(world.state.now.grants.values.map(\.text) == ["ann"])
+        #expect(await store.orders().isEmpty)
+        #expect(await store.orders(all: true).map(\.status) == [.completed])
+
+        // What Bob's page hears is Bob's only.
+        let own = try #require(await store.purchase("points.300").order)
+        var updates = store.updates.makeAsyncIterator()
+        #expect(await updates.next() == .order(own))
+
+        await store.signIn("ann") { "ann" }
+        guard case .order(let told)? = await updates.next() else { throw Unexpected("nothing told") }
+        #expect(told.id == order.id && told.status == .completed)
+        #expect(await store.orders().map(\.id) == [order.id])
+        await world.end(store)
+    }
+
+    @Test("P8: a transaction that arrives by itself while B is signed in is A's, on this launch or another")
+    func arrivesLater() async throws {
+        let world = PretendWorld()
+        let first = try await world.launch("ann")
+        world.shop.with { $0.sheets = [.askToBuy, .askToBuy] }
+        let order = try #require(await first.purchase("points.60").order)
+        let other = try #require(await first.purchase("points.300").order)
+        await first.signIn("bob") { "bob" }
+        world.chargeLater(order)
+        #expect(await world.sees { world.state.now.grants.count == 1 })
+        await world.end(first)
+        let second = try await world.launch("bob")
+        world.chargeLater(other)
+        #expect(await world.sees { world.state.now.grants.count == 2 })
+        #expect(Set(world.state.now.grants.values) == [UserID("ann")])
+        #expect(await second.orders().isEmpty)
+        await world.end(second)
+    }
+
+    @Test("Signed out: the proof waits on the disk and goes at the next sign-in of anybody, which waits for nothing")
+    func signedOut() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch("ann")
+        world.shop.with { $0.sheets = [.askToBuy] }
+        let order = try #require(await store.purchase("points.60").order)
+        await store.signOut()
+        world.chargeLater(order)
+        #expect(await world.sees { await store.orders(all: true).first?.status == .ongoing })
+        #expect(await world.sees { await store.orders(all: true).first?.note == Trouble.signedOut.sentence })
+        #expect(await world.isIdle(store))
+        let writes = world.file.state.now.writes
+        for _ in 0..<5 {
+            world.pass(milliseconds: 3_600_000)
+            #expect(await world.isIdle(store))
+        }
+        #expect(world.state.now.bodies.isEmpty && world.file.state.now.writes == writes)
+
+        let (gate, open) = AsyncStream<Void>.makeStream()
+        world.state.with { state in state.onRequest = { for await _ in gate { break } } }
+        await store.signIn("bob") { "bob" }
+        #expect(world.state.now.grants.isEmpty)
+        open.finish()
+        #expect(await world.sees { world.state.now.queue.isEmpty })
+        #expect(world.state.now.grants.values.map(\.text) == ["ann"])
+        await world.end(store)
+    }
+
+    @Test("O7: after a reinstall the order is back in its owner's list once the server spoke, and in no other")
+    func reinstalled() async throws {
+        for user in ["ann", "bob"] {
+            let world = PretendWorld()
+            let first = try await world.launch("ann")
+            _ = try await annPaid(world, first)
+            await world.end(first)
+            world.file.state.with { $0.bytes = [] }
+            world.identity.state.with { $0.bytes = [] }
+            let second = try await world.launch(user)
+            #expect(await world.sees { world.state.now.queue.isEmpty })
+            #expect(world.state.now.grants.values.map(\.text) == ["ann"])
+            #expect(await world.sees { await second.orders(all: true).map(\.status) == [.completed] })
+            #expect(await second.orders().count == (user == "ann" ? 1 : 0))
+            await world.end(second)
+        }
+    }
+
+    @Test("A token that arrives after its owner signed out is nobody's: the next user's is asked for")
+    func lateToken() async throws {
+        let signIn = SignIn { _ in }
+        let (gate, open) = AsyncStream<Void>.makeStream()
+        let asked = Guarded(false)
+        await signIn.enter(UserID("ann")) {
+            asked.with { $0 = true }
+            for await _ in gate { break }
+            return "ann"
+        }
+        async let session = signIn.session()
+        #expect(await PretendWorld().sees { asked.now })
+        await signIn.enter(UserID("bob")) { "bob" }
+        open.finish()
+        #expect(await session == Session(userID: UserID("bob"), token: "bob"))
+    }
+
+    @Test("P12: the guest's name is one for an installation, survives launches, and tells nothing of the device")
+    func guest() async throws {
+        let world = PretendWorld()
+        let first = try await world.launch(nil)
+        let guest = await first.guestID
+        #expect(guest.hasPrefix("guest-") && UniqueID(guest.dropFirst(6)) != nil)
+        #expect(!guest.contains(first.rooms.identity.device.description))
+        await first.signIn(guest) { guest }
+        guard case .completed = await first.purchase("points.60") else { throw Unexpected("not completed") }
+        #expect(world.state.now.grants.values.map(\.text) == [guest])
+        await world.end(first)
+        let second = try await world.launch(nil)
+        #expect(await second.guestID == guest)
+        await world.end(second)
+        world.identity.state.with { $0.bytes = Array("torn".utf8) }
+        let third = try await world.launch(nil)
+        #expect(await third.guestID != guest)
+        await world.end(third)
+    }
+
+    @Test("P10, T11: restoring goes through the server: owners get theirs back, others' stay theirs, no order is made")
+    func restore() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch("ann")
+        #expect(await store.restore() == RestoreOutcome())
+        guard case .completed = await store.purchase("points.60") else { throw Unexpected("not completed") }
+        await store.signIn("bob") { "bob" }
+        guard case .completed = await store.purchase("points.300") else { throw Unexpected("not completed") }
+        let orders = world.state.now.orders
+        let owned = orders.map { id, order in
+            QueuedTransaction(
+                id: TransactionID("3\(id.low % 1_000)"), productID: ProductID(order.product), quantity: 1, token: id,
+                purchasedAt: world.state.now.now, proof: .signedTransaction("signed.3\(id.low % 1_000).\(id)"))
+        }
+        world.shop.with { $0.owned = .success(owned) }
+        let before = world.file.bytes
+        let outcome = await store.restore()
+        #expect(outcome.restored == ["points.300"] && outcome.ofOthers == 1)
+        #expect(outcome.error == nil && outcome.waiting.isEmpty)
+        #expect(world.file.bytes == before)
+
+        world.state.with { $0.answers = [.failure(TransportFault(.offline)), .failure(TransportFault(.offline))] }
+        let offline = await store.restore()
+        #expect(Set(offline.waiting) == ["points.60", "points.300"] && offline.error?.code == "offline")
+        world.shop.with { $0.owned = .failure(.cancelled) }
+        #expect(await store.restore().error == .store(.cancelled))
+        await store.signOut()
+        #expect(await store.restore().error == .notSignedIn)
+        await world.end(store)
+    }
+}

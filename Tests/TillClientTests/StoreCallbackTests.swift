@@ -1,0 +1,103 @@
+import Testing
+import TillAPI
+import TillBilling
+
+@testable import TillClient
+
+@Suite("Callbacks of a purchase")
+struct StoreCallbackTests {
+    /// Writes down which callback was called.
+    private func callbacks(_ calls: Guarded<[String]>) -> PurchaseCallbacks {
+        @Sendable func note(_ name: String) { calls.with { $0.append(name) } }
+        var callbacks = PurchaseCallbacks(
+            paid: { note("paid \($0.status.name)") }, willArrive: { _, error in note("later \(error?.code ?? "")") },
+            cancelled: { _ in note("cancelled") }, failed: { _, error in note("failed \(error.code)") })
+        callbacks.willArriveNetwork = { _, error in note("network \(error.code)") }
+        callbacks.deferred = { _ in note("deferred") }
+        callbacks.notAllowed = { _ in note("not allowed") }
+        callbacks.productsUnavailable = { note("no products \($0.code)") }
+        callbacks.inProgress = { note("in progress") }
+        return callbacks
+    }
+
+    @Test(
+        "L12, C12: each end has its callback, and exactly one is called, exactly once",
+        arguments: [
+            ("paid completed", "pay"), ("later quarantined", "quarantine"), ("network timed_out", "timeout"),
+            ("deferred", "ask"), ("cancelled", "cancel"), ("failed store_payment_invalid", "fail"),
+            ("not allowed", "forbid"), ("no products product_unavailable", "unsold"),
+            ("no products product_list_unavailable", "offline"), ("failed signed_out", "signOut"),
+            ("failed offline", "serverAway"),
+        ])
+    func each(_ expected: String, _ story: String) async throws {
+        let world = PretendWorld()
+        let store = try await world.launch(story == "signOut" ? nil : "ann")
+        world.shop.with { shop in
+            switch story {
+            case "ask": shop.sheets = [.askToBuy]
+            case "cancel": shop.sheets = [.cancel]
+            case "fail": shop.sheets = [.fail(.paymentInvalid)]
+            case "forbid": shop.canPay = false
+            case "unsold": shop.sells = ["points.300"]
+            case "offline": shop.problem = .network(.offline)
+            case "quarantine": shop.onSheet = { world.state.with { $0.orders = [:] } }
+            case "timeout":
+                shop.onSheet = { world.state.with { $0.answers = [.failure(TransportFault(.timedOut))] } }
+            case "serverAway":
+                world.state.with { $0.answers = Array(repeating: .failure(TransportFault(.offline)), count: 3) }
+            default: break
+            }
+        }
+        let calls = Guarded<[String]>([])
+        store.purchase("points.60", callbacks: callbacks(calls))
+        #expect(await world.sees { !calls.now.isEmpty })
+        await world.end(store)
+        #expect(calls.now == [expected])
+    }
+
+    @Test("L12: callbacks that an app leaves out fall back on one it gave")
+    func fallBack() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch()
+        world.shop.with { $0.sheets = [.askToBuy] }
+        let calls = Guarded<[String]>([])
+        let few = PurchaseCallbacks(
+            paid: { _ in calls.with { $0.append("paid") } },
+            willArrive: { _, _ in calls.with { $0.append("later") } },
+            cancelled: { _ in calls.with { $0.append("cancelled") } },
+            failed: { _, error in calls.with { $0.append(error.code) } })
+        store.purchase("points.60", callbacks: few)
+        #expect(await world.sees { calls.now.count == 1 })
+        world.shop.with { $0.canPay = false }
+        store.purchase("points.60", callbacks: few)
+        #expect(await world.sees { calls.now.count == 2 })
+        await world.end(store)
+        #expect(calls.now == ["later", "payments_not_allowed"])
+    }
+
+    @Test("P4: addPayment calls success or failure once, for the user it names and nobody else")
+    func addPayment() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch()
+        let calls = Guarded<[String]>([])
+        func add(_ user: String) {
+            store.addPayment("points.60", user: user) { order in
+                calls.with { $0.append("success \(order.status.name)") }
+            } failure: { order, error in
+                calls.with { $0.append("failure \(order?.status.name ?? "-") \(error.code)") }
+            }
+        }
+        let stories: [(PretendShop.Sheet, String, String)] = [
+            (.pay, "ann", "success completed"), (.cancel, "ann", "failure cancelled store_cancelled"),
+            (.askToBuy, "ann", "failure deferred deferred"), (.pay, "bob", "failure - signed_out"),
+        ]
+        for (number, (sheet, user, expected)) in stories.enumerated() {
+            world.shop.with { $0.sheets = [sheet] }
+            add(user)
+            #expect(await world.sees { calls.now.count == number + 1 })
+            #expect(calls.now.last == expected)
+        }
+        await world.end(store)
+        #expect(calls.now.count == 4 && world.state.now.grants.count == 1)
+    }
+}

@@ -1,0 +1,102 @@
+import Foundation
+import Testing
+import TillBilling
+
+@testable import TillClient
+
+@Suite("The store's files")
+struct StoreFileTests {
+    private func directory() -> String {
+        FileManager.default.temporaryDirectory.appendingPathComponent("till-kit-\(UUID())/deeper").path
+    }
+
+    private func configuration(_ directory: String) -> StoreConfiguration {
+        var configuration = StoreConfiguration(server: "https://till.test/")
+        configuration.directory = directory
+        return configuration
+    }
+
+    @Test("Two running instances on one directory: the second is told that the first has it, and may have it after it")
+    func twoInstances() async throws {
+        let path = directory()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        var first: Store? = try Store(configuration(path))
+        let guest = await first?.guestID
+        do {
+            _ = try Store(configuration(path))
+            Issue.record("two instances would write over each other")
+        } catch {
+            #expect(error.code == "disk_in_use" && error.isRetryable)
+            #expect(error.sentence.zh.contains("正在") && error.sentence.en.contains("already running"))
+        }
+        await first?.stop()
+        first = nil
+        let world = PretendWorld()
+        #expect(await world.sees { (try? Store(configuration(path))) != nil })
+        #expect(await world.sees { await (try? Store(configuration(path)))?.guestID == guest })
+    }
+
+    @Test("A journal of another version is an error with a sentence, and the file is left as it is")
+    func otherVersion() throws {
+        var header = JournalFile.header
+        header[8] = 9
+        let sum = CRC32C.checksum(header[..<12])
+        for index in 0..<4 { header[12 + index] = UInt8(truncatingIfNeeded: sum >> (8 * index)) }
+        let bytes = header + Array("orders of tomorrow".utf8)
+        let world = PretendWorld(disk: bytes)
+        do {
+            _ = try Store(
+                StoreConfiguration(server: "https://till.test"), access: world.access, effects: world.effects,
+                files: DeviceFiles(journal: world.disk, identity: world.identity.disk), transport: world.transport)
+            Issue.record("orders of another version may not be judged")
+        } catch {
+            #expect(error == .journal(.otherVersion(9)) && error.code == "journal_version" && !error.isRetryable)
+        }
+        #expect(world.file.bytes == bytes && world.file.state.now.aside == nil)
+    }
+
+    @Test("10,000 orders: a launch and a purchase write as little as with ten, and the list shows each once")
+    func manyOrders() async throws {
+        func cost(of count: Int) async throws -> (launch: Int, purchase: Int, rewrites: Int) {
+            let world = PretendWorld()
+            let journal = try OrderJournal(disk: world.file.disk)
+            for number in 0..<count {
+                let id = UniqueID(high: 7, low: UInt64(number))
+                try await journal.add(
+                    JournalEntry(
+                        preparing: id, productID: ProductID("points.60"), quantity: 1, price: nil,
+                        userID: UserID("ann"), at: Instant(seconds: Int64(number))))
+                try await journal.markOpened(id)
+                try await journal.move(id, to: .completed, at: Instant(seconds: Int64(number + 1)))
+            }
+            let before = world.file.state.now
+            let store = try await world.launch()
+            #expect(await world.isIdle(store))
+            let launched = world.file.state.now
+            guard case .completed(let order) = await store.purchase("points.60") else { throw Unexpected("?") }
+            let bought = world.file.state.now
+            let orders = await store.orders()
+            #expect(orders.count == count + 1 && Set(orders.map(\.id)).count == count + 1)
+            #expect(orders.first == order)
+            await world.end(store)
+            return (
+                launched.bytesWritten - before.bytesWritten, bought.bytesWritten - launched.bytesWritten,
+                bought.rewrites - before.rewrites
+            )
+        }
+        let few = try await cost(of: 10)
+        let many = try await cost(of: 10_000)
+        #expect(many.launch == 0 && few.launch == 0)
+        #expect(many.purchase == few.purchase && many.rewrites == 0, "\(many.purchase) bytes, \(few.purchase) with ten")
+    }
+
+    @Test("The directory is the one that was chosen, and made with all above it")
+    func chosenDirectory() throws {
+        let path = directory()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        #expect(try StoreDirectory.made(path) == path)
+        var isDirectory: ObjCBool = false
+        #expect(FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) && isDirectory.boolValue)
+        #expect(throws: DiskFault.self) { try StoreDirectory.made("/dev/null/till") }
+    }
+}

@@ -1,0 +1,221 @@
+import Testing
+import TillAPI
+import TillBilling
+
+@testable import TillClient
+
+@Suite("What goes on by itself")
+struct StoreLaunchTests {
+    @Test("G1, T10: one observer for the app's whole life, however often it is started; removed at termination (P7)")
+    func oneObserver() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch()
+        await store.start()
+        async let first: Void = store.start()
+        async let second: Void = store.start()
+        _ = await (first, second)
+        for _ in 0..<3 { _ = await store.purchase("points.60") }
+        #expect(world.shop.now.observers == 1)
+        await world.end(store)
+        await store.start()
+        #expect(world.shop.now.observers == 0)
+    }
+
+    @Test("G1, O6, T2: unfinished paid purchases of earlier launches are submitted, each once, and none is cleared")
+    func unfinished() async throws {
+        let world = PretendWorld()
+        let first = try await world.launch()
+        world.state.with { $0.answers = [] }
+        world.shop.with { $0.sheets = Array(repeating: .askToBuy, count: 3) }
+        var orders: [OrderSummary] = []
+        for product in ["points.60", "points.300", "points.980"] {
+            orders.append(try #require(await first.purchase(product).order))
+        }
+        await world.end(first)
+        for order in orders { world.charge(StoreWish(order: order.id, productID: order.productID, quantity: 1)) }
+        let before = world.state.now.requests.count
+        let second = try await world.launch()
+        #expect(await world.sees { world.state.now.queue.isEmpty })
+        #expect(await world.isIdle(second))
+        #expect(Set(await second.orders().map(\.status)) == [.completed])
+        #expect(world.state.now.requests.count - before == 3 && world.state.now.grants.count == 3)
+        await world.end(second)
+    }
+
+    @Test("G7: deferred grants nothing and is completed days later on another launch; a declined one ends")
+    func deferred() async throws {
+        let world = PretendWorld()
+        let first = try await world.launch()
+        world.shop.with { $0.sheets = [.askToBuy, .askToBuy] }
+        guard case .deferred(let order) = await first.purchase("points.60") else { throw Unexpected("not deferred") }
+        guard case .deferred(let other) = await first.purchase("points.300") else { throw Unexpected("not deferred") }
+        #expect(order.status == .deferred && world.state.now.grants.isEmpty && world.state.now.bodies.isEmpty)
+        await world.end(first)
+        world.pass(milliseconds: 3 * 86_400_000)
+        let second = try await world.launch()
+        world.chargeLater(order)
+        // StoreKit tells of a declined one without its token.
+        world.tell(.failed(nil, other.productID, .cancelled))
+        #expect(await world.sees { Set(await second.orders().map(\.status)) == [.completed, .cancelled] })
+        #expect(world.state.now.grants.count == 1)
+        await world.end(second)
+    }
+
+    @Test("O4: a missing receipt is fetched once and sent; if that is refused the order stays ongoing")
+    func receipt() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch()
+        world.shop.with { $0.sheets = [.payWithoutReceipt, .payWithoutReceipt] }
+        guard case .completed = await store.purchase("points.60") else { throw Unexpected("not completed") }
+        #expect(world.shop.now.receiptsRead == 1 && world.state.now.bodies.last?.receipt != nil)
+        world.shop.with { $0.receipts = [.failure(.cancelled), .failure(.network(.offline)), .success([])] }
+        guard case .willArrive(let order, let error?) = await store.purchase("points.300") else {
+            throw Unexpected("not on its way")
+        }
+        #expect(order.status == .ongoing && error.code == "store_cancelled" && world.state.now.queue.count == 1)
+        #expect(order.note == StoreProblem.cancelled.sentence)
+        for _ in 0..<2 {
+            guard case .willArrive = await store.resubmit(order.orderNumber) else { throw Unexpected("not on its way") }
+        }
+        guard case .completed = await store.resubmit(order.orderNumber) else { throw Unexpected("not completed") }
+        #expect(world.shop.now.receiptsRead == 5 && world.state.now.queue.isEmpty)
+        await world.end(store)
+    }
+
+    @Test("P6, C9, L6: what waits goes when the network returns, at every check of the app, and when the buyer asks")
+    func occasions() async throws {
+        for occasion in ["network", "check", "buyer"] {
+            let world = PretendWorld()
+            let store = try await world.launch()
+            for product in ["points.60", "points.300"] {
+                world.shop.with { shop in
+                    shop.onSheet = { world.state.with { $0.answers = [.failure(TransportFault(.offline))] } }
+                }
+                guard case .willArrive = await store.purchase(product) else { throw Unexpected("not on its way") }
+            }
+            switch occasion {
+            case "network":
+                await store.networkReturned()
+                #expect(await world.sees { world.state.now.queue.isEmpty })
+            case "check": await store.checkOrderStatus()
+            default:
+                for order in await store.orders() {
+                    guard case .completed = await store.resubmit(order.orderNumber) else { throw Unexpected("?") }
+                }
+            }
+            #expect(await store.orders().map(\.status) == [.completed, .completed])
+            #expect(world.state.now.grants.count == 2 && world.state.now.queue.isEmpty)
+            await world.end(store)
+        }
+    }
+
+    @Test("L6: resubmitting an order says how it stands; one that is not there is unknown")
+    func resubmitOthers() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch()
+        world.shop.with { $0.sheets = [.pay, .cancel, .askToBuy, .fail(.paymentInvalid)] }
+        for _ in 0..<4 {
+            let outcome = await store.purchase("points.60")
+            let order = try #require(outcome.order)
+            let again = await store.resubmit(order.orderNumber.uppercased())
+            #expect(again.order == order)
+            if order.status != .failed { #expect(again == outcome) }
+        }
+        for number in ["", "60", UniqueID(high: 1, low: 1).description] {
+            #expect(await store.resubmit(number) == .failed(nil, .unknownOrder))
+        }
+        #expect(world.state.now.bodies.count == 1)
+        await world.end(store)
+    }
+
+    @Test("A proof refused for good stays visible, is not sent by the timer, but at the next launch")
+    func refusedProof() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch()
+        world.shop.with { shop in
+            shop.onSheet = { world.state.with { $0.answers = [.success(PretendWorld.problem(.wrongApp, 422))] } }
+        }
+        guard case .failed(let order?, .undelivered(let trouble)) = await store.purchase("points.60") else {
+            throw Unexpected("not refused")
+        }
+        #expect(trouble.isFinal && trouble.code == "wrong_app" && order.status == .ongoing)
+        #expect(world.state.now.queue.count == 1)
+        await world.end(store)
+        let second = try await world.launch()
+        #expect(await world.sees { await second.orders().map(\.status) == [.completed] })
+        await world.end(second)
+    }
+
+    @Test("A clock set back a year: what is ongoing is sent at once and not in a year, and the list stays in order")
+    func clockSetBack() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch()
+        world.shop.with { shop in
+            shop.onSheet = { world.state.with { $0.answers = [.failure(TransportFault(.offline))] } }
+        }
+        guard case .willArrive(let order, _) = await store.purchase("points.60") else { throw Unexpected("?") }
+        #expect(await world.isIdle(store))
+        world.state.with { $0.now = $0.now.adding(seconds: -365 * 86_400) }
+        // The time that goes by is that of a few seconds, whatever the clock shows.
+        world.pass(milliseconds: 5_000)
+        #expect(await world.sees { await store.orders().first?.status == .completed })
+        #expect(await store.orders().first?.id == order.id)
+        world.shop.with { $0.onSheet = {} }
+        guard case .completed = await store.purchase("points.60") else { throw Unexpected("not completed") }
+        await world.end(store)
+    }
+
+    @Test("P7: whoever listens late hears all that happened since the launch, and every listener hears the same")
+    func lateListeners() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch()
+        world.shop.with { $0.sheets = [.pay, .cancel] }
+        let first = try #require(await store.purchase("points.60").order)
+        let second = try #require(await store.purchase("points.300").order)
+        world.tell(.revoked([ProductID("pro")]))
+        world.tell(.promoted(ProductID("points.980")))
+        world.tell(.storefrontChanged)
+        #expect(await world.sees { store.rooms.board.count == 5 })
+        await world.end(store)
+        var heard: [[StoreUpdate]] = []
+        for _ in 0..<2 {
+            var all: [StoreUpdate] = []
+            for await update in store.updates { all.append(update) }
+            heard.append(all)
+        }
+        #expect(Array(heard[0].prefix(2)) == [.order(first), .order(second)])
+        #expect(heard[0].count == 5 && heard[0].contains(.revoked(productIDs: ["pro"])))
+        // A tap is given to one listener only.
+        #expect(heard[0].contains(.promoted(productID: "points.980")))
+        #expect(Set(heard[1]) == Set(heard[0]).subtracting([.promoted(productID: "points.980")]))
+    }
+
+    @Test("P7: a listener that waits is woken by what comes, and its loop ends when its task is cancelled")
+    func waitingListener() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch()
+        let heard = Guarded<[OrderStatus]>([])
+        let listener = Task {
+            for await case .order(let order) in store.updates { heard.with { $0.append(order.status) } }
+        }
+        guard case .completed = await store.purchase("points.60") else { throw Unexpected("not completed") }
+        #expect(await world.sees { heard.now.last == .completed })
+        listener.cancel()
+        await listener.value
+        _ = await store.purchase("points.300")
+        #expect(heard.now.filter { $0 == .completed }.count == 1)
+        await world.end(store)
+    }
+
+    @Test("A store that the app lets go of gives its journal back without being stopped")
+    func letGo() async throws {
+        let world = PretendWorld()
+        var store: Store? = try await world.launch()
+        weak let upkeep = store?.upkeep
+        #expect(upkeep != nil)
+        _ = await store?.purchase("points.60")
+        store = nil
+        await world.rest()
+        #expect(await world.sees { upkeep == nil } && world.shop.now.observers == 0)
+    }
+}

@@ -1,0 +1,273 @@
+import Testing
+import TillAPI
+import TillBilling
+
+@testable import TillClient
+
+@Suite("Buying through the one face")
+struct StorePurchaseTests {
+    @Test("L3: where payments are forbidden the buyer is told, no order is left open, and nothing is requested")
+    func notAllowed() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch()
+        world.shop.with { $0.canPay = false }
+        #expect(await store.canMakePayments() == false)
+        let outcome = await store.purchase("points.60")
+        #expect(outcome == .failed(nil, .paymentsNotAllowed))
+        #expect(outcome.error?.isRetryable == false)
+        #expect(world.state.now.requests.isEmpty && world.file.bytes.isEmpty)
+        #expect(world.shop.now.productsAsked.isEmpty && world.shop.now.sheetsShown.isEmpty)
+        await world.end(store)
+    }
+
+    @Test("L4: what the store does not sell fails clearly, and what is bought is what was asked for, not the first")
+    func askedFor() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch()
+        #expect(await store.purchase("points.1") == .failed(nil, .productUnavailable))
+        #expect(await store.orders(all: true).isEmpty && world.state.now.requests.isEmpty)
+        let outcome = await store.purchase("points.980")
+        #expect(outcome.order?.productID == ProductID("points.980") && outcome.order?.status == .completed)
+        #expect(outcome.order?.price?.amount == 9_800)
+        #expect(world.shop.now.sheetsShown.map(\.productID) == [ProductID("points.980")])
+
+        let offline = PretendWorld()
+        let other = try await offline.launch()
+        offline.shop.with { $0.problem = .network(.offline) }
+        #expect(await other.purchase("points.60") == .failed(nil, .productListUnavailable))
+        #expect(offline.state.now.requests.isEmpty && offline.file.bytes.isEmpty)
+        await world.end(store)
+        await offline.end(other)
+    }
+
+    @Test("L5, O1, O2: before the sheet the order is on the disk and at the server, and the payment carries its id")
+    func orderFirst() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch()
+        let seen = Guarded<(onDisk: [JournalEntry], orders: [OrderID])>(([], []))
+        world.shop.with { shop in
+            shop.onSheet = {
+                let entries = try? await OrderJournal(disk: world.file.disk).entries()
+                seen.with { $0 = (entries ?? [], Array(world.state.now.orders.keys)) }
+            }
+        }
+        let outcome = await store.purchase("points.60", quantity: 3)
+        let wish = try #require(world.shop.now.sheetsShown.first)
+        let entry = try #require(seen.now.onDisk.first)
+        #expect(seen.now.onDisk.count == 1 && entry.id == wish.order && seen.now.orders == [wish.order])
+        #expect(entry.status == .prepared && entry.isOpened && entry.quantity == 3 && wish.quantity == 3)
+        #expect(entry.price == Money(amount: 1_800, currency: Currency("CNY")) && entry.userID == UserID("ann"))
+        #expect(outcome.order?.orderNumber == wish.order.description)
+        await world.end(store)
+    }
+
+    @Test("L8, O5, T1: paid is ongoing on the disk, then sent, and finished only after the server's word")
+    func paid() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch()
+        let statuses = Guarded<[OrderStatus]>([])
+        world.state.with { state in
+            state.onRequest = {
+                let entries = try? await OrderJournal(disk: world.file.disk).entries()
+                statuses.with { $0 += entries?.map(\.status) ?? [] }
+            }
+        }
+        guard case .completed(let order) = await store.purchase("points.60") else { throw Unexpected("not completed") }
+        #expect(statuses.now == [.prepared, .ongoing])
+        #expect(world.state.now.requests == ["POST /v1/orders", "POST /v1/transactions"])
+        #expect(world.state.now.finished.count == 1 && world.state.now.finishedBeforeWord.isEmpty)
+        #expect(order.status == .completed && order.transactionID == world.state.now.finished.first)
+        #expect(await store.orders() == [order])
+        await world.end(store)
+    }
+
+    @Test("L9, P6: a server that can't be reached keeps the order ongoing; the timer completes it and updates tell")
+    func willArrive() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch()
+        let isOut = Guarded(false)
+        world.state.with { state in
+            state.onRequest = {
+                if isOut.now { world.state.with { $0.answers = [.failure(TransportFault(.timedOut))] } }
+            }
+        }
+        world.shop.with { shop in shop.onSheet = { isOut.with { $0 = true } } }
+        guard case .willArrive(let order, let error?) = await store.purchase("points.60") else {
+            throw Unexpected("not on its way")
+        }
+        #expect(order.status == .ongoing && order.mayResubmit && order.note != nil)
+        #expect(error.code == "timed_out" && error.isRetryable && world.state.now.queue.count == 1)
+        #expect(await world.isIdle(store))
+        world.pass(milliseconds: 5_000)
+        #expect(await world.sees { world.state.now.bodies.isEmpty && world.state.now.requests.count == 3 })
+        #expect(await world.isIdle(store))
+        isOut.with { $0 = false }
+        world.pass(milliseconds: 10_000)
+        #expect(await world.sees { await store.orders().first?.status == .completed })
+        #expect(world.state.now.grants.count == 1 && world.state.now.queue.isEmpty)
+        var updates = store.updates.makeAsyncIterator()
+        guard case .order(let told) = await updates.next() else { throw Unexpected("no update") }
+        #expect(told.status == .completed && told.id == order.id)
+        await world.end(store)
+    }
+
+    @Test("L10: cancelled and failed are told with their reason, stay in the list, and the server hears of them")
+    func closed() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch()
+        world.shop.with { $0.sheets = [.cancel, .fail(.paymentInvalid)] }
+        guard case .cancelled(let cancelled) = await store.purchase("points.60") else { throw Unexpected("?") }
+        guard case .failed(let failed?, let error) = await store.purchase("points.60") else { throw Unexpected("?") }
+        #expect(cancelled.status == .cancelled && failed.status == .failed && error == .store(.paymentInvalid))
+        #expect(failed.note == StoreProblem.paymentInvalid.sentence)
+        #expect(cancelled.note == StoreProblem.cancelled.sentence)
+        #expect(Set(await store.orders().map(\.status)) == [.cancelled, .failed])
+        #expect(
+            await world.sees {
+                Set(world.state.now.requests).isSuperset(of: [
+                    "POST /v1/orders/\(cancelled.orderNumber)/cancel", "POST /v1/orders/\(failed.orderNumber)/fail",
+                ])
+            })
+        #expect(world.state.now.finished.isEmpty)
+        await world.end(store)
+    }
+
+    @Test("T3, T12: what failed or was cancelled is completed when the paid transaction comes, and updates tell")
+    func failedThenPaid() async throws {
+        for sheet in [PretendShop.Sheet.cancel, .fail(.unknown), .fail(.paymentInvalid)] {
+            let world = PretendWorld()
+            let store = try await world.launch()
+            world.shop.with { $0.sheets = [sheet] }
+            let order = try #require(await store.purchase("points.60").order)
+            #expect(order.status == .cancelled || order.status == .failed)
+            var updates = store.updates.makeAsyncIterator()
+            #expect(await updates.next() == .order(order))
+            world.chargeLater(order)
+            var heard: OrderSummary?
+            while heard?.status != .completed, case .order(let told)? = await updates.next() { heard = told }
+            #expect(heard?.id == order.id && world.state.now.grants.count == 1)
+            #expect(
+                await store.rooms.journal[order.id]?.history.map(\.status)
+                    == [.prepared, order.status, .ongoing, .completed])
+            await world.end(store)
+        }
+    }
+
+    @Test("T12: an error nobody knows is told as failed while it is checked, and the queue is looked at by itself")
+    func unknown() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch()
+        world.shop.with { $0.sheets = [.fail(.unknown)] }
+        guard case .failed(let order?, .store(.unknown)) = await store.purchase("points.60") else {
+            throw Unexpected("not failed")
+        }
+        #expect(order.note == StoreProblem.unknown.sentence)
+        // Paid after all, and the store tells nobody.
+        world.charge(StoreWish(order: order.id, productID: order.productID, quantity: 1))
+        #expect(await world.isIdle(store))
+        world.pass(milliseconds: 5_000)
+        #expect(await world.sees { await store.orders().first?.status == .completed })
+        await world.end(store)
+    }
+
+    @Test("G3: a second tap while a purchase is under way starts no second payment; another product may be bought")
+    func secondTap() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch()
+        let (gate, open) = AsyncStream<Void>.makeStream()
+        world.shop.with { shop in shop.onSheet = { for await _ in gate { break } } }
+        async let first = store.purchase("points.60")
+        #expect(await world.sees { world.shop.now.sheetsShown.count == 1 })
+        #expect(await store.purchase("points.60") == .inProgress)
+        #expect(await store.checkout.underWay == [ProductID("points.60")])
+        #expect(world.shop.now.sheetsShown.count == 1 && world.state.now.orders.count == 1)
+        world.shop.with { $0.onSheet = {} }
+        guard case .completed = await store.purchase("points.300") else { throw Unexpected("not completed") }
+        open.finish()
+        guard case .completed = await first else { throw Unexpected("not completed") }
+        guard case .completed = await store.purchase("points.60") else { throw Unexpected("still in progress") }
+        #expect(world.state.now.grants.count == 3)
+        await world.end(store)
+    }
+
+    @Test("Several purchases at once lose nothing and mix nothing up")
+    func atOnce() async throws {
+        let world = PretendWorld()
+        let products = (1...12).map { "points.\($0 * 10)" }
+        world.shop.with { $0.sells = products }
+        let store = try await world.launch()
+        await withTaskGroup(of: (String, PurchaseOutcome).self) { group in
+            for product in products { group.addTask { (product, await store.purchase(product)) } }
+            for await (product, outcome) in group {
+                #expect(outcome.order?.productID == ProductID(product) && outcome.order?.status == .completed)
+            }
+        }
+        #expect(world.state.now.grants.count == 12 && world.state.now.queue.isEmpty)
+        #expect(await store.orders().count == 12)
+        await world.end(store)
+    }
+
+    @Test("Nobody signed in, or a quantity the store would refuse: nothing is written, asked or paid")
+    func notEvenBegun() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch(nil)
+        #expect(await store.purchase("points.60") == .failed(nil, .notSignedIn))
+        await store.signIn("ann") { nil }
+        #expect(await store.purchase("points.60").error == .notSignedIn)
+        for quantity in [0, 11, -1, .max] {
+            #expect(await store.purchase("points.60", quantity: quantity) == .failed(nil, .badQuantity))
+        }
+        #expect(world.state.now.requests.isEmpty && world.file.bytes.isEmpty && world.shop.now.sheetsShown.isEmpty)
+        await world.end(store)
+    }
+
+    @Test(
+        "P11: when the order can't be opened nothing is charged, it is over, and the next tap makes a new one",
+        arguments: [
+            Result<TransportResponse, TransportFault>.failure(TransportFault(.offline)),
+            .success(TransportResponse(status: 200, contentType: "text/html", body: Array("<html>".utf8))),
+            .success(TransportResponse(status: 302, contentType: "", body: [])),
+            .success(PretendWorld.problem(.unauthorized, 401)), .success(PretendWorld.problem(.orderConflict, 409)),
+            .success(PretendWorld.problem(.unknownProduct, 422)), .success(PretendWorld.problem(.tooManyRequests, 429)),
+            .success(PretendWorld.problem(.internalError, 500)),
+        ])
+    func cannotOpen(_ answer: Result<TransportResponse, TransportFault>) async throws {
+        let world = PretendWorld()
+        let store = try await world.launch()
+        world.state.with { $0.answers = Array(repeating: answer, count: 4) }
+        guard case .failed(let order?, .server) = await store.purchase("points.60") else { throw Unexpected("?") }
+        #expect(order.status == .failed && world.shop.now.sheetsShown.isEmpty)
+        world.state.with { $0.answers = [] }
+        guard case .completed(let next) = await store.purchase("points.60") else { throw Unexpected("not completed") }
+        #expect(next.id != order.id)
+        await world.end(store)
+    }
+
+    @Test("A full disk before the payment: nothing is charged, and the buyer is told what to do")
+    func fullBefore() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch()
+        world.file.state.with { $0.capacity = 0 }
+        let outcome = await store.purchase("points.60")
+        #expect(outcome == .failed(nil, .journal(.disk(DiskFault(.full)))) && outcome.error?.isRetryable == true)
+        #expect(world.state.now.requests.isEmpty && world.shop.now.sheetsShown.isEmpty)
+        await world.end(store)
+    }
+
+    @Test("A full disk after the payment: the proof is sent all the same, and finished once it can be written down")
+    func fullAfter() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch()
+        world.shop.with { shop in shop.onSheet = { world.file.state.with { $0.capacity = $0.bytes.count } } }
+        guard case .completed(let order) = await store.purchase("points.60") else { throw Unexpected("not completed") }
+        #expect(order.status == .completed && world.state.now.grants.count == 1)
+        #expect(world.state.now.queue.count == 1 && world.state.now.finished.isEmpty)
+        world.file.state.with { $0.capacity = .max }
+        #expect(await world.isIdle(store))
+        world.pass(milliseconds: 3_600_000)
+        #expect(await world.sees { world.state.now.queue.isEmpty })
+        #expect(await world.sees { await store.orders().map(\.status) == [.completed] })
+        #expect(world.state.now.grants.count == 1)
+        await world.end(store)
+    }
+}
