@@ -52,22 +52,20 @@ extension Refusal {
     /// code tells support which it was.
     var advice: Text {
         switch self {
-        case .malformed, .missingChain, .chainLength, .badCertificate, .chainUntrusted, .missingOID, .badSignature:
-            Text(
-                en: "This purchase could not be confirmed as one of Apple's. If you did pay, send support your receipt "
-                    + "from Apple.",
-                zh: "无法确认此次购买来自 Apple。如确已付款，请将 Apple 的收据发给客服。")
+        case .malformed, .missingChain, .chainLength, .badCertificate, .badRoot, .chainUntrusted, .chainExpired,
+            .missingOID, .badSignature, .wrongApp, .wrongEnvironment, .wrongDevice, .certificateRevoked,
+            .transactionNotInReceipt, .transactionMismatch, .productMismatch:
+            proofAdvice
+        default: requestAdvice
+        }
+    }
+
+    private var proofAdvice: Text {
+        switch self {
         case .chainExpired, .certificateRevoked:
             Text(
                 en: "This proof of purchase is out of date. Open the app again so that the App Store sends a new one.",
                 zh: "购买凭证已过期，请重新打开 App 以便从 App Store 获取新的凭证。")
-        case .badRoot, .noInAppPurchaseKey, .internalError:
-            Text(
-                en: "Something is wrong on our side. Nothing is lost; try again later.", zh: "服务器出现问题。没有丢失任何内容，请稍后重试。")
-        case .revocationUnknown, .unavailable:
-            Text(
-                en: "The server can't do this right now. Nothing is lost; try again later.",
-                zh: "服务器暂时无法处理。没有丢失任何内容，请稍后重试。")
         case .wrongApp:
             Text(
                 en: "This purchase was made in another app. Open it there.", zh: "此次购买属于其他 App，请在那个 App 中打开。")
@@ -84,6 +82,21 @@ extension Refusal {
             Text(
                 en: "The receipt doesn't show this purchase yet. Restore your purchases, then try again.",
                 zh: "收据中尚未包含此次购买，请“恢复购买”后重试。")
+        case .badRoot: Self.internalError.requestAdvice
+        default:
+            Text(
+                en: "This purchase could not be confirmed as one of Apple's. If you did pay, send support your receipt "
+                    + "from Apple.",
+                zh: "无法确认此次购买来自 Apple。如确已付款，请将 Apple 的收据发给客服。")
+        }
+    }
+
+    private var requestAdvice: Text {
+        switch self {
+        case .revocationUnknown, .unavailable:
+            Text(
+                en: "The server can't do this right now. Nothing is lost; try again later.",
+                zh: "服务器暂时无法处理。没有丢失任何内容，请稍后重试。")
         case .unknownProduct:
             Text(
                 en: "This product is no longer sold. Open the shop again and choose another one.",
@@ -120,6 +133,9 @@ extension Refusal {
                 zh: "当前登录的账户无权进行此操作，请更换账户登录。")
         case .tooManyRequests:
             Text(en: "That was too often. Wait a minute, then try again.", zh: "操作过于频繁，请等待一分钟后重试。")
+        default:
+            Text(
+                en: "Something is wrong on our side. Nothing is lost; try again later.", zh: "服务器出现问题。没有丢失任何内容，请稍后重试。")
         }
     }
 }

@@ -90,7 +90,9 @@ public enum StoreError: Error, Hashable, Sendable {
         case .journal(let fault): fault.advice
         case .unknownOrder: Refusal.unknownOrder.advice
         case .undelivered(let trouble): trouble.sentence
-        case .refunded: Text(en: "This purchase was refunded.", zh: "此次购买已退款。")
+        case .refunded:
+            Text(
+                en: "This purchase was refunded. Buy it again if you still want it.", zh: "此次购买已退款；如仍需要，请重新购买。")
         }
     }
 

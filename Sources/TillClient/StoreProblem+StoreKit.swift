@@ -1,4 +1,5 @@
 import Foundation
+import StoreKit
 
 extension StoreProblem {
     /// By domain and code, which errors of either generation have, wrapped or not (facts/storekit-client A7).
@@ -25,7 +26,7 @@ extension StoreProblem {
         .ineligibleForOffer, .unsupportedPlatform, .overlayPresentedInBackgroundScene,
     ]
 
-    /// Whatever a StoreKit threw or left in a transaction. Nil is what `SKPaymentTransaction.error` may be: nobody knows.
+    /// Whatever a StoreKit threw or left in a transaction. Nil, as `SKPaymentTransaction.error` may be: nobody knows.
     package init(_ error: (any Error)?) {
         guard let error else {
             self = .unknown
@@ -39,8 +40,48 @@ extension StoreProblem {
             self.init(domain: NSURLErrorDomain, code: fault.errorCode)
             return
         }
+        if let error = error as? StoreKit.Product.PurchaseError {
+            self = Self.byPurchaseError[error] ?? .unknown
+            return
+        }
+        if let error = error as? StoreKitError {
+            self.init(error)
+            return
+        }
+        // `SKError` too: its number is read as it came, because its own `code` knows no later ones.
         let plain = error as NSError
         self.init(domain: plain.domain, code: plain.code)
+    }
+
+    private static let byPurchaseError: [StoreKit.Product.PurchaseError: StoreProblem] = [
+        .invalidQuantity: .invalidQuantity, .productUnavailable: .notAvailable,
+        .purchaseNotAllowed: .paymentNotAllowed, .ineligibleForOffer: .ineligibleForOffer,
+        .invalidOfferIdentifier: .invalidOfferIdentifier, .invalidOfferPrice: .invalidOfferPrice,
+        .invalidOfferSignature: .invalidOfferSignature, .missingOfferParameters: .missingOfferParameters,
+    ]
+
+    private init(_ error: StoreKitError) {
+        switch error {
+        case .unknown: self = .unknown
+        case .userCancelled: self = .cancelled
+        case .networkError(let error): self.init(error)
+        // What is below has a name of its own, or a domain and a code. Nested ones end here: nobody promises an end.
+        case .systemError(let error) where !(error is StoreKitError): self.init(error)
+        case .notAvailableInStorefront: self = .notAvailable
+        default: self.init(later: error)
+        }
+    }
+
+    private init(later error: StoreKitError) {
+        if #available(iOS 15.4, macOS 12.3, tvOS 15.4, watchOS 8.5, *), case .notEntitled = error {
+            self = .notEntitled
+            return
+        }
+        if #available(iOS 18.4, macOS 15.4, tvOS 18.4, watchOS 11.4, *), case .unsupported = error {
+            self = .unsupported
+            return
+        }
+        self = .unknown
     }
 }
 

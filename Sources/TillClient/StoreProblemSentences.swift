@@ -46,25 +46,25 @@ extension StoreProblem {
         case .unverified:
             Text(
                 en:
-                    "The purchase is being checked. Don't buy again yet; if nothing arrives within a day, tell support.",
+                    "The purchase is being checked. Don't buy again yet; if nothing comes within a day, tell support.",
                 zh: "正在核实此次购买，请先不要再次购买；如一天内仍未到账，请联系客服。")
         case .laterCode(let number):
             Text(
                 en:
-                    "The App Store answered with an error this app doesn't know (\(number)). We are checking whether you "
-                    + "paid; don't buy again yet.",
+                    "The App Store answered with an error this app doesn't know (\(number)). We are checking whether "
+                    + "you paid; don't buy again yet.",
                 zh: "App Store 返回了此版本 App 未知的错误（\(number)）。正在核对是否已付款，请先不要再次购买。")
         case .system(_, let number):
             Text(
                 en:
-                    "The system interrupted the purchase (\(number)). We are checking whether you paid; finish what the "
-                    + "App Store asks for, and don't buy again yet.",
+                    "The system interrupted the purchase (\(number)). We are checking whether you paid; finish what "
+                    + "the App Store asks for, and don't buy again yet.",
                 zh: "系统中断了此次购买（\(number)）。正在核对是否已付款，请先完成 App Store 的提示，暂时不要再次购买。")
         default:
             Text(
                 en:
-                    "We are checking with the App Store whether you paid. Don't buy again yet: if you did, it arrives by "
-                    + "itself.",
+                    "We are checking with the App Store whether you paid. Don't buy again yet: if you did, it arrives "
+                    + "by itself.",
                 zh: "正在向 App Store 核对是否已付款，请先不要再次购买；如已付款，内容会自动到账。")
         }
     }
@@ -181,8 +181,8 @@ extension StoreProblem {
         case .other:
             Text(
                 en:
-                    "The network failed while talking to the App Store. Wait a moment before you try again: if you paid, "
-                    + "it arrives by itself.",
+                    "The network failed while talking to the App Store. Wait a moment before you try again: if you "
+                    + "paid, it arrives by itself.",
                 zh: "与 App Store 通信时网络出错。请稍候再试；如已付款，内容会自动到账。")
         }
     }

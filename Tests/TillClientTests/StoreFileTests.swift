@@ -58,17 +58,14 @@ struct StoreFileTests {
     @Test("10,000 orders: a launch and a purchase write as little as with ten, and the list shows each once")
     func manyOrders() async throws {
         func cost(of count: Int) async throws -> (launch: Int, purchase: Int, rewrites: Int) {
-            let world = PretendWorld()
-            let journal = try OrderJournal(disk: world.file.disk)
-            for number in 0..<count {
-                let id = UniqueID(high: 7, low: UInt64(number))
-                try await journal.add(
-                    JournalEntry(
-                        preparing: id, productID: ProductID("points.60"), quantity: 1, price: nil,
-                        userID: UserID("ann"), at: Instant(seconds: Int64(number))))
-                try await journal.markOpened(id)
-                try await journal.move(id, to: .completed, at: Instant(seconds: Int64(number + 1)))
+            let bytes = try (0..<count).reduce(into: JournalFile.header) { bytes, number in
+                var entry = JournalEntry(
+                    preparing: UniqueID(high: 7, low: UInt64(number)), productID: ProductID("points.60"),
+                    quantity: 1, price: nil, userID: UserID("ann"), at: Instant(seconds: Int64(number)))
+                try entry.move(to: .completed, at: Instant(seconds: Int64(number + 1)), reason: "granted")
+                bytes += JournalFile.frame([.entry(entry)])
             }
+            let world = PretendWorld(disk: bytes)
             let before = world.file.state.now
             let store = try await world.launch()
             #expect(await world.isIdle(store))

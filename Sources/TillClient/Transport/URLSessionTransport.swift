@@ -19,6 +19,10 @@ public struct TransportLimits: Hashable, Sendable {
 extension Transport {
     /// Over a `URLSession` of its own: no cookies, no cache, no passwords. Redirects are answers, not followed: a
     /// sign-in page in between is no word of the server's (P11).
+    ///
+    /// On Linux, Foundation itself (6.3, `NativeProtocol`) ends the process where an answer breaks off inside its
+    /// header, and an answer that asks for a password is one only when the time is over: pass a transport over libcurl
+    /// there if servers may be hostile.
     public static func urlSession(limits: TransportLimits = TransportLimits()) -> Transport {
         let sender = SessionSender(limits: limits)
         return Transport { (request) async throws(TransportFault) -> TransportResponse in
@@ -110,7 +114,8 @@ private final class SessionExchange: @unchecked Sendable {
         }
     }
 
-    func end(_ result: Result<TransportResponse, TransportFault>) {
+    /// - Parameter isComplete: the task is over already. On Linux, cancelling it then may trap.
+    func end(_ result: Result<TransportResponse, TransportFault>, isComplete: Bool = false) {
         let (isFirst, waiting) = locked {
             let isFirst = ended == nil
             if isFirst { ended = result }
@@ -119,7 +124,7 @@ private final class SessionExchange: @unchecked Sendable {
             return (isFirst, self.waiting)
         }
         guard isFirst else { return }
-        task.cancel()
+        if !isComplete { task.cancel() }
         waiting?.resume(returning: result)
     }
 
@@ -148,15 +153,15 @@ private final class SessionExchange: @unchecked Sendable {
     }
 
     func complete(_ error: (any Error)?) {
-        if let error { return end(.failure(TransportFault(error))) }
+        if let error { return end(.failure(TransportFault(error)), isComplete: true) }
         let (response, body) = locked { (self.response, self.body) }
-        guard let response else { return end(.failure(TransportFault(.other, "no HTTP answer"))) }
+        guard let response else { return end(.failure(TransportFault(.other, "no HTTP answer")), isComplete: true) }
         end(
             .success(
                 TransportResponse(
                     status: response.statusCode, contentType: response.value(forHTTPHeaderField: "Content-Type") ?? "",
                     retryAfter: response.value(forHTTPHeaderField: "Retry-After").flatMap { Int64($0) },
-                    etag: response.value(forHTTPHeaderField: "ETag"), body: body)))
+                    etag: response.value(forHTTPHeaderField: "ETag"), body: body)), isComplete: true)
     }
 
     private var tooLarge: TransportFault { TransportFault(.other, "an answer of more than \(limit) bytes") }

@@ -1,0 +1,267 @@
+import Foundation
+import Testing
+import TillAPI
+import TillBilling
+
+@testable import TillClient
+
+@Suite("The shop's shelf")
+struct CatalogueTests {
+    /// A server, a store and a file, each of which can fail.
+    private final class Shop: Sendable {
+        struct State {
+            var catalogue = #"{"data":[\#(Shop.product("points.60")),\#(Shop.product("pro", type: "Non-Consumable"))]}"#
+            var etag: String? = "\"v1\""
+            var serverFault: TransportFault?
+            var storeProblem: StoreProblem?
+            var sold = ["points.60", "pro"]
+            var file: [UInt8]?
+            var writes = 0
+            var tagsAsked: [String?] = []
+            var idsAsked: [[String]] = []
+        }
+
+        let state = Guarded(State())
+
+        static func product(_ id: String, type: String = "Consumable") -> String {
+            #"{"id":"\#(id)","type":"\#(type)","#
+                + #""names":{"en":"\#(id) en","zh":"\#(id) 中"},"price":{"amount":600,"currency":"CNY"},"points":{}}"#
+        }
+
+        func catalogue(url: String = "https://till.test") -> Catalogue {
+            Catalogue(
+                file: CatalogueFile(
+                    read: { self.state.now.file },
+                    replace: { bytes in
+                        self.state.with {
+                            $0.file = bytes
+                            $0.writes += 1
+                        }
+                    }),
+                server: ServerAccess(url: url, transport: transport, language: .chinese) { nil },
+                products: { (ids) async throws(StoreProblem) -> [StoreListing] in
+                    let (problem, sold) = self.state.with {
+                        $0.idsAsked.append(ids.map(\.text))
+                        return ($0.storeProblem, $0.sold)
+                    }
+                    if let problem { throw problem }
+                    // The store answers in its own order.
+                    return ids.reversed().filter { sold.contains($0.text) }.map {
+                        StoreListing(
+                            id: $0, type: .consumable, name: "Store's \($0)", description: "What \($0) is",
+                            price: Money(amount: 699, currency: Currency("USD")), displayPrice: "$6.99")
+                    }
+                })
+        }
+
+        private var transport: Transport {
+            Transport { (request) async throws(TransportFault) -> TransportResponse in
+                let state = self.state.with {
+                    $0.tagsAsked.append(request.headers["If-None-Match"])
+                    return $0
+                }
+                if let fault = state.serverFault { throw fault }
+                if let asked = request.headers["If-None-Match"], asked == state.etag {
+                    return TransportResponse(status: 304, contentType: "", etag: asked, body: [])
+                }
+                return TransportResponse(
+                    status: 200, contentType: "application/json", etag: state.etag, body: Array(state.catalogue.utf8))
+            }
+        }
+    }
+
+    @Test("G2: names and prices of the last launch stand greyed until the store has answered")
+    func greyed() async throws {
+        let shop = Shop()
+        let empty = await shop.catalogue().kept()
+        #expect(empty.items.isEmpty && empty.problem == .productListUnavailable)
+        let first = await shop.catalogue().shelf()
+        #expect(!first.isFromCache && first.problem == nil && first.missing.isEmpty)
+        #expect(first.items.map(\.id) == ["points.60", "pro"] && first.items.allSatisfy(\.canBuy))
+
+        let relaunched = shop.catalogue()
+        let kept = await relaunched.kept()
+        #expect(kept.isFromCache && kept.problem == nil)
+        #expect(kept.items.map(\.name) == ["Store's points.60", "Store's pro"])
+        #expect(kept.items.map(\.displayPrice) == ["$6.99", "$6.99"])
+        #expect(kept.items.map(\.price) == [Decimal(string: "6.99"), Decimal(string: "6.99")])
+        #expect(kept.items.allSatisfy { !$0.canBuy && $0.currency == "USD" && $0.kind == .consumable })
+        let live = await relaunched.shelf()
+        #expect(live.items.allSatisfy(\.canBuy) && !live.isFromCache)
+        #expect(shop.state.now.tagsAsked == [nil, "\"v1\""])
+    }
+
+    @Test("P1: offline without anything kept, the list is unavailable for now, and the store is not asked")
+    func offline() async {
+        let shop = Shop()
+        shop.state.with { $0.serverFault = TransportFault(.offline) }
+        let shelf = await shop.catalogue().shelf()
+        #expect(shelf == Shelf(items: [], isFromCache: true, problem: .productListUnavailable))
+        #expect(await shop.catalogue().shelf(["points.60"]).problem == .productListUnavailable)
+        #expect(shop.state.now.idsAsked.isEmpty && shop.state.now.file == nil)
+    }
+
+    @Test("P1: without the server, the ids of the last launch are enough to buy")
+    func withoutServer() async {
+        let shop = Shop()
+        _ = await shop.catalogue().shelf()
+        shop.state.with { $0.serverFault = TransportFault(.timedOut) }
+        let shelf = await shop.catalogue().shelf()
+        #expect(shelf.items.count == 2 && shelf.items.allSatisfy(\.canBuy) && shelf.problem == nil)
+        // An answer of somebody else is none.
+        shop.state.with {
+            $0.serverFault = nil
+            $0.etag = "\"v2\""
+            $0.catalogue = "<html>"
+        }
+        #expect(await shop.catalogue().shelf().items.count == 2)
+    }
+
+    @Test("Without the store nothing can be bought; what it never named has the server's name and no price")
+    func withoutStore() async {
+        let shop = Shop()
+        shop.state.with { $0.storeProblem = .network(.offline) }
+        let shelf = await shop.catalogue().shelf()
+        #expect(shelf.items.map(\.name) == ["points.60 中", "pro 中"] && shelf.problem == .productListUnavailable)
+        #expect(shelf.items.allSatisfy { !$0.canBuy && $0.displayPrice.isEmpty && $0.price == nil })
+        #expect(shelf.items.map(\.kind) == [.consumable, .nonConsumable] && shelf.isFromCache && shelf.missing.isEmpty)
+    }
+
+    @Test("C4, L4: a page shows the subset it asks for, in its order; what the store doesn't sell is named as missing")
+    func subsets() async {
+        let shop = Shop()
+        shop.state.with { $0.sold = ["points.60"] }
+        let catalogue = shop.catalogue()
+        let shelf = await catalogue.shelf(["pro", "moon", "points.60", "points.60"])
+        #expect(shelf.items.map(\.id) == ["points.60"] && shelf.problem == nil)
+        #expect(shelf.missing.sorted() == ["moon", "pro"])
+        #expect(shop.state.now.idsAsked == [["pro", "points.60"]])
+        #expect(await catalogue.shelf(["pro"]).problem == .productUnavailable)
+        #expect(await catalogue.shelf([]).items.isEmpty)
+        #expect(await catalogue.kept(["pro", "points.60"]).items.map(\.id) == ["pro", "points.60"])
+    }
+
+    @Test("L4: what is bought is the product that was asked for, and never another one")
+    func listing() async throws {
+        let shop = Shop()
+        let catalogue = shop.catalogue()
+        #expect(try await catalogue.listing(of: ProductID("pro")).id == ProductID("pro"))
+        #expect(try await catalogue.listing(of: ProductID("pro")).id == ProductID("pro"))
+        #expect(shop.state.now.idsAsked == [["pro"]])
+        shop.state.with { $0.sold = [] }
+        await #expect(throws: StoreError.productUnavailable) { try await catalogue.listing(of: ProductID("points.60")) }
+        shop.state.with { $0.storeProblem = .network(.timedOut) }
+        await #expect(throws: StoreError.productListUnavailable) {
+            try await catalogue.listing(of: ProductID("points.60"))
+        }
+        shop.state.with { $0.storeProblem = .clientInvalid }
+        await #expect(throws: StoreError.store(.clientInvalid)) {
+            try await catalogue.listing(of: ProductID("points.60"))
+        }
+        // In another storefront everything is asked anew.
+        await catalogue.storefrontChanged()
+        await #expect(throws: StoreError.self) { try await catalogue.listing(of: ProductID("pro")) }
+    }
+
+    @Test("L4: a store that answers with another product has not answered")
+    func wrongAnswer() async {
+        let shop = Shop()
+        let other = StoreListing(
+            id: ProductID("gold"), type: nil, name: "Gold", description: "",
+            price: Money(amount: 1, currency: Currency("JPY")), displayPrice: "¥1")
+        let catalogue = Catalogue(
+            file: .none,
+            server: ServerAccess(
+                url: "https://till.test",
+                transport: Transport { (_) async throws(TransportFault) -> TransportResponse in
+                    TransportResponse(
+                        status: 200, contentType: "application/json", body: Array(shop.state.now.catalogue.utf8))
+                }, language: .english
+            ) { nil }, products: { (_) async throws(StoreProblem) -> [StoreListing] in [other] })
+        await #expect(throws: StoreError.productUnavailable) { try await catalogue.listing(of: ProductID("pro")) }
+        let shelf = await catalogue.shelf()
+        #expect(shelf.items.isEmpty && shelf.problem == .productUnavailable && shelf.missing == ["points.60", "pro"])
+    }
+
+    @Test("G3: what is being bought can't be bought again")
+    func purchasing() async {
+        let shop = Shop()
+        let shelf = await shop.catalogue().shelf(purchasing: [ProductID("pro")])
+        #expect(shelf["pro"]?.isPurchasing == true && shelf["pro"]?.canBuy == false)
+        #expect(shelf["points.60"]?.canBuy == true)
+    }
+
+    @Test("A page of some products makes the others' names not forgotten, and what is unchanged is not written")
+    func keepsTheOthers() async {
+        let shop = Shop()
+        let catalogue = shop.catalogue()
+        _ = await catalogue.shelf()
+        let writes = shop.state.now.writes
+        _ = await catalogue.shelf(["pro"])
+        _ = await catalogue.shelf()
+        #expect(shop.state.now.writes == writes)
+        #expect(await shop.catalogue().kept().items.map(\.name) == ["Store's points.60", "Store's pro"])
+    }
+
+    @Test("A damaged file, one of another version or server, and a huge one are no file: never a crash")
+    func damage() async throws {
+        let shop = Shop()
+        _ = await shop.catalogue().shelf()
+        let good = try #require(shop.state.now.file)
+        #expect(CatalogueRecord(good, server: "https://till.test") != nil)
+        #expect(CatalogueRecord(good, server: "https://other.test") == nil)
+        for length in stride(from: 0, to: good.count, by: 7) {
+            #expect(CatalogueRecord(Array(good.prefix(length)), server: "https://till.test") == nil)
+        }
+        for index in stride(from: 0, to: good.count, by: 5) {
+            var bad = good
+            bad[index] ^= 1 << (index % 8)
+            #expect(CatalogueRecord(bad, server: "https://till.test") == nil, "byte \(index)")
+        }
+        let newer = String(decoding: good.dropFirst(4), as: UTF8.self)
+            .replacingOccurrences(of: "\"version\":1", with: "\"version\":2")
+        let sum = CRC32C.checksum(Array(newer.utf8))
+        let signed = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: sum >> UInt32($0)) } + Array(newer.utf8)
+        #expect(newer.contains("\"version\":2") && CatalogueRecord(signed, server: "https://till.test") == nil)
+        #expect(CatalogueRecord([UInt8](repeating: 0, count: 2 << 20), server: "https://till.test") == nil)
+        shop.state.with { $0.file = [1, 2, 3] }
+        #expect(await shop.catalogue().shelf().items.count == 2)
+    }
+
+    @Test("A catalogue out of bounds is cut, and what a later server knows takes nothing from the rest")
+    func hostile() async {
+        let shop = Shop()
+        let many = (0..<3_000).map { Shop.product("p.\($0)") }.joined(separator: ",")
+        shop.state.with { $0.catalogue = "{\"data\":[\(many)]}" }
+        #expect(await shop.catalogue().shelf().missing.count == CatalogueRecord.productLimit)
+        shop.state.with {
+            $0.etag = String(repeating: "e", count: 10_000)
+            $0.catalogue =
+                #"{"data":[{"id":"a b"},{"id":""},{"id":7},{},"#
+                + #"\#(Shop.product("pro", type: "Lease")),\#(Shop.product("pro"))]}"#
+        }
+        let shelf = await shop.catalogue().shelf()
+        #expect(shelf.items.map(\.id) == ["pro"] && shelf.items[0].kind == .consumable)
+        shop.state.with { $0.tagsAsked = [] }
+        _ = await shop.catalogue().shelf()
+        #expect(shop.state.now.tagsAsked == [nil])
+    }
+
+    @Test("The file on a real disk is there after a relaunch; where it can't be, the shop works all the same")
+    func onDisk() async throws {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("till-shelf-\(UUID())")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let path = directory.appendingPathComponent("catalogue").path
+        let file = CatalogueFile.file(at: path)
+        #expect(file.read() == nil)
+        file.replace([1, 2, 3])
+        file.replace([4])
+        #expect(file.read() == [4] && CatalogueFile.file(at: path).read() == [4])
+        try Data(count: 2 << 20).write(to: URL(fileURLWithPath: path))
+        #expect(file.read() == nil)
+        let nowhere = CatalogueFile.file(at: directory.path + "/no/such/place")
+        nowhere.replace([1])
+        #expect(nowhere.read() == nil)
+    }
+}
