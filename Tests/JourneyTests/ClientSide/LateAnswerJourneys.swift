@@ -140,7 +140,8 @@ import TillHTTP
         }
     }
 
-    @Test("Three unsettled purchases at once: all are kept, and all arrive (T4, L11)", arguments: StoreKitGeneration.both)
+    @Test(
+        "Three unsettled purchases at once: all are kept, and all arrive (T4, L11)", arguments: StoreKitGeneration.both)
     func three(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
             let ann = try await phones.phone("ann")
@@ -213,7 +214,9 @@ import TillHTTP
         }
     }
 
-    @Test("The disk is full after the payment: nothing is lost, nothing is granted twice", arguments: StoreKitGeneration.both)
+    @Test(
+        "The disk is full after the payment: nothing is lost, nothing is granted twice",
+        arguments: StoreKitGeneration.both)
     func fullDisk(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
             let ann = try await phones.phone("ann")

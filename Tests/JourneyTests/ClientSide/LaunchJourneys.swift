@@ -135,7 +135,9 @@ import TillCrypto
         }
     }
 
-    @Test("A promoted product tapped in the App Store is told to the app, which buys it", arguments: StoreKitGeneration.both)
+    @Test(
+        "A promoted product tapped in the App Store is told to the app, which buys it",
+        arguments: StoreKitGeneration.both)
     func promoted(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
             let ann = try await phones.phone("ann")

@@ -83,7 +83,8 @@ import TillCrypto
         }
     }
 
-    @Test("The store lost whose it is, and nothing else happened: the order's id brings it home (U1)",
+    @Test(
+        "The store lost whose it is, and nothing else happened: the order's id brings it home (U1)",
         arguments: StoreKitGeneration.both)
     func tokenLostAlone(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
@@ -140,7 +141,9 @@ import TillCrypto
         }
     }
 
-    @Test("Two phones of one account buy at the same time: each purchase is granted once", arguments: StoreKitGeneration.both)
+    @Test(
+        "Two phones of one account buy at the same time: each purchase is granted once",
+        arguments: StoreKitGeneration.both)
     func bothBuy(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
             let first = try await phones.phone("ann")

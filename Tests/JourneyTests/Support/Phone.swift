@@ -101,11 +101,20 @@ final class Phone: Sendable {
         clockError.withLock { $0 = seconds }
         // The old run holds its files as a process does until the system ends it; the new one has them as they are.
         let directory = folder.appendingPathComponent("run-\(left.number + 1)")
-        try FileManager.default.copyItem(at: left.directory, to: directory)
+        try Self.copy(left.directory, to: directory)
         for name in try FileManager.default.contentsOfDirectory(atPath: directory.path) where name.hasSuffix("-lock") {
             try FileManager.default.removeItem(at: directory.appendingPathComponent(name))
         }
         try await open(killedAt: step, as: user)
+    }
+
+    /// A file that is being put in another's place may vanish under the copy; then it is made anew.
+    private static func copy(_ directory: URL, to other: URL) throws {
+        for _ in 0..<5 {
+            if (try? FileManager.default.copyItem(at: directory, to: other)) != nil { return }
+            try? FileManager.default.removeItem(at: other)
+        }
+        try FileManager.default.copyItem(at: directory, to: other)
     }
 
     /// Killed, deleted with everything it kept, and installed again.
@@ -209,7 +218,8 @@ final class Phone: Sendable {
     private var effects: Effects {
         let (time, clockError) = (shop.time, clockError)
         return Effects(
-            clock: { time.now.adding(seconds: clockError.withLock { $0 }) }, entropy: RandomBytes.make, pause: { await Self.pause($0, time) },
+            clock: { time.now.adding(seconds: clockError.withLock { $0 }) }, entropy: RandomBytes.make,
+            pause: { await Self.pause($0, time) },
             spawn: { work in Task { await work() } })
     }
 
