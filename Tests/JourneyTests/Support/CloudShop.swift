@@ -36,25 +36,30 @@ enum CloudShop {
         _ journey: (Shop) async throws -> Void
     ) async throws {
         try await Shop.open(reach, environments: environments, change: { $0.catalog = catalog }) { shop in
-            let products = catalog.products.map { product -> JSONValue in
-                let cents = product.price.amount
-                var members: [String: JSONValue] = [
-                    "id": .string(product.id.text), "type": .string(product.type.rawValue),
-                    "prices": [
-                        "USA": ["amount": .int(cents), "currency": "USD"],
-                        "CHN": ["amount": .int(cents * 6), "currency": "CNY"],
-                    ],
-                ]
-                if product.type == .autoRenewable {
-                    members["subscriptionGroup"] = "1"
-                    members["period"] = "P1M"
-                }
-                return .object(members)
-            }
-            let loaded = try await shop.ask(.put, "/emulator/products", ["products": .array(products)])
-            try #require(loaded.status == 200, "\(loaded.body)")
+            try await stock(shop)
             try await journey(shop)
         }
+    }
+
+    /// Puts the catalogue on sale at the store.
+    static func stock(_ shop: Shop) async throws {
+        let products = catalog.products.map { product -> JSONValue in
+            let cents = product.price.amount
+            var members: [String: JSONValue] = [
+                "id": .string(product.id.text), "type": .string(product.type.rawValue),
+                "prices": [
+                    "USA": ["amount": .int(cents), "currency": "USD"],
+                    "CHN": ["amount": .int(cents * 6), "currency": "CNY"],
+                ],
+            ]
+            if product.type == .autoRenewable {
+                members["subscriptionGroup"] = "1"
+                members["period"] = "P1M"
+            }
+            return .object(members)
+        }
+        let loaded = try await shop.ask(.put, "/emulator/products", ["products": .array(products)])
+        try #require(loaded.status == 200, "\(loaded.body)")
     }
 }
 

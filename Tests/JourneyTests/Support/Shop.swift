@@ -1,4 +1,5 @@
 import Foundation
+import StoreKit
 import Testing
 import TillAPI
 import TillAppStore
@@ -30,12 +31,15 @@ final class Shop: Sendable {
     let time: TestClock
     private let toServer: HTTPSend
     private let toEmulator: HTTPSend
+    /// The way of phones to the store.
+    let storeConnection: StoreConnection
     private let relay: Relay
     private let stops: [@Sendable () async -> Void]
 
     private init(
         server: Server, emulator: Emulator, ledger: SQLiteDatabase, time: TestClock, toServer: @escaping HTTPSend,
-        toEmulator: @escaping HTTPSend, relay: Relay, stops: [@Sendable () async -> Void]
+        toEmulator: @escaping HTTPSend, storeConnection: StoreConnection, relay: Relay,
+        stops: [@Sendable () async -> Void]
     ) {
         self.relay = relay
         self.server = server
@@ -44,6 +48,7 @@ final class Shop: Sendable {
         self.time = time
         self.toServer = toServer
         self.toEmulator = toEmulator
+        self.storeConnection = storeConnection
         self.stops = stops
     }
 
@@ -125,7 +130,8 @@ final class Shop: Sendable {
             return Shop(
                 server: server, emulator: emulator, ledger: ledger, time: time,
                 toServer: { _, request in await server.respond(to: request) },
-                toEmulator: { _, request in await emulator.respond(to: request) }, relay: relay,
+                toEmulator: { _, request in await emulator.respond(to: request) },
+                storeConnection: .inProcess { request in await emulator.respond(to: request) }, relay: relay,
                 stops: [closeFiles])
         case .socket:
             let router = server.router
@@ -145,7 +151,7 @@ final class Shop: Sendable {
                 server: server, emulator: emulator, ledger: ledger, time: time,
                 toServer: { url, request async throws(HTTPFault) in try await fetch.send(serverURL + url, request) },
                 toEmulator: { url, request async throws(HTTPFault) in try await fetch.send(storeURL + url, request) },
-                relay: relay,
+                storeConnection: try .http(storeURL), relay: relay,
                 stops: [
                     { await serverListener.stop(grace: 5) }, { await storeListener.stop(grace: 5) },
                     { fetch.stop() }, closeFiles,

@@ -1,0 +1,224 @@
+import Foundation
+import Testing
+import TillBilling
+import TillClient
+import TillCrypto
+
+@Suite("Buying with the client kit") struct BuyingJourneys {
+    @Test(
+        "Paid, granted, finished: the points are in the wallet, and the order is complete everywhere (L8, O1, O5)",
+        arguments: StoreKitGeneration.both, Reach.allCases)
+    func plain(_ generation: StoreKitGeneration, _ reach: Reach) async throws {
+        try await Phones.open(generation, reach) { phones in
+            let ann = try await phones.phone("ann")
+            guard case .completed(let order) = await ann.buy(quantity: 2) else {
+                Issue.record("not completed: \(await ann.orders())")
+                return
+            }
+            #expect(order.productID.text == Shop.points60 && order.quantity == 2 && order.status == .completed)
+            #expect(order.price == Money(amount: 1_200, currency: Currency("CNY")))
+            #expect(try await phones.shop.points(of: "ann") == 120)
+            #expect(try await ann.use { try await $0.wallet() } == ["points": 120])
+            #expect(try await phones.shop.grants(of: "ann") == 1)
+            #expect(try await ann.isSettled())
+            #expect(try await ann.paid() == [order.transactionID?.text])
+            #expect(try await phones.shop.ordersAtServer(of: "ann") == ["completed"])
+            #expect(try await ann.ordersOnDisk().map(\.status) == [.completed])
+            #expect(ann.wire.count(.server, "POST /v1/transactions") == 1)
+        }
+    }
+
+    @Test(
+        "The order is on disk before anything is requested, and at the server before the sheet is shown (L5, O1)",
+        arguments: StoreKitGeneration.both)
+    func order(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let ann = try await phones.phone("ann")
+            await ann.buy()
+            // StoreKit 1 finishes in its own time.
+            #expect(try await ann.isSettled())
+            func place(_ name: String) throws -> Int {
+                try #require(ann.run.steps.firstIndex { $0.name == name }, "\(name) is no step")
+            }
+            let written = try place("journal written")
+            let opening = try place("server POST /v1/orders")
+            let opened = try place("server answers POST /v1/orders")
+            let asked = try place("store POST /emulator/purchases")
+            let paid = try place("store answers POST /emulator/purchases")
+            let sent = try place("server POST /v1/transactions")
+            let word = try place("server answers POST /v1/transactions")
+            let finished = try place("store POST /emulator/transactions/*/finish")
+            #expect(written < opening && opened < asked && paid < sent)
+            // The proof is on disk before it is sent (P5), and finished is only what the server spoke about (T1).
+            let saved = ann.run.steps[paid..<sent].contains { $0.name == "journal written" }
+            #expect(saved && word < finished)
+        }
+    }
+
+    @Test(
+        "What is on disk before the payment: price, start, status, whose, which; the server has the same (L5, O1)",
+        arguments: StoreKitGeneration.both)
+    func beforePayment(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let ann = try await phones.phone("ann")
+            let gate = Gate()
+            ann.wire.cut(.store, "/emulator/purchases", .slow(gate))
+            async let outcome = ann.buy()
+            #expect(await eventually { ann.wire.struck == 1 })
+            let entry = try #require(try await ann.ordersOnDisk().first)
+            #expect(entry.status == .prepared && entry.userID == UserID("ann") && entry.quantity == 1)
+            #expect(entry.price == Money(amount: 600, currency: Currency("CNY")))
+            #expect(entry.productID.text == Shop.points60 && entry.createdAt == phones.shop.time.now)
+            let server = try await phones.shop.send(.get, "/v1/orders/\(entry.id)")
+            #expect(server["status"].text == "prepared" && server["userId"].text == "ann")
+            #expect(server["productId"].text == Shop.points60)
+            #expect(server["price"].at("amount").int == 600)
+            await gate.open()
+            guard case .completed(let order) = await outcome else {
+                Issue.record("not completed")
+                return
+            }
+            #expect(order.id == entry.id)
+        }
+    }
+
+    @Test(
+        "The answer to the order is lost: the repetition makes no second one (O1)",
+        arguments: StoreKitGeneration.both, Reach.allCases)
+    func orderRepeated(_ generation: StoreKitGeneration, _ reach: Reach) async throws {
+        try await Phones.open(generation, reach) { phones in
+            let ann = try await phones.phone("ann")
+            ann.wire.cut(.server, "POST /v1/orders", .answerLost)
+            let outcome = await ann.buy()
+            #expect(ann.wire.struck > 1, "it was not repeated")
+            guard case .failed = outcome else {
+                Issue.record("an order the server never spoke about was paid: \(outcome)")
+                return
+            }
+            #expect(try await phones.shop.ordersAtServer(of: "ann").count == 1)
+            #expect(try await ann.paid().isEmpty)
+            ann.wire.mend()
+            #expect(isCompleted(await ann.buy()))
+            #expect(try await phones.shop.grants(of: "ann") == 1)
+        }
+    }
+
+    @Test(
+        "The payment carries the order's id, a UUID, and it comes back in what the store signs (O2, T5, T6)",
+        arguments: StoreKitGeneration.both)
+    func token(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let ann = try await phones.phone("ann")
+            let order = try #require(await ann.buy().order)
+            #expect(UUID(uuidString: order.orderNumber) != nil)
+            let paid = try #require(try await ann.paid().first)
+            let transaction = try await phones.shop.ask(.get, "/emulator/transactions/\(paid)")
+            #expect(transaction["appAccountToken"].text.lowercased() == order.orderNumber)
+            let again = try #require(await ann.buy().order)
+            #expect(again.id != order.id)
+        }
+    }
+
+    @Test(
+        "Payments are not allowed: the buyer is told so, no order is left, nothing is requested (L3)",
+        arguments: StoreKitGeneration.both)
+    func notAllowed(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let ann = try await phones.phone("ann", isLaunched: false)
+            try await ann.set(["mayPay": false])
+            try await ann.open()
+            #expect(await eventually { await ann.use { await $0.canMakePayments() } == false })
+            guard case .failed(nil, .paymentsNotAllowed) = await ann.buy() else {
+                Issue.record("it was bought")
+                return
+            }
+            #expect(await ann.orders().isEmpty)
+            #expect(try await phones.shop.ordersAtServer(of: "ann").isEmpty)
+            #expect(ann.wire.count(.store, "POST /emulator/purchases") == 0)
+            #expect(ann.wire.count(.server, "POST /v1/orders") == 0)
+        }
+    }
+
+    @Test(
+        "The product bought is the one asked for; one the store does not have is refused clearly (L4)",
+        arguments: StoreKitGeneration.both)
+    func products(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let ann = try await phones.phone("ann")
+            guard case .failed(nil, .productUnavailable) = await ann.buy("com.example.learn.none") else {
+                Issue.record("it was bought")
+                return
+            }
+            #expect(await ann.orders().isEmpty)
+            guard case .completed(let order) = await ann.buy(Shop.points300) else {
+                Issue.record("not completed")
+                return
+            }
+            #expect(order.productID.text == Shop.points300)
+            #expect(try await phones.shop.points(of: "ann") == 300)
+            // The store sells it, and our server has never heard of it.
+            guard case .failed(let refused?, let error) = await ann.buy("com.example.learn.unlisted") else {
+                Issue.record("it was bought")
+                return
+            }
+            #expect(refused.status == .failed && error.code == "unknown_product")
+            #expect(try await ann.paid().count == 1)
+        }
+    }
+
+    @Test(
+        "Cancelled is cancelled and any other error is failed, each with its reason in both languages (L10)",
+        arguments: StoreKitGeneration.both)
+    func notPaid(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let ann = try await phones.phone("ann")
+            try await ann.sheet("cancelled")
+            guard case .cancelled(let cancelled) = await ann.buy() else {
+                Issue.record("not cancelled")
+                return
+            }
+            #expect(cancelled.status == .cancelled && cancelled.title == OrderStatus.cancelled.title)
+            #expect(cancelled.note == StoreProblem.cancelled.sentence)
+            try await ann.sheet("failed")
+            guard case .failed(let failed?, .store(.unknown)) = await ann.buy() else {
+                Issue.record("not failed")
+                return
+            }
+            #expect(failed.status == .failed)
+            #expect(failed.note == StoreProblem.unknown.sentence)
+            #expect(await eventually { (try? await phones.shop.ordersAtServer(of: "ann")) == ["failed", "cancelled"] })
+            #expect(try await ann.paid().isEmpty)
+            #expect(try await phones.shop.grants(of: "ann") == 0)
+        }
+    }
+
+    @Test(
+        "A second tap while a purchase is under way starts no second payment, and the shop says so (G3)",
+        arguments: StoreKitGeneration.both)
+    func secondTap(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let ann = try await phones.phone("ann")
+            let gate = Gate()
+            ann.wire.cut(.store, "/emulator/purchases", .slow(gate))
+            async let first = ann.buy()
+            #expect(await eventually { ann.wire.struck == 1 })
+            #expect(await ann.buy() == .inProgress)
+            let shelf = await ann.use { await $0.shelf() }
+            #expect(shelf[Shop.points60]?.isPurchasing == true && shelf[Shop.points60]?.canBuy == false)
+            #expect(shelf[Shop.points300]?.canBuy == true)
+            ann.wire.mend()
+            await gate.open()
+            #expect(isCompleted(await first))
+            // Another product is another matter.
+            #expect(isCompleted(await ann.buy(Shop.points300)))
+            #expect(ann.wire.count(.store, "POST /emulator/purchases") == 2)
+            #expect(try await ann.paid().count == 2)
+            #expect(try await phones.shop.points(of: "ann") == 360)
+            #expect(await ann.use { await $0.shelf() }[Shop.points60]?.canBuy == true)
+        }
+    }
+}
+
+func isCompleted(_ outcome: PurchaseOutcome) -> Bool {
+    if case .completed = outcome { true } else { false }
+}

@@ -1,0 +1,99 @@
+import Testing
+import TillBilling
+import TillClient
+import TillCrypto
+
+/// What an app hears, call by call.
+private final class Heard: Sendable {
+    private let calls = Locked<[String]>([])
+
+    func note(_ call: String) { calls.withLock { $0.append(call) } }
+
+    /// All of it, once something was heard and a moment has passed in which more might have come.
+    func all() async -> [String] {
+        await eventually { !self.calls.withLock { $0.isEmpty } }
+        try? await Task.sleep(for: .milliseconds(40))
+        return calls.withLock { $0 }
+    }
+
+    var callbacks: PurchaseCallbacks {
+        var told = PurchaseCallbacks(
+            paid: { self.note("paid \($0.status.name)") },
+            willArrive: { order, _ in self.note("will arrive \(order.status.name)") },
+            cancelled: { self.note("cancelled \($0.status.name)") },
+            failed: { order, error in self.note("failed \(order?.status.name ?? "-") \(error.code)") })
+        told.willArriveNetwork = { order, error in self.note("network \(order.status.name) \(error.code)") }
+        told.deferred = { self.note("deferred \($0.status.name)") }
+        told.notAllowed = { self.note("not allowed \($0.code)") }
+        told.productsUnavailable = { self.note("no products \($0.code)") }
+        told.inProgress = { self.note("in progress") }
+        return told
+    }
+}
+
+@Suite("Callbacks of a purchase") struct CallbackJourneys {
+    struct End: Sendable, CustomTestStringConvertible {
+        let expected: String
+        var product = Shop.points60
+        let arrange: @Sendable (Phone) async throws -> Void
+        var testDescription: String { expected }
+    }
+
+    static let everyEnd: [End] = [
+        End(expected: "paid completed") { _ in },
+        End(expected: "network ongoing cannot_connect") { $0.wire.cut(.server, "POST /v1/transactions") },
+        End(expected: "will arrive ongoing") { $0.wire.cut(.server, "POST /v1/transactions", .answered(.busy)) },
+        End(expected: "deferred deferred") { try await $0.sheet("deferred") },
+        End(expected: "cancelled cancelled") { try await $0.sheet("cancelled") },
+        End(expected: "failed failed store_unknown") { try await $0.sheet("failed") },
+        End(expected: "failed failed cannot_connect") { $0.wire.cut(.server, "POST /v1/orders") },
+        End(expected: "failed - signed_out") { await $0.signOut() },
+        End(expected: "not allowed payments_not_allowed") { phone in
+            try await phone.set(["mayPay": false])
+            #expect(await eventually { await phone.use { await $0.canMakePayments() } == false })
+        },
+        End(expected: "no products product_unavailable", product: "com.example.learn.none") { _ in },
+        // A failed product request calls back too.
+        End(expected: "no products product_list_unavailable") { $0.wire.cut(.store, "/products") },
+    ]
+
+    @Test(
+        "Each end of a purchase is one callback, called exactly once (L12, C12)", arguments: StoreKitGeneration.both,
+        everyEnd)
+    func once(_ generation: StoreKitGeneration, _ end: End) async throws {
+        try await Phones.open(generation) { phones in
+            let ann = try await phones.phone("ann")
+            try await end.arrange(ann)
+            let heard = Heard()
+            await ann.use { $0.purchase(end.product, callbacks: heard.callbacks) }
+            #expect(await heard.all() == [end.expected])
+        }
+    }
+
+    @Test("Success and failure for a user, and only for who is signed in (P4)", arguments: StoreKitGeneration.both)
+    func addPayment(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let ann = try await phones.phone("ann")
+            func add(_ user: String) async -> [String] {
+                let heard = Heard()
+                await ann.use {
+                    $0.addPayment(Shop.points60, user: user) {
+                        heard.note("success \($0.status.name)")
+                    } failure: { order, error in
+                        heard.note("failure \(order?.status.name ?? "-") \(error.code)")
+                    }
+                }
+                return await heard.all()
+            }
+            #expect(await add("ann") == ["success completed"])
+            #expect(await add("ben") == ["failure - signed_out"])
+            ann.wire.cut(.server, "POST /v1/transactions")
+            #expect(await add("ann") == ["failure ongoing cannot_connect"])
+            ann.wire.mend()
+            await ann.use { await $0.networkReturned() }
+            #expect(try await ann.isSettled())
+            #expect(try await phones.shop.grants(of: "ann") == 2)
+            #expect(try await phones.shop.grants(of: "ben") == 0)
+        }
+    }
+}

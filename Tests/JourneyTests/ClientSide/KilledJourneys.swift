@@ -1,0 +1,135 @@
+import Foundation
+import Testing
+import TillBilling
+import TillClient
+import TillCrypto
+
+@Suite("The app is killed at every step of a purchase") struct KilledJourneys {
+    /// What becomes of the phone after the kill.
+    enum Afterwards: String, Sendable, CaseIterable {
+        case relaunched
+        /// Deleted, with everything it kept, and installed again.
+        case reinstalled
+    }
+
+    @Test(
+        "Whatever was paid is granted once, to its buyer, and nothing else is (O6, O7)",
+        arguments: StoreKitGeneration.both, Afterwards.allCases)
+    func everyStep(_ generation: StoreKitGeneration, _ afterwards: Afterwards) async throws {
+        try await Phones.open(generation) { phones in
+            let steps = try await steps(of: phones)
+            let ends = Locked<[(step: AppRun.Step, paid: Int)]>([])
+            // A few buyers at once; each has an account, a phone and a kill of its own.
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for (number, step) in steps.enumerated() {
+                    if number >= 4 { try await group.next() }
+                    group.addTask {
+                        let paid = try await buyer("buyer\(number)", in: phones, killedAt: step, afterwards)
+                        ends.withLock { $0.append((step, paid)) }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let all = ends.withLock { $0 }
+            #expect(all.count == steps.count)
+            // Neither all before the payment nor all after it.
+            #expect(all.contains { $0.paid == 0 } && all.contains { $0.paid == 1 })
+            #expect(try await phones.shop.grantCount() == Int64(all.reduce(0) { $0 + $1.paid }) + 1)
+        }
+    }
+
+    @Test(
+        "Killed in the purchase and again in the recovery, it still arrives once (O6)",
+        arguments: StoreKitGeneration.both)
+    func twice(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let names = [
+                "journal written", "server POST /v1/transactions", "server answers POST /v1/transactions",
+                "store POST /emulator/transactions/*/finish", "store answers POST /emulator/transactions/*/finish",
+            ]
+            let paid = AppRun.Step(name: "store answers POST /emulator/purchases", number: 1)
+            for (number, name) in names.enumerated() {
+                let phone = try await phones.phone("buyer\(number)", isLaunched: false)
+                try await phone.open(killedAt: paid)
+                async let outcome = phone.buy()
+                #expect(await eventually { phone.run.isDead })
+                try await phone.relaunch(killedAt: AppRun.Step(name: name, number: 1))
+                #expect(await eventually { phone.run.isDead }, "not killed at \(name)")
+                try await phone.relaunch()
+                try await check(phone, "paid, then \(name)")
+                #expect(try await phone.paid().count == 1)
+                _ = await outcome
+            }
+        }
+    }
+
+    /// What one undisturbed purchase does, from the tap on.
+    private func steps(of phones: Phones) async throws -> [AppRun.Step] {
+        let phone = try await phones.phone("undisturbed")
+        try await settled(phone)
+        let before = Set(phone.run.steps)
+        #expect(isCompleted(await phone.buy()))
+        #expect(try await phone.isSettled())
+        try await settled(phone)
+        let steps = phone.run.steps.filter { !before.contains($0) }
+        let names = Set(steps.map(\.name))
+        for name in [
+            "journal written", "server POST /v1/orders", "server answers POST /v1/orders",
+            "store POST /emulator/purchases", "store answers POST /emulator/purchases",
+            "server POST /v1/transactions", "server answers POST /v1/transactions",
+            "store POST /emulator/transactions/*/finish", "store answers POST /emulator/transactions/*/finish",
+        ] {
+            #expect(names.contains(name), "a purchase without \(name)")
+        }
+        return steps
+    }
+
+    /// Waits until the app does nothing of its own any more.
+    private func settled(_ phone: Phone) async throws {
+        var seen = -1
+        while seen != phone.run.steps.count {
+            seen = phone.run.steps.count
+            try await Task.sleep(for: .milliseconds(60))
+        }
+    }
+
+    /// One buyer's story; returns how many transactions were paid.
+    private func buyer(
+        _ name: String, in phones: Phones, killedAt step: AppRun.Step, _ afterwards: Afterwards
+    ) async throws -> Int {
+        let phone = try await phones.phone(name, isLaunched: false)
+        try await phone.open(killedAt: step)
+        try await settled(phone)
+        let isOver = Locked(false)
+        async let outcome = {
+            let outcome = await phone.buy()
+            isOver.withLock { $0 = true }
+            return outcome
+        }()
+        await eventually { phone.run.isDead || isOver.withLock { $0 } }
+        if !phone.run.isDead { _ = try await phone.isSettled() }
+        // How often the receipt is fetched differs; then it is killed when all is done.
+        #expect(phone.run.isDead || step.name.hasSuffix("GET /emulator/receipt"), "\(step) never came")
+        // What was under way at the store and at the server when it died still arrives there.
+        try await Task.sleep(for: .milliseconds(20))
+        switch afterwards {
+        case .relaunched: try await phone.relaunch()
+        case .reinstalled: try await phone.reinstall()
+        }
+        let paid = try await phone.paid().count
+        try await check(phone, step.description)
+        _ = await outcome
+        return paid
+    }
+
+    private func check(_ phone: Phone, _ story: String) async throws {
+        let user = try #require(phone.user)
+        #expect(try await phone.isSettled(), "still in the queue: \(story)")
+        let paid = try await phone.paid().count
+        #expect(paid <= 1)
+        #expect(try await phone.shop.grants(of: user) == Int64(paid), "\(story)")
+        #expect(try await phone.shop.points(of: user) == Int64(paid) * 60, "\(story)")
+        #expect(await eventually { !(await phone.orders().contains { $0.status == .ongoing }) }, "\(story)")
+        if paid == 1 { #expect(await phone.orders().allSatisfy { $0.status != .prepared }, "\(story)") }
+    }
+}

@@ -1,0 +1,246 @@
+import Testing
+import TillAPI
+import TillBilling
+import TillClient
+import TillCrypto
+import TillHTTP
+
+@Suite("Paid, and the server's word is late") struct LateAnswerJourneys {
+    /// What the buyer meets in the server's place, with the code that support is told.
+    struct Weather: Sendable, CustomTestStringConvertible {
+        let code: String
+        let trouble: Wire.Trouble
+        let testDescription: String
+
+        init(_ description: String, _ code: String, _ trouble: Wire.Trouble) {
+            testDescription = description
+            self.code = code
+            self.trouble = trouble
+        }
+    }
+
+    static let weathers = [
+        Weather("no network", "cannot_connect", .off),
+        Weather("the answer lost", "connection_lost", .answerLost),
+        Weather("HTML", "unreadable_answer", .answered(.page)),
+        Weather("an empty answer", "unreadable_answer", .answered(.nothing)),
+        Weather("a redirect", "unreadable_answer", .answered(.elsewhere)),
+        Weather("a proxy's 502", "unreadable_answer", .answered(.badGateway)),
+        Weather("401", "unauthorized", .answered(.problem(.unauthorized, 401))),
+        Weather("409", "idempotency_in_flight", .answered(.problem(.idempotencyInFlight, 409))),
+        Weather("422 that may change", "unknown_product", .answered(.problem(.unknownProduct, 422))),
+        Weather("429", "too_many_requests", .answered(.problem(.tooManyRequests, 429, retryAfter: 20))),
+        Weather("500", "internal_error", .answered(.problem(.internalError, 500))),
+        Weather("503", "unavailable", .answered(.busy)),
+    ]
+
+    @Test(
+        "The order stays ongoing, the buyer is told it will arrive, and it does by itself (L9, P5, P11)",
+        arguments: StoreKitGeneration.both, weathers)
+    func weather(_ generation: StoreKitGeneration, _ weather: Weather) async throws {
+        try await Phones.open(generation) { phones in
+            let ann = try await phones.phone("ann")
+            ann.wire.cut(.server, "POST /v1/transactions", weather.trouble)
+            guard case .willArrive(let order, let error?) = await ann.buy() else {
+                Issue.record("it is not on its way: \(await ann.orders())")
+                return
+            }
+            #expect(ann.wire.struck >= 1)
+            #expect(order.status == .ongoing && error.code == weather.code)
+            #expect(!(order.note?.en ?? "").isEmpty && !(order.note?.zh ?? "").isEmpty)
+            #expect(try await ann.unfinished() == [order.transactionID?.text])
+            #expect(try await ann.ordersOnDisk().map(\.status) == [.ongoing])
+            ann.wire.mend()
+            // Longer than any first wait, whatever the server asked for.
+            phones.shop.time.advance(seconds: 60)
+            #expect(try await ann.isSettled())
+            #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
+            #expect(try await phones.shop.grants(of: "ann") == 1)
+            #expect(try await phones.shop.points(of: "ann") == 60)
+        }
+    }
+
+    @Test(
+        "The timer waits longer each time, and the network's return waits for nothing (P6)",
+        arguments: StoreKitGeneration.both)
+    func timer(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let time = phones.shop.time
+            let ann = try await phones.phone("ann")
+            let sent: @Sendable () -> Int = { ann.wire.count(.server, "POST /v1/transactions") }
+            ann.wire.cut(.server, "POST /v1/transactions")
+            guard case .willArrive = await ann.buy() else {
+                Issue.record("it is not on its way")
+                return
+            }
+            // 5, 10, 20 and 40 s, each spread over its second half.
+            for (attempt, longest) in [5, 10, 20, 40].enumerated() {
+                #expect(sent() == attempt + 1)
+                let due = try #require(await ann.orders().first?.retryAt)
+                let wait = due.milliseconds - time.now.milliseconds
+                #expect(wait >= Int64(longest) * 500 && wait <= Int64(longest) * 1_000, "attempt \(attempt + 1)")
+                time.advance(seconds: Int64(longest) / 2 - 1)
+                try await Task.sleep(for: .milliseconds(25))
+                #expect(sent() == attempt + 1, "it was sent before its time")
+                time.advance(seconds: Int64(longest) / 2 + 2)
+                #expect(await eventually { sent() == attempt + 2 })
+                #expect(await eventually { await ann.orders().first?.retryAt ?? due > due })
+            }
+            ann.wire.mend()
+            await ann.use { await $0.networkReturned() }
+            #expect(try await ann.isSettled())
+            #expect(sent() == 6)
+            #expect(try await phones.shop.grants(of: "ann") == 1)
+        }
+    }
+
+    @Test("Every launch sends what is unsettled (P6, C9)", arguments: StoreKitGeneration.both)
+    func launch(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let ann = try await phones.phone("ann")
+            ann.wire.cut(.server, "POST /v1/transactions")
+            await ann.buy()
+            await ann.buy(Shop.points300)
+            #expect(ann.wire.struck == 2)
+            #expect(try await ann.unfinished().count == 2)
+            ann.wire.mend()
+            try await ann.relaunch()
+            #expect(try await ann.isSettled())
+            #expect(await eventually { await ann.orders().map(\.status) == [.completed, .completed] })
+            #expect(try await phones.shop.points(of: "ann") == 360)
+            #expect(try await phones.shop.grants(of: "ann") == 2)
+        }
+    }
+
+    @Test(
+        "The buyer lists orders, newest first, in both languages, and sends an ongoing one again (L6, C9)",
+        arguments: StoreKitGeneration.both)
+    func resubmit(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let ann = try await phones.phone("ann")
+            #expect(isCompleted(await ann.buy()))
+            phones.shop.time.advance(seconds: 1)
+            try await ann.sheet("cancelled")
+            await ann.buy()
+            phones.shop.time.advance(seconds: 1)
+            try await ann.sheet("purchased")
+            ann.wire.cut(.server, "POST /v1/transactions", .answered(.busy))
+            await ann.buy(Shop.points300)
+            let orders = await ann.orders()
+            #expect(orders.map(\.title.zh) == ["充值中", "充值取消", "充值完成"])
+            #expect(orders.map(\.title.en) == ["In progress", "Cancelled", "Completed"])
+            #expect(orders.map(\.mayResubmit) == [true, false, false])
+            ann.wire.mend()
+            #expect(isCompleted(await ann.use { await $0.resubmit(orders[0].orderNumber) }))
+            #expect(isCompleted(await ann.use { await $0.resubmit(orders[2].orderNumber) }))
+            #expect(await ann.use { await $0.resubmit("nonsense") }.error?.code == "unknown_order")
+            #expect(try await ann.isSettled())
+            #expect(try await phones.shop.points(of: "ann") == 360)
+            #expect(try await phones.shop.grants(of: "ann") == 2)
+        }
+    }
+
+    @Test(
+        "Three unsettled purchases at once: all are kept, and all arrive (T4, L11)", arguments: StoreKitGeneration.both)
+    func three(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let ann = try await phones.phone("ann")
+            ann.wire.cut(.server, "POST /v1/transactions")
+            async let first = ann.buy()
+            async let second = ann.buy(Shop.points300)
+            _ = await (first, second)
+            await ann.buy()
+            #expect(try await ann.unfinished().count == 3)
+            #expect(try await ann.ordersOnDisk().map(\.status) == [.ongoing, .ongoing, .ongoing])
+            ann.wire.mend()
+            await ann.use { await $0.checkOrderStatus() }
+            #expect(try await ann.isSettled())
+            #expect(try await phones.shop.points(of: "ann") == 420)
+            #expect(try await phones.shop.grants(of: "ann") == 3)
+        }
+    }
+
+    @Test(
+        "Two months late, the phone off all the time: late is not forged (T9)", arguments: StoreKitGeneration.both)
+    func twoMonths(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let ann = try await phones.phone("ann")
+            ann.wire.cut(.server, "POST /v1/transactions")
+            await ann.buy()
+            #expect(ann.wire.struck == 1)
+            await ann.kill()
+            phones.shop.time.advance(seconds: 62 * 86_400)
+            ann.wire.mend()
+            try await ann.relaunch()
+            #expect(try await ann.isSettled())
+            #expect(try await phones.shop.points(of: "ann") == 60)
+        }
+    }
+
+    @Test("The clock set back a year: what waits is sent all the same", arguments: StoreKitGeneration.both)
+    func clockSetBack(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let ann = try await phones.phone("ann")
+            ann.wire.cut(.server, "POST /v1/transactions")
+            await ann.buy()
+            #expect(ann.wire.struck == 1)
+            await ann.kill()
+            ann.wire.mend()
+            // Only the phone's clock: the world's goes on.
+            try await ann.relaunch(clock: -365 * 86_400)
+            #expect(try await ann.isSettled())
+            #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
+            #expect(isCompleted(await ann.buy()))
+            #expect(try await phones.shop.grants(of: "ann") == 2)
+        }
+    }
+
+    @Test("The server is slow: the buyer waits, another purchase does not", arguments: StoreKitGeneration.both)
+    func slow(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let ann = try await phones.phone("ann")
+            let gate = Gate()
+            ann.wire.cut(.server, "POST /v1/transactions", .slow(gate))
+            async let first = ann.buy()
+            #expect(await eventually { ann.wire.struck == 1 })
+            #expect(await ann.orders().map(\.status) == [.ongoing])
+            #expect(try await ann.unfinished().count == 1, "finished before the server's word")
+            ann.wire.mend()
+            #expect(isCompleted(await ann.buy(Shop.points300)))
+            await gate.open()
+            #expect(isCompleted(await first))
+            #expect(try await ann.isSettled())
+            #expect(try await phones.shop.grants(of: "ann") == 2)
+        }
+    }
+
+    @Test(
+        "The disk is full after the payment: nothing is lost, nothing is granted twice",
+        arguments: StoreKitGeneration.both)
+    func fullDisk(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let ann = try await phones.phone("ann")
+            let gate = Gate()
+            ann.wire.cut(.store, "/emulator/purchases", .slow(gate))
+            async let outcome = ann.buy()
+            #expect(await eventually { ann.wire.struck == 1 })
+            ann.fillDisk()
+            await gate.open()
+            // The money is paid and the server reached; only this device can't write it down.
+            #expect(isCompleted(await outcome))
+            #expect(try await phones.shop.grants(of: "ann") == 1)
+            #expect(try await ann.unfinished().count == 1, "what this device did not write down stays with the store")
+            ann.wire.mend()
+            guard case .failed(nil, let error) = await ann.buy(Shop.points300) else {
+                Issue.record("it was bought on a full disk")
+                return
+            }
+            #expect(error.code == "disk_full")
+            ann.fillDisk(false)
+            try await ann.relaunch()
+            #expect(try await ann.isSettled())
+            #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
+            #expect(try await phones.shop.grants(of: "ann") == 1)
+        }
+    }
+}

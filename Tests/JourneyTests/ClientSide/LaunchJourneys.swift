@@ -1,0 +1,156 @@
+import Testing
+import TillBilling
+import TillClient
+import TillCrypto
+
+@Suite("What a launch finds") struct LaunchJourneys {
+    @Test(
+        "The one observer of the app's life hears of what earlier launches left, each once (G1, O2, P7, T10)",
+        arguments: StoreKitGeneration.both, Reach.allCases)
+    func leftovers(_ generation: StoreKitGeneration, _ reach: Reach) async throws {
+        try await Phones.open(generation, reach) { phones in
+            let ann = try await phones.phone("ann", isLaunched: false)
+            // Three orders of an installation that is gone: all that is left is at the store and at the server.
+            for _ in 0..<3 {
+                _ = try await phones.shop.pay(token: try await phones.shop.openOrder(as: "ann"), account: "ann")
+            }
+            try await ann.open()
+            // However often an app asks for it.
+            await ann.use { store in
+                await store.start()
+                await store.start()
+            }
+            #expect(try await ann.isSettled())
+            #expect(await eventually { await ann.orders().map(\.status) == [.completed, .completed, .completed] })
+            #expect(ann.wire.count(.server, "POST /v1/transactions") == 3)
+            #expect(try await phones.shop.points(of: "ann") == 180)
+            // And of what is bought from now on.
+            #expect(isCompleted(await ann.buy()))
+            #expect(ann.wire.count(.server, "POST /v1/transactions") == 4)
+            #expect(try await phones.shop.grants(of: "ann") == 4)
+        }
+    }
+
+    @Test("What happened before anybody listened is told to who listens then (P7)", arguments: StoreKitGeneration.both)
+    func updates(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let ann = try await phones.phone("ann", isLaunched: false)
+            let order = try await phones.shop.openOrder(as: "ann")
+            _ = try await phones.shop.pay(token: order, account: "ann")
+            try await ann.open()
+            #expect(try await ann.isSettled())
+            #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
+            for _ in 0..<2 {
+                // Each who listens hears it.
+                var heard = await ann.use { $0.updates }.makeAsyncIterator()
+                guard case .order(let summary) = await heard.next() else {
+                    Issue.record("something else came first")
+                    return
+                }
+                #expect(summary.id == order && summary.status == .completed)
+            }
+        }
+    }
+
+    @Test(
+        "Unfinished paid purchases are submitted before the next one, never cleared (T2)",
+        arguments: StoreKitGeneration.both)
+    func unfinishedFirst(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let ann = try await phones.phone("ann")
+            ann.wire.cut(.server, "POST /v1/transactions")
+            await ann.buy()
+            let left = try await ann.unfinished()
+            #expect(left.count == 1 && ann.wire.struck == 1)
+            await ann.buy()
+            #expect(try await ann.unfinished().count == 2, "the one before was cleared")
+            #expect(try await ann.unfinished().first == left.first)
+            ann.wire.mend()
+            await ann.use { await $0.networkReturned() }
+            #expect(try await ann.isSettled())
+            #expect(try await phones.shop.points(of: "ann") == 120)
+            #expect(try await phones.shop.grants(of: "ann") == 2)
+        }
+    }
+
+    @Test(
+        "No network at the launch: nothing fails, and what was left is settled when it is back",
+        arguments: StoreKitGeneration.both)
+    func offline(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let ann = try await phones.phone("ann", isLaunched: false)
+            _ = try await phones.shop.pay(token: try await phones.shop.openOrder(as: "ann"), account: "ann")
+            ann.wire.cut(.server)
+            ann.wire.cut(.store)
+            try await ann.open()
+            #expect(await eventually { ann.wire.struck > 2 })
+            #expect(await ann.orders().isEmpty)
+            guard case .failed = await ann.buy() else {
+                Issue.record("it was bought without a network")
+                return
+            }
+            #expect(try await ann.unfinished().count == 1)
+            ann.wire.mend()
+            await ann.use { await $0.networkReturned() }
+            #expect(try await ann.isSettled())
+            #expect(try await phones.shop.points(of: "ann") == 60)
+            #expect(try await ann.paid().count == 1)
+        }
+    }
+
+    @Test("Nobody is signed in at the launch: what was paid waits for a sign-in", arguments: StoreKitGeneration.both)
+    func signedOut(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let ann = try await phones.phone(nil, account: "ann", isLaunched: false)
+            _ = try await phones.shop.pay(token: try await phones.shop.openOrder(as: "ann"), account: "ann")
+            try await ann.open()
+            #expect(await eventually { await ann.use { await $0.orders(all: true) }.map(\.status) == [.ongoing] })
+            #expect(ann.wire.count(.server, "POST /v1/transactions") == 0)
+            await ann.signIn("ann")
+            #expect(try await ann.isSettled())
+            #expect(try await phones.shop.points(of: "ann") == 60)
+        }
+    }
+
+    @Test(
+        "Dead after paying: the server learns it from the store, and the next login shows it (G5)",
+        arguments: StoreKitGeneration.both)
+    func notified(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            try await phones.shop.tellServer()
+            let ann = try await phones.phone("ann", isLaunched: false)
+            try await ann.open(killedAt: AppRun.Step(name: "store answers POST /emulator/purchases", number: 1))
+            async let outcome = ann.buy()
+            #expect(await eventually { ann.run.isDead })
+            #expect(await eventually { (try? await ann.paid().count) == 1 })
+            await phones.shop.emulator.sendDueNotifications()
+            #expect(try await phones.shop.points(of: "ann") == 60)
+            #expect(try await phones.shop.ordersAtServer(of: "ann") == ["completed"])
+            _ = await outcome
+            try await ann.relaunch()
+            #expect(try await ann.use { try await $0.wallet() } == ["points": 60])
+            #expect(try await ann.isSettled())
+            #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
+            #expect(try await phones.shop.grants(of: "ann") == 1)
+        }
+    }
+
+    @Test(
+        "A promoted product tapped in the App Store is told to the app, which buys it",
+        arguments: StoreKitGeneration.both)
+    func promoted(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let ann = try await phones.phone("ann")
+            let tapped = try await phones.shop.ask(
+                .post, "/emulator/purchase-intents",
+                [
+                    "bundleId": .string(Shop.bundleID), "productId": .string(Shop.points300), "account": "ann",
+                ])
+            try #require(tapped.status == 200, "\(tapped.body)")
+            var updates = await ann.use { $0.updates }.makeAsyncIterator()
+            #expect(await updates.next() == .promoted(productID: Shop.points300))
+            #expect(isCompleted(await ann.buy(Shop.points300)))
+            #expect(try await phones.shop.points(of: "ann") == 300)
+        }
+    }
+}

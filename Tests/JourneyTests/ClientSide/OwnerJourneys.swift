@@ -1,0 +1,193 @@
+import Testing
+import TillBilling
+import TillClient
+import TillCrypto
+
+@Suite("Whose purchase it is") struct OwnerJourneys {
+    @Test(
+        "A pays, the answer is lost, A signs out and B signs in: A gets it, B nothing (P8)",
+        arguments: StoreKitGeneration.both, Reach.allCases)
+    func accountSwitch(_ generation: StoreKitGeneration, _ reach: Reach) async throws {
+        try await Phones.open(generation, reach) { phones in
+            let phone = try await phones.phone("A", account: "family")
+            phone.wire.cut(.server, "POST /v1/transactions")
+            guard case .willArrive = await phone.buy() else {
+                Issue.record("it is not on its way")
+                return
+            }
+            #expect(phone.wire.struck == 1)
+            await phone.signOut()
+            phone.wire.mend()
+            await phone.signIn("B")
+            #expect(try await phone.isSettled())
+            #expect(try await phones.shop.points(of: "A") == 60)
+            #expect(try await phones.shop.grants(of: "B") == 0)
+            #expect(await phone.orders().isEmpty, "B sees A's order")
+            #expect(try await phones.shop.grantCount() == 1)
+            await phone.signOut()
+            await phone.signIn("A")
+            #expect(await eventually { await phone.orders().map(\.status) == [.completed] })
+        }
+    }
+
+    @Test(
+        "The same, with the app killed or deleted in between: the store's queue still says whose it is (P8, O7)",
+        arguments: StoreKitGeneration.both, KilledJourneys.Afterwards.allCases)
+    func accountSwitchAfterKill(
+        _ generation: StoreKitGeneration, _ afterwards: KilledJourneys.Afterwards
+    ) async throws {
+        try await Phones.open(generation) { phones in
+            let phone = try await phones.phone("A", account: "family")
+            phone.wire.cut(.server, "POST /v1/transactions")
+            await phone.buy()
+            #expect(phone.wire.struck == 1)
+            await phone.kill()
+            phone.wire.mend()
+            switch afterwards {
+            case .relaunched: try await phone.relaunch(as: "B")
+            case .reinstalled: try await phone.reinstall(as: "B")
+            }
+            #expect(try await phone.isSettled())
+            #expect(try await phones.shop.points(of: "A") == 60)
+            #expect(try await phones.shop.grants(of: "B") == 0)
+            #expect(await phone.orders().isEmpty)
+        }
+    }
+
+    @Test(
+        "The same, and the store lost whose it is: never B's, and A's when A is back (P8, U1)",
+        arguments: StoreKitGeneration.both)
+    func tokenLost(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            try await phones.loseTokens()
+            let phone = try await phones.phone("A", account: "family")
+            phone.wire.cut(.server, "POST /v1/transactions")
+            await phone.buy()
+            #expect(phone.wire.struck == 1)
+            let paid = try #require(try await phone.paid().first)
+            let transaction = try await phones.shop.ask(.get, "/emulator/transactions/\(paid)")
+            #expect(transaction["appAccountToken"] == .null, "the token was not lost")
+            phone.wire.mend()
+            await phone.signOut()
+            await phone.signIn("B")
+            #expect(await eventually { phone.wire.count(.server, "POST /v1/transactions") >= 2 })
+            try await Task.sleep(for: .milliseconds(50))
+            #expect(try await phones.shop.grants(of: "B") == 0)
+            #expect(try await phone.unfinished() == [paid], "what nobody owns yet stays in the queue")
+            await phone.signOut()
+            await phone.signIn("A")
+            phones.shop.time.advance(seconds: 60)
+            #expect(try await phone.isSettled())
+            #expect(try await phones.shop.points(of: "A") == 60)
+            #expect(try await phones.shop.grantCount() == 1)
+        }
+    }
+
+    @Test(
+        "The store lost whose it is, and nothing else happened: the order's id brings it home (U1)",
+        arguments: StoreKitGeneration.both)
+    func tokenLostAlone(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            try await phones.loseTokens()
+            let ann = try await phones.phone("ann")
+            let outcome = await ann.buy()
+            let paid = try #require(try await ann.paid().first)
+            let transaction = try await phones.shop.ask(.get, "/emulator/transactions/\(paid)")
+            #expect(transaction["appAccountToken"] == .null, "the token was not lost")
+            #expect(isCompleted(outcome), "\(outcome)")
+            #expect(try await ann.isSettled())
+            #expect(try await phones.shop.points(of: "ann") == 60)
+        }
+    }
+
+    @Test(
+        "What the server quarantines stays in the store's queue (O5, invariant 3)", arguments: StoreKitGeneration.both)
+    func quarantined(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let ann = try await phones.phone("ann", isLaunched: false)
+            _ = try await phones.shop.pay(token: UniqueID(high: 7, low: 7), account: "ann")
+            try await ann.open()
+            #expect(await eventually { await ann.use { await $0.orders(all: true) }.first?.note != nil })
+            #expect(await ann.use { await $0.orders(all: true) }.map(\.status) == [.ongoing])
+            #expect(ann.wire.count(.server, "POST /v1/transactions") >= 1)
+            #expect(try await ann.unfinished().count == 1)
+            #expect(try await phones.shop.grantCount() == 0)
+        }
+    }
+
+    @Test(
+        "The same proof by this phone and by another one of the account: one grant (O8)",
+        arguments: StoreKitGeneration.both, Reach.allCases)
+    func twoPhones(_ generation: StoreKitGeneration, _ reach: Reach) async throws {
+        try await Phones.open(generation, reach) { phones in
+            let first = try await phones.phone("ann")
+            first.wire.cut(.server, "POST /v1/transactions", .answerLost)
+            guard case .willArrive = await first.buy() else {
+                Issue.record("the answer was not lost")
+                return
+            }
+            #expect(first.wire.struck == 1)
+            #expect(try await phones.shop.grants(of: "ann") == 1)
+            #expect(try await first.unfinished().count == 1)
+            let second = try await phones.phone("ann")
+            #expect(try await second.isSettled())
+            #expect(second.wire.count(.server, "POST /v1/transactions") == 1)
+            #expect(await eventually { await second.orders().map(\.status) == [.completed] })
+            first.wire.mend()
+            await first.use { await $0.networkReturned() }
+            #expect(await eventually { await first.orders().map(\.status) == [.completed] })
+            #expect(try await phones.shop.grants(of: "ann") == 1)
+            #expect(try await phones.shop.points(of: "ann") == 60)
+        }
+    }
+
+    @Test(
+        "Two phones of one account buy at the same time: each purchase is granted once",
+        arguments: StoreKitGeneration.both)
+    func bothBuy(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let first = try await phones.phone("ann")
+            let second = try await phones.phone("ann")
+            async let one = first.buy()
+            async let other = second.buy(Shop.points300)
+            #expect(isCompleted(await one))
+            #expect(isCompleted(await other))
+            #expect(try await first.isSettled())
+            #expect(try await phones.shop.points(of: "ann") == 360)
+            #expect(try await phones.shop.grants(of: "ann") == 2)
+            #expect(try await phones.shop.transactions(of: "ann", "state=purchased").count == 2)
+        }
+    }
+
+    @Test(
+        "A guest buys and later signs in: the purchase is the guest's, and the account's list doesn't show it (P12)",
+        arguments: StoreKitGeneration.both)
+    func guest(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation) { phones in
+            let phone = try await phones.phone(nil, account: "family")
+            let guest = await phone.use { await $0.guestID }
+            #expect(guest.hasPrefix("guest-"))
+            await phone.signIn(guest)
+            #expect(isCompleted(await phone.buy()))
+            #expect(try await phones.shop.points(of: guest) == 60)
+            await phone.signIn("ann")
+            #expect(await phone.orders().isEmpty)
+            #expect(await phone.use { await $0.orders(all: true) }.map(\.status) == [.completed])
+            #expect(try await phone.use { try await $0.wallet() }["points"] ?? 0 == 0)
+            // The same guest as long as the app is installed.
+            try await phone.relaunch()
+            #expect(await phone.use { await $0.guestID } == guest)
+            #expect(try await phones.shop.points(of: guest) == 60)
+            #expect(try await phones.shop.grantCount() == 1)
+        }
+    }
+}
+
+extension Phones {
+    /// From now on the store loses what the app said of who buys.
+    func loseTokens() async throws {
+        let reply = try await shop.ask(
+            .put, "/emulator/faults", ["seed": 1, "endpoints": ["purchases": ["lostApplicationUsername": 1]]])
+        try #require(reply.status == 200, "\(reply.body)")
+    }
+}

@@ -1,0 +1,59 @@
+import Foundation
+import Testing
+import TillBilling
+import TillClient
+
+@Suite("StoreKit 1's receipt") struct ReceiptFileJourneys {
+    @Test("No receipt on the phone: it is refreshed once, and the purchase goes on (O4)", arguments: Reach.allCases)
+    func refreshed(_ reach: Reach) async throws {
+        try await Phones.open(.storeKit1, reach) { phones in
+            let ann = try await phones.phone("ann")
+            ann.wire.cut(.server, "POST /v1/transactions")
+            await ann.buy()
+            #expect(ann.wire.struck == 1)
+            await ann.kill()
+            ann.wire.mend()
+            // The new phone's disk holds no receipt, and no journal that would.
+            try await ann.reinstall()
+            #expect(try await ann.isSettled())
+            #expect(try await phones.shop.points(of: "ann") == 60)
+            #expect(FileManager.default.fileExists(atPath: ann.receiptURL.path))
+            #expect(ann.wire.count(.server, "POST /v1/transactions") == 2)
+        }
+    }
+
+    @Test("A refused refresh leaves the order ongoing; it arrives when the store gives a receipt (O4)")
+    func refused() async throws {
+        try await Phones.open(.storeKit1) { phones in
+            let ann = try await phones.phone("ann", isLaunched: false)
+            let order = try await phones.shop.openOrder(as: "ann")
+            _ = try await phones.shop.pay(token: order, account: "ann")
+            ann.wire.cut(.store, "GET /emulator/receipt")
+            try await ann.open()
+            #expect(await eventually { ann.wire.struck >= 1 })
+            #expect(await eventually { await ann.use { await $0.orders(all: true) }.map(\.status) == [.ongoing] })
+            #expect(await eventually { await ann.use { await $0.orders(all: true) }.first?.note != nil })
+            #expect(ann.wire.count(.server, "POST /v1/transactions") == 0)
+            #expect(try await ann.unfinished().count == 1)
+            ann.wire.mend()
+            await ann.use { await $0.checkOrderStatus() }
+            #expect(try await ann.isSettled())
+            #expect(try await phones.shop.points(of: "ann") == 60)
+        }
+    }
+
+    @Test("The receipt file is deleted while the app runs: refreshed once, granted (O4)")
+    func deleted() async throws {
+        try await Phones.open(.storeKit1) { phones in
+            let ann = try await phones.phone("ann")
+            let gate = Gate()
+            #expect(isCompleted(await ann.buy()))
+            try FileManager.default.removeItem(at: ann.receiptURL)
+            ann.wire.cut(.store, "GET /emulator/receipt", .slow(gate))
+            async let outcome = ann.buy()
+            await gate.open()
+            #expect(isCompleted(await outcome))
+            #expect(try await phones.shop.points(of: "ann") == 120)
+        }
+    }
+}

@@ -1,0 +1,72 @@
+import Testing
+import TillBilling
+import TillClient
+
+@Suite("A new phone") struct RestoreJourneys {
+    private static let pro = CloudShop.prefix + "pro"
+    private static let monthly = CloudShop.prefix + "premium_monthly_auto"
+
+    private func shop(
+        _ generation: StoreKitGeneration, _ journey: (Phones) async throws -> Void
+    ) async throws {
+        try await Phones.open(generation, change: { $0.catalog = CloudShop.catalog }) { phones in
+            try await CloudShop.stock(phones.shop)
+            let old = try await phones.phone("ann")
+            for product in [Self.pro, Self.monthly, Shop.points60] {
+                #expect(isCompleted(await old.buy(product)), "\(product)")
+            }
+            #expect(try await old.isSettled())
+            await old.kill()
+            try await journey(phones)
+        }
+    }
+
+    @Test(
+        "Non-consumables and subscriptions come back to their owner through the server, consumables don't (P10, T11)",
+        arguments: StoreKitGeneration.both)
+    func restore(_ generation: StoreKitGeneration) async throws {
+        try await shop(generation) { phones in
+            let phone = try await phones.phone("ann")
+            let outcome = await phone.use { await $0.restore() }
+            #expect(outcome.error == nil)
+            #expect(Set(outcome.restored) == [Self.pro, Self.monthly])
+            #expect(outcome.waiting.isEmpty && outcome.ofOthers == 0)
+            #expect(phone.wire.count(.server, "POST /v1/transactions") == 2)
+            #expect(try await phones.shop.grants(of: "ann") == 3, "granted anew")
+            #expect(try await phones.shop.points(of: "ann") == 60)
+            let rights = try await phone.use { try await $0.entitlements() }
+            #expect(Set(rights.map(\.productID)) == [Self.pro, Self.monthly])
+        }
+    }
+
+    @Test(
+        "Another user of the app on the same Apple Account gets nothing of it (P8, P10)",
+        arguments: StoreKitGeneration.both)
+    func others(_ generation: StoreKitGeneration) async throws {
+        try await shop(generation) { phones in
+            let phone = try await phones.phone("ben", account: "ann")
+            let outcome = await phone.use { await $0.restore() }
+            #expect(outcome.restored.isEmpty && outcome.ofOthers == 2)
+            #expect(try await phones.shop.grants(of: "ben") == 0)
+            #expect(try await phones.shop.grants(of: "ann") == 3)
+            #expect(try await phone.use { try await $0.entitlements() }.isEmpty)
+        }
+    }
+
+    @Test(
+        "The server is away: what is restored waits, and restoring again brings it (T11)",
+        arguments: StoreKitGeneration.both)
+    func serverAway(_ generation: StoreKitGeneration) async throws {
+        try await shop(generation) { phones in
+            let phone = try await phones.phone("ann")
+            phone.wire.cut(.server, "POST /v1/transactions")
+            let waiting = await phone.use { await $0.restore() }
+            #expect(phone.wire.struck == 2)
+            #expect(Set(waiting.waiting) == [Self.pro, Self.monthly] && waiting.restored.isEmpty)
+            #expect(waiting.error?.code == "cannot_connect")
+            phone.wire.mend()
+            #expect(Set(await phone.use { await $0.restore() }.restored) == [Self.pro, Self.monthly])
+            #expect(try await phones.shop.grants(of: "ann") == 3)
+        }
+    }
+}

@@ -1,0 +1,283 @@
+import Foundation
+import StoreKit
+import Testing
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillHTTP
+
+@testable import TillClient
+
+/// A phone with our client kit on it: signed in to an account of the emulated store, and perhaps to the app.
+final class Phone: Sendable {
+    /// Signed in to the app; nil: nobody.
+    let user: String?
+    /// Signed in to the store.
+    let account: String
+    let wire = Wire()
+    let shop: Shop
+    private let generation: StoreKitGeneration
+    private let device = UUID()
+    private let folder: URL
+    /// What the phone's disk takes no more of, if anything.
+    private let isFull = Locked(false)
+    /// Seconds.
+    private let clockError = Locked<Int64>(0)
+
+    /// One run of the app: all that a kill ends.
+    private struct Launch {
+        let number: Int
+        let run: AppRun
+        let device: EmulatedDevice
+        let directory: URL
+        let store: TillClient.Store
+    }
+
+    private let launched = Locked<Launch?>(nil)
+
+    init(_ shop: Shop, user: String?, account: String, generation: StoreKitGeneration, folder: URL) {
+        self.shop = shop
+        self.user = user
+        self.account = account
+        self.generation = generation
+        self.folder = folder
+    }
+
+    /// The app as it runs.
+    private var launch: Launch {
+        guard let launch = launched.withLock({ $0 }) else { fatalError("the app was not launched") }
+        return launch
+    }
+
+    var store: TillClient.Store { launch.store }
+    var run: AppRun { launch.run }
+    var receiptURL: URL { launch.device.receiptURL }
+
+    // MARK: Its life
+
+    /// Launches the app as an app would be: the store is started, and whoever uses the app is signed in.
+    ///
+    /// - Parameters:
+    ///   - isStarted: false stops short of `start`.
+    ///   - user: who signs in instead of the phone's user.
+    func open(killedAt step: AppRun.Step? = nil, isStarted: Bool = true, as user: String? = nil) async throws {
+        let number = (launched.withLock { $0?.number } ?? 0) + 1
+        let directory = folder.appendingPathComponent("run-\(number)")
+        if !FileManager.default.fileExists(atPath: directory.path) {
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        }
+        let run = AppRun(killedAt: step)
+        let device = EmulatedDevice(
+            id: device, account: account, bundleID: Shop.bundleID, connection: connection(in: run),
+            directory: directory, effects: storeEffects)
+        let store = try EmulatedDevice.$current.withValue(device) {
+            try TillClient.Store(
+                configuration, access: access(), effects: effects, files: try files(in: directory, run),
+                transport: transport(in: run))
+        }
+        launched.withLock {
+            $0 = Launch(number: number, run: run, device: device, directory: directory, store: store)
+        }
+        if isStarted { await use { await $0.start() } }
+        if let user = user ?? self.user { await signIn(user) }
+    }
+
+    /// Kill -9: nothing that the app does from now on reaches anybody.
+    func kill() async {
+        guard let launch = launched.withLock({ $0 }) else { return }
+        launch.run.kill()
+        // Nobody hears of this either; it only spares the machine an app that looks for news for ever.
+        await EmulatedDevice.$current.withValue(launch.device) { await launch.store.stop() }
+    }
+
+    /// Killed, and launched again: the disk is as the kill left it.
+    ///
+    /// - Parameter seconds: how wrong the phone's own clock is from now on.
+    func relaunch(
+        killedAt step: AppRun.Step? = nil, as user: String? = nil, clock seconds: Int64 = 0
+    ) async throws {
+        let left = launch
+        await kill()
+        clockError.withLock { $0 = seconds }
+        // The old run holds its files as a process does until the system ends it; the new one has them as they are.
+        let directory = folder.appendingPathComponent("run-\(left.number + 1)")
+        try Self.copy(left.directory, to: directory)
+        for name in try FileManager.default.contentsOfDirectory(atPath: directory.path) where name.hasSuffix("-lock") {
+            try FileManager.default.removeItem(at: directory.appendingPathComponent(name))
+        }
+        try await open(killedAt: step, as: user)
+    }
+
+    /// A file that is being put in another's place may vanish under the copy; then it is made anew.
+    private static func copy(_ directory: URL, to other: URL) throws {
+        for _ in 0..<5 {
+            if (try? FileManager.default.copyItem(at: directory, to: other)) != nil { return }
+            try? FileManager.default.removeItem(at: other)
+        }
+        try FileManager.default.copyItem(at: directory, to: other)
+    }
+
+    /// Killed, deleted with everything it kept, and installed again.
+    func reinstall(killedAt step: AppRun.Step? = nil, as user: String? = nil) async throws {
+        await kill()
+        try await open(killedAt: step, as: user)
+    }
+
+    /// Calls the app's store on this phone.
+    func use<Result: Sendable>(
+        _ work: @Sendable (TillClient.Store) async throws -> Result
+    ) async rethrows -> Result {
+        let launch = launch
+        return try await EmulatedDevice.$current.withValue(launch.device) { try await work(launch.store) }
+    }
+
+    // MARK: What its owner does
+
+    func signIn(_ user: String) async {
+        let time = shop.time
+        await use { await $0.signIn(user) { UserToken.hs256(subject: user, expires: time.now.seconds + 600) } }
+    }
+
+    func signOut() async { await use { await $0.signOut() } }
+
+    @discardableResult
+    func buy(_ product: String = Shop.points60, quantity: Int = 1) async -> PurchaseOutcome {
+        await use { await $0.purchase(product, quantity: quantity) }
+    }
+
+    /// What the owner does at payment sheets: `purchased`, `cancelled`, `failed`, `deferred`, `interrupted`.
+    func sheet(_ outcome: String) async throws { try await set(["paymentSheet": .string(outcome)]) }
+
+    func set(_ change: JSONValue) async throws {
+        let reply = try await shop.ask(.put, "/emulator/accounts/\(account)", change)
+        try #require(reply.status == 200, "\(reply.body)")
+    }
+
+    // MARK: What can be seen of it
+
+    func orders() async -> [OrderSummary] { await use { await $0.orders() } }
+
+    /// The orders as another launch would find them: read from a copy of the file.
+    func ordersOnDisk() async throws -> [JournalEntry] {
+        let copy = folder.appendingPathComponent("copy-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: copy, withIntermediateDirectories: true)
+        let file = copy.appendingPathComponent("orders.journal")
+        try FileManager.default.copyItem(at: launch.directory.appendingPathComponent("orders.journal"), to: file)
+        return await (try OrderJournal(disk: try Disk.file(at: file.path))).entries()
+    }
+
+    /// Ids of what the account paid at the store.
+    func paid() async throws -> [String] { try await shop.transactions(of: account, "state=purchased") }
+
+    /// Ids of what is paid and not finished.
+    func unfinished() async throws -> [String] { try await shop.transactions(of: account, "unfinished=true") }
+
+    /// Waits until all of the account's purchases are finished.
+    func isSettled() async throws -> Bool { try await eventually { try await self.unfinished().isEmpty } }
+
+    // MARK: The world of its app
+
+    /// The disk takes nothing any more, or again.
+    func fillDisk(_ isFull: Bool = true) { self.isFull.withLock { $0 = isFull } }
+
+    private var configuration: StoreConfiguration {
+        var configuration = StoreConfiguration(server: "till:")
+        configuration.generation = generation
+        configuration.language = .english
+        return configuration
+    }
+
+    private func access() -> StoreAccess {
+        let spawn: @Sendable (@escaping @Sendable () async -> Void) -> Void = { work in Task { await work() } }
+        return generation == .storeKit1 ? .storeKit1() : .storeKit2(spawn: spawn)
+    }
+
+    private func files(in directory: URL, _ run: AppRun) throws(DiskFault) -> DeviceFiles {
+        var files = try DeviceFiles.inDirectory(directory.path)
+        files.journal = guarded(files.journal, "journal", run)
+        files.identity = guarded(files.identity, "identity", run)
+        return files
+    }
+
+    private func guarded(_ disk: Disk, _ name: String, _ run: AppRun) -> Disk {
+        let isFull = isFull
+        return Disk(
+            read: disk.read,
+            write: { (bytes, offset) throws(DiskFault) in
+                guard run.step("\(name) written") else { throw DiskFault(.other) }
+                if isFull.withLock({ $0 }) { throw DiskFault(.full) }
+                try disk.write(bytes, offset)
+            },
+            replace: { (bytes) throws(DiskFault) in
+                guard run.step("\(name) replaced") else { throw DiskFault(.other) }
+                if isFull.withLock({ $0 }) { throw DiskFault(.full) }
+                try disk.replace(bytes)
+            }, setAside: disk.setAside)
+    }
+
+    private var effects: Effects {
+        let (time, clockError) = (shop.time, clockError)
+        return Effects(
+            clock: { time.now.adding(seconds: clockError.withLock { $0 }) }, entropy: RandomBytes.make,
+            pause: { await Self.pause($0, time) },
+            spawn: { work in Task { await work() } })
+    }
+
+    private var storeEffects: StoreEffects {
+        StoreEffects(
+            pause: { try? await Task.sleep(for: .milliseconds(min($0, 15))) }, entropy: RandomBytes.make,
+            spawn: { work in Task { await work() } }, callback: { $0() }, pollInterval: 15)
+    }
+
+    /// What a buyer waits for passes at once; what is due later waits for the shop's clock.
+    private static func pause(_ milliseconds: Int64, _ time: TestClock) async {
+        if milliseconds <= 2_000 {
+            try? await Task.sleep(for: .milliseconds(2))
+            return
+        }
+        let due = time.now.adding(milliseconds: milliseconds)
+        while time.now < due, !Task.isCancelled { try? await Task.sleep(for: .milliseconds(10)) }
+    }
+
+    private func connection(in run: AppRun) -> StoreConnection {
+        let (wire, shop) = (wire, shop)
+        return shop.storeConnection.through { request, send throws(HTTPFault) in
+            try await wire.carry(request, to: .store, in: run, send)
+        }
+    }
+
+    private func transport(in run: AppRun) -> Transport {
+        let (wire, shop) = (wire, shop)
+        return Transport { (request) async throws(TransportFault) in
+            do throws(HTTPFault) {
+                let response = try await wire.carry(HTTPRequest(request), to: .server, in: run) {
+                    request throws(HTTPFault) in try await shop.deliver(request)
+                }
+                return TransportResponse(response)
+            } catch {
+                throw TransportFault(error.kind == .connectionLost ? .connectionLost : .cannotConnect, error.detail)
+            }
+        }
+    }
+}
+
+extension HTTPRequest {
+    /// The client kit's request to `till:`, as the listener would have read it.
+    fileprivate init(_ request: TransportRequest) {
+        let headers = HTTPHeaders(request.headers.map { (name: $0.key, value: $0.value) })
+        let parts = request.url.dropFirst("till:".count).split(separator: "?", maxSplits: 1).map(String.init)
+        self.init(
+            method: request.method == "GET" ? .get : .post, path: parts.first ?? "",
+            query: parts.count == 2 ? (try? PercentEncoding.items(parts[1].utf8)) ?? [] : [], headers: headers,
+            body: request.body, peer: "127.0.0.1")
+    }
+}
+
+extension TransportResponse {
+    fileprivate init(_ response: HTTPResponse) {
+        self.init(
+            status: response.status, contentType: response.headers["Content-Type"] ?? "",
+            retryAfter: response.headers["Retry-After"].flatMap { Int64($0) }, etag: response.headers["ETag"],
+            body: response.body)
+    }
+}

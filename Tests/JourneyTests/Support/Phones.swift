@@ -1,0 +1,95 @@
+import Foundation
+import StoreKit
+import Testing
+import TillAppStore
+import TillBilling
+import TillClient
+import TillCrypto
+import TillServer
+
+/// A shop, and the phones of its buyers, all with the same StoreKit.
+final class Phones: Sendable {
+    let shop: Shop
+    /// How the server asks the store about receipts.
+    let appleLine: AppleLine
+    let generation: StoreKitGeneration
+    private let folder: URL
+    private let all = Locked<[Phone]>([])
+
+    private init(_ shop: Shop, _ line: AppleLine, _ generation: StoreKitGeneration, _ folder: URL) {
+        self.shop = shop
+        appleLine = line
+        self.generation = generation
+        self.folder = folder
+    }
+
+    static func open(
+        _ generation: StoreKitGeneration, _ reach: Reach = .inProcess,
+        change: (inout ServerConfiguration) -> Void = { _ in },
+        _ journey: (Phones) async throws -> Void
+    ) async throws {
+        let line = AppleLine()
+        try await Shop.open(reach, change: change, line: line) { shop in
+            let folder = FileManager.default.temporaryDirectory
+                .appendingPathComponent("till-phones-\(UUID().uuidString)")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            defer { try? FileManager.default.removeItem(at: folder) }
+            let phones = Phones(shop, line, generation, folder)
+            do { try await journey(phones) } catch {
+                await phones.switchOff()
+                throw error
+            }
+            await phones.switchOff()
+        }
+    }
+
+    /// A phone whose app is launched.
+    ///
+    /// - Parameters:
+    ///   - user: of the app; nil: nobody is signed in.
+    ///   - account: of the store; the user's name if nil.
+    ///   - isLaunched: false: somebody still has to open the app.
+    func phone(_ user: String?, account: String? = nil, isLaunched: Bool = true) async throws -> Phone {
+        let phone = Phone(
+            shop, user: user, account: account ?? user ?? "guest", generation: generation,
+            folder: folder.appendingPathComponent(UUID().uuidString))
+        all.withLock { $0.append(phone) }
+        try await phone.set([:])
+        if isLaunched { try await phone.open() }
+        return phone
+    }
+
+    private func switchOff() async {
+        for phone in all.withLock({ $0 }) { await phone.kill() }
+    }
+}
+
+extension StoreKitGeneration {
+    static let both: [StoreKitGeneration] = [.storeKit1, .storeKit2]
+}
+
+extension Shop {
+    /// Ids of an account's transactions, oldest first.
+    func transactions(of account: String, _ query: String) async throws -> [String] {
+        let reply = try await ask(.get, "/emulator/transactions?account=\(account)&\(query)&limit=100")
+        try #require(reply.status == 200, "\(reply.body)")
+        return reply["data"].list.map { $0.at("transactionId").text }
+    }
+
+    /// How many grants a user has, whatever of.
+    func grants(of user: String) async throws -> Int64 {
+        try await ledger.read { session in
+            try session.first("SELECT count(*) FROM grants WHERE user = ?", [.text(user)]) { $0.integer(0) }
+        } ?? 0
+    }
+
+    /// Status and product of a user's orders at the server, newest first.
+    func ordersAtServer(of user: String) async throws -> [String] {
+        try await send(.get, "/v1/users/\(user)/orders")["data"].list.map { $0.at("status").text }
+    }
+
+    /// What the store tells, it tells the server from now on.
+    func tellServer() async throws {
+        _ = try await ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
+    }
+}
