@@ -54,7 +54,6 @@ import TillClient
 
     @Test(
         "Offline with a kept list: both are asked, and the shelf says why it is old (P1)",
-        .disabled("the shelf of a second launch is the kept one without a reason, and nobody is asked"),
         arguments: StoreKitGeneration.both)
     func keptOffline(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation) { phones in
