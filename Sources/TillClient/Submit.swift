@@ -65,8 +65,15 @@ package actor Submit {
     /// A transaction that the store shows by itself. At a launch that is the same one which the journal has sent
     /// again meanwhile: then the server is not asked twice.
     func again(_ transaction: QueuedTransaction) async -> SubmitOutcome {
-        guard let outcome = ended[transaction.id] else { return await send(transaction, isRestored: false) }
-        await queue.finish(transaction.id)
+        if let outcome = ended[transaction.id] {
+            await queue.finish(transaction.id)
+            return outcome
+        }
+        let isUnderWay = underWay[transaction.id] != nil
+        let outcome = await send(transaction, isRestored: false)
+        // What was under way may have come to its end before the store's queue had the transaction, which StoreKit 1
+        // shows only a while after the launch: then nothing was finished.
+        if isUnderWay, ended[transaction.id] != nil { await queue.finish(transaction.id) }
         return outcome
     }
 

@@ -253,6 +253,25 @@ struct SubmitTests {
         #expect(world.state.now.grants.count == 1)
     }
 
+    @Test("A transaction that the store's queue shows while its proof is under way is finished once it is there (O5)")
+    func shownLate() async throws {
+        let world = PretendWorld()
+        let app = try PretendApp(world)
+        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let transaction = world.pay(entry)
+        let (submit, shown) = (app.submit, Guarded<Task<SubmitOutcome, Never>?>(nil))
+        world.state.with {
+            $0.onRequest = {
+                shown.with { $0 = Task { await submit.again(transaction) } }
+                while await submit.underWay[transaction.id]?.count != 1 { await Task.yield() }
+            }
+        }
+        guard case .completed = await app.submit(transaction) else { throw Unexpected("lost") }
+        guard case .completed = await shown.now?.value else { throw Unexpected("lost to the second") }
+        // Once by the word of the server, when a queue might not have known it yet, and once when it did.
+        #expect(world.state.now.finished == [transaction.id, transaction.id] && world.state.now.bodies.count == 1)
+    }
+
     @Test("With a full disk a paid transaction is sent all the same, but stays in the queue until it can be noted")
     func fullDisk() async throws {
         let world = PretendWorld()

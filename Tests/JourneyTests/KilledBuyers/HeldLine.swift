@@ -4,8 +4,8 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 
-/// The lines from one phone to the server and to the store, which can be held at any message: before it arrives at the
-/// other end, or after that and before its answer leaves. What is held is never answered.
+/// The lines from one phone to the server and to the store, which can be held at any message that changes something:
+/// before it arrives at the other end, or after that and before its answer leaves. What is held is never answered.
 final class HeldLine: Sendable {
     private struct State {
         /// Messages so far, each counted when it is about to arrive and once more when its answer is about to leave.
@@ -70,8 +70,10 @@ final class HeldLine: Sendable {
     private func carry(
         _ request: HTTPRequest, by forward: (HTTPRequest) async throws -> HTTPResponse
     ) async -> HTTPResponse {
-        // A phone asks for news every second, whatever else it does: no step of a purchase.
-        if request.path.hasSuffix("/news") { return (try? await forward(request)) ?? .hangUp }
+        // Who only asks changes nothing, here or there: no step of a purchase.
+        guard request.method == .post, !request.path.hasSuffix("/products") else {
+            return (try? await forward(request)) ?? .hangUp
+        }
         guard step("→ \(request.method.rawValue) \(request.path)") else { return .hangUp }
         guard let answer = try? await forward(request) else { return .hangUp }
         guard step("← \(request.method.rawValue) \(request.path)") else { return .hangUp }
