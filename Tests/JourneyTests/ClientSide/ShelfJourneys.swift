@@ -4,7 +4,7 @@ import TillClient
 
 @Suite("The shop page") struct ShelfJourneys {
     @Test(
-        "Ids from the server, names and prices from the store; kept for the next launch, greyed until both answer (P1, G2)",
+        "Ids from the server, names and prices from the store; kept for later, greyed until both answer (P1, G2)",
         arguments: StoreKitGeneration.both, Reach.allCases)
     func kept(_ generation: StoreKitGeneration, _ reach: Reach) async throws {
         try await Phones.open(generation, reach) { phones in

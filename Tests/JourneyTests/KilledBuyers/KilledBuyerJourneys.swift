@@ -3,8 +3,8 @@ import Testing
 import TillBilling
 
 /// LearnPoints as a real process, killed with signal 9 at every message that changes something: before it arrives, and
-/// before its answer does. Between two messages the app writes its journal, so every durable step lies between two of these
-/// kills.
+/// before its answer does. Between two messages the app writes its journal, so every durable step lies between two of
+/// these kills.
 @Suite("Buyers whose app is really killed", .serialized, .timeLimit(.minutes(5)))
 struct KilledBuyerJourneys {
     /// What becomes of the app before it is started again.
