@@ -237,7 +237,9 @@ final class Phone: Sendable {
             return
         }
         let due = time.now.adding(milliseconds: milliseconds)
-        while time.now < due, !Task.isCancelled { try? await Task.sleep(for: .milliseconds(10)) }
+        // Half a second of real time at most: a clock that was moved after the kit had worked out how long to wait, and
+        // before it began to, would never come to the end. Who wakes too early looks, and waits again.
+        for _ in 0..<50 where time.now < due && !Task.isCancelled { try? await Task.sleep(for: .milliseconds(10)) }
     }
 
     private func connection(in run: AppRun) -> StoreConnection {
