@@ -61,6 +61,12 @@ extension SKPaymentQueue {
         announce { state in
             unfinished.flatMap { state.arrive($0, receipt: delivered[$0.transactionId]) }
         }
+        dropMerged(into: Set(unfinished.map(\.transactionId)))
+    }
+
+    /// Requests that were merged into one that is paid end with it (facts/storekit-client A8).
+    private func dropMerged(into paid: Set<String>) {
+        drop { $0.transactionState == .deferred && paid.contains($0.number ?? "") }
     }
 
     private func hear(_ words: TransactionWords) async {
@@ -76,8 +82,7 @@ extension SKPaymentQueue {
             guard !state.with({ $0.announced.contains(words.transactionId) }) else { return }
             let receipt = try? await session.line.receipt(of: words.transactionId)
             announce { state in state.arrive(words, receipt: receipt) }
-            // Requests that were merged into this one (A8) end with it.
-            drop { $0.number == words.transactionId && $0.transactionState == .deferred }
+            dropMerged(into: [words.transactionId])
         case .declined:
             announce { state in
                 let declined = state.transactions.filter {
