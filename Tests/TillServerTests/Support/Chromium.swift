@@ -210,19 +210,20 @@ struct BrowserPage: Sendable {
     /// click into a page that was still arriving hit what had been there before.
     func click(_ selector: String) async throws {
         try await until("document.readyState === 'complete'", "the page is whole")
-        let place = try await value(
-            """
-            (async () => { const found = document.querySelector(\(JSONValue.string(selector).encoded()));
+        // No timer in the page: where scripts are forbidden it would never ring.
+        let middle = """
+            (() => { const found = document.querySelector(\(JSONValue.string(selector).encoded()));
               found.scrollIntoView({ block: "center", behavior: "instant" });
-              const middle = () => { const box = found.getClientRects()[0];
-                return [box.x + box.width / 2, box.y + box.height / 2]; };
-              let seen = middle(), again = seen, looks = 0;
-              do { seen = again;
-                await new Promise(done => setTimeout(done, 50));
-                again = middle();
-              } while (String(seen) !== String(again) && looks++ < 40);
-              return again; })()
-            """)
+              const box = found.getClientRects()[0];
+              return [box.x + box.width / 2, box.y + box.height / 2]; })()
+            """
+        var place = try await value(middle)
+        for _ in 0..<40 {
+            try await Task.sleep(for: .milliseconds(40))
+            let again = try await value(middle)
+            if again == place { break }
+            place = again
+        }
         guard let x = place.array?.first, let y = place.array?.last else {
             throw Chromium.Failure("nothing to click: \(selector)")
         }
