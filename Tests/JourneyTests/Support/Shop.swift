@@ -309,10 +309,15 @@ enum Party: Sendable {
 /// A clock that stands unless it is moved.
 final class TestClock: Sendable {
     private let instant: Locked<Instant>
+    private let start: Instant
 
-    init(seconds: Int64 = 1_790_000_000) { instant = Locked(Instant(seconds: seconds)) }
+    init(seconds: Int64 = 1_790_000_000) {
+        start = Instant(seconds: seconds)
+        instant = Locked(start)
+    }
 
     var now: Instant { instant.withLock { $0 } }
+    var wasMoved: Bool { now != start }
     func advance(seconds: Int64) { instant.withLock { $0 = $0.adding(seconds: seconds) } }
 }
 
