@@ -237,8 +237,8 @@ final class Phone: Sendable {
             return
         }
         let due = time.now.adding(milliseconds: milliseconds)
-        // Half a second of real time at most, once the clock was moved: who had worked out before that how long to wait,
-        // and began to after it, would never come to the end. Who wakes too early looks, and waits again.
+        // Half a second of real time at most, once the clock was moved: who had worked out before that how long to
+        // wait, and began to after it, would never come to the end. Who wakes too early looks, and waits again.
         var looks = 0
         while time.now < due, !Task.isCancelled, !time.wasMoved || looks < 50 {
             try? await Task.sleep(for: .milliseconds(10))
