@@ -94,15 +94,6 @@ final class TillProcess: Sendable {
         }
         return try JSONValue(decoding: text)
     }
-
-    /// The first event of that name (`till demo-buyer` writes one a line); nil if it ended before.
-    func event(_ name: String) async -> JSONValue? {
-        for await line in lines {
-            guard let event = try? JSONValue(decoding: line) else { continue }
-            if event["event"]?.string == name { return event }
-        }
-        return nil
-    }
 }
 
 /// Bytes that arrive bit by bit.
