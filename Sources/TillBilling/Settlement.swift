@@ -16,11 +16,12 @@ public struct PaidTransaction: Hashable, Sendable {
     /// From a PKCS#7 receipt, which carries no token and never shows the refund of a consumable.
     public let isFromReceipt: Bool
     public let price: Money?
+    public let terms: TransactionTerms
 
     public init(
         id: TransactionID, originalID: TransactionID, productID: ProductID, quantity: Int, environment: Environment,
         token: AppAccountToken?, purchasedAt: Instant, signedAt: Instant, revokedAt: Instant?, isRenewal: Bool,
-        isFromReceipt: Bool, price: Money?
+        isFromReceipt: Bool, price: Money?, terms: TransactionTerms = TransactionTerms()
     ) {
         self.id = id
         self.originalID = originalID
@@ -34,6 +35,7 @@ public struct PaidTransaction: Hashable, Sendable {
         self.isRenewal = isRenewal
         self.isFromReceipt = isFromReceipt
         self.price = price
+        self.terms = terms
     }
 }
 

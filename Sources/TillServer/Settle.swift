@@ -86,6 +86,24 @@ extension PaidTransaction {
             id: verified.id, originalID: verified.originalID, productID: verified.productID,
             quantity: verified.quantity, environment: verified.environment, token: token,
             purchasedAt: verified.purchaseDate, signedAt: verified.signedDate, revokedAt: verified.revocationDate,
-            isRenewal: verified.isRenewal, isFromReceipt: verified.source == .receipt, price: verified.price)
+            isRenewal: verified.isRenewal, isFromReceipt: verified.source == .receipt, price: verified.price,
+            terms: TransactionTerms(verified))
+    }
+}
+
+extension TransactionTerms {
+    init(_ verified: VerifiedTransaction) {
+        self.init(
+            type: verified.type.flatMap { TillBilling.ProductType(rawValue: $0.rawValue) },
+            expiresAt: verified.expiresDate,
+            isUpgraded: verified.isUpgraded, isFamilyShared: verified.ownership == .familyShared,
+            groupID: verified.subscriptionGroupID, storefront: verified.storefront,
+            offer: verified.offer.flatMap { offer in
+                offer.type.map {
+                    Offer(type: $0.rawValue, id: offer.identifier, discount: offer.discountType?.rawValue)
+                }
+            })
+        revocationType = verified.revocationType?.rawValue
+        revocationPercentage = verified.revocationPercentage
     }
 }

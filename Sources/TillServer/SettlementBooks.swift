@@ -185,6 +185,7 @@ struct SettlementBooks {
         try transactions.update(
             stored.sequence, state: state, quarantine: quarantine, orderSequence: orderSequence, signedAt: newest,
             revokedAt: transaction.revokedAt)
+        try transactions.update(stored.sequence, to: transaction)
         try proofs.replace(transaction: stored.sequence, kind: proof.kind, body: proof.bytes)
         return stored.sequence
     }

@@ -16,6 +16,7 @@ extension Environment {
 
 extension SQLValue {
     static func instant(_ instant: Instant) -> SQLValue { .integer(instant.milliseconds) }
+    static func flag(_ flag: Bool) -> SQLValue { .integer(flag ? 1 : 0) }
     static func id(_ id: UniqueID) -> SQLValue { .blob(id.bytes) }
     static func optional(_ text: String?) -> SQLValue { text.map { .text($0) } ?? .null }
     static func optional(_ number: Int64?) -> SQLValue { number.map { .integer($0) } ?? .null }

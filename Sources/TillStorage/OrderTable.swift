@@ -1,5 +1,10 @@
 import TillBilling
 
+extension Schema {
+    /// The moment of the preview that an order was opened on (C6).
+    static let previewedOrders: StaticString = "ALTER TABLE orders ADD COLUMN previewed_at INTEGER;"
+}
+
 /// `orders` and `order_moves`.
 public struct OrderTable {
     private let session: any Session

@@ -7,7 +7,12 @@
 /// deleted (DESIGN §4). Every grant costs a page of log for each index with keys in no order, so there are few.
 public enum Schema {
     /// Each entry is a script of statements separated by `;`, run in one transaction together with the new version.
-    public static let migrations: [StaticString] = [ledger, foreignNotifications, waitingForApple]
+    ///
+    /// The older ones stand here, the others beside the table that they make.
+    public static let migrations: [StaticString] = [
+        ledger, foreignNotifications, waitingForApple, signedTerms, subscriptions, walletNotes, consumption, transfers,
+        previewedOrders, reminders, finance,
+    ]
 
     private static let ledger: StaticString = """
         CREATE TABLE orders (

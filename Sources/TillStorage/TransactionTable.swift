@@ -35,8 +35,10 @@ public struct TransactionTable {
         return try session.insert(
             """
             INSERT INTO transactions (environment, id, original_id, product, quantity, token, purchased_at, signed_at, \
-            revoked_at, price, currency, state, quarantine, order_sequence, received_at) \
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            revoked_at, price, currency, state, quarantine, order_sequence, received_at, type, expires_at, \
+            is_renewal, is_upgraded, is_shared, group_id, storefront, offer_type, offer_id, offer_discount, \
+            revocation_type, revocation_percentage) \
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 transaction.environment.column, .text(transaction.id.text), .text(transaction.originalID.text),
@@ -45,7 +47,17 @@ public struct TransactionTable {
                 .optional(transaction.revokedAt?.milliseconds), .optional(transaction.price?.amount),
                 .optional(transaction.price?.currency.text), .integer(Int64(state.rawValue)),
                 .optional(quarantine?.rawValue), .optional(orderSequence), .instant(at),
-            ])
+            ] + transaction.termsColumns)
+    }
+
+    /// What a newer copy of a known transaction says of it.
+    public func update(_ sequence: Int64, to newer: PaidTransaction) throws {
+        try session.execute(
+            """
+            UPDATE transactions SET type = ?, expires_at = ?, is_renewal = ?, is_upgraded = ?, is_shared = ?, \
+            group_id = ?, storefront = ?, offer_type = ?, offer_id = ?, offer_discount = ?, revocation_type = ?, \
+            revocation_percentage = ? WHERE sequence = ?
+            """, newer.termsColumns + [.integer(sequence)])
     }
 
     /// Puts a known transaction into a new state.

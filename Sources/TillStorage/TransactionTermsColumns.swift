@@ -1,0 +1,75 @@
+import TillBilling
+
+extension Schema {
+    /// The terms that Apple signed for a transaction, in columns of their own: what reports and the state of
+    /// subscriptions are made of. Types are 1 consumable, 2 non-consumable, 3 auto-renewable, 4 non-renewing,
+    /// 5 free; null is a type that nobody here knew when it came, or a row from before these columns.
+    static let signedTerms: StaticString = """
+        ALTER TABLE transactions ADD COLUMN type INTEGER;
+        ALTER TABLE transactions ADD COLUMN expires_at INTEGER;
+        ALTER TABLE transactions ADD COLUMN is_renewal INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE transactions ADD COLUMN is_upgraded INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE transactions ADD COLUMN is_shared INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE transactions ADD COLUMN group_id TEXT;
+        ALTER TABLE transactions ADD COLUMN storefront TEXT;
+        ALTER TABLE transactions ADD COLUMN offer_type INTEGER;
+        ALTER TABLE transactions ADD COLUMN offer_id TEXT;
+        ALTER TABLE transactions ADD COLUMN offer_discount TEXT;
+        ALTER TABLE transactions ADD COLUMN revocation_type TEXT;
+        ALTER TABLE transactions ADD COLUMN revocation_percentage INTEGER;
+        """
+}
+
+extension ProductType {
+    /// In `ProductType.allCases`' order, from 1.
+    var column: SQLValue {
+        switch self {
+        case .consumable: .integer(1)
+        case .nonConsumable: .integer(2)
+        case .autoRenewable: .integer(3)
+        case .nonRenewing: .integer(4)
+        case .freeSubscription: .integer(5)
+        }
+    }
+
+    init?(column: Int64) {
+        switch column {
+        case 1: self = .consumable
+        case 2: self = .nonConsumable
+        case 3: self = .autoRenewable
+        case 4: self = .nonRenewing
+        case 5: self = .freeSubscription
+        default: return nil
+        }
+    }
+}
+
+extension PaidTransaction {
+    /// In the order of `INSERT` and `UPDATE` in `TransactionTable`.
+    var termsColumns: [SQLValue] {
+        [
+            terms.type?.column ?? .null, .optional(terms.expiresAt?.milliseconds), .flag(isRenewal),
+            .flag(terms.isUpgraded), .flag(terms.isFamilyShared), .optional(terms.groupID),
+            .optional(terms.storefront), .optional(terms.offer.map { Int64($0.type) }), .optional(terms.offer?.id),
+            .optional(terms.offer?.discount), .optional(terms.revocationType),
+            .optional(terms.revocationPercentage.map { Int64($0) }),
+        ]
+    }
+}
+
+extension Row {
+    /// Twelve columns from `first`, in the order of `termsColumns`.
+    func terms(from first: Int) -> TransactionTerms {
+        var terms = TransactionTerms(
+            type: isNull(first) ? nil : ProductType(column: integer(first)), expiresAt: optionalInstant(first + 1),
+            isUpgraded: integer(first + 3) != 0, isFamilyShared: integer(first + 4) != 0,
+            groupID: optionalText(first + 5), storefront: optionalText(first + 6))
+        if !isNull(first + 7) {
+            terms.offer = TransactionTerms.Offer(
+                type: Int(integer(first + 7)), id: optionalText(first + 8), discount: optionalText(first + 9))
+        }
+        terms.revocationType = optionalText(first + 10)
+        terms.revocationPercentage = isNull(first + 11) ? nil : Int(integer(first + 11))
+        return terms
+    }
+}
