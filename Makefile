@@ -30,11 +30,9 @@ lint: deps ## formatting, then the rules of the house · 检查格式与项目�
 	swift format lint --strict --recursive --parallel Package.swift Sources Tests Examples Benchmarks Fuzz
 	swift test --disable-xctest --filter TidyTests
 
-# One test at a time: deadlines, load and browsers are tested on two cores, and would starve each other. What is tested
-# about many at once starts its own crowd.
 test: deps ## build and run every test · 编译并运行全部测试
 	swift build --build-tests
-	swift test --skip-build --disable-xctest --no-parallel $(if $(FILTER),--filter $(FILTER))
+	scripts/test $(if $(FILTER),'$(FILTER)')
 	@scripts/install-python-packages --remind
 
 # Not the release build: a newcomer waits half as long for it, and three purchases show no difference.

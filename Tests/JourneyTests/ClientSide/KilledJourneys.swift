@@ -108,8 +108,10 @@ import TillCrypto
         }()
         await eventually { phone.run.isDead || isOver.withLock { $0 } }
         if !phone.run.isDead { _ = try await phone.isSettled() }
-        // How often the receipt is fetched differs; then it is killed when all is done.
-        #expect(phone.run.isDead || step.name.hasSuffix("GET /emulator/receipt"), "\(step) never came")
+        // How often the receipt is fetched differs; then it is killed when all is done. The store is done before the
+        // phone has its answer.
+        let mayBeSpared = step.name.hasSuffix("GET /emulator/receipt")
+        if !mayBeSpared { #expect(await eventually { phone.run.isDead }, "\(step) never came") }
         // What was under way at the store and at the server when it died still arrives there.
         try await Task.sleep(for: .milliseconds(20))
         switch afterwards {
