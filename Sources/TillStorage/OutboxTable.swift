@@ -14,24 +14,27 @@ public struct OutboxTable {
         public let at: Instant
         /// The transaction it is about, whose grant and evidence, which never change, say the rest.
         public let transactionSequence: Int64?
+        /// What it says beside that: JSON, for events that no transaction tells.
+        public let body: String?
     }
 
-    public func insert(type: String, user: UserID?, transaction: Int64?, at: Instant) throws {
+    /// - Parameter body: what the event says beside that, as JSON text.
+    public func insert(type: String, user: UserID?, transaction: Int64?, at: Instant, body: String? = nil) throws {
         try session.execute(
-            "INSERT INTO outbox (type, user, transaction_sequence, at) VALUES (?, ?, ?, ?)",
-            [.text(type), .optional(user?.text), .optional(transaction), .instant(at)])
+            "INSERT INTO outbox (type, user, transaction_sequence, at, body) VALUES (?, ?, ?, ?, ?)",
+            [.text(type), .optional(user?.text), .optional(transaction), .instant(at), .optional(body)])
     }
 
     public func list(after sequence: Int64, limit: Int) throws -> [Event] {
         try session.query(
             """
-            SELECT sequence, type, user, at, transaction_sequence FROM outbox WHERE sequence > ? \
+            SELECT sequence, type, user, at, transaction_sequence, body FROM outbox WHERE sequence > ? \
             ORDER BY sequence LIMIT ?
             """, [.integer(sequence), .integer(Int64(limit))]
         ) { row in
             Event(
                 sequence: row.integer(0), type: row.text(1), user: row.optionalText(2).map { UserID($0) },
-                at: row.instant(3), transactionSequence: row.isNull(4) ? nil : row.integer(4))
+                at: row.instant(3), transactionSequence: row.isNull(4) ? nil : row.integer(4), body: row.optionalText(5))
         }
     }
 }
