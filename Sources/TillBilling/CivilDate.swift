@@ -43,3 +43,38 @@ public struct CivilDate: Hashable, Sendable {
         }
     }
 }
+
+extension CivilDate: Comparable {
+    public static func < (left: CivilDate, right: CivilDate) -> Bool {
+        (left.year, left.month, left.day) < (right.year, right.month, right.day)
+    }
+}
+
+extension CivilDate {
+    public func adding(days: Int) -> CivilDate { CivilDate(daysSinceEpoch: daysSinceEpoch + days) }
+
+    /// From `2026-03-15`; nil for anything else.
+    public init?(iso8601 text: some StringProtocol) {
+        let units = Array(text.utf8)
+        guard units.count == 10, units[4] == UInt8(ascii: "-"), units[7] == UInt8(ascii: "-") else { return nil }
+        func number(_ range: Range<Int>) -> Int? {
+            units[range].reduce(0) { sum, unit in
+                guard let sum, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(unit) else { return nil }
+                return sum * 10 + Int(unit - UInt8(ascii: "0"))
+            }
+        }
+        guard let year = number(0..<4), let month = number(5..<7), let day = number(8..<10) else { return nil }
+        self.init(year: year, month: month, day: day)
+    }
+}
+
+extension CivilDate: CustomStringConvertible {
+    /// `2026-03-15`.
+    public var description: String {
+        func padded(_ value: Int, _ width: Int) -> String {
+            let digits = String(value)
+            return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
+        }
+        return "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))"
+    }
+}
