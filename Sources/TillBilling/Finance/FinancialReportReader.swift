@@ -197,7 +197,7 @@ struct FinancialReportReader {
     }
 
     private mutating func append(_ code: FinancialReportDefect, _ line: Int?, _ about: String) {
-        let about = about.count > 60 ? about.prefix(60) + "…" : about
+        let about = printable(about.unicodeScalars.count > 60 ? String(about.unicodeScalars.prefix(60)) + "…" : about)
         findings.append(
             FinancialReportFile.Finding(code: code, line: line, sentence: code.sentence(about), cure: code.cure))
     }

@@ -9,7 +9,8 @@ public struct TextTable {
         rows = [heads]
     }
 
-    public mutating func add(_ cells: [String]) { rows.append(cells) }
+    /// Names in cells may come from outside: what a terminal would obey is escaped.
+    public mutating func add(_ cells: [String]) { rows.append(cells.map(printable)) }
 
     /// Without spaces at the ends of lines.
     public var lines: [String] {
@@ -74,4 +75,17 @@ struct CSVText {
 extension Money {
     /// Without the currency: `6.00`.
     var decimal: String { String(description.prefix { $0 != " " }) }
+}
+
+/// Text from outside without characters that a terminal or a reader would obey rather than show.
+func printable(_ outside: String) -> String {
+    var result = ""
+    for scalar in outside.unicodeScalars {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned:
+            result += "\\u{" + String(scalar.value, radix: 16) + "}"
+        default: result.unicodeScalars.append(scalar)
+        }
+    }
+    return result
 }
