@@ -20,22 +20,26 @@ struct App: Sendable {
             // Whoever enters the service gets what they paid for before they have to ask (C9).
             await store.checkOrderStatus()
             await showPlan()
+            var seen: PlanPreview?
             for await line in input {
                 let words = line.split(separator: " ").map(String.init)
                 if words == ["quit"] { break }
-                await obey(words)
+                await obey(words, &seen)
             }
             await store.stop()
         }
     }
 
-    private func obey(_ words: [String]) async {
+    /// - Parameter seen: the preview that was shown last, if nothing was bought since.
+    private func obey(_ words: [String], _ seen: inout PlanPreview?) async {
         switch (words.first, words.count) {
         case (nil, _): break
         case ("plans", 1): screen.show(await plans())
         case ("mine", 1): await showPlan()
-        case ("preview", 2): await preview(words[1])
-        case ("buy", 2): await buy(words[1])
+        case ("preview", 2): seen = await preview(words[1])
+        case ("buy", 2):
+            await buy(words[1], seen)
+            seen = nil
         case ("orders", 1): screen.show(await store.orders())
         default: screen.help()
         }
@@ -57,18 +61,29 @@ struct App: Sendable {
     }
 
     /// What the purchase would do, before anybody pays (C6): the server's arithmetic, which is the purchase's own.
-    private func preview(_ choice: String) async {
-        guard let plan = await plan(choice) else { return screen.noSuchPlan(choice) }
+    private func preview(_ choice: String) async -> PlanPreview? {
+        guard let plan = await plan(choice) else {
+            screen.noSuchPlan(choice)
+            return nil
+        }
         do {
-            screen.show(try await store.previewPlan(plan.id), paying: plan)
+            let preview = try await store.previewPlan(plan.id)
+            screen.show(preview, paying: plan)
+            return preview
         } catch {
             screen.failed(error)
+            return nil
         }
     }
 
-    private func buy(_ choice: String) async {
+    /// Whoever looked at the preview gets what it said, to the second, however long they thought about it.
+    private func buy(_ choice: String, _ seen: PlanPreview?) async {
         guard let plan = await plan(choice) else { return screen.noSuchPlan(choice) }
-        screen.show(await store.purchase(plan.id))
+        if let seen, seen.productID == plan.id {
+            screen.show(await store.purchase(seen))
+        } else {
+            screen.show(await store.purchase(plan.id))
+        }
         await showPlan()
     }
 

@@ -29,7 +29,9 @@ struct Screen: Sendable {
                 terminal.say("  \(name)")
                 continue
             }
-            terminal.say("  \(name), until \(time(end))", "  \(name)，有效期至 \(time(end))")
+            let count = right.deviceIDs?.count ?? 0
+            let (en, zh) = count > 1 ? (" on \(count) devices", "（\(count) 台设备）") : ("", "")
+            terminal.say("  \(name)\(en), until \(time(end))", "  \(name)\(zh)，有效期至 \(time(end))")
         }
     }
 

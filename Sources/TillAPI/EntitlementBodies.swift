@@ -26,6 +26,8 @@ public struct EntitlementReply: Codable, Sendable, Hashable {
     public let plan: String?
     /// As the order named it.
     public let deviceId: String?
+    /// What a service is for, sorted; absent for all of the account.
+    public let deviceIds: [String]?
     /// When it was bought; of a service, since when there has been no gap; of a subscription, when its period began.
     public let since: Instant
     /// The first moment without it; absent for what lasts.
@@ -35,13 +37,14 @@ public struct EntitlementReply: Codable, Sendable, Hashable {
 
     public init(
         entitlement: String, productId: ProductID, kind: Kind, plan: PlanID? = nil, deviceId: String? = nil,
-        since: Instant, expiresAt: Instant? = nil, transactionId: TransactionID
+        deviceIds: [String]? = nil, since: Instant, expiresAt: Instant? = nil, transactionId: TransactionID
     ) {
         self.entitlement = entitlement
         self.productId = productId.text
         self.kind = kind
         self.plan = plan?.text
         self.deviceId = deviceId
+        self.deviceIds = deviceIds
         self.since = since
         self.expiresAt = expiresAt
         self.transactionId = transactionId.text

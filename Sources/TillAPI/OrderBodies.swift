@@ -10,17 +10,34 @@ public struct OpenOrderBody: Codable, Sendable {
     /// 1 to 10; 1 if absent.
     public var quantity: Int?
     public var deviceId: String?
+    /// What the buyer was told, for a plan: the purchase then does exactly that, or the order is not opened (C6).
+    public var preview: Preview?
     public var metadata: Metadata?
+
+    /// Of a `PlanPreviewReply`.
+    public struct Preview: Codable, Sendable, Hashable {
+        public let at: Instant
+        public let expiresAt: Instant
+        /// For all of the quantity. Not compared if absent.
+        public let price: Money?
+
+        public init(at: Instant, expiresAt: Instant, price: Money? = nil) {
+            self.at = at
+            self.expiresAt = expiresAt
+            self.price = price
+        }
+    }
 
     public init(
         id: UniqueID? = nil, userId: String? = nil, productId: String, quantity: Int? = nil, deviceId: String? = nil,
-        metadata: Metadata? = nil
+        preview: Preview? = nil, metadata: Metadata? = nil
     ) {
         self.id = id
         self.userId = userId
         self.productId = productId
         self.quantity = quantity
         self.deviceId = deviceId
+        self.preview = preview
         self.metadata = metadata
     }
 }
@@ -47,6 +64,12 @@ public struct OrderReply: Codable, Sendable, Hashable {
         }
     }
 
+    /// What the buyer was told before.
+    public struct Preview: Codable, Sendable, Hashable {
+        public let at: Instant
+        public let expiresAt: Instant
+    }
+
     public let id: UniqueID
     public let userId: String
     public let productId: String
@@ -59,6 +82,8 @@ public struct OrderReply: Codable, Sendable, Hashable {
     /// Null until the order is paid.
     public let environment: String?
     public let deviceId: String?
+    /// Null unless the order was opened on one.
+    public let preview: Preview?
     public let metadata: Metadata?
     public let createdAt: Instant
     public let updatedAt: Instant
@@ -76,6 +101,7 @@ public struct OrderReply: Codable, Sendable, Hashable {
         transactionId = order.transactionID?.text
         environment = order.environment?.rawValue
         deviceId = order.deviceID
+        preview = order.preview.map { Preview(at: $0.at, expiresAt: $0.expiresAt) }
         self.metadata = metadata
         createdAt = order.createdAt
         updatedAt = order.updatedAt
@@ -83,8 +109,8 @@ public struct OrderReply: Codable, Sendable, Hashable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case id, userId, productId, quantity, status, statusCode, price, transactionId, environment, deviceId, metadata
-        case createdAt, updatedAt, history
+        case id, userId, productId, quantity, status, statusCode, price, transactionId, environment, deviceId, preview
+        case metadata, createdAt, updatedAt, history
     }
 
     /// Members that are not known yet are sent as null, so that the shape is always whole.
@@ -100,6 +126,7 @@ public struct OrderReply: Codable, Sendable, Hashable {
         try container.encode(transactionId, forKey: .transactionId)
         try container.encode(environment, forKey: .environment)
         try container.encode(deviceId, forKey: .deviceId)
+        try container.encode(preview, forKey: .preview)
         try container.encode(metadata, forKey: .metadata)
         try container.encode(createdAt, forKey: .createdAt)
         try container.encode(updatedAt, forKey: .updatedAt)

@@ -10,12 +10,17 @@ public struct PlanPreviewBody: Codable, Sendable {
     public var quantity: Int?
     /// The moment of the purchase; now if absent.
     public var at: Instant?
+    /// The device that the order would name.
+    public var deviceId: String?
 
-    public init(userId: String? = nil, planId: String, quantity: Int? = nil, at: Instant? = nil) {
+    public init(
+        userId: String? = nil, planId: String, quantity: Int? = nil, at: Instant? = nil, deviceId: String? = nil
+    ) {
         self.userId = userId
         self.planId = planId
         self.quantity = quantity
         self.at = at
+        self.deviceId = deviceId
     }
 }
 
@@ -40,7 +45,7 @@ public struct PlanRemainderReply: Codable, Sendable, Hashable {
     public let productId: String
     /// `bought`, or `converted` from other plans earlier.
     public let origin: String
-    /// What the purchase does to it: `converted`, `kept` (the same plan) or `untouched` (beside a trial).
+    /// What the purchase does to it: `converted`, `kept` (the same plan) or `untouched` (a trial, or another device's).
     public let fate: String
     public let deviceId: String?
     public let transactionId: String?
@@ -71,7 +76,8 @@ public struct PlanRemainderReply: Codable, Sendable, Hashable {
     }
 }
 
-/// What buying a plan at one moment comes to. A purchase at that moment does exactly this.
+/// What buying a plan at one moment comes to. A purchase at that moment does exactly this, and so does one whose order
+/// is opened with `at` and `expiresAt` (`OpenOrderBody.Preview`).
 public struct PlanPreviewReply: Codable, Sendable, Hashable {
     /// The moment it was computed for.
     public let at: Instant
@@ -96,6 +102,8 @@ public struct PlanPreviewReply: Codable, Sendable, Hashable {
     public let boughtSeconds: Int64
     /// `at`, and the kept, the converted and the bought time.
     public let expiresAt: Instant
+    /// What the service is for then, sorted; absent for all of the account.
+    public let deviceIds: [String]?
     /// The arithmetic, line by line.
     public let explanation: Explanation
 
@@ -125,6 +133,7 @@ public struct PlanPreviewReply: Codable, Sendable, Hashable {
         seconds = proration.carriedSeconds
         boughtSeconds = proration.boughtSeconds
         expiresAt = proration.expiresAt
+        deviceIds = proration.coverage.deviceIDs
         explanation = Explanation(proration.explanation)
     }
 }

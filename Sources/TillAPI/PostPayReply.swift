@@ -11,7 +11,8 @@ public struct PostPayReply: Codable, Sendable, Hashable {
     // The rest is for the owner only (P8).
     /// As it stands now.
     public let order: OrderReply?
-    /// When the period that this transaction paid for ends; absent for what does not end.
+    /// When the service ends that this transaction's time went into, or the period that it paid for at Apple; absent
+    /// for what does not end.
     public let expiresAt: Instant?
     /// Why it is nobody's yet: a stable code.
     public let reason: String?

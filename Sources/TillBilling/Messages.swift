@@ -7,8 +7,8 @@ extension Refusal {
             .revocationUnknown:
             proofSentence
         case .transactionNotInReceipt, .transactionMismatch, .productMismatch, .unknownProduct, .quantityNotAllowed,
-            .unknownOrder, .orderConflict, .illegalMove, .insufficientFunds, .referenceConflict, .notAutoRenewable,
-            .noInAppPurchaseKey:
+            .unknownOrder, .orderConflict, .illegalMove, .previewChanged, .insufficientFunds, .referenceConflict,
+            .notAutoRenewable, .noInAppPurchaseKey:
             businessSentence
         default: requestSentence
         }
@@ -83,6 +83,10 @@ extension Refusal {
                 zh: "该订单号已存在且内容不同。新订单请使用新的订单号。")
         case .illegalMove:
             Text(en: "The order can't change like that any more.", zh: "该订单的状态已不允许这样变更。")
+        case .previewChanged:
+            Text(
+                en: "This purchase would not come to what the preview said any more. Ask for a new preview.",
+                zh: "此次购买的结果已与预览不符，请重新获取预览。")
         case .notAutoRenewable:
             Text(
                 en: "Offers are for auto-renewable subscriptions, and this product is none.",

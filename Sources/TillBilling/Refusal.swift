@@ -30,6 +30,8 @@ public enum Refusal: String, Error, Hashable, Sendable, CaseIterable {
     case unknownOrder = "unknown_order"
     case orderConflict = "order_conflict"
     case illegalMove = "illegal_move"
+    /// Buying now would not come to what the preview said (C6).
+    case previewChanged = "preview_changed"
 
     // The wallet.
     case insufficientFunds = "insufficient_funds"

@@ -1,3 +1,4 @@
+import TillAPI
 import TillBilling
 
 /// One purchase from the tap to the outcome, and never two of one product at a time (G3).
@@ -24,14 +25,19 @@ actor Checkout {
         self.upkeep = upkeep
     }
 
-    func buy(_ product: ProductID, quantity: Int, by user: UserID? = nil) async -> PurchaseEnding {
+    /// - Parameter preview: what the buyer was told that a plan comes to.
+    func buy(
+        _ product: ProductID, quantity: Int, as preview: OpenOrderBody.Preview? = nil, by user: UserID? = nil
+    ) async -> PurchaseEnding {
         guard underWay.insert(product).inserted else { return PurchaseEnding(.inProgress) }
-        let ending = await goThrough(product, quantity: quantity, by: user)
+        let ending = await goThrough(product, quantity: quantity, as: preview, by: user)
         underWay.remove(product)
         return ending
     }
 
-    private func goThrough(_ product: ProductID, quantity: Int, by user: UserID?) async -> PurchaseEnding {
+    private func goThrough(
+        _ product: ProductID, quantity: Int, as preview: OpenOrderBody.Preview?, by user: UserID?
+    ) async -> PurchaseEnding {
         guard (1...10).contains(quantity) else { return PurchaseEnding(.failed(nil, .badQuantity)) }
         guard await access.canMakePayments() else {
             return PurchaseEnding(.failed(nil, .paymentsNotAllowed), .notAllowed)
@@ -47,7 +53,8 @@ actor Checkout {
         await upkeep.start()
         let entry: JournalEntry
         do throws(PurchaseFault) {
-            entry = try await purchase.prepare(product, price: listing.price(of: quantity), quantity: quantity)
+            entry = try await purchase.prepare(
+                product, price: listing.price(of: quantity), quantity: quantity, as: preview)
         } catch {
             return await notBegun(error)
         }

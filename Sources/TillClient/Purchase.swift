@@ -72,9 +72,11 @@ package struct Purchase: Sendable {
     /// Prepares an order. When this returns, the payment may be requested with the order's id as its
     /// `appAccountToken` (or `applicationUsername`).
     ///
-    /// - Parameter price: what the buyer is shown for all of the quantity; for the list of orders only.
+    /// - Parameters:
+    ///   - price: what the buyer is shown for all of the quantity; for the list of orders only.
+    ///   - preview: what the buyer was told that a plan comes to.
     package func prepare(
-        _ product: ProductID, price: Money?, quantity: Int = 1
+        _ product: ProductID, price: Money?, quantity: Int = 1, as preview: OpenOrderBody.Preview? = nil
     ) async throws(PurchaseFault) -> JournalEntry {
         guard (1...10).contains(quantity) else { throw .badQuantity }
         guard let session = await server.session() else { throw .notSignedIn }
@@ -82,22 +84,29 @@ package struct Purchase: Sendable {
             preparing: UniqueID(random: effects.entropy(16)), productID: product, quantity: quantity, price: price,
             userID: session.userID, at: effects.clock())
         do throws(JournalFault) { try await journal.add(entry) } catch { throw .journal(error) }
-        return try await open(entry, as: session)
+        return try await open(entry, preview, as: session)
     }
 
     /// Goes on with a prepared order that the server could not be told about (`cannotOpen`).
-    package func resume(_ id: OrderID) async throws(PurchaseFault) -> JournalEntry {
+    ///
+    /// - Parameter preview: the same as it was prepared with.
+    package func resume(
+        _ id: OrderID, as preview: OpenOrderBody.Preview? = nil
+    ) async throws(PurchaseFault) -> JournalEntry {
         guard let entry = await journal[id] else { throw .journal(.unknownOrder(id)) }
         guard entry.status == .prepared else { throw .journal(.illegalMove(from: entry.status, to: .prepared)) }
         guard let session = await server.session(), session.userID == entry.userID else { throw .notSignedIn }
-        return try await open(entry, as: session)
+        return try await open(entry, preview, as: session)
     }
 
     /// A repetition opens no second order: the id is the same (O1).
-    private func open(_ entry: JournalEntry, as session: Session) async throws(PurchaseFault) -> JournalEntry {
+    private func open(
+        _ entry: JournalEntry, _ preview: OpenOrderBody.Preview?, as session: Session
+    ) async throws(PurchaseFault) -> JournalEntry {
         if entry.isOpened { return entry }
         let body = OpenOrderBody(
-            id: entry.id, productId: entry.productID.text, quantity: entry.quantity, deviceId: deviceID)
+            id: entry.id, productId: entry.productID.text, quantity: entry.quantity, deviceId: deviceID,
+            preview: preview)
         var attempt = 1
         while true {
             do throws(ServerFault) {

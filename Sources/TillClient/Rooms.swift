@@ -33,11 +33,10 @@ struct Rooms: Sendable {
         journal = try OrderJournal(disk: files.journal) { board.post(OrderSummary($0), owner: $0.userID) }
         identity = DeviceIdentity(disk: files.identity, entropy: effects.entropy)
         catalogue = Catalogue(file: files.catalogue, server: server, products: access.products)
-        reads = Reads(server: server)
+        let deviceID = configuration.deviceID ?? identity.device.description
+        reads = Reads(server: server, deviceID: deviceID)
         let queue = StoreQueue(access)
-        purchase = Purchase(
-            journal: journal, server: server, effects: effects,
-            deviceID: configuration.deviceID ?? identity.device.description)
+        purchase = Purchase(journal: journal, server: server, effects: effects, deviceID: deviceID)
         submit = Submit(journal: journal, queue: queue, server: server, effects: effects)
         retry = Retry(journal: journal, queue: queue, submit: submit, effects: effects)
     }

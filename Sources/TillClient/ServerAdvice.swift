@@ -110,6 +110,10 @@ extension Refusal {
             Text(
                 en: "This order can't be changed any more. Open the list of orders to see how it stands.",
                 zh: "此订单的状态已不能更改，请打开订单列表查看。")
+        case .previewChanged:
+            Text(
+                en: "Your plans or the prices changed since this preview. Look at the new one, then buy.",
+                zh: "您的套餐或价格在预览之后发生了变化，请查看新的预览后再购买。")
         case .insufficientFunds: Text(en: "The balance is too low. Top it up first.", zh: "余额不足，请先充值。")
         case .referenceConflict, .idempotencyKeyReused:
             Text(

@@ -1,3 +1,4 @@
+import TillAPI
 import TillBilling
 
 extension Store {
@@ -13,9 +14,27 @@ extension Store {
 
     /// The same with callbacks: exactly one of them is called, exactly once (L12, C12).
     public func purchase(_ productID: String, quantity: Int = 1, callbacks: PurchaseCallbacks) {
+        buy(ProductID(productID), quantity: quantity, callbacks: callbacks)
+    }
+
+    /// Buys a plan as it was previewed (C6): what comes of it is what the preview said, to the second, if the buyer is
+    /// done within 24 hours of it and buys no other plan meanwhile. If it would not come to that any more, nothing is
+    /// charged, and the outcome is `failed` with the code `preview_changed`: show a new preview then.
+    public func purchase(_ preview: PlanPreview) async -> PurchaseOutcome {
+        await checkout.buy(ProductID(preview.productID), quantity: preview.quantity, as: preview.told).outcome
+    }
+
+    /// The same with callbacks: exactly one of them is called, exactly once (L12, C12).
+    public func purchase(_ preview: PlanPreview, callbacks: PurchaseCallbacks) {
+        buy(ProductID(preview.productID), quantity: preview.quantity, as: preview.told, callbacks: callbacks)
+    }
+
+    private func buy(
+        _ product: ProductID, quantity: Int, as preview: OpenOrderBody.Preview? = nil, callbacks: PurchaseCallbacks
+    ) {
         let (checkout, effects) = (checkout, rooms.effects)
         effects.spawn {
-            let ending = await checkout.buy(ProductID(productID), quantity: quantity)
+            let ending = await checkout.buy(product, quantity: quantity, as: preview)
             await effects.callback { callbacks.call(ending) }
         }
     }

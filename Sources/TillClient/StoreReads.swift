@@ -37,7 +37,8 @@ extension Store {
     /// What may be used now, the oldest first.
     public func entitlements() async throws(StoreError) -> [Entitlement] { try await rooms.reads.entitlements() }
 
-    /// What buying a plan now would come to, with the arithmetic spelled out (C6).
+    /// What buying a plan now, for this device, would come to, with the arithmetic spelled out (C6). To have exactly
+    /// that, hand it to `purchase`.
     ///
     /// - Parameter plan: the product's id, with or without the app's bundle id before it; or the plan's.
     public func previewPlan(_ plan: String, quantity: Int = 1) async throws(StoreError) -> PlanPreview {

@@ -26,6 +26,8 @@ public struct GrantedPurchases {
         /// The list price then, for the whole quantity.
         public let price: Money
         public let deviceID: String?
+        /// The moment of the preview it was opened on.
+        public let previewedAt: Instant?
     }
 
     /// The newest of them that are wanted, out of the newest `limit`; what was taken back is not among them. Oldest
@@ -38,7 +40,7 @@ public struct GrantedPurchases {
         try session.query(
             """
             SELECT t.sequence, t.id, t.original_id, t.product, t.quantity, t.purchased_at, t.price, t.currency, \
-            g.entitlement, o.product, o.quantity, o.price, o.currency, o.device \
+            g.entitlement, o.product, o.quantity, o.price, o.currency, o.device, o.previewed_at \
             FROM orders o CROSS JOIN transactions t ON t.order_sequence = o.sequence \
             CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
             WHERE o.user = ?1 AND +t.environment = ?2 AND +t.state = 1 ORDER BY t.sequence DESC LIMIT ?3
@@ -58,6 +60,6 @@ public struct GrantedPurchases {
             order: OrderLine(
                 productID: ProductID(row.text(9)), quantity: Int(row.integer(10)),
                 price: Money(amount: row.integer(11), currency: Currency(row.text(12))),
-                deviceID: row.optionalText(13)))
+                deviceID: row.optionalText(13), previewedAt: row.isNull(14) ? nil : row.instant(14)))
     }
 }

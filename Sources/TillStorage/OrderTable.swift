@@ -1,8 +1,12 @@
 import TillBilling
 
 extension Schema {
-    /// The moment of the preview that an order was opened on (C6).
-    static let previewedOrders: StaticString = "ALTER TABLE orders ADD COLUMN previewed_at INTEGER;"
+    /// The preview that an order was opened on: its moment, and the end it promised (C6).
+    static let previewedOrders: StaticString = """
+        ALTER TABLE orders ADD COLUMN previewed_at INTEGER;
+        ALTER TABLE orders ADD COLUMN previewed_until INTEGER
+            CHECK ((previewed_at IS NULL) = (previewed_until IS NULL));
+        """
 }
 
 /// `orders` and `order_moves`.
@@ -24,13 +28,15 @@ public struct OrderTable {
         let sequence = try session.insert(
             """
             INSERT INTO orders (id, user, product, quantity, status, price, currency, environment, transaction_id, \
-            device, metadata, created_at, updated_at, moves) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
+            device, metadata, created_at, updated_at, moves, previewed_at, previewed_until) \
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?)
             """,
             [
                 .id(order.id), .text(order.userID.text), .text(order.productID.text), .integer(Int64(order.quantity)),
                 .integer(Int64(order.status.rawValue)), .integer(order.price.amount), .text(order.price.currency.text),
                 order.environment?.column ?? .null, .optional(order.transactionID?.text), .optional(order.deviceID),
                 .optional(order.metadata), .instant(order.createdAt), .instant(order.updatedAt),
+                .optional(order.preview?.at.milliseconds), .optional(order.preview?.expiresAt.milliseconds),
             ])
         try insertMove(sequence, 1, OrderMove(status: order.status, at: order.createdAt, reason: reason))
         return Stored(sequence: sequence, order: order, moveCount: 1)
@@ -40,7 +46,7 @@ public struct OrderTable {
         try session.first(
             """
             SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-            device, metadata, created_at, updated_at, moves FROM orders WHERE id = ?
+            device, metadata, created_at, updated_at, moves, previewed_at, previewed_until FROM orders WHERE id = ?
             """, [.id(id)], Self.read)
     }
 
@@ -48,7 +54,7 @@ public struct OrderTable {
         try session.first(
             """
             SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-            device, metadata, created_at, updated_at, moves FROM orders WHERE sequence = ?
+            device, metadata, created_at, updated_at, moves, previewed_at, previewed_until FROM orders WHERE sequence = ?
             """, [.integer(sequence)], Self.read)
     }
 
@@ -100,7 +106,7 @@ public struct OrderTable {
         try session.query(
             """
             SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-            device, metadata, created_at, updated_at, moves FROM orders \
+            device, metadata, created_at, updated_at, moves, previewed_at, previewed_until FROM orders \
             WHERE user = ?1 AND sequence < ?2 AND (environment IS NULL OR environment = ?3) \
             AND (?4 IS NULL OR status = ?4) ORDER BY sequence DESC LIMIT ?5
             """,
@@ -117,7 +123,7 @@ public struct OrderTable {
             try session.query(
                 """
                 SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-                device, metadata, created_at, updated_at, moves FROM orders \
+                device, metadata, created_at, updated_at, moves, previewed_at, previewed_until FROM orders \
                 WHERE user = ?1 AND sequence < ?2 AND (?3 IS NULL OR status = ?3) ORDER BY sequence DESC LIMIT ?4
                 """,
                 [
@@ -129,7 +135,8 @@ public struct OrderTable {
             try session.query(
                 """
                 SELECT o.sequence, o.id, o.user, o.product, o.quantity, o.status, o.price, o.currency, o.environment, \
-                o.transaction_id, o.device, o.metadata, o.created_at, o.updated_at, o.moves \
+                o.transaction_id, o.device, o.metadata, o.created_at, o.updated_at, o.moves, o.previewed_at, \
+                o.previewed_until \
                 FROM transactions t CROSS JOIN orders o ON o.sequence = t.order_sequence \
                 WHERE t.order_sequence IS NOT NULL AND t.order_sequence < ? AND o.status = 1 \
                 GROUP BY t.order_sequence ORDER BY t.order_sequence DESC LIMIT ?
@@ -139,14 +146,14 @@ public struct OrderTable {
             try session.query(
                 """
                 SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-                device, metadata, created_at, updated_at, moves FROM orders \
+                device, metadata, created_at, updated_at, moves, previewed_at, previewed_until FROM orders \
                 WHERE status = ? AND status <> 1 AND sequence < ? ORDER BY sequence DESC LIMIT ?
                 """, [.integer(Int64(status.rawValue)), .integer(before), .integer(Int64(limit))], Self.read)
         case (nil, nil):
             try session.query(
                 """
                 SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-                device, metadata, created_at, updated_at, moves FROM orders \
+                device, metadata, created_at, updated_at, moves, previewed_at, previewed_until FROM orders \
                 WHERE sequence < ? ORDER BY sequence DESC LIMIT ?
                 """, [.integer(before), .integer(Int64(limit))], Self.read)
         }
@@ -163,6 +170,7 @@ public struct OrderTable {
 
     private static func read(_ row: any Row) throws -> Stored {
         guard let status = OrderStatus(rawValue: Int(row.integer(5))) else { throw row.unreadable("a status") }
+        let isPreviewed = !row.isNull(15) && !row.isNull(16)
         return Stored(
             sequence: row.integer(0),
             order: Order(
@@ -171,6 +179,7 @@ public struct OrderTable {
                 price: Money(amount: row.integer(6), currency: Currency(row.text(7))),
                 transactionID: row.optionalText(9).map { TransactionID($0) },
                 environment: try row.optionalEnvironment(8), deviceID: row.optionalText(10),
+                preview: isPreviewed ? OrderPreview(at: row.instant(15), expiresAt: row.instant(16)) : nil,
                 metadata: row.optionalText(11), createdAt: row.instant(12), updatedAt: row.instant(13)),
             moveCount: row.integer(14))
     }

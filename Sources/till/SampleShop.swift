@@ -20,7 +20,7 @@ enum SampleShop: String, Sendable, CaseIterable {
         }
     }
 
-    /// Basic and Premium, by the month and the year. A product's id is the bundle id, a period and the plan's own id.
+    /// Basic and Premium, by the month and the year, for one device each. A product's id is the bundle id, a period and the plan's own id.
     private static let plans: String = {
         let plans = [
             ("basic", "monthly", "P1M", 299, "Basic Monthly", "基础版月付"),
@@ -37,7 +37,7 @@ enum SampleShop: String, Sendable, CaseIterable {
                       "type": "\(type)",
                       "names": { "en": "\(english)\(en)", "zh": "\(chinese)\(zh)" },
                       "price": { "amount": \(cents), "currency": "USD" },
-                      "plan": { "id": "\(rank)_\(time)", "length": "\(length)", "rank": "\(rank)" }
+                      "plan": { "id": "\(rank)_\(time)", "length": "\(length)", "rank": "\(rank)", "scope": "device" }
                     }
                 """
             }

@@ -13,6 +13,8 @@ public struct Order: Hashable, Sendable, Identifiable {
     /// Where that transaction was made; unknown before.
     public var environment: Environment?
     public let deviceID: String?
+    /// What its buyer was told that it comes to, for a plan (C6).
+    public let preview: OrderPreview?
     /// What the app wants to find again, as JSON text. Opaque to us.
     public let metadata: String?
     public let createdAt: Instant
@@ -21,7 +23,7 @@ public struct Order: Hashable, Sendable, Identifiable {
     public init(
         id: OrderID, userID: UserID, productID: ProductID, quantity: Int, status: OrderStatus = .prepared, price: Money,
         transactionID: TransactionID? = nil, environment: Environment? = nil, deviceID: String? = nil,
-        metadata: String? = nil, createdAt: Instant, updatedAt: Instant
+        preview: OrderPreview? = nil, metadata: String? = nil, createdAt: Instant, updatedAt: Instant
     ) {
         self.id = id
         self.userID = userID
@@ -32,15 +34,28 @@ public struct Order: Hashable, Sendable, Identifiable {
         self.transactionID = transactionID
         self.environment = environment
         self.deviceID = deviceID
+        self.preview = preview
         self.metadata = metadata
         self.createdAt = createdAt
         self.updatedAt = updatedAt
     }
 
-    /// Whether a repeated request means this same order (O1): the same buyer, product, quantity, device and metadata.
-    public func isSame(user: UserID, product: ProductID, quantity: Int, device: String?, metadata: String?) -> Bool {
-        userID == user && productID == product && self.quantity == quantity && deviceID == device
-            && self.metadata == metadata
+    /// Whether a repeated request means this same order (O1): the same buyer, product, quantity, device, preview and
+    /// metadata. Where it stands and when it was opened is not asked.
+    public func isSame(as other: Order) -> Bool {
+        userID == other.userID && productID == other.productID && quantity == other.quantity
+            && deviceID == other.deviceID && preview == other.preview && metadata == other.metadata
+    }
+}
+
+/// What a preview said of a purchase: computed for one moment, and the end of the service.
+public struct OrderPreview: Hashable, Sendable {
+    public let at: Instant
+    public let expiresAt: Instant
+
+    public init(at: Instant, expiresAt: Instant) {
+        self.at = at
+        self.expiresAt = expiresAt
     }
 }
 

@@ -52,6 +52,15 @@ extension PlanLength: Codable {
     }
 }
 
+/// Whom one purchase of a plan is for.
+public enum PlanScope: String, Hashable, Sendable, Codable, CaseIterable {
+    /// All of the account's devices.
+    case account
+    /// The device that the order names; bought for several, the plan runs on each by itself. An order that names none
+    /// is for the account.
+    case device
+}
+
 /// What the catalogue says of a product that sells a plan: `{"id": "basic_monthly", "length": "P1M", "rank": "basic"}`.
 public struct PlanTerms: Hashable, Sendable, Codable {
     public let id: PlanID
@@ -59,11 +68,14 @@ public struct PlanTerms: Hashable, Sendable, Codable {
     /// What service the plan gives, whatever it costs and however long it lasts: `basic`, `premium`. The plan's own id
     /// if absent.
     public let rank: String?
+    /// For the account if absent.
+    public let scope: PlanScope?
 
-    public init(id: PlanID, length: PlanLength, rank: String? = nil) {
+    public init(id: PlanID, length: PlanLength, rank: String? = nil, scope: PlanScope? = nil) {
         self.id = id
         self.length = length
         self.rank = rank
+        self.scope = scope
     }
 }
 
@@ -79,6 +91,7 @@ public struct Plan: Hashable, Sendable, Identifiable {
     /// For one length of it, in the base currency.
     public let price: Money
     public let length: PlanLength
+    public let scope: PlanScope
 
     /// The plan of a product whose time the server keeps. Nil for a product without a plan, and for an auto-renewable
     /// subscription: Apple keeps its periods, and refunds what an upgrade leaves of them (C5, facts/business-rules
@@ -94,6 +107,7 @@ public struct Plan: Hashable, Sendable, Identifiable {
         entitlement = product.entitlement ?? rank
         self.price = price ?? product.price
         length = terms.length
+        scope = terms.scope ?? .account
     }
 
     /// A plan that costs nothing is a trial: it is worth nothing, and nothing can be converted into it.

@@ -8,13 +8,13 @@ extension Catalog {
             found += Self.unusable(product, plan)
             let first = terms[plan.id] ?? plan
             terms[plan.id] = first
-            if first.length.days != plan.length.days || (first.rank ?? first.id.text) != (plan.rank ?? plan.id.text) {
+            if !first.agrees(with: plan) {
                 found.append(
                     Finding(
                         code: .planDiffers, product: product.id,
                         sentence: Text(
-                            en: "Plan \(plan.id) of \(product.id) has another length or rank elsewhere. Give it one.",
-                            zh: "商品 \(product.id) 的套餐 \(plan.id) 在别处的时长或等级不同。请统一。")))
+                            en: "Plan \(plan.id) of \(product.id) has another length, rank or scope elsewhere. Give it one.",
+                            zh: "商品 \(product.id) 的套餐 \(plan.id) 在别处的时长、等级或适用范围不同。请统一。")))
             }
         }
         return found + Self.currencies(sold.compactMap { Plan(soldBy: $0.0) })
@@ -46,5 +46,12 @@ extension Catalog {
                     en: "Plans are priced in \(all.joined(separator: ", ")). Use one currency for all of them.",
                     zh: "套餐的价格用了多种货币：\(all.joined(separator: "、"))。请统一为一种。"))
         ]
+    }
+}
+
+extension PlanTerms {
+    fileprivate func agrees(with other: PlanTerms) -> Bool {
+        length.days == other.length.days && (rank ?? id.text) == (other.rank ?? other.id.text)
+            && (scope ?? .account) == (other.scope ?? .account)
     }
 }

@@ -14,7 +14,7 @@ public struct Proration: Sendable {
             case converted
             /// It is the new plan already, and goes on.
             case kept
-            /// It runs out by itself: a trial, or anything beside a trial that is taken.
+            /// It goes on by itself: a trial, anything beside a trial that is taken, or the same plan on another device.
             case untouched
         }
 
@@ -27,7 +27,7 @@ public struct Proration: Sendable {
 
     /// What the purchase is to the service there is.
     public enum Change: String, Hashable, Sendable, CaseIterable {
-        /// There is none.
+        /// There is none that it would change.
         case start
         /// The same plan again.
         case extend
@@ -41,6 +41,8 @@ public struct Proration: Sendable {
 
     public let at: Instant
     public let plan: Plan
+    /// What the service is for then.
+    public let coverage: ServiceCoverage
     public let quantity: Int
     public let current: [Remainder]
     /// All that current service is worth, kept and converted, in minor units.
@@ -58,16 +60,24 @@ public struct Proration: Sendable {
     /// - Parameters:
     ///   - current: the account's service, of all its devices; each period counts by itself, in any order. What has
     ///     ended by then is worth nothing. All prices are in one currency.
+    ///   - others: what goes on by itself whatever it is.
     ///   - quantity: how many lengths of the plan are bought, 1 to 10.
-    public init(of current: [ServicePeriod], to plan: Plan, quantity: Int = 1, at: Instant) {
+    ///   - coverage: what the service is for then.
+    public init(
+        of current: [ServicePeriod], beside others: [ServicePeriod] = [], to plan: Plan, quantity: Int = 1,
+        at: Instant, for coverage: ServiceCoverage = .account
+    ) {
         self.at = at
         self.plan = plan
+        self.coverage = coverage
         self.quantity = quantity
-        let remainders = current.map { period in
+        func remainder(_ period: ServicePeriod, _ fate: Remainder.Fate) -> Remainder {
             Remainder(
-                period: period, fate: Self.fate(of: period, buying: plan), milliseconds: period.remaining(at: at),
-                value: period.value(at: at))
+                period: period, fate: fate, milliseconds: period.remaining(at: at), value: period.value(at: at))
         }
+        let remainders =
+            current.map { remainder($0, Self.fate(of: $0, buying: plan)) }
+            + others.map { remainder($0, .untouched) }
         func total(_ fate: Remainder.Fate) -> Fraction {
             remainders.reduce(.zero) { $1.fate == fate ? $0 + $1.value : $0 }
         }

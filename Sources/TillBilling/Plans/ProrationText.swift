@@ -1,7 +1,7 @@
 extension Proration {
     /// The arithmetic in words, line by line, from the very numbers it was done with (C6).
     public var explanation: [Text] {
-        current.map(line) + total + conversion + [outcome, later]
+        current.map(line) + total + conversion + [outcome] + covered + [later]
     }
 
     private func line(_ remainder: Remainder) -> Text {
@@ -57,6 +57,17 @@ extension Proration {
         return Text(
             en: "Bought at \(at) for \(price): \(parts.map(\.en).joined(separator: " + ")), until \(expiresAt)",
             zh: "于 \(at) 以 \(price) 购买：\(parts.map(\.zh).joined(separator: " + "))，到期时间 \(expiresAt)")
+    }
+
+    /// What it is for, unless that is all of the account.
+    private var covered: [Text] {
+        guard let devices = coverage.deviceIDs else { return [] }
+        let (shown, more) = (devices.prefix(5), devices.count - 5)
+        return [
+            Text(
+                en: "For \(shown.joined(separator: ", "))" + (more > 0 ? " and \(more) more" : ""),
+                zh: "适用设备：\(shown.joined(separator: "、"))" + (more > 0 ? " 等 \(devices.count) 台" : ""))
+        ]
     }
 
     private var later: Text {

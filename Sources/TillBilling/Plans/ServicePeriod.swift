@@ -1,4 +1,4 @@
-/// A plan that was bought, as the ledger has it.
+/// A plan that was bought, as the ledger has it. Among others it counts where `counted` puts it.
 public struct PlanPurchase: Hashable, Sendable {
     /// At the list price of the order that was paid.
     public let plan: Plan
@@ -7,17 +7,20 @@ public struct PlanPurchase: Hashable, Sendable {
     /// What the customer paid for the whole quantity, as Apple signed it; nil if Apple did not say.
     public let paid: Money?
     public let at: Instant
+    /// The moment of the preview that it was bought on, if that was told when its order was opened (C6).
+    public let previewedAt: Instant?
     public let deviceID: String?
     public let transactionID: TransactionID?
 
     public init(
-        plan: Plan, quantity: Int = 1, paid: Money?, at: Instant, deviceID: String? = nil,
+        plan: Plan, quantity: Int = 1, paid: Money?, at: Instant, previewedAt: Instant? = nil, deviceID: String? = nil,
         transactionID: TransactionID? = nil
     ) {
         self.plan = plan
         self.quantity = quantity
         self.paid = paid
         self.at = at
+        self.previewedAt = previewedAt
         self.deviceID = deviceID
         self.transactionID = transactionID
     }

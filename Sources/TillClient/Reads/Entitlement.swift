@@ -31,6 +31,8 @@ public struct Entitlement: Hashable, Sendable {
     public let plan: String?
     /// The device it was bought for, as the order named it.
     public let deviceID: String?
+    /// The devices that service is for; nil for all of the account.
+    public let deviceIDs: [String]?
     /// Since when it holds.
     public let since: Date
     /// The first moment without it; nil for what lasts.
@@ -44,6 +46,7 @@ public struct Entitlement: Hashable, Sendable {
         kind = Kind(rawValue: right.kind)
         plan = right.plan
         deviceID = right.deviceId
+        deviceIDs = right.deviceIds
         since = Date(right.since)
         expires = right.expiresAt.map(Date.init)
         transactionID = right.transactionId
@@ -58,6 +61,7 @@ struct EntitlementsAnswer: Decodable {
         let kind: String
         let plan: String?
         let deviceId: String?
+        let deviceIds: [String]?
         let since: Instant
         let expiresAt: Instant?
         let transactionId: String

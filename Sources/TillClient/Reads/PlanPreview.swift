@@ -7,7 +7,8 @@ import TillBilling
     import Foundation
 #endif
 
-/// What buying a plan would come to, with the arithmetic spelled out (C6). A purchase at that moment does exactly this.
+/// What buying a plan would come to, with the arithmetic spelled out (C6). Handed to `Store.purchase`, it is what the
+/// purchase does, to the second, if the buyer is done within 24 hours.
 public struct PlanPreview: Hashable, Sendable {
     /// What the purchase is to what is there. One that only a later server knows keeps its name.
     public struct Change: RawRepresentable, Hashable, Sendable {
@@ -32,6 +33,8 @@ public struct PlanPreview: Hashable, Sendable {
     public let plan: String
     /// The product that sells it.
     public let productID: String
+    /// How many of it.
+    public let quantity: Int
     /// What the purchase would do.
     public let change: Change
     /// To pay for all of the quantity, by the server's list; what Apple charges is on the shelf.
@@ -46,10 +49,17 @@ public struct PlanPreview: Hashable, Sendable {
     public let boughtSeconds: Int64
     /// When the service would end.
     public let expires: Date
+    /// The devices it would be for; nil for all of the account.
+    public let deviceIDs: [String]?
 
     private let lines: PlanPreviewReply.Explanation
+    /// For the order.
+    let told: OpenOrderBody.Preview
 
-    init(_ reply: PlanPreviewReply) {
+    init(_ reply: PlanPreviewReply, quantity: Int) {
+        self.quantity = quantity
+        told = OpenOrderBody.Preview(at: reply.at, expiresAt: reply.expiresAt, price: reply.price)
+        deviceIDs = reply.deviceIds
         date = Date(reply.at)
         plan = reply.plan
         productID = reply.productId

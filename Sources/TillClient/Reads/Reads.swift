@@ -5,12 +5,16 @@ import TillBilling
 /// again: whoever looks at the screen can ask anew.
 package struct Reads: Sendable {
     private let server: ServerAccess
+    private let deviceID: String?
     private let environment: String?
 
-    /// - Parameter sandbox: true reads what was bought in Apple's sandbox, false what was bought for money, nil what
-    ///   the server's configuration says for this user.
-    package init(server: ServerAccess, sandbox: Bool? = nil) {
+    /// - Parameters:
+    ///   - deviceID: as orders name this device: some plans are for one.
+    ///   - sandbox: true reads what was bought in Apple's sandbox, false what was bought for money, nil what the
+    ///     server's configuration says for this user.
+    package init(server: ServerAccess, deviceID: String? = nil, sandbox: Bool? = nil) {
         self.server = server
+        self.deviceID = deviceID
         environment = sandbox.map { $0 ? "sandbox" : "production" }
     }
 
@@ -44,9 +48,9 @@ package struct Reads: Sendable {
         let session = try await signedIn()
         do throws(ServerFault) {
             let reply = try await server.post(
-                path(Paths.planPreview), PlanPreviewBody(planId: plan, quantity: quantity), as: session,
-                expecting: PlanPreviewReply.self)
-            return PlanPreview(reply)
+                path(Paths.planPreview), PlanPreviewBody(planId: plan, quantity: quantity, deviceId: deviceID),
+                as: session, expecting: PlanPreviewReply.self)
+            return PlanPreview(reply, quantity: quantity)
         } catch {
             throw .server(error)
         }

@@ -4,7 +4,7 @@ import TillHTTP
 import TillStorage
 
 extension Server {
-    /// `POST /v1/orders`: opens an order before any money moves (O1). The same id again is the same order.
+    /// `POST /v1/orders?environment=`: opens an order before any money moves (O1). The same id again is the same order.
     func createOrder(_ call: Call) async throws -> HTTPResponse {
         let body = try JSONText.decode(OpenOrderBody.self, from: call.request.body)
         let buyer = try call.credential.buyer(naming: body.userId)
@@ -23,7 +23,11 @@ extension Server {
         let order = Order(
             id: body.id ?? call.repeatableID ?? UniqueID(random: entropy(16)), userID: buyer, productID: product.id,
             quantity: quantity, price: Money(amount: price, currency: product.price.currency), deviceID: device,
-            metadata: metadata, createdAt: now, updatedAt: now)
+            preview: body.preview.map { OrderPreview(at: $0.at, expiresAt: $0.expiresAt) }, metadata: metadata,
+            createdAt: now, updatedAt: now)
+        if let preview = body.preview {
+            try await check(preview, of: order, for: product, in: try call.environment(for: buyer, configuration))
+        }
 
         let (found, isNew) = try await database.write { session -> (OrderView, Bool) in
             let orders = OrderTable(session)
@@ -33,12 +37,38 @@ extension Server {
             let stored = try orders.insert(order, reason: "opened")
             return (OrderView(stored.order, try orders.moves(of: stored.sequence)), true)
         }
-        guard
-            isNew
-                || found.order.isSame(
-                    user: buyer, product: product.id, quantity: quantity, device: device, metadata: metadata)
-        else { throw Refused(.orderConflict) }
+        guard isNew || found.order.isSame(as: order) else { throw Refused(.orderConflict) }
         return JSONText.response(isNew ? 201 : 200, found.reply)
+    }
+
+    /// Whether buying now would do what the preview said (C6). The preview is a function of what was bought before its
+    /// moment, so it is computed again rather than kept. An order that is open already was checked then.
+    private func check(
+        _ preview: OpenOrderBody.Preview, of order: Order, for product: Product, in environment: Environment
+    ) async throws {
+        guard let plan = Plan(soldBy: product) else {
+            throw Refused(.invalidField, "preview: the product sells no plan that is bought for a time")
+        }
+        guard preview.price == nil || preview.price == order.price else {
+            throw Refused(.previewChanged, "price: \(order.price) now")
+        }
+        let purchases = try await database.read { [catalog = configuration.catalog] session in
+            try OrderTable(session).find(order.id) == nil
+                ? try PlanHistory.purchases(of: order.userID, in: environment, catalog: catalog, session) : nil
+        }
+        guard let purchases else { return }
+        // The store's clock may be ahead of ours, and nothing can be bought before what was bought.
+        let now = max(order.createdAt, PlanPurchase.counted(purchases).last?.at ?? order.createdAt)
+        guard preview.at <= now, now <= preview.at.adding(seconds: PlanPurchase.previewLife) else {
+            throw Refused(.previewChanged, "preview.at: at most 24 hours ago")
+        }
+        let proration = Service.proration(
+            of: PlanPurchase(
+                plan: plan, quantity: order.quantity, paid: nil, at: now, previewedAt: preview.at,
+                deviceID: order.deviceID), among: purchases)
+        guard proration.expiresAt == preview.expiresAt else {
+            throw Refused(.previewChanged, "expiresAt: \(proration.expiresAt) now")
+        }
     }
 
     private static func text(_ metadata: Metadata) throws -> String {

@@ -68,8 +68,8 @@ private struct Rights {
             guard let transaction = holding.transactionID else { return nil }
             return EntitlementReply(
                 entitlement: holding.plan.entitlement, productId: holding.plan.productID, kind: .service,
-                plan: holding.plan.id, deviceId: holding.deviceID, since: holding.since, expiresAt: holding.expiresAt,
-                transactionId: transaction)
+                plan: holding.plan.id, deviceId: holding.deviceID, deviceIds: holding.deviceIDs, since: holding.since,
+                expiresAt: holding.expiresAt, transactionId: transaction)
         }
     }
 

@@ -11,16 +11,18 @@ extension Server {
         let user = try call.credential.buyer(naming: body.userId)
         let environment = try call.environment(for: user, configuration)
         let plan = try keptPlan(named: try Bounds.string(body.planId, "planId", 255))
+        let device = try body.deviceId.map { try Bounds.string($0, "deviceId", 128) }
         let quantity = body.quantity ?? 1
         guard (1...10).contains(quantity) else { throw Refused(.quantityNotAllowed) }
-        let purchases = try await database.read { [catalog = configuration.catalog] session in
-            try PlanHistory.purchases(of: user, in: environment, catalog: catalog, session)
-        }
+        let purchases = PlanPurchase.counted(
+            try await database.read { [catalog = configuration.catalog] session in
+                try PlanHistory.purchases(of: user, in: environment, catalog: catalog, session)
+            })
         // The store's clock may be ahead of ours, and nothing can be bought before what was bought.
         let now = clock()
         let at = body.at ?? max(now, purchases.last?.at ?? now)
-        let service = Service(purchases.filter { $0.at <= at })
-        let proration = Proration(of: service.current(at: at), to: plan, quantity: quantity, at: at)
+        let service = Service(inOrder: purchases.prefix { $0.at <= at })
+        let proration = service.proration(to: plan, quantity: quantity, device: device, at: at)
         return JSONText.response(200, PlanPreviewReply(proration))
     }
 
@@ -38,7 +40,7 @@ enum PlanHistory {
     /// How many of a user's newest transactions are looked through.
     static let transactionLimit = 20_000
 
-    /// Those that stand, oldest first.
+    /// Those that stand, by Apple's purchase dates, oldest first. `Service` knows when each counts.
     static func purchases(
         of user: UserID, in environment: Environment, catalog: Catalog, _ session: any Session
     ) throws -> [PlanPurchase] {
@@ -57,7 +59,7 @@ extension PlanPurchase {
         else { return nil }
         self.init(
             plan: plan, quantity: entry.quantity, paid: entry.price, at: entry.purchasedAt,
-            deviceID: entry.order.deviceID, transactionID: entry.id)
+            previewedAt: entry.order.previewedAt, deviceID: entry.order.deviceID, transactionID: entry.id)
     }
 
     /// What one of it cost when the order was opened: a new price does not change what was converted before. Nil if the

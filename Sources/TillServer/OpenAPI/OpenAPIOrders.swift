@@ -8,7 +8,7 @@ extension OpenAPI {
     private static let orderExample: JSONValue = [
         "id": orderID, "userId": "u1", "productId": "com.example.learn.points60", "quantity": 1,
         "status": "prepared", "statusCode": 0, "price": ["amount": 600, "currency": "CNY"], "transactionId": nil,
-        "environment": nil, "deviceId": "iPad-7", "metadata": ["level": 3], "createdAt": "2026-03-01T08:30:00.123Z",
+        "environment": nil, "deviceId": "iPad-7", "preview": nil, "metadata": ["level": 3], "createdAt": "2026-03-01T08:30:00.123Z",
         "updatedAt": "2026-03-01T08:30:00.123Z",
         "history": [["status": "prepared", "at": "2026-03-01T08:30:00.123Z", "reason": "opened"]],
     ]
@@ -22,9 +22,12 @@ extension OpenAPI {
             method: .post, path: Paths.orders, id: "openOrder", tag: .orders, summary: "Open an order",
             description: """
                 Before any money moves. The order's id goes into the purchase as `appAccountToken`, and so decides who \
-                is given what was paid. The same id again is the same order.
+                is given what was paid. The same id again is the same order. An order for a plan may carry the preview that \
+                its buyer saw, at most 24 hours old: then it is opened only if buying now would come to the same, and \
+                the purchase counts at the previewed moment, if it follows within those 24 hours with no other \
+                purchase of a plan in between.
                 """,
-            caller: .app,
+            caller: .app, parameters: [.environment],
             body: OpenAPIOperation.Body(
                 "OpenOrder",
                 example: ["id": orderID, "userId": "u1", "productId": "com.example.learn.points60", "quantity": 1]),
@@ -33,7 +36,7 @@ extension OpenAPI {
                 OpenAPIOperation.Answer(201, "The order is open.", "Order", example: orderExample),
                 OpenAPIOperation.Answer(200, "The order was open already.", "Order"),
             ],
-            refusals: [.forbidden, .unknownProduct, .quantityNotAllowed, .orderConflict]),
+            refusals: [.forbidden, .unknownProduct, .quantityNotAllowed, .orderConflict, .previewChanged]),
         OpenAPIOperation(
             method: .get, path: Paths.order, id: "readOrder", tag: .orders, summary: "Read an order",
             description: "Another user's order isn't there for a user token.", caller: .app, parameters: [.orderID],
@@ -81,8 +84,14 @@ extension OpenAPI {
                 "productId": OpenAPISchema.text("As in the catalogue."),
                 "quantity": OpenAPISchema.integer("1 if absent. More only for what is consumable.", 1...10),
                 "deviceId": OpenAPISchema.name("Opaque.", maximum: 128),
-                "metadata": ref("Metadata"),
-            ], optional: ["id", "userId", "quantity", "deviceId", "metadata"]),
+                "preview": ref("OpenOrderPreview"), "metadata": ref("Metadata"),
+            ], optional: ["id", "userId", "quantity", "deviceId", "preview", "metadata"]),
+        "OpenOrderPreview": OpenAPISchema.object(
+            "Members of a preview (`PlanPreviewReply`), as they came.",
+            [
+                "at": OpenAPISchema.time("Its moment, at most 24 hours ago."),
+                "expiresAt": OpenAPISchema.time("What it promised."), "price": ref("Money"),
+            ], optional: ["price"]),
         "OrderReason": OpenAPISchema.object(
             "Why, for the order's history.",
             ["reason": OpenAPISchema.text("In the device's words. At most 500 bytes.", maximum: 500)],
@@ -104,9 +113,15 @@ extension OpenAPI {
                 "environment": OpenAPISchema.orNull(
                     OpenAPISchema.words("Where it was paid.", Environment.allCases.map(\.rawValue))),
                 "deviceId": OpenAPISchema.orNull(OpenAPISchema.text("As it was opened.")),
-                "metadata": ref("Metadata"), "createdAt": OpenAPISchema.time("When it was opened."),
+                "preview": OpenAPISchema.orNull(ref("OrderPreview")), "metadata": ref("Metadata"), "createdAt": OpenAPISchema.time("When it was opened."),
                 "updatedAt": OpenAPISchema.time("When it last changed."),
                 "history": OpenAPISchema.list("Every move, oldest first.", of: ref("OrderMove")),
+            ]),
+        "OrderPreview": OpenAPISchema.object(
+            "What the buyer was told before.",
+            [
+                "at": OpenAPISchema.time("The preview's moment."),
+                "expiresAt": OpenAPISchema.time("What it promised."),
             ]),
         "OrderMove": OpenAPISchema.object(
             "One line of an order's history.",

@@ -59,14 +59,16 @@ extension OpenAPI {
             method: .post, path: Paths.planPreview, id: "previewPlan", tag: .plans,
             summary: "Say what buying a plan comes to",
             description: """
-                What is left of the user's other plans is turned into time of the new one, whatever devices they were \
-                bought on: balance = Σ price paid × remaining time ÷ bought time; days = balance ÷ daily price. A \
+                What is left of the user's other plans is turned into time of the new one, of all devices together: \
+                balance = Σ price paid × remaining time ÷ bought time; days = balance ÷ daily price. A \
                 month of plan has 30 days and a year 365. All of it is exact, but for one rounding at the end, up to \
-                whole seconds. The same plan bought again extends. A trial is worth nothing and runs out by itself; \
-                periods of auto-renewable subscriptions are Apple's and never counted. What was not paid in the \
+                whole seconds. The same plan bought again extends; one whose scope is the device runs for each \
+                device by itself. A trial is worth nothing and runs out by itself; periods of auto-renewable \
+                subscriptions are Apple's and never counted. What was not paid in the \
                 currency of the catalogue's plans counts with the list price of its order. Nothing is stored: a \
                 purchase at the moment `at` does exactly this, and one at another moment does what a preview for that \
-                moment says.
+                moment says. To have what was previewed although time passes, open the order with this preview's `at` \
+                and `expiresAt`.
                 """,
             caller: .app, parameters: [.environment],
             body: OpenAPIOperation.Body(
@@ -90,19 +92,24 @@ extension OpenAPI {
                     EntitlementReply.Kind.allCases.map(\.rawValue)),
                 "plan": OpenAPISchema.text("The plan's id."),
                 "deviceId": OpenAPISchema.text("As the order named it."),
+                "deviceIds": OpenAPISchema.list(
+                    "What a service is for; absent for all of the account.", of: ["type": "string"]),
                 "since": OpenAPISchema.time(
                     "When it was bought; of a service, since when there is no gap; of a subscription, when its period "
                         + "began."),
                 "expiresAt": OpenAPISchema.time("The first moment without it; absent for what lasts."),
                 "transactionId": OpenAPISchema.text("The newest purchase it comes from."),
-            ], optional: ["plan", "deviceId", "expiresAt"]),
+            ], optional: ["plan", "deviceId", "deviceIds", "expiresAt"]),
         "PlanTerms": OpenAPISchema.object(
             "The service a product sells for a time.",
             [
                 "id": OpenAPISchema.text("The plan's id, the same for all products that sell it."),
                 "length": OpenAPISchema.text("ISO 8601, one unit: `P1M` is 30 days, `P1Y` 365."),
                 "rank": OpenAPISchema.text("What service it is, whatever it costs and however long it lasts."),
-            ], optional: ["rank"]),
+                "scope": OpenAPISchema.words(
+                    "Whom one purchase is for: all of the account, which is meant if it is absent, or one device.",
+                    PlanScope.allCases.map(\.rawValue)),
+            ], optional: ["rank", "scope"]),
         "PlanPreview": OpenAPISchema.object(
             "What would be bought.",
             [
@@ -112,7 +119,8 @@ extension OpenAPI {
                 "quantity": OpenAPISchema.integer("1 if absent.", 1...10),
                 "at": OpenAPISchema.time(
                     "The moment of the purchase; now if absent. What was bought later is left out."),
-            ], optional: ["userId", "quantity", "at"]),
+                "deviceId": OpenAPISchema.name("The device that the order would name.", maximum: 128),
+            ], optional: ["userId", "quantity", "at", "deviceId"]),
         "PlanPreviewReply": previewReply, "PlanRemainder": remainder,
         "ExactMoney": OpenAPISchema.object(
             "An amount that need not be whole.",
@@ -146,8 +154,11 @@ extension OpenAPI {
             "days": OpenAPISchema.integer("Whole days in `seconds`, for people."),
             "seconds": OpenAPISchema.integer("Time that is kept and converted, rounded up."),
             "boughtSeconds": OpenAPISchema.integer("Time that is bought, on top of it."),
-            "expiresAt": OpenAPISchema.time("The first moment without the plan."), "explanation": ref("Explanation"),
-        ], optional: ["usedPerDay", "usedUntil"])
+            "expiresAt": OpenAPISchema.time("The first moment without the plan."),
+            "deviceIds": OpenAPISchema.list(
+                "What it is for then; absent for all of the account.", of: ["type": "string"]),
+            "explanation": ref("Explanation"),
+        ], optional: ["usedPerDay", "usedUntil", "deviceIds"])
 
     private static let remainder = OpenAPISchema.object(
         "What is left of one period of service.",
@@ -156,7 +167,8 @@ extension OpenAPI {
             "origin": OpenAPISchema.words(
                 "Bought, or converted from other plans earlier.", ServicePeriod.Origin.allCases.map(\.rawValue)),
             "fate": OpenAPISchema.words(
-                "What the purchase does to it; `kept` is the same plan, `untouched` stands beside a trial.",
+                "What the purchase does to it; `kept` is the same plan, `untouched` goes on by itself: a trial, or what "
+                    + "another device has.",
                 Proration.Remainder.Fate.allCases.map(\.rawValue)),
             "deviceId": OpenAPISchema.text("As the order named it."),
             "transactionId": OpenAPISchema.text("Whose purchase it is."), "paid": ref("Money"),

@@ -10,7 +10,7 @@ import TillBilling
 extension ConfigurationReader {
     static let mostCatalogBytes = 8 << 20
     static let productNames = ["id", "type", "names", "price", "points", "entitlement", "plan"]
-    static let planNames = ["id", "length", "rank"]
+    static let planNames = ["id", "length", "rank", "scope"]
 
     /// The catalogue: an object in place, or the path of a file that holds one. Every finding is a problem, so that a
     /// server never starts with a catalogue that would grant the wrong thing.
@@ -82,6 +82,8 @@ extension ConfigurationReader {
             Text(
                 en: "is no length of a plan: P1M, P1Y, P2W or P7D, at most 3650 days",
                 zh: "不是套餐时长：写作 P1M、P1Y、P2W 或 P7D，最长 3650 天")
+        case .dataCorrupted(let context) where context.codingPath.last?.stringValue == "scope":
+            Text(en: "is account or device", zh: "只能是 account 或 device")
         case .dataCorrupted:
             Text(
                 en: "has a value that isn't known; types are \(types)", zh: "的值无法识别；类型只能是 \(types)")
