@@ -7,8 +7,8 @@ extension Refusal {
             .revocationUnknown:
             proofSentence
         case .transactionNotInReceipt, .transactionMismatch, .productMismatch, .unknownProduct, .quantityNotAllowed,
-            .unknownOrder, .orderConflict, .illegalMove, .previewChanged, .insufficientFunds, .referenceConflict,
-            .notAutoRenewable, .noInAppPurchaseKey:
+            .unknownOrder, .orderConflict, .illegalMove, .previewChanged, .unknownEntitlement, .insufficientFunds,
+            .referenceConflict, .notAutoRenewable, .noInAppPurchaseKey:
             businessSentence
         default: requestSentence
         }
@@ -87,6 +87,8 @@ extension Refusal {
             Text(
                 en: "This purchase would not come to what the preview said any more. Ask for a new preview.",
                 zh: "此次购买的结果已与预览不符，请重新获取预览。")
+        case .unknownEntitlement:
+            Text(en: "The catalogue has no such entitlement.", zh: "商品目录中没有该权益。")
         case .notAutoRenewable:
             Text(
                 en: "Offers are for auto-renewable subscriptions, and this product is none.",

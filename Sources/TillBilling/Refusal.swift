@@ -33,6 +33,9 @@ public enum Refusal: String, Error, Hashable, Sendable, CaseIterable {
     /// Buying now would not come to what the preview said (C6).
     case previewChanged = "preview_changed"
 
+    // Rights.
+    case unknownEntitlement = "unknown_entitlement"
+
     // The wallet.
     case insufficientFunds = "insufficient_funds"
     case referenceConflict = "reference_conflict"
