@@ -111,6 +111,10 @@ extension Refusal {
                 en: "This order can't be changed any more. Open the list of orders to see how it stands.",
                 zh: "此订单的状态已不能更改，请打开订单列表查看。")
         case .insufficientFunds: Text(en: "The balance is too low. Top it up first.", zh: "余额不足，请先充值。")
+        case .inDebt:
+            Text(
+                en: "A refund took back points that were spent already. Top up to pay for them first.",
+                zh: "退款收回了已消费的点数，请先充值补足。")
         case .referenceConflict, .idempotencyKeyReused:
             Text(
                 en: "The same request was made before with other contents. Go back and start again.",

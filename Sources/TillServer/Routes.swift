@@ -34,7 +34,13 @@ extension Server {
         router.on(.post, Paths.transactions, bodyLimit: Self.receiptBodyLimit, post(submitTransaction))
         router.on(.get, Paths.wallet, guarded(readWallet))
         router.on(.post, Paths.debits, post(debitWallet))
+        router.on(.post, Paths.bonuses, post(giveBonus))
+        router.on(.post, Paths.corrections, post(correctWallet))
         router.on(.get, Paths.postings, guarded(listPostings))
+        router.on(.get, Paths.lots, guarded(listLots))
+        router.on(.get, Paths.consumptionConsent, guarded(readConsumptionConsent))
+        router.on(.put, Paths.consumptionConsent, guarded(recordConsumptionConsent))
+        router.on(.get, Paths.consumptionRequests, guarded(listConsumptionRequests))
         router.on(.get, Paths.entitlements, guarded(listEntitlements))
         // Changes nothing, so a repetition needs no key.
         router.on(.post, Paths.planPreview, guarded(previewPlan))

@@ -9,7 +9,8 @@ import TillHTTP
 enum OpenAPI {
     /// All operations, in the order people read them.
     static let operations =
-        orderOperations + transactionOperations + dropInOperations + walletOperations + planOperations
+        orderOperations + transactionOperations + dropInOperations + walletOperations
+        + consumptionOperations + planOperations
         + offerOperations + shopOperations + dashboardOperations
 
     static let document: JSONValue = [
