@@ -28,13 +28,12 @@ public struct Grant: Hashable, Sendable, Identifiable {
         self.at = at
     }
 
-    /// The postings this grant makes, or, with a negative `sign`, takes back.
-    public func postings(kind: PostingKind, at: Instant) -> [Posting] {
-        let sign: Int64 = kind == .refund ? -1 : 1
-        return points.map { points in
+    /// The postings that give it. `TakenBack` makes those that take it back.
+    public func postings(at: Instant) -> [Posting] {
+        points.map { points in
             Posting(
                 environment: environment, userID: userID, contra: .sold, currency: points.currency,
-                amount: sign * points.amount, kind: kind, reference: id.description, at: at)
+                amount: points.amount, kind: .purchase, reference: id.description, at: at)
         }
     }
 }

@@ -8,7 +8,7 @@ extension Refusal {
             proofSentence
         case .transactionNotInReceipt, .transactionMismatch, .productMismatch, .unknownProduct, .quantityNotAllowed,
             .unknownOrder, .orderConflict, .illegalMove, .previewChanged, .unknownEntitlement, .insufficientFunds,
-            .referenceConflict, .notAutoRenewable, .noInAppPurchaseKey:
+            .referenceConflict, .inDebt, .unknownCurrency, .notAutoRenewable, .noInAppPurchaseKey:
             businessSentence
         default: requestSentence
         }
@@ -98,9 +98,15 @@ extension Refusal {
                 en: "This server has no In-App Purchase key, so it can't sign offers. Configure App Store Connect's.",
                 zh: "服务器未配置 App 内购买项目密钥，无法签署优惠。请配置 App Store Connect 中的密钥。")
         case .insufficientFunds: Text(en: "The balance is too low.", zh: "余额不足。")
+        case .inDebt:
+            Text(
+                en: "A refund has taken more points than there were. Nothing can be spent until the debt is paid.",
+                zh: "退款收回的点数超过余额，补足欠款之前不能消费。")
+        case .unknownCurrency:
+            Text(en: "No product gives points of this kind.", zh: "没有商品发放这种点数。")
         default:
             Text(
-                en: "This reference was used for another debit. Use a new one.", zh: "该流水号已用于另一笔扣款，请使用新的流水号。")
+                en: "This reference was used for another posting. Use a new one.", zh: "该流水号已用于另一笔记账，请使用新的流水号。")
         }
     }
 

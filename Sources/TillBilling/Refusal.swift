@@ -39,6 +39,8 @@ public enum Refusal: String, Error, Hashable, Sendable, CaseIterable {
     // The wallet.
     case insufficientFunds = "insufficient_funds"
     case referenceConflict = "reference_conflict"
+    case inDebt = "in_debt"
+    case unknownCurrency = "unknown_currency"
 
     // Offers.
     case notAutoRenewable = "not_auto_renewable"

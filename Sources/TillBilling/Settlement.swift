@@ -150,7 +150,7 @@ public enum Settlement: Hashable, Sendable {
         if let recorded = facts.recorded, let known = Self.fromLedger(recorded, facts.transaction) {
             self = known
         } else if facts.transaction.revokedAt != nil {
-            self = .revoked
+            self = Self.takenBackUnseen(facts)
         } else {
             self = Self.match(facts)
         }
@@ -171,6 +171,14 @@ public enum Settlement: Hashable, Sendable {
         case .quarantined:
             return transaction.revokedAt != nil ? .revoked : nil
         }
+    }
+
+    /// Seen for the first time when Apple had taken it back already: of all of it nothing is granted, of a part the
+    /// rest is, as if the purchase had been seen first.
+    private static func takenBackUnseen(_ facts: SettlementFacts) -> Settlement {
+        guard RevokedShare(facts.transaction) != .all, case .grant(let user, let order, let id, let rung) = match(facts)
+        else { return .revoked }
+        return .grant(to: user, order: order, newOrderID: id, by: rung)
     }
 
     /// The ladder of U1, from the strongest evidence to the weakest. A token decides alone: it never falls further.

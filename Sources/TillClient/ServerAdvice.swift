@@ -115,6 +115,10 @@ extension Refusal {
                 en: "Your plans or the prices changed since this preview. Look at the new one, then buy.",
                 zh: "您的套餐或价格在预览之后发生了变化，请查看新的预览后再购买。")
         case .insufficientFunds: Text(en: "The balance is too low. Top it up first.", zh: "余额不足，请先充值。")
+        case .inDebt:
+            Text(
+                en: "A refund took back points that were spent already. Top up to pay for them first.",
+                zh: "退款收回了已消费的点数，请先充值补足。")
         case .referenceConflict, .idempotencyKeyReused:
             Text(
                 en: "The same request was made before with other contents. Go back and start again.",

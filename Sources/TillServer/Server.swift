@@ -18,6 +18,8 @@ public struct Server: Sendable {
     let verifier: ProofVerifier
     let settle: Settle
     let settleReceipt: SettleReceipt
+    /// What Apple is asked and told through; nil without an In-App Purchase key.
+    let serverAPI: ServerAPI?
     let authentication: Authentication
     let idempotency: Idempotency
     let dashboard: Dashboard
@@ -38,7 +40,10 @@ public struct Server: Sendable {
         self.entropy = entropy
         verifier = try ProofVerifier(trust: configuration.apple, clock: clock, effects: appleEffects)
         receiptDesk = try ReceiptDesk(trust: configuration.apple, clock: clock)
-        settle = Settle(database: database, catalog: configuration.catalog, clock: clock, entropy: entropy)
+        settle = Settle(
+            database: database, catalog: configuration.catalog, clock: clock, entropy: entropy,
+            debt: configuration.debt)
+        self.serverAPI = serverAPI
         settleReceipt = SettleReceipt(
             settle: settle, lookup: serverAPI.map { [verifier] in SignedTransactionLookup($0, verifier: verifier) })
         authentication = Authentication(configuration: configuration, clock: clock)

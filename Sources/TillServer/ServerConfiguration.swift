@@ -18,6 +18,10 @@ public struct ServerConfiguration: Sendable {
     public var reviewUsers: Set<UserID>
     /// Signs offers. Without one they can't be had.
     public var inAppPurchaseKey: InAppPurchaseKey?
+    /// What becomes of points that were spent before Apple took their purchase back.
+    public var debt = DebtPolicy.owe
+    /// What Apple is told before it decides about a refund.
+    public var consumption = ConsumptionSettings()
 
     public init(
         catalog: Catalog, apple: AppleTrust, secretKeys: [SecretKey], userTokens: [UserTokenKey] = [],

@@ -10,6 +10,7 @@ struct Settle: Sendable {
     let catalog: Catalog
     let clock: Server.Clock
     let entropy: Server.Entropy
+    let debt: DebtPolicy
 
     enum Door: String, Sendable {
         case app
@@ -54,7 +55,7 @@ struct Settle: Sendable {
         let now = clock()
         return try await database.write { session in
             var books = SettlementBooks(
-                session: session, transaction: transaction, proof: proof, origin: origin, now: now)
+                session: session, transaction: transaction, proof: proof, origin: origin, now: now, debt: debt)
             let facts = try books.load(product: product)
             let settlement = Settlement(facts)
             return try books.carryOut(settlement, facts, freshGrantID: grantID) { UniqueID(random: entropy(16)) }

@@ -8,6 +8,7 @@ struct SettlementBooks {
     private let proof: Settle.Proof
     private let origin: Settle.Origin
     private let now: Instant
+    private let debt: DebtPolicy
     private let orders: OrderTable
     private let transactions: TransactionTable
     private let proofs: ProofTable
@@ -21,12 +22,14 @@ struct SettlementBooks {
     private var knownOrders: [OrderID: OrderTable.Stored] = [:]
 
     init(
-        session: any Session, transaction: PaidTransaction, proof: Settle.Proof, origin: Settle.Origin, now: Instant
+        session: any Session, transaction: PaidTransaction, proof: Settle.Proof, origin: Settle.Origin, now: Instant,
+        debt: DebtPolicy
     ) {
         self.transaction = transaction
         self.proof = proof
         self.origin = origin
         self.now = now
+        self.debt = debt
         orders = OrderTable(session)
         transactions = TransactionTable(session)
         proofs = ProofTable(session)
@@ -85,7 +88,10 @@ struct SettlementBooks {
             let target =
                 try order.map { try move($0, to: .completed, reason: rung.rawValue) }
                 ?? openOrder(newOrderID ?? freshOrderID(), for: user, product: product, reason: rung.rawValue)
-            return .granted(try grant(freshGrantID, to: target, product: product, rung: rung))
+            let given = try grant(freshGrantID, to: target, product: product, rung: rung)
+            guard transaction.revokedAt != nil else { return .granted(given) }
+            stored = try transactions.find(transaction.id, in: transaction.environment)
+            return .revoked(try revoke(given))
         case .alreadyGranted(let grant):
             if let stored, transaction.signedAt > stored.signedAt, !transaction.isFromReceipt {
                 try record(.granted, quarantine: nil, orderSequence: stored.orderSequence)
@@ -113,7 +119,7 @@ struct SettlementBooks {
             entitlement: product.entitlement, at: now)
         let sequence = try record(.granted, quarantine: nil, orderSequence: target.sequence)
         try grants.insert(grant, transaction: sequence, orderSequence: target.sequence)
-        for posting in grant.postings(kind: .purchase, at: now) { try ledger.post(posting, grant: sequence) }
+        for posting in grant.postings(at: now) { try ledger.post(posting, grant: sequence) }
         try note(sequence, "granted", ground: rung.rawValue)
         try tell("grant.created", grant, sequence)
         return grant
@@ -121,7 +127,7 @@ struct SettlementBooks {
 
     private mutating func revoke(_ grant: Grant) throws -> Grant {
         guard let stored else { preconditionFailure("only a recorded grant is revoked") }
-        for posting in grant.postings(kind: .refund, at: now) { try ledger.post(posting, grant: stored.sequence) }
+        try settlePoints(of: grant, stored.sequence)
         let sequence = try record(.revoked, quarantine: nil, orderSequence: stored.orderSequence)
         try moveOwnOrder(stored.orderSequence, to: .refunded, reason: "revoked_by_apple")
         try note(sequence, "revoked", ground: "revocation_date")
@@ -131,9 +137,7 @@ struct SettlementBooks {
 
     private mutating func reinstate(_ grant: Grant) throws -> Grant {
         guard let stored else { preconditionFailure("only a recorded grant is reinstated") }
-        for posting in grant.postings(kind: .refundReversal, at: now) {
-            try ledger.post(posting, grant: stored.sequence)
-        }
+        try settlePoints(of: grant, stored.sequence)
         let sequence = try record(.granted, quarantine: nil, orderSequence: stored.orderSequence)
         try moveOwnOrder(stored.orderSequence, to: .completed, reason: "refund_reversed")
         try note(sequence, "reinstated", ground: "refund_reversed")
@@ -141,10 +145,30 @@ struct SettlementBooks {
         return grant
     }
 
+    /// Takes back, or gives back, what is missing to the share that Apple has taken back by this copy.
+    ///
+    /// - Returns: whether anything was.
+    @discardableResult
+    private func settlePoints(of grant: Grant, _ sequence: Int64) throws -> Bool {
+        let postings = TakenBack(try ledger.postings(grantOf: sequence).map(\.posting)).postings(
+            bringing: grant, to: RevokedShare(transaction),
+            in: try ledger.wallet(of: grant.userID, in: grant.environment), under: debt, at: now)
+        for posting in postings { try ledger.post(posting, grant: sequence) }
+        return !postings.isEmpty
+    }
+
+    /// Apple gave back another share of the money than it had said before. A receipt states no share.
+    private func revise(_ grant: Grant, _ sequence: Int64) throws {
+        guard !transaction.isFromReceipt, try settlePoints(of: grant, sequence) else { return }
+        try note(sequence, "revoked", ground: "revocation_percentage")
+        try tell("grant.revoked", grant, sequence)
+    }
+
     /// Apple took the money back before anything was granted, or tells of it again.
     private mutating func recordRevocation(_ facts: SettlementFacts) throws -> Grant? {
         if let stored, stored.state == .revoked {
             if transaction.signedAt > stored.signedAt {
+                if let storedGrant { try revise(storedGrant, stored.sequence) }
                 try record(.revoked, quarantine: nil, orderSequence: stored.orderSequence)
             }
             return storedGrant

@@ -1,10 +1,12 @@
 import TillBilling
 
 extension Schema {
-    /// Who posted by hand, and why.
+    /// Who posted by hand, and why. A bonus and a correction are each posted once under their reference.
     static let walletNotes: StaticString = """
         ALTER TABLE postings ADD COLUMN reason TEXT;
         ALTER TABLE postings ADD COLUMN actor TEXT;
+        CREATE UNIQUE INDEX postings_one_by_hand ON postings (environment, kind, reference)
+            WHERE kind IN ('bonus', 'correction');
         """
 
     /// What Apple asks about a refund, and whether the customer agreed to an answer.
@@ -17,6 +19,10 @@ extension Schema {
             at INTEGER NOT NULL
         ) STRICT;
         CREATE INDEX consents_by_user ON consents (user, sequence);
+        CREATE TRIGGER consents_are_never_edited BEFORE UPDATE ON consents
+            BEGIN SELECT RAISE(ABORT, 'consents are never edited'); END;
+        CREATE TRIGGER consents_are_never_deleted BEFORE DELETE ON consents
+            BEGIN SELECT RAISE(ABORT, 'consents are never deleted'); END;
 
         CREATE TABLE consumption_requests (
             sequence INTEGER PRIMARY KEY,
@@ -30,8 +36,125 @@ extension Schema {
             attempts INTEGER NOT NULL,
             due_at INTEGER NOT NULL,
             detail TEXT NOT NULL,
-            answer TEXT
+            answer TEXT,
+            ended_at INTEGER,
+            CHECK ((state = 0) = (ended_at IS NULL))
         ) STRICT;
         CREATE INDEX consumption_requests_due ON consumption_requests (due_at) WHERE state = 0;
         """
+}
+
+/// `consumption_requests`: Apple's questions about purchases whose money a customer wants back, and what became of them.
+public struct ConsumptionTable {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    public enum State: Int64, Sendable, Hashable, CaseIterable {
+        /// Not answered yet; `detail` says what it waits for.
+        case waiting = 0
+        case answered = 1
+        /// The window is over, or there is nothing left to answer; `detail` says why it was not answered.
+        case unanswered = 2
+        /// Apple does not take the answer, and sending it again would not help.
+        case refused = 3
+    }
+
+    public struct Question: Sendable, Hashable {
+        public let environment: Environment
+        public let transactionID: TransactionID
+        /// What the customer told Apple.
+        public let reason: String?
+        public let requestedAt: Instant
+
+        public init(
+            environment: Environment, transactionID: TransactionID, reason: String?, requestedAt: Instant
+        ) {
+            self.environment = environment
+            self.transactionID = transactionID
+            self.reason = reason
+            self.requestedAt = requestedAt
+        }
+
+        /// Apple takes answers for twelve hours (facts/server-api §5).
+        public var answerBy: Instant { requestedAt.adding(seconds: 12 * 3_600) }
+    }
+
+    public struct Stored: Sendable, Hashable {
+        public let sequence: Int64
+        public let question: Question
+        public let state: State
+        /// How often there was no answer to send, or nobody to take it.
+        public let attempts: Int64
+        public let detail: String
+        /// What was sent, as JSON.
+        public let answer: String?
+        /// When it was answered, or given up.
+        public let endedAt: Instant?
+    }
+
+    /// Stores a question, due at once. The same notification again changes nothing.
+    ///
+    /// - Returns: whether it is new.
+    public func insert(_ question: Question, notification sequence: Int64) throws -> Bool {
+        try session.insertIfNew(
+            """
+            INSERT INTO consumption_requests (notification_sequence, environment, transaction_id, reason, \
+            requested_at, answer_by, state, attempts, due_at, detail) \
+            VALUES (?, ?, ?, ?, ?, ?, 0, 0, ?, '') ON CONFLICT (notification_sequence) DO NOTHING
+            """,
+            [
+                .integer(sequence), question.environment.column, .text(question.transactionID.text),
+                .optional(question.reason), .instant(question.requestedAt), .instant(question.answerBy),
+                .instant(question.requestedAt),
+            ]) != nil
+    }
+
+    /// Those whose time has come, the longest overdue first.
+    public func due(at now: Instant, limit: Int) throws -> [Stored] {
+        try session.query(
+            """
+            SELECT sequence, environment, transaction_id, reason, requested_at, state, attempts, detail, answer, \
+            ended_at FROM consumption_requests WHERE state = 0 AND due_at <= ? ORDER BY due_at, sequence LIMIT ?
+            """, [.instant(now), .integer(Int64(limit))], Self.read)
+    }
+
+    /// Newest first, from before a sequence.
+    public func list(before sequence: Int64, limit: Int) throws -> [Stored] {
+        try session.query(
+            """
+            SELECT sequence, environment, transaction_id, reason, requested_at, state, attempts, detail, answer, \
+            ended_at FROM consumption_requests WHERE sequence < ? ORDER BY sequence DESC LIMIT ?
+            """, [.integer(sequence), .integer(Int64(limit))], Self.read)
+    }
+
+    /// Nothing could be sent now.
+    public func postpone(_ sequence: Int64, until due: Instant, detail: String) throws {
+        try session.execute(
+            """
+            UPDATE consumption_requests SET attempts = attempts + 1, due_at = ?, detail = ? \
+            WHERE sequence = ? AND state = 0
+            """, [.instant(due), .text(detail), .integer(sequence)])
+    }
+
+    public func end(_ sequence: Int64, _ state: State, answer: String?, detail: String, at: Instant) throws {
+        try session.execute(
+            """
+            UPDATE consumption_requests SET state = ?, answer = ?, detail = ?, ended_at = ? \
+            WHERE sequence = ? AND state = 0
+            """,
+            [.integer(state.rawValue), .optional(answer), .text(detail), .instant(at), .integer(sequence)])
+    }
+
+    private static func read(_ row: any Row) throws -> Stored {
+        guard let state = State(rawValue: row.integer(5)) else {
+            throw row.unreadable("the state of a consumption request")
+        }
+        return Stored(
+            sequence: row.integer(0),
+            question: Question(
+                environment: try row.environment(1), transactionID: TransactionID(row.text(2)),
+                reason: row.optionalText(3), requestedAt: row.instant(4)),
+            state: state, attempts: row.integer(6), detail: row.text(7), answer: row.optionalText(8),
+            endedAt: row.optionalInstant(9))
+    }
 }

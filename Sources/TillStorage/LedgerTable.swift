@@ -15,13 +15,14 @@ public struct LedgerTable {
     public func post(_ posting: Posting, grant: Int64?) throws {
         try session.execute(
             """
-            INSERT INTO postings (environment, user, contra, currency, amount, kind, grant_sequence, reference, at) \
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO postings (environment, user, contra, currency, amount, kind, grant_sequence, reference, at, \
+            reason, actor) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 posting.environment.column, .text(posting.userID.text), .text(posting.contra.rawValue),
                 .text(posting.currency), .integer(posting.amount), .text(posting.kind.rawValue), .optional(grant),
-                grant == nil ? .text(posting.reference) : .null, .instant(posting.at),
+                grant == nil ? .text(posting.reference) : .null, .instant(posting.at), .optional(posting.note.reason),
+                .optional(posting.note.actor),
             ])
         try session.execute(
             """
@@ -43,10 +44,39 @@ public struct LedgerTable {
     public func debit(reference: String, in environment: Environment) throws -> Stored? {
         try session.first(
             """
-            SELECT p.sequence, p.environment, p.user, p.contra, p.currency, p.amount, p.kind, p.reference, g.id, p.at \
+            SELECT p.sequence, p.environment, p.user, p.contra, p.currency, p.amount, p.kind, p.reference, g.id, p.at, \
+            p.reason, p.actor \
             FROM postings p LEFT JOIN grants g ON g.transaction_sequence = p.grant_sequence \
             WHERE p.environment = ? AND p.reference = ? AND p.kind = 'debit'
             """, [environment.column, .text(reference)], Self.read)
+    }
+
+    /// The bonus or the correction that carries a reference, if there is one. The list of kinds is the index's own.
+    public func handmade(_ kind: PostingKind, reference: String, in environment: Environment) throws -> Stored? {
+        try session.first(
+            """
+            SELECT p.sequence, p.environment, p.user, p.contra, p.currency, p.amount, p.kind, p.reference, NULL, p.at, \
+            p.reason, p.actor FROM postings p \
+            WHERE p.environment = ? AND p.kind = ? AND p.reference = ? AND p.kind IN ('bonus', 'correction')
+            """, [environment.column, .text(kind.rawValue), .text(reference)], Self.read)
+    }
+
+    /// A user's points of one kind, lot by lot. Reads all postings of that user, one at a time.
+    public func lots(of user: UserID, in environment: Environment, currency: String) throws -> Lots {
+        var lots = Lots()
+        _ = try session.query(
+            """
+            SELECT p.sequence, p.environment, p.user, p.contra, p.currency, p.amount, p.kind, p.reference, g.id, p.at, \
+            p.reason, p.actor, t.id, t.purchased_at FROM postings p \
+            LEFT JOIN grants g ON g.transaction_sequence = p.grant_sequence \
+            LEFT JOIN transactions t ON t.sequence = p.grant_sequence \
+            WHERE p.user = ? AND +p.environment = ? AND p.currency = ? ORDER BY p.sequence
+            """, [.text(user.text), environment.column, .text(currency)]
+        ) { row in
+            let posting = try Self.read(row).posting
+            lots.add(posting, bought: row.isNull(12) ? nil : (TransactionID(row.text(12)), row.instant(13)))
+        }
+        return lots
     }
 
     /// A user's postings, newest first, from before a sequence.
@@ -55,7 +85,8 @@ public struct LedgerTable {
     ) throws -> [Stored] {
         try session.query(
             """
-            SELECT p.sequence, p.environment, p.user, p.contra, p.currency, p.amount, p.kind, p.reference, g.id, p.at \
+            SELECT p.sequence, p.environment, p.user, p.contra, p.currency, p.amount, p.kind, p.reference, g.id, p.at, \
+            p.reason, p.actor \
             FROM postings p LEFT JOIN grants g ON g.transaction_sequence = p.grant_sequence \
             WHERE p.user = ? AND p.environment = ? AND p.sequence < ? ORDER BY p.sequence DESC LIMIT ?
             """,
@@ -66,7 +97,8 @@ public struct LedgerTable {
     public func postings(grantOf sequence: Int64) throws -> [Stored] {
         try session.query(
             """
-            SELECT p.sequence, p.environment, p.user, p.contra, p.currency, p.amount, p.kind, p.reference, g.id, p.at \
+            SELECT p.sequence, p.environment, p.user, p.contra, p.currency, p.amount, p.kind, p.reference, g.id, p.at, \
+            p.reason, p.actor \
             FROM postings p LEFT JOIN grants g ON g.transaction_sequence = p.grant_sequence \
             WHERE p.user = (SELECT user FROM grants WHERE transaction_sequence = ?1) AND p.grant_sequence = ?1 \
             ORDER BY p.sequence
@@ -89,10 +121,10 @@ public struct LedgerTable {
             throw row.unreadable("a posting")
         }
         let reference = row.isNull(8) ? row.text(7) : try row.uniqueID(8).description
-        return Stored(
-            sequence: row.integer(0),
-            posting: Posting(
-                environment: try row.environment(1), userID: UserID(row.text(2)), contra: contra,
-                currency: row.text(4), amount: row.integer(5), kind: kind, reference: reference, at: row.instant(9)))
+        var posting = Posting(
+            environment: try row.environment(1), userID: UserID(row.text(2)), contra: contra, currency: row.text(4),
+            amount: row.integer(5), kind: kind, reference: reference, at: row.instant(9))
+        posting.note = Posting.Note(reason: row.optionalText(10), actor: row.optionalText(11))
+        return Stored(sequence: row.integer(0), posting: posting)
     }
 }

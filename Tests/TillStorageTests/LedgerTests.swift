@@ -138,7 +138,7 @@ import TillSQLite
                 let grant = grant("8", opened, points: [GrantedPoints(currency: "points", amount: 60)])
                 try GrantTable(session).insert(grant, transaction: transaction, orderSequence: stored.sequence)
                 let sequence = transaction
-                for posting in grant.postings(kind: .purchase, at: at) {
+                for posting in grant.postings(at: at) {
                     try LedgerTable(session).post(posting, grant: sequence)
                 }
             }

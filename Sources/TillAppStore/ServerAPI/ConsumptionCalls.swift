@@ -74,7 +74,8 @@ public struct ConsumptionInformation: Sendable, Hashable {
         self.productType = productType
     }
 
-    func body() throws(InvalidRequest) -> JSONValue {
+    /// As it is sent, or which rule forbids that.
+    public func body() throws(InvalidRequest) -> JSONValue {
         let field = "consumptionPercentage"
         guard hasConsent else { throw InvalidRequest("customerConsented", .noConsent) }
         if let percentage {

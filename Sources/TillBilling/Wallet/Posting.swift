@@ -1,11 +1,19 @@
 /// Why points moved.
 public enum PostingKind: String, Hashable, Sendable, CaseIterable {
     case purchase
+    /// Points that the app gives away.
+    case bonus
+    /// What an operator puts right, up or down.
+    case correction
     case debit
-    /// Takes a purchase back after Apple refunded or revoked it.
+    /// Takes a purchase back, or a part of it, after Apple refunded or revoked it.
     case refund
-    /// Gives it again after Apple took the refund back.
+    /// Gives it again after Apple took the refund back, or made it smaller.
     case refundReversal = "refund_reversal"
+    /// Forgives what a refund took and the wallet did not have (`DebtPolicy.forgive`).
+    case writeOff = "write_off"
+    /// Forgives it no more, because the refund itself is undone.
+    case writeOffReversal = "write_off_reversal"
 }
 
 /// The other side of every movement of a customer's points, so that the books always add up to nothing.
@@ -14,6 +22,12 @@ public enum ContraAccount: String, Hashable, Sendable, CaseIterable {
     case sold
     /// Points that were spent.
     case spent
+    /// Points that were given away.
+    case given
+    /// What was put right.
+    case corrected
+    /// Debts that nobody has to pay.
+    case writtenOff = "written_off"
 }
 
 /// Points moving between a customer's wallet and one of our own accounts. One posting is both entries of double-entry
@@ -31,6 +45,19 @@ public struct Posting: Hashable, Sendable {
     /// What it was for: a grant's id, or the backend's own reference. Unique for its kind and currency.
     public let reference: String
     public let at: Instant
+    /// What whoever posted by hand said about it.
+    public var note = Note()
+
+    /// Why somebody posted by hand, and who.
+    public struct Note: Hashable, Sendable {
+        public var reason: String?
+        public var actor: String?
+
+        public init(reason: String? = nil, actor: String? = nil) {
+            self.reason = reason
+            self.actor = actor
+        }
+    }
 
     public init(
         environment: Environment, userID: UserID, contra: ContraAccount, currency: String, amount: Int64,
@@ -60,4 +87,7 @@ public struct Wallet: Hashable, Sendable {
     public func covers(_ amount: Int64, of currency: String) -> Bool {
         balances[currency, default: 0] >= amount
     }
+
+    /// Whether a refund has taken more than there was.
+    public var isInDebt: Bool { balances.values.contains { $0 < 0 } }
 }

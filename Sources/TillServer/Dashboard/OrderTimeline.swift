@@ -90,6 +90,8 @@ enum Evidence {
         case "quarantined": HTML(say("Quarantined", "待认领"))
         case "revoked": HTML(say("Taken back", "已收回"))
         case "reinstated": HTML(say("Given again", "重新发放"))
+        case "consumption_answered": HTML(say("Apple was told how much was used", "已告知 Apple 使用情况"))
+        case "consumption_unanswered": HTML(say("Apple's question was left unanswered", "未答复 Apple 的询问"))
         case "revocation_unknown": HTML(say("Certificates not checked", "证书未核实"))
         default: HTML.outside(decision)
         }
@@ -117,6 +119,10 @@ enum Evidence {
         case "revocation_date":
             return Text(
                 en: "Apple's signed copy carries a revocation date.", zh: "Apple 签名的新副本带有撤销日期。")
+        case "revocation_percentage":
+            return Text(
+                en: "Apple gave back another share of the money than it had said before.",
+                zh: "Apple 退还的比例与之前告知的不同。")
         case "refund_reversed":
             return Text(en: "Apple reversed the refund.", zh: "Apple 撤回了退款。")
         case "before_any_grant":

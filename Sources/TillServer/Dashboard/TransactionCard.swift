@@ -129,6 +129,10 @@ struct TransactionCard {
         case .debit: say("Spent", "消费")
         case .refund: say("Refund", "退款")
         case .refundReversal: say("Refund reversed", "退款撤回")
+        case .bonus: say("Bonus", "赠送")
+        case .correction: say("Correction", "更正")
+        case .writeOff: say("Written off", "核销")
+        case .writeOffReversal: say("Write-off reversed", "核销撤回")
         }
     }
 }

@@ -56,7 +56,10 @@ extension Server {
             }
         }
         let outcome = detail
-        try await database.write { try NotificationTable($0).mark(sequence, .settled, detail: outcome) }
+        try await database.write { session in
+            try NotificationTable(session).mark(sequence, .settled, detail: outcome)
+            try noteConsumptionRequest(sequence, notification, session)
+        }
     }
 
     /// - Returns: the row's number; nil if it was there already (U4).

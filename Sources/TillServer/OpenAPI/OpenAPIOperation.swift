@@ -5,13 +5,14 @@ import TillHTTP
 /// One method of one address, with what it takes and what it answers.
 struct OpenAPIOperation: Sendable {
     enum Tag: String, CaseIterable, Sendable {
-        case orders, transactions, wallet, plans, offers, shop, operations, dashboard
+        case orders, transactions, wallet, consents, plans, offers, shop, operations, dashboard
 
         var text: String {
             switch self {
             case .orders: "What somebody set out to buy."
             case .transactions: "What Apple says was paid: proofs from apps, notifications from Apple."
             case .wallet: "Points, and how they moved."
+            case .consents: "What a user lets Apple be told."
             case .plans: "What a user may use, and what buying a plan comes to."
             case .offers: "What a subscription may cost less, signed for one attempt to buy."
             case .shop: "What there is to buy."

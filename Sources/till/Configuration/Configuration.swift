@@ -18,6 +18,10 @@ struct Configuration: Sendable {
     let dashboardHosts: [String]
     /// Users who see the sandbox beside production (App Review buys there; DESIGN §4, invariant 7).
     let reviewUsers: Set<UserID>
+    /// What becomes of points that were spent before Apple took their purchase back.
+    var debt = DebtPolicy.owe
+    /// What Apple is told before it decides about a refund.
+    var consumption = ConsumptionSettings()
 }
 
 /// Where the server listens.
@@ -82,12 +86,15 @@ private func isHostCharacter(_ unit: UInt8) -> Bool {
 extension Configuration {
     /// What the server itself needs to know of it.
     var server: ServerConfiguration {
-        ServerConfiguration(
+        var server = ServerConfiguration(
             catalog: catalog,
             apple: AppleTrust(
                 roots: apple.roots ?? [], bundleID: apple.bundleID, appAppleID: apple.appAppleID,
                 environments: apple.environments, revocation: appleService.revocation),
             secretKeys: secretKeys, userTokens: userTokens, operators: operators, dashboardHosts: dashboardHosts,
             reviewUsers: reviewUsers, inAppPurchaseKey: appleService.key)
+        server.debt = debt
+        server.consumption = consumption
+        return server
     }
 }

@@ -21,6 +21,9 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case operators
     case dashboardHosts
     case reviewUsers
+    case walletDebt = "wallet.debt"
+    case sampleContentProvided = "consumption.sampleContentProvided"
+    case refundPreference = "consumption.refundPreference"
 
     /// How the text of an environment variable is read.
     enum VariableForm: Sendable {
@@ -28,14 +31,17 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         case number
         /// Parts between commas.
         case list
+        /// `true` or `false`.
+        case truth
         case json
     }
 
     var form: VariableForm {
         switch self {
         case .listen, .database, .catalog, .bundleID, .issuerID, .keyID, .privateKey, .privateKeyFile, .sharedSecret,
-            .sharedSecretFile, .revocation, .emulator:
+            .sharedSecretFile, .revocation, .emulator, .walletDebt, .refundPreference:
             .text
+        case .sampleContentProvided: .truth
         case .appAppleID: .number
         case .environments, .roots, .dashboardHosts, .reviewUsers: .list
         case .secretKeys, .userTokens, .operators: .json
@@ -49,7 +55,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         case .secretKeys, .userTokens, .operators: true
         case .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .issuerID, .keyID,
             .privateKey, .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .dashboardHosts,
-            .reviewUsers:
+            .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference:
             false
         }
     }
@@ -77,14 +83,22 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         }
     }
 
+    /// The object that it stands in; nil for the outermost.
+    var section: String? {
+        let parts = rawValue.split(separator: ".")
+        return parts.count > 1 ? parts.first.map(String.init) : nil
+    }
+
     /// The last part of the path: the key as it stands in its object.
     var name: String { String(rawValue.split(separator: ".").last ?? "") }
 
     /// Keys of the file's outermost object, `$schema` (for editors) included.
     static let topLevelNames: [String] =
-        ["$schema", "apple"] + allCases.map(\.rawValue).filter { !$0.contains(".") }
-    /// Keys of `apple`.
-    static let appleNames: [String] = allCases.filter { $0.rawValue.hasPrefix("apple.") }.map(\.name)
+        ["$schema"] + sections + allCases.filter { $0.section == nil }.map(\.rawValue)
+    /// The objects in it.
+    static let sections = ["apple", "wallet", "consumption"]
+    /// Keys of one of them.
+    static func names(in section: String) -> [String] { allCases.filter { $0.section == section }.map(\.name) }
     /// Keys of one of `secretKeys` or `operators`.
     static let hashedKeyNames = ["id", "sha256"]
     /// Keys of one of `userTokens`.

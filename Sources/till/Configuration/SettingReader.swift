@@ -99,6 +99,27 @@ struct SettingReader {
         return number
     }
 
+    mutating func truth(_ setting: Setting) -> Bool? {
+        guard case .bool(let truth) = setting.value else { return wrongType(setting, .truth) }
+        return truth
+    }
+
+    /// One of a few words.
+    mutating func word<Word: RawRepresentable & CaseIterable>(_ setting: Setting, of type: Word.Type) -> Word?
+    where Word.RawValue == String {
+        guard let text = text(setting) else { return nil }
+        if let word = Word(rawValue: text) { return word }
+        let names = Word.allCases.map(\.rawValue)
+        let near = nearestName(to: text, among: names)
+        let known = names.joined(separator: ", ")
+        complain(
+            setting.place,
+            Text(
+                en: "wants one of \(known), found \"\(shown(text))\"" + (near.map { ". Did you mean \($0)?" } ?? ""),
+                zh: "要 \(known) 之一，却是“\(shown(text))”" + (near.map { "。是不是想写 \($0)？" } ?? "")))
+        return nil
+    }
+
     /// A member that must be there.
     mutating func required(_ name: String, of members: [String: Setting], in place: Place) -> Setting? {
         if let setting = members[name] { return setting }
@@ -117,7 +138,7 @@ struct SettingReader {
     // MARK: Wrong types
 
     enum Wanted {
-        case object, array, text, number, textOrObject
+        case object, array, text, number, truth, textOrObject
 
         var text: Text {
             switch self {
@@ -125,6 +146,7 @@ struct SettingReader {
             case .array: Text(en: "a list", zh: "一个列表")
             case .text: Text(en: "text", zh: "文字")
             case .number: Text(en: "a whole number", zh: "一个整数")
+            case .truth: Text(en: "true or false", zh: " true 或 false")
             case .textOrObject: Text(en: "a path or an object", zh: "一个路径或对象")
             }
         }

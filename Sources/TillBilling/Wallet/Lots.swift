@@ -1,0 +1,114 @@
+/// Points that came into a wallet at once: a purchase, a bonus, or a correction upwards.
+public struct Lot: Hashable, Sendable {
+    /// When it came, and what tells it from others of that moment.
+    public struct Opening: Hashable, Sendable, Comparable {
+        /// For a purchase when it was made, not when we heard of it.
+        public let at: Instant
+        /// Of a purchase.
+        public let transactionID: TransactionID?
+        /// A grant's id, or the backend's own reference.
+        public let reference: String
+
+        public init(at: Instant, transactionID: TransactionID?, reference: String) {
+            self.at = at
+            self.transactionID = transactionID
+            self.reference = reference
+        }
+
+        /// Ids of transactions are numbers, so the shorter one is the smaller one.
+        public static func < (left: Opening, right: Opening) -> Bool {
+            let (one, other) = (left.transactionID?.text ?? "", right.transactionID?.text ?? "")
+            return (left.at, one.utf8.count, one, left.reference)
+                < (right.at, other.utf8.count, other, right.reference)
+        }
+    }
+
+    public let kind: PostingKind
+    public let opening: Opening
+    public let amount: Int64
+    /// What refunds took of it.
+    public fileprivate(set) var takenBack: Int64 = 0
+    /// What the customer spent of it: at most what is not taken back.
+    public fileprivate(set) var used: Int64 = 0
+
+    fileprivate init(kind: PostingKind, opening: Opening, amount: Int64) {
+        self.kind = kind
+        self.opening = opening
+        self.amount = amount
+    }
+
+    /// What the next debits may take of it.
+    public var remaining: Int64 { amount - takenBack - used }
+}
+
+/// One kind of points of one customer, lot by lot: a fold over the postings, with nothing stored beside the ledger.
+///
+/// What is spent is spent of the oldest lot first, and of the next when that is empty. What a refund takes of its own
+/// lot can't have been spent of it: then it was spent of the lots after it, and what no lot covers is the debt, which
+/// the next lot pays before anything can be spent of it. A refund that is undone leaves the lots as if it had never
+/// been. So lots depend on what was bought, given and spent, and not on when a refund was heard of (U4):
+///
+///     the remaining points of all lots − the debt = the balance
+public struct Lots: Sendable {
+    private var lots: [Lot] = []
+    private var indices: [Key: Int] = [:]
+    /// Debits and corrections downwards, less what was written off.
+    private var spent: Int64 = 0
+    /// The sum of the postings.
+    public private(set) var balance: Int64 = 0
+
+    private struct Key: Hashable {
+        let kind: PostingKind
+        let reference: String
+    }
+
+    public init() {}
+
+    /// Adds a posting: one of that customer, of that kind of points, each after those it refers to.
+    ///
+    /// - Parameter bought: for a posting of a grant, which transaction paid for it, and when that was made.
+    public mutating func add(_ posting: Posting, bought: (id: TransactionID, at: Instant)? = nil) {
+        balance = balance.addingWithinBounds(posting.amount)
+        switch posting.kind {
+        case .purchase, .bonus: open(posting, bought)
+        case .correction where posting.amount > 0: open(posting, bought)
+        case .correction, .debit: spent = spent.addingWithinBounds(-posting.amount)
+        case .writeOff, .writeOffReversal: spent = spent.addingWithinBounds(-posting.amount)
+        case .refund, .refundReversal:
+            guard let index = indices[Key(kind: .purchase, reference: posting.reference)] else { return }
+            lots[index].takenBack = lots[index].takenBack.addingWithinBounds(-posting.amount)
+        }
+    }
+
+    private mutating func open(_ posting: Posting, _ bought: (id: TransactionID, at: Instant)?) {
+        let opening = Lot.Opening(
+            at: bought?.at ?? posting.at, transactionID: bought?.id, reference: posting.reference)
+        indices[Key(kind: posting.kind, reference: posting.reference)] = lots.count
+        lots.append(Lot(kind: posting.kind, opening: opening, amount: posting.amount))
+    }
+
+    /// All lots, the oldest first, and what no lot covers.
+    public func settled() -> (lots: [Lot], debt: Int64) {
+        var rest = spent
+        var settled = lots.sorted { $0.opening < $1.opening }
+        for index in settled.indices {
+            let used = min(rest, settled[index].amount - settled[index].takenBack)
+            settled[index].used = used
+            rest -= used
+        }
+        return (settled, rest)
+    }
+
+    /// The lot of a grant.
+    public func lot(ofGrant id: UniqueID) -> Lot? {
+        settled().lots.first { $0.kind == .purchase && $0.opening.reference == id.description }
+    }
+}
+
+extension Int64 {
+    /// The nearest number there is: no posting may stop the program.
+    fileprivate func addingWithinBounds(_ other: Int64) -> Int64 {
+        let (sum, overflow) = addingReportingOverflow(other)
+        return overflow ? (other < 0 ? .min : .max) : sum
+    }
+}

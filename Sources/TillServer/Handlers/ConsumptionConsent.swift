@@ -1,0 +1,30 @@
+import TillAPI
+import TillBilling
+import TillHTTP
+import TillStorage
+
+/// Whether a user lets Apple be told how much of a purchase was used: without that nothing is sent
+/// (facts/server-api §5).
+extension Server {
+    /// `GET /v1/users/{userId}/consents/consumption`.
+    func readConsumptionConsent(_ call: Call) async throws -> HTTPResponse {
+        let user = try call.userInPath()
+        let consent = try await database.read { try ConsentTable($0).newest(of: user) }
+        return JSONText.response(200, ConsentReply(given: consent?.isGiven ?? false, at: consent?.at))
+    }
+
+    /// `PUT /v1/users/{userId}/consents/consumption`: what was said before stays on record. Saying the same again
+    /// changes nothing.
+    func recordConsumptionConsent(_ call: Call) async throws -> HTTPResponse {
+        let user = try call.userInPath()
+        let body = try JSONText.decode(ConsentBody.self, from: call.request.body)
+        let said = ConsentTable.Consent(isGiven: body.given, actor: call.credential.name, at: clock())
+        let stands = try await database.write { session in
+            let consents = ConsentTable(session)
+            if let newest = try consents.newest(of: user), newest.isGiven == said.isGiven { return newest }
+            try consents.insert(said, of: user)
+            return said
+        }
+        return JSONText.response(200, ConsentReply(given: stands.isGiven, at: stands.at))
+    }
+}

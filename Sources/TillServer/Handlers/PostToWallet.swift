@@ -1,0 +1,141 @@
+import TillAPI
+import TillBilling
+import TillHTTP
+import TillStorage
+
+/// What a backend posts under references of its own.
+extension Server {
+    /// `POST /v1/users/{userId}/wallet/debits?environment=`: spends points. The reference makes a repetition the same
+    /// debit; the balance never goes below zero here.
+    func debitWallet(_ call: Call) async throws -> HTTPResponse {
+        try call.credential.requireBackend()
+        let body = try JSONText.decode(DebitBody.self, from: call.request.body)
+        try Bounds.points(body.amount)
+        let wanted = try posting(call, .debit, .spent, -body.amount, of: body.currency, body.reference)
+        let posted = try await post(wanted) { [debt = configuration.debt] wallet in
+            if let refusal = debt.refusal(ofSpending: body.amount, of: body.currency, from: wallet) {
+                throw Refused(refusal)
+            }
+        }
+        return JSONText.response(
+            posted.isNew ? 201 : 200,
+            DebitReply(
+                reference: body.reference, currency: body.currency, amount: body.amount, balance: posted.balance,
+                at: posted.posting.at))
+    }
+
+    /// `POST /v1/users/{userId}/wallet/bonuses?environment=`: gives points away.
+    func giveBonus(_ call: Call) async throws -> HTTPResponse {
+        try call.credential.requireBackend()
+        let body = try JSONText.decode(BonusBody.self, from: call.request.body)
+        try Bounds.points(body.amount)
+        var wanted = try posting(call, .bonus, .given, body.amount, of: body.currency, body.reference)
+        wanted.note.reason = try body.reason.map { try Bounds.string($0, "reason", Bounds.reason) }
+        let posted = try await post(wanted) { [wanted] wallet in try Bounds.balance(wallet, after: wanted) }
+        return JSONText.response(
+            posted.isNew ? 201 : 200, HandPostingReply(posted.posting, balance: posted.balance))
+    }
+
+    /// `POST /v1/users/{userId}/wallet/corrections?environment=`: puts a balance right, for a reason that an operator
+    /// answers for. Only where the body allows it does the balance go below zero.
+    func correctWallet(_ call: Call) async throws -> HTTPResponse {
+        try call.credential.requireBackend()
+        let body = try JSONText.decode(CorrectionBody.self, from: call.request.body)
+        guard let size = body.amount == .min ? nil : abs(body.amount), size > 0 else {
+            throw Refused(.invalidField, "amount: not 0, at most 1000000000000 either way")
+        }
+        try Bounds.points(size)
+        var wanted = try posting(call, .correction, .corrected, body.amount, of: body.currency, body.reference)
+        wanted.note = Posting.Note(
+            reason: try Bounds.string(body.reason, "reason", Bounds.reason),
+            actor: try Bounds.string(body.operatorName, "operator", 128))
+        let posted = try await post(wanted) { [wanted] wallet in
+            try Bounds.balance(wallet, after: wanted)
+            guard body.amount > 0 || body.allowDebt == true || wallet.covers(size, of: body.currency) else {
+                throw Refused(.insufficientFunds, "the balance would go below zero; \"allowDebt\": true lets it")
+            }
+        }
+        return JSONText.response(
+            posted.isNew ? 201 : 200, HandPostingReply(posted.posting, balance: posted.balance))
+    }
+
+    private func posting(
+        _ call: Call, _ kind: PostingKind, _ contra: ContraAccount, _ amount: Int64, of currency: String,
+        _ reference: String
+    ) throws -> Posting {
+        let user = try call.userInPath()
+        return Posting(
+            environment: try call.environment(for: user, configuration), userID: user, contra: contra,
+            currency: try Bounds.string(currency, "currency", Bounds.currency), amount: amount, kind: kind,
+            reference: try Bounds.string(reference, "reference", 128), at: clock())
+    }
+
+    private struct Posted: Sendable {
+        /// The one that stands: on a repetition the first.
+        let posting: Posting
+        let balance: Int64
+        let isNew: Bool
+    }
+
+    /// Posts it once. Loading, checking and posting are one commit, on the one writer: of debits that come at the same
+    /// moment each sees what the others took.
+    private func post(
+        _ wanted: Posting, _ check: @escaping @Sendable (Wallet) throws -> Void
+    ) async throws -> Posted {
+        try await database.write { [catalog = configuration.catalog] session in
+            let ledger = LedgerTable(session)
+            let wallet = try ledger.wallet(of: wanted.userID, in: wanted.environment)
+            let balance = wallet.balances[wanted.currency, default: 0]
+            let known =
+                wanted.kind == .debit
+                ? try ledger.debit(reference: wanted.reference, in: wanted.environment)
+                : try ledger.handmade(wanted.kind, reference: wanted.reference, in: wanted.environment)
+            if let known = known?.posting {
+                guard known.isRepeated(by: wanted) else { throw Refused(.referenceConflict) }
+                return Posted(posting: known, balance: balance, isNew: false)
+            }
+            if wallet.balances[wanted.currency] == nil { try catalog.requirePoints(of: wanted.currency) }
+            try check(wallet)
+            try ledger.post(wanted, grant: nil)
+            return Posted(posting: wanted, balance: balance + wanted.amount, isNew: true)
+        }
+    }
+}
+
+extension Posting {
+    /// The same but for the time.
+    fileprivate func isRepeated(by other: Posting) -> Bool {
+        userID == other.userID && currency == other.currency && amount == other.amount && note == other.note
+    }
+}
+
+extension Catalog {
+    /// A kind of points that no product gives is a slip, unless somebody has a balance of it from another time.
+    fileprivate func requirePoints(of currency: String) throws {
+        let known = Set(products.flatMap(\.points.keys))
+        guard !known.contains(currency) else { return }
+        let hint = nearestName(to: currency, among: known.sorted()).map { ". Did you mean \"\($0)\"?" } ?? ""
+        throw Refused(.unknownCurrency, "currency: no product gives points of this kind\(hint)")
+    }
+}
+
+extension Bounds {
+    /// Bytes of the name of a kind of points.
+    static let currency = 64
+    static let reason = 500
+    /// No balance is brought further from zero by hand.
+    private static let balance: Int64 = 1_000_000_000_000_000_000
+
+    static func points(_ amount: Int64) throws {
+        guard (1...1_000_000_000_000).contains(amount) else {
+            throw Refused(.invalidField, "amount: 1 to 1000000000000")
+        }
+    }
+
+    static func balance(_ wallet: Wallet, after posting: Posting) throws {
+        let (sum, overflow) = wallet.balances[posting.currency, default: 0].addingReportingOverflow(posting.amount)
+        guard !overflow, (-balance...balance).contains(sum) else {
+            throw Refused(.invalidField, "amount: the balance would be more than 10 to the 18th")
+        }
+    }
+}

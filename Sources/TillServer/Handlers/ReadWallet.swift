@@ -1,0 +1,51 @@
+import TillAPI
+import TillBilling
+import TillHTTP
+import TillStorage
+
+extension Server {
+    /// `GET /v1/users/{userId}/wallet?environment=`.
+    func readWallet(_ call: Call) async throws -> HTTPResponse {
+        let user = try call.userInPath()
+        let environment = try call.environment(for: user, configuration)
+        let wallet = try await database.read { try LedgerTable($0).wallet(of: user, in: environment) }
+        return JSONText.response(200, WalletReply(balances: wallet.balances))
+    }
+
+    /// `GET /v1/users/{userId}/wallet/postings?environment=&limit=&cursor=`: newest first.
+    func listPostings(_ call: Call) async throws -> HTTPResponse {
+        let user = try call.userInPath()
+        let environment = try call.environment(for: user, configuration)
+        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let found = try await database.read { session in
+            try LedgerTable(session).postings(of: user, in: environment, before: cursor, limit: limit + 1)
+        }
+        let page = found.prefix(limit)
+        return JSONText.response(
+            200,
+            Page(
+                data: page.map { PostingReply($0.posting) }, hasMore: found.count > limit,
+                nextCursor: found.count > limit ? page.last.map { String($0.sequence) } : nil))
+    }
+
+    /// `GET /v1/users/{userId}/wallet/lots?currency=&environment=&limit=&cursor=`: newest first. The cursor says how
+    /// many older ones there are.
+    func listLots(_ call: Call) async throws -> HTTPResponse {
+        let user = try call.userInPath()
+        let environment = try call.environment(for: user, configuration)
+        let currency = try Bounds.string(call.request.queryValue("currency") ?? "", "currency", Bounds.currency)
+        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let lots = try await database.read { session in
+            try LedgerTable(session).lots(of: user, in: environment, currency: currency)
+        }
+        let (settled, debt) = lots.settled()
+        let rest = settled.prefix(Int(clamping: cursor))
+        let page = rest.suffix(limit)
+        let older = rest.count - page.count
+        return JSONText.response(
+            200,
+            LotsReply(
+                currency: currency, balance: lots.balance, debt: debt, data: page.reversed().map { LotReply($0) },
+                hasMore: older > 0, nextCursor: older > 0 ? String(older) : nil))
+    }
+}

@@ -1,0 +1,32 @@
+import TillBilling
+
+/// `consents`: whether a customer lets Apple be told how much of a purchase was used. Never edited; the newest counts.
+public struct ConsentTable {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    public struct Consent: Sendable, Hashable {
+        public let isGiven: Bool
+        /// Who said so: `user:anna`, `key:backend`.
+        public let actor: String
+        public let at: Instant
+
+        public init(isGiven: Bool, actor: String, at: Instant) {
+            self.isGiven = isGiven
+            self.actor = actor
+            self.at = at
+        }
+    }
+
+    public func insert(_ consent: Consent, of user: UserID) throws {
+        try session.execute(
+            "INSERT INTO consents (user, given, actor, at) VALUES (?, ?, ?, ?)",
+            [.text(user.text), .flag(consent.isGiven), .text(consent.actor), .instant(consent.at)])
+    }
+
+    public func newest(of user: UserID) throws -> Consent? {
+        try session.first(
+            "SELECT given, actor, at FROM consents WHERE user = ? ORDER BY sequence DESC LIMIT 1", [.text(user.text)]
+        ) { row in Consent(isGiven: row.integer(0) != 0, actor: row.text(1), at: row.instant(2)) }
+    }
+}
