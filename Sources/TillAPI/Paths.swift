@@ -16,6 +16,11 @@ public enum Paths {
     public static let wallet = "/v1/users/{userId}/wallet"
     public static let debits = "/v1/users/{userId}/wallet/debits"
     public static let postings = "/v1/users/{userId}/wallet/postings"
+    public static let restores = "/v1/restores"
+    public static let guests = "/v1/users/{userId}/guests"
+    public static let userTransfers = "/v1/users/{userId}/transfers"
+    public static let transfers = "/v1/transfers"
+    public static let transferReversal = "/v1/transfers/{id}/reversal"
     public static let entitlements = "/v1/users/{userId}/entitlements"
     public static let planPreview = "/v1/plans/preview"
     public static let promotionalOffers = "/v1/offers/promotional"
@@ -41,6 +46,7 @@ public enum Paths {
     public static func fail(_ id: OrderID) -> String { "\(orders)/\(id)/fail" }
     public static func orders(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/orders" }
     public static func wallet(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/wallet" }
+    public static func guests(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/guests" }
     public static func entitlements(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/entitlements" }
 
     /// One path segment, percent-encoded (RFC 3986: everything but unreserved characters).

@@ -21,9 +21,11 @@ extension Refusal {
         case .malformedJSON, .invalidField: 400
         case .unauthorized: 401
         case .forbidden: 403
-        case .notFound, .unknownOrder: 404
+        case .notFound, .unknownOrder, .unknownTransfer: 404
         case .methodNotAllowed: 405
-        case .orderConflict, .illegalMove, .insufficientFunds, .referenceConflict, .idempotencyInFlight: 409
+        case .orderConflict, .illegalMove, .insufficientFunds, .referenceConflict, .idempotencyInFlight, .guestTaken,
+            .accountMerged, .notTheHolder, .notReversible:
+            409
         case .payloadTooLarge: 413
         case .tooManyRequests: 429
         case .internalError: 500

@@ -18,6 +18,8 @@ public struct ServerConfiguration: Sendable {
     public var reviewUsers: Set<UserID>
     /// Signs offers. Without one they can't be had.
     public var inAppPurchaseKey: InAppPurchaseKey?
+    /// What becomes of another customer's purchase when somebody restores it.
+    public var restore = RestoreTerms()
 
     public init(
         catalog: Catalog, apple: AppleTrust, secretKeys: [SecretKey], userTokens: [UserTokenKey] = [],

@@ -14,24 +14,31 @@ public struct OutboxTable {
         public let at: Instant
         /// The transaction it is about, whose grant and evidence, which never change, say the rest.
         public let transactionSequence: Int64?
+        /// The transfer it is about.
+        public let transferSequence: Int64?
     }
 
-    public func insert(type: String, user: UserID?, transaction: Int64?, at: Instant) throws {
+    public func insert(
+        type: String, user: UserID?, transaction: Int64?, transfer: Int64? = nil, at: Instant
+    ) throws {
         try session.execute(
-            "INSERT INTO outbox (type, user, transaction_sequence, at) VALUES (?, ?, ?, ?)",
-            [.text(type), .optional(user?.text), .optional(transaction), .instant(at)])
+            "INSERT INTO outbox (type, user, transaction_sequence, transfer_sequence, at) VALUES (?, ?, ?, ?, ?)",
+            [
+                .text(type), .optional(user?.text), .optional(transaction), .optional(transfer), .instant(at),
+            ])
     }
 
     public func list(after sequence: Int64, limit: Int) throws -> [Event] {
         try session.query(
             """
-            SELECT sequence, type, user, at, transaction_sequence FROM outbox WHERE sequence > ? \
+            SELECT sequence, type, user, at, transaction_sequence, transfer_sequence FROM outbox WHERE sequence > ? \
             ORDER BY sequence LIMIT ?
             """, [.integer(sequence), .integer(Int64(limit))]
         ) { row in
             Event(
                 sequence: row.integer(0), type: row.text(1), user: row.optionalText(2).map { UserID($0) },
-                at: row.instant(3), transactionSequence: row.isNull(4) ? nil : row.integer(4))
+                at: row.instant(3), transactionSequence: row.isNull(4) ? nil : row.integer(4),
+                transferSequence: row.isNull(5) ? nil : row.integer(5))
         }
     }
 }

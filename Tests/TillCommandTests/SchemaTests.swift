@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import TillAppStore
+import TillBilling
 
 @testable import till
 
@@ -23,14 +24,14 @@ struct SchemaTests {
 
     @Test("it has exactly the keys that the parser knows, and admits no others")
     func sameKeys() {
-        let apple = schema["properties"]?["apple"]
+        let sections = ConfigurationKey.sections.map { schema["properties"]?[$0] }
         let hashedKey = schema["$defs"]?["hashedKeys"]?["items"]
         let userToken = schema["$defs"]?["userToken"]
         #expect(names(schema) == Set(ConfigurationKey.topLevelNames))
-        #expect(names(apple) == Set(ConfigurationKey.appleNames))
+        #expect(sections.map(names) == ConfigurationKey.sections.map { Set(ConfigurationKey.names(in: $0)) })
         #expect(names(hashedKey) == Set(ConfigurationKey.hashedKeyNames))
         #expect(names(userToken) == Set(ConfigurationKey.userTokenNames))
-        for object in [schema, apple, hashedKey, userToken] {
+        for object in sections + [schema, hashedKey, userToken] {
             #expect(object?["additionalProperties"] == false)
         }
         #expect(schema["$schema"] == "https://json-schema.org/draft/2020-12/schema")
@@ -39,7 +40,7 @@ struct SchemaTests {
     @Test("each key's description names its variable, its file variable if it is a secret, and its flag")
     func variables() throws {
         for key in ConfigurationKey.allCases {
-            let object = key.rawValue.hasPrefix("apple.") ? schema["properties"]?["apple"] : schema
+            let object = key.section.map { schema["properties"]?[$0] } ?? schema
             let description = try #require(object?["properties"]?[key.name]?["description"]?.string, "\(key)")
             let words = description.split { !($0.isUppercase || $0 == "_" || $0.isLowercase || $0 == "-") }.map(
                 String.init)
@@ -58,6 +59,7 @@ struct SchemaTests {
                 "TILL_APPLE_PRIVATE_KEY", "TILL_APPLE_PRIVATE_KEY_FILE", "TILL_APPLE_SHARED_SECRET",
                 "TILL_APPLE_SHARED_SECRET_FILE", "TILL_APPLE_REVOCATION", "TILL_APPLE_EMULATOR", "TILL_SECRET_KEYS",
                 "TILL_USER_TOKENS", "TILL_OPERATORS", "TILL_DASHBOARD_HOSTS", "TILL_REVIEW_USERS",
+                "TILL_RESTORE_POLICY", "TILL_RESTORE_MOVES_PER_YEAR",
             ])
     }
 
@@ -70,6 +72,10 @@ struct SchemaTests {
                 "Production", "Sandbox",
             ])
         #expect(schema["properties"]?["apple"]?["properties"]?["revocation"]?["enum"] == ["off", "soft", "hard"])
+        let restore = schema["properties"]?["restore"]?["properties"]
+        #expect(restore?["policy"]?["enum"] == .array(RestorePolicy.allCases.map { .string($0.rawValue) }))
+        #expect(restore?["policy"]?["default"]?.string == RestoreTerms().policy.rawValue)
+        #expect(restore?["movesPerYear"]?["default"]?.int == Int64(RestoreTerms().movesPerYear))
         #expect(schema["properties"]?["listen"]?["default"]?.string == ListenAddress.standard.description)
     }
 }

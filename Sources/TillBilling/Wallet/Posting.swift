@@ -6,6 +6,8 @@ public enum PostingKind: String, Hashable, Sendable, CaseIterable {
     case refund
     /// Gives it again after Apple took the refund back.
     case refundReversal = "refund_reversal"
+    /// Goes to another customer with the purchase, or with all of a guest's wallet (P12).
+    case moved
 }
 
 /// The other side of every movement of a customer's points, so that the books always add up to nothing.
@@ -14,6 +16,8 @@ public enum ContraAccount: String, Hashable, Sendable, CaseIterable {
     case sold
     /// Points that were spent.
     case spent
+    /// Points on their way from one customer to another: always even.
+    case moved
 }
 
 /// Points moving between a customer's wallet and one of our own accounts. One posting is both entries of double-entry

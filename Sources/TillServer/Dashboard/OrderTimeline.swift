@@ -90,6 +90,7 @@ enum Evidence {
         case "quarantined": HTML(say("Quarantined", "待认领"))
         case "revoked": HTML(say("Taken back", "已收回"))
         case "reinstated": HTML(say("Given again", "重新发放"))
+        case "succeeded": HTML(say("To its present holder", "归现持有人"))
         case "revocation_unknown": HTML(say("Certificates not checked", "证书未核实"))
         default: HTML.outside(decision)
         }
@@ -113,6 +114,7 @@ enum Evidence {
     private static func sentence(ground: String) -> Text? {
         if let rung = MatchingRung(rawValue: ground) { return rung.sentence }
         if let reason = QuarantineReason(rawValue: ground) { return reason.sentence }
+        if let succession = Succession.Ground(rawValue: ground) { return succession.sentence }
         switch ground {
         case "revocation_date":
             return Text(
@@ -152,6 +154,7 @@ enum Evidence {
         let name: HTML =
             switch door {
             case "app": HTML(say("Sent to the server", "提交到服务器"))
+            case "restore": HTML(say("Restored on a device", "在设备上恢复购买"))
             case "notification": HTML(say("Apple's notification", "Apple 通知"))
             case "reconciliation": HTML(say("Reconciliation with Apple", "与 Apple 对账"))
             default: HTML.code(door)

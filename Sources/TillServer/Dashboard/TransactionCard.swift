@@ -129,6 +129,7 @@ struct TransactionCard {
         case .debit: say("Spent", "消费")
         case .refund: say("Refund", "退款")
         case .refundReversal: say("Refund reversed", "退款撤回")
+        case .moved: say("Moved", "转移")
         }
     }
 }

@@ -21,6 +21,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case operators
     case dashboardHosts
     case reviewUsers
+    case restorePolicy = "restore.policy"
+    case restoreMovesPerYear = "restore.movesPerYear"
 
     /// How the text of an environment variable is read.
     enum VariableForm: Sendable {
@@ -34,9 +36,9 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     var form: VariableForm {
         switch self {
         case .listen, .database, .catalog, .bundleID, .issuerID, .keyID, .privateKey, .privateKeyFile, .sharedSecret,
-            .sharedSecretFile, .revocation, .emulator:
+            .sharedSecretFile, .revocation, .emulator, .restorePolicy:
             .text
-        case .appAppleID: .number
+        case .appAppleID, .restoreMovesPerYear: .number
         case .environments, .roots, .dashboardHosts, .reviewUsers: .list
         case .secretKeys, .userTokens, .operators: .json
         }
@@ -49,7 +51,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         case .secretKeys, .userTokens, .operators: true
         case .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .issuerID, .keyID,
             .privateKey, .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .dashboardHosts,
-            .reviewUsers:
+            .reviewUsers, .restorePolicy, .restoreMovesPerYear:
             false
         }
     }
@@ -77,14 +79,22 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         }
     }
 
+    /// The object that it stands in; nil for the outermost.
+    var section: String? {
+        let parts = rawValue.split(separator: ".")
+        return parts.count > 1 ? parts.first.map(String.init) : nil
+    }
+
     /// The last part of the path: the key as it stands in its object.
     var name: String { String(rawValue.split(separator: ".").last ?? "") }
 
     /// Keys of the file's outermost object, `$schema` (for editors) included.
     static let topLevelNames: [String] =
-        ["$schema", "apple"] + allCases.map(\.rawValue).filter { !$0.contains(".") }
-    /// Keys of `apple`.
-    static let appleNames: [String] = allCases.filter { $0.rawValue.hasPrefix("apple.") }.map(\.name)
+        ["$schema"] + sections + allCases.filter { $0.section == nil }.map(\.rawValue)
+    /// The objects in it.
+    static let sections = ["apple", "restore"]
+    /// Keys of one of them.
+    static func names(in section: String) -> [String] { allCases.filter { $0.section == section }.map(\.name) }
     /// Keys of one of `secretKeys` or `operators`.
     static let hashedKeyNames = ["id", "sha256"]
     /// Keys of one of `userTokens`.

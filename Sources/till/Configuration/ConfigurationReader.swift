@@ -51,11 +51,14 @@ struct ConfigurationReader {
         let userTokens = readUserTokens()
         let dashboardHosts = readDashboardHosts()
         let reviewUsers = readReviewUsers()
+        let restore = readRestore()
         guard let listen, let database, let catalog, let apple, let appleService else { return nil }
-        return Configuration(
+        var configuration = Configuration(
             listen: listen, database: database, catalog: catalog, apple: apple, appleService: appleService,
             secretKeys: secretKeys, userTokens: userTokens, operators: operators, dashboardHosts: dashboardHosts,
             reviewUsers: reviewUsers)
+        configuration.restore = restore
+        return configuration
     }
 
     func setting(_ key: ConfigurationKey) -> Setting? { sources.settings[key] }

@@ -33,9 +33,11 @@ struct ConfigurationSources {
         let root = Setting(value: value, place: place, base: directory(of: file))
         guard let members = reader.object(root, names: ConfigurationKey.topLevelNames) else { return }
         fileIsReadable = true
-        let apple = members["apple"].flatMap { reader.object($0, names: ConfigurationKey.appleNames) } ?? [:]
-        for key in ConfigurationKey.allCases {
-            settings[key] = key.rawValue.contains(".") ? apple[key.name] : members[key.name]
+        for key in ConfigurationKey.allCases where key.section == nil { settings[key] = members[key.name] }
+        for section in ConfigurationKey.sections {
+            let names = ConfigurationKey.names(in: section)
+            let members = members[section].flatMap { reader.object($0, names: names) } ?? [:]
+            for key in ConfigurationKey.allCases where key.section == section { settings[key] = members[key.name] }
         }
     }
 

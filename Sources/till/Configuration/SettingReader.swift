@@ -99,6 +99,22 @@ struct SettingReader {
         return number
     }
 
+    /// One of a few words.
+    mutating func word<Word: RawRepresentable & CaseIterable>(_ setting: Setting, of type: Word.Type) -> Word?
+    where Word.RawValue == String {
+        guard let text = text(setting) else { return nil }
+        if let word = Word(rawValue: text) { return word }
+        let names = Word.allCases.map(\.rawValue)
+        let near = nearestName(to: text, among: names)
+        let known = names.joined(separator: ", ")
+        complain(
+            setting.place,
+            Text(
+                en: "wants one of \(known), found \"\(shown(text))\"" + (near.map { ". Did you mean \($0)?" } ?? ""),
+                zh: "要 \(known) 之一，却是“\(shown(text))”" + (near.map { "。是不是想写 \($0)？" } ?? "")))
+        return nil
+    }
+
     /// A member that must be there.
     mutating func required(_ name: String, of members: [String: Setting], in place: Place) -> Setting? {
         if let setting = members[name] { return setting }
