@@ -21,6 +21,11 @@ public enum Paths {
     public static let postings = "/v1/users/{userId}/wallet/postings"
     public static let consumptionConsent = "/v1/users/{userId}/consents/consumption"
     public static let consumptionRequests = "/v1/consumption-requests"
+    public static let restores = "/v1/restores"
+    public static let guests = "/v1/users/{userId}/guests"
+    public static let userTransfers = "/v1/users/{userId}/transfers"
+    public static let transfers = "/v1/transfers"
+    public static let transferReversal = "/v1/transfers/{id}/reversal"
     public static let entitlements = "/v1/users/{userId}/entitlements"
     public static let entitlement = "/v1/users/{userId}/entitlements/{entitlement}"
     public static let subscriptions = "/v1/users/{userId}/subscriptions"
@@ -48,6 +53,7 @@ public enum Paths {
     public static func fail(_ id: OrderID) -> String { "\(orders)/\(id)/fail" }
     public static func orders(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/orders" }
     public static func wallet(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/wallet" }
+    public static func guests(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/guests" }
     public static func entitlements(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/entitlements" }
     public static func entitlement(_ name: String, of user: UserID) -> String {
         "\(entitlements(of: user))/\(escaped(name))"

@@ -10,6 +10,8 @@ extension Refusal {
             .unknownOrder, .orderConflict, .illegalMove, .previewChanged, .unknownEntitlement, .insufficientFunds,
             .referenceConflict, .inDebt, .unknownCurrency, .notAutoRenewable, .noInAppPurchaseKey:
             businessSentence
+        case .guestTaken, .accountMerged, .sameUser, .notTheHolder, .unknownTransfer, .notReversible:
+            transferSentence
         default: requestSentence
         }
     }
@@ -181,6 +183,9 @@ extension MatchingRung {
         case .originalTransaction:
             Text(en: "It renews a subscription of this order.", zh: "它是该订单所属订阅的续订。")
         case .backend: Text(en: "The app's backend named the user.", zh: "由 App 的后端指定了用户。")
+        case .claim:
+            Text(
+                en: "It was nobody's, and this user restored it on their own device.", zh: "它不属于任何人，由该用户在自己的设备上恢复并认领。")
         }
     }
 }

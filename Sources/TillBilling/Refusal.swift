@@ -42,6 +42,14 @@ public enum Refusal: String, Error, Hashable, Sendable, CaseIterable {
     case inDebt = "in_debt"
     case unknownCurrency = "unknown_currency"
 
+    // Transfers.
+    case guestTaken = "guest_taken"
+    case accountMerged = "account_merged"
+    case sameUser = "same_user"
+    case notTheHolder = "not_the_holder"
+    case unknownTransfer = "unknown_transfer"
+    case notReversible = "not_reversible"
+
     // Offers.
     case notAutoRenewable = "not_auto_renewable"
     case noInAppPurchaseKey = "no_in_app_purchase_key"

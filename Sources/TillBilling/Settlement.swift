@@ -88,10 +88,13 @@ public struct SettlementFacts: Sendable {
     /// For a renewal: the order of the first transaction of the same subscription.
     public let originalOrder: Order?
     public let product: Product?
+    /// Who restores it, and may have it if it is nobody's: nil for a proof that was only delivered.
+    public let claimant: UserID?
 
     public init(
         transaction: PaidTransaction, caller: Caller, recorded: RecordedTransaction?, tokenOrder: Order?,
-        claimedOrderID: OrderID?, claimedOrder: Order?, originalOrder: Order?, product: Product?
+        claimedOrderID: OrderID?, claimedOrder: Order?, originalOrder: Order?, product: Product?,
+        claimant: UserID? = nil
     ) {
         self.transaction = transaction
         self.caller = caller
@@ -101,6 +104,7 @@ public struct SettlementFacts: Sendable {
         self.claimedOrder = claimedOrder
         self.originalOrder = originalOrder
         self.product = product
+        self.claimant = claimant
     }
 }
 
@@ -110,6 +114,8 @@ public enum MatchingRung: String, Hashable, Sendable, CaseIterable {
     case orderID = "order_id"
     case originalTransaction = "original_transaction"
     case backend
+    /// Apple named nobody, nobody had it, and somebody restored it (P10).
+    case claim
 }
 
 /// Why a paid transaction is nobody's yet (DESIGN §4, invariant 6).
@@ -199,7 +205,13 @@ public enum Settlement: Hashable, Sendable {
         if facts.claimedOrderID != nil { return byClaim(facts) }
         // A receipt hides the token, so a backend's word can't tell whether the purchase is another customer's.
         if transaction.isFromReceipt { return .quarantine(.receiptNeedsOrder) }
-        return byBackend(facts) ?? .quarantine(.noOwner)
+        return byClaimant(facts, product) ?? byBackend(facts) ?? .quarantine(.noOwner)
+    }
+
+    /// A family's copy, or what a code gave outside of the app, carries no token: it is whose phone restores it.
+    private static func byClaimant(_ facts: SettlementFacts, _ product: Product) -> Settlement? {
+        guard let user = facts.claimant, (facts.transaction.terms.type ?? product.type).isRestorable else { return nil }
+        return .grant(to: user, order: nil, newOrderID: nil, by: .claim)
     }
 
     private static func byToken(_ id: OrderID, _ facts: SettlementFacts) -> Settlement {

@@ -21,10 +21,10 @@ extension Refusal {
         case .malformedJSON, .invalidField: 400
         case .unauthorized: 401
         case .forbidden: 403
-        case .notFound, .unknownOrder, .unknownEntitlement: 404
+        case .notFound, .unknownOrder, .unknownEntitlement, .unknownTransfer: 404
         case .methodNotAllowed: 405
         case .orderConflict, .illegalMove, .previewChanged, .insufficientFunds, .referenceConflict, .inDebt,
-            .idempotencyInFlight:
+            .idempotencyInFlight, .guestTaken, .accountMerged, .notTheHolder, .notReversible:
             409
         case .payloadTooLarge: 413
         case .tooManyRequests: 429

@@ -49,14 +49,19 @@ struct ProofVerifier: Sendable {
     func transaction(
         _ id: TransactionID, inReceipt bytes: [UInt8]
     ) async throws(ProofRefusal) -> Believed<VerifiedTransaction> {
-        let receipt = try await believing(bytes, as: .receipt, verifier) { verifier throws(VerificationFailure) in
-            try verifier.receipt(bytes)
-        }
+        let receipt = try await receipt(bytes)
         guard let transaction = receipt.value.transaction(id) else {
             throw ProofRefusal(
                 .transactionNotInReceipt, "\(receipt.value.transactions.count) other transactions", proof: bytes)
         }
         return Believed(transaction, isUnderDoubt: receipt.isUnderDoubt)
+    }
+
+    /// Everything in an app receipt.
+    func receipt(_ bytes: [UInt8]) async throws(ProofRefusal) -> Believed<VerifiedReceipt> {
+        try await believing(bytes, as: .receipt, verifier) { verifier throws(VerificationFailure) in
+            try verifier.receipt(bytes)
+        }
     }
 
     /// Apple's, of whichever environment and app: Apple is told that it arrived even where it does not count, or it

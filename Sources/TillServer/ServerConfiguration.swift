@@ -22,6 +22,8 @@ public struct ServerConfiguration: Sendable {
     public var debt = DebtPolicy.owe
     /// What Apple is told before it decides about a refund.
     public var consumption = ConsumptionSettings()
+    /// What becomes of another customer's purchase when somebody restores it.
+    public var restore = RestoreTerms()
 
     public init(
         catalog: Catalog, apple: AppleTrust, secretKeys: [SecretKey], userTokens: [UserTokenKey] = [],

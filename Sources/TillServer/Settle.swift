@@ -15,6 +15,7 @@ struct Settle: Sendable {
     enum Door: String, Sendable {
         case app
         case notification
+        case restore
     }
 
     /// Through which door a transaction came, brought by whom, with what said beside it.
@@ -22,6 +23,8 @@ struct Settle: Sendable {
         let door: Door
         let caller: Caller
         let claimedOrder: OrderID?
+        /// Who restores it, and may have it if it is nobody's.
+        var claimant: UserID?
 
         /// As it stands in evidence.
         var callerName: String {

@@ -16,6 +16,8 @@ struct SettlementBooks {
     private let grants: GrantTable
     private let ledger: LedgerTable
     private let outbox: OutboxTable
+    private let holders: HolderTable
+    private let guests: GuestTable
 
     private var stored: TransactionTable.Stored?
     private var storedGrant: Grant?
@@ -37,6 +39,8 @@ struct SettlementBooks {
         grants = GrantTable(session)
         ledger = LedgerTable(session)
         outbox = OutboxTable(session)
+        holders = HolderTable(session)
+        guests = GuestTable(session)
     }
 
     // MARK: Facts
@@ -45,6 +49,7 @@ struct SettlementBooks {
         stored = try transactions.find(transaction.id, in: transaction.environment)
         if let stored, stored.state != .quarantined {
             storedGrant = try grants.find(transaction: stored.sequence)
+                .map { try holders.present($0, of: stored.sequence) }
         }
         var tokenOrder: Order?
         var claimedOrder: Order?
@@ -59,7 +64,8 @@ struct SettlementBooks {
                 RecordedTransaction(state: stored.state, signedAt: stored.signedAt, grant: storedGrant)
             },
             tokenOrder: tokenOrder, claimedOrderID: origin.claimedOrder, claimedOrder: claimedOrder,
-            originalOrder: try originalOrder(), product: product)
+            originalOrder: try originalOrder(), product: product,
+            claimant: try claimant())
     }
 
     private mutating func order(_ id: OrderID) throws -> Order? {
@@ -69,12 +75,36 @@ struct SettlementBooks {
     }
 
     private mutating func originalOrder() throws -> Order? {
-        guard transaction.isRenewal, transaction.originalID != transaction.id,
-            let original = try transactions.find(transaction.originalID, in: transaction.environment),
-            let sequence = original.orderSequence, let found = try orders.find(sequence: sequence)
+        guard transaction.isRenewal, transaction.originalID != transaction.id else { return nil }
+        let original = try transactions.find(transaction.originalID, in: transaction.environment)
+        guard
+            let sequence = try original?.orderSequence
+                ?? holders.order(of: transaction.originalID, in: transaction.environment),
+            let found = try orders.find(sequence: sequence)
         else { return nil }
         knownOrders[found.order.id] = found
         return found.order
+    }
+
+    /// Who may have it if it is nobody's: who restores it, unless its chain is another customer's.
+    private func claimant() throws -> UserID? {
+        guard let claimant = origin.claimant else { return nil }
+        let owner = try holders.holder(of: transaction.originalID, in: transaction.environment)
+        return owner == nil || owner == claimant ? claimant : nil
+    }
+
+    /// Whose a new transaction becomes: the order's user's, unless what came before it was moved.
+    private func succession(_ target: OrderTable.Stored) throws -> Succession {
+        var chainHolder: UserID?
+        if transaction.originalID != transaction.id {
+            var before = target.sequence
+            if case .order(let id)? = transaction.token, let named = knownOrders[id] { before = named.sequence }
+            chainHolder = try holders.holder(
+                of: transaction.originalID, in: transaction.environment, orderSequence: before)
+        }
+        return Succession(
+            buyer: target.order.userID, chainHolder: chainHolder,
+            account: try guests.account(of: target.order.userID))
     }
 
     // MARK: Decisions
@@ -112,15 +142,23 @@ struct SettlementBooks {
         _ id: UniqueID, to target: OrderTable.Stored, product: Product, rung: MatchingRung
     ) throws -> Grant {
         let points = product.points(quantity: transaction.quantity) ?? []
+        let succession = try succession(target)
         let grant = Grant(
             id: id, environment: transaction.environment, transactionID: transaction.id, orderID: target.order.id,
-            userID: target.order.userID, productID: product.id, quantity: transaction.quantity,
+            userID: succession.heir, productID: product.id, quantity: transaction.quantity,
             points: points.map { GrantedPoints(currency: $0.kind, amount: $0.amount) },
             entitlement: product.entitlement, at: now)
         let sequence = try record(.granted, quarantine: nil, orderSequence: target.sequence)
         try grants.insert(grant, transaction: sequence, orderSequence: target.sequence)
         for posting in grant.postings(at: now) { try ledger.post(posting, grant: sequence) }
+        if succession.heir != target.order.userID || rung == .claim {
+            try holders.set(
+                succession.heir,
+                HeldGrant(
+                    sequence: sequence, environment: transaction.environment, originalID: transaction.originalID))
+        }
         try note(sequence, "granted", ground: rung.rawValue)
+        if let ground = succession.ground { try note(sequence, "succeeded", ground: ground.rawValue) }
         try tell("grant.created", grant, sequence)
         return grant
     }

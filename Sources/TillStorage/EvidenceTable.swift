@@ -8,11 +8,11 @@ public struct EvidenceTable {
 
     public struct Entry: Sendable, Hashable {
         public let at: Instant
-        /// `granted`, `quarantined`, `revoked`, `reinstated`.
+        /// `granted`, `succeeded`, `quarantined`, `revoked`, `reinstated`.
         public let decision: String
-        /// The matching rung, or the reason of a quarantine.
+        /// The matching rung, the reason of a quarantine, or why somebody else has it.
         public let ground: String
-        /// `app`, `notification`, `reconciliation`.
+        /// `app`, `restore`, `notification`, `reconciliation`.
         public let door: String
         /// `user:u1`, `key:backend`, `apple`.
         public let caller: String

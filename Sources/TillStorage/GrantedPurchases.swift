@@ -1,6 +1,7 @@
 import TillBilling
 
-/// What a user was granted and still has: orders, transactions and grants, read together. No table of its own.
+/// What a user has of what was granted, whoever paid for it: orders, transactions, grants and holders, read together.
+/// No table of its own.
 public struct GrantedPurchases {
     private let session: any Session
     public init(_ session: any Session) { self.session = session }
@@ -43,7 +44,16 @@ public struct GrantedPurchases {
             g.entitlement, o.product, o.quantity, o.price, o.currency, o.device, o.previewed_at \
             FROM orders o CROSS JOIN transactions t ON t.order_sequence = o.sequence \
             CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
-            WHERE o.user = ?1 AND +t.environment = ?2 AND +t.state = 1 ORDER BY t.sequence DESC LIMIT ?3
+            WHERE o.user = ?1 AND +t.environment = ?2 AND +t.state = 1 AND NOT EXISTS (SELECT 1 FROM holders h \
+            WHERE h.grant_sequence = t.sequence AND h.user <> ?1) \
+            UNION ALL \
+            SELECT t.sequence, t.id, t.original_id, t.product, t.quantity, t.purchased_at, t.price, t.currency, \
+            g.entitlement, o.product, o.quantity, o.price, o.currency, o.device \
+            FROM holders h CROSS JOIN transactions t ON t.sequence = h.grant_sequence \
+            CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
+            CROSS JOIN orders o ON o.sequence = g.order_sequence \
+            WHERE h.user = ?1 AND +h.environment = ?2 AND +t.state = 1 AND o.user <> ?1 \
+            ORDER BY 1 DESC LIMIT ?3
             """, [.text(user.text), environment.column, .integer(Int64(limit))]
         ) { row in isWanted(ProductID(row.text(3)), row.optionalText(8)) ? Self.read(row) : nil }
         .compactMap { $0 }

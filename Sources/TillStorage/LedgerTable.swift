@@ -93,14 +93,18 @@ public struct LedgerTable {
             [.text(user.text), environment.column, .integer(before), .integer(Int64(limit))], Self.read)
     }
 
-    /// All postings of one grant, oldest first. They are looked for among its user's, which an index holds together.
+    /// All postings of one grant, oldest first. They are looked for among those of its user and of whoever had it later,
+    /// which an index holds together.
     public func postings(grantOf sequence: Int64) throws -> [Stored] {
         try session.query(
             """
             SELECT p.sequence, p.environment, p.user, p.contra, p.currency, p.amount, p.kind, p.reference, g.id, p.at, \
             p.reason, p.actor \
             FROM postings p LEFT JOIN grants g ON g.transaction_sequence = p.grant_sequence \
-            WHERE p.user = (SELECT user FROM grants WHERE transaction_sequence = ?1) AND p.grant_sequence = ?1 \
+            WHERE p.user IN (SELECT user FROM grants WHERE transaction_sequence = ?1 UNION \
+            SELECT user FROM holders WHERE grant_sequence = ?1 UNION SELECT f.to_user FROM transfer_items i \
+            JOIN transfers f ON f.sequence = i.transfer_sequence WHERE i.grant_sequence = ?1) \
+            AND p.grant_sequence = ?1 \
             ORDER BY p.sequence
             """, [.integer(sequence)], Self.read)
     }

@@ -14,27 +14,37 @@ public struct OutboxTable {
         public let at: Instant
         /// The transaction it is about, whose grant and evidence, which never change, say the rest.
         public let transactionSequence: Int64?
-        /// What it says beside that: JSON, for events that no transaction tells.
+        /// The transfer it is about.
+        public let transferSequence: Int64?
+        /// What it says beside that: JSON, for events that neither tells.
         public let body: String?
     }
 
-    /// - Parameter body: what the event says beside that, as JSON text.
-    public func insert(type: String, user: UserID?, transaction: Int64?, at: Instant, body: String? = nil) throws {
+    /// - Parameter body: what the event says beside what it is about, as JSON text.
+    public func insert(
+        type: String, user: UserID?, transaction: Int64?, transfer: Int64? = nil, at: Instant, body: String? = nil
+    ) throws {
         try session.execute(
-            "INSERT INTO outbox (type, user, transaction_sequence, at, body) VALUES (?, ?, ?, ?, ?)",
-            [.text(type), .optional(user?.text), .optional(transaction), .instant(at), .optional(body)])
+            """
+            INSERT INTO outbox (type, user, transaction_sequence, transfer_sequence, at, body) VALUES (?, ?, ?, ?, ?, ?)
+            """,
+            [
+                .text(type), .optional(user?.text), .optional(transaction), .optional(transfer), .instant(at),
+                .optional(body),
+            ])
     }
 
     public func list(after sequence: Int64, limit: Int) throws -> [Event] {
         try session.query(
             """
-            SELECT sequence, type, user, at, transaction_sequence, body FROM outbox WHERE sequence > ? \
+            SELECT sequence, type, user, at, transaction_sequence, transfer_sequence, body FROM outbox WHERE sequence > ? \
             ORDER BY sequence LIMIT ?
             """, [.integer(sequence), .integer(Int64(limit))]
         ) { row in
             Event(
                 sequence: row.integer(0), type: row.text(1), user: row.optionalText(2).map { UserID($0) },
-                at: row.instant(3), transactionSequence: row.isNull(4) ? nil : row.integer(4), body: row.optionalText(5))
+                at: row.instant(3), transactionSequence: row.isNull(4) ? nil : row.integer(4),
+                transferSequence: row.isNull(5) ? nil : row.integer(5), body: row.optionalText(6))
         }
     }
 }

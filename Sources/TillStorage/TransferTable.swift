@@ -4,7 +4,7 @@ extension Schema {
     /// What was moved from one customer to another, why and by whom. A transfer is never edited; taking it back is a
     /// transfer of its own. `holders` is what the transfers come to: whose a granted purchase is now, where that is
     /// not whom it was granted to, or not whose order it was; with the chain it belongs to, so that what follows in a
-    /// chain goes to the same customer.
+    /// chain goes to the same customer. `guests` says whose account a guest's purchases go to, also those still to come.
     static let transfers: StaticString = """
         CREATE TABLE transfers (
             sequence INTEGER PRIMARY KEY,
@@ -14,6 +14,7 @@ extension Schema {
             to_user TEXT NOT NULL,
             reason TEXT NOT NULL,
             actor TEXT NOT NULL,
+            operator TEXT,
             reverses INTEGER UNIQUE REFERENCES transfers (sequence),
             at INTEGER NOT NULL
         ) STRICT;
@@ -28,6 +29,15 @@ extension Schema {
             transfer_sequence INTEGER NOT NULL REFERENCES transfers (sequence),
             grant_sequence INTEGER NOT NULL REFERENCES grants (transaction_sequence),
             PRIMARY KEY (transfer_sequence, grant_sequence)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX transfer_items_by_grant ON transfer_items (grant_sequence);
+
+        CREATE TABLE transfer_points (
+            transfer_sequence INTEGER NOT NULL REFERENCES transfers (sequence),
+            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
+            currency TEXT NOT NULL,
+            amount INTEGER NOT NULL CHECK (amount <> 0),
+            PRIMARY KEY (transfer_sequence, environment, currency)
         ) STRICT, WITHOUT ROWID;
 
         CREATE TABLE holders (
@@ -44,5 +54,172 @@ extension Schema {
             account TEXT NOT NULL,
             transfer_sequence INTEGER NOT NULL REFERENCES transfers (sequence)
         ) STRICT, WITHOUT ROWID;
+
+        ALTER TABLE outbox ADD COLUMN transfer_sequence INTEGER REFERENCES transfers (sequence);
         """
+}
+
+/// `transfers`, with the grants and the points of each.
+public struct TransferTable {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    public struct Stored: Sendable, Hashable {
+        public let sequence: Int64
+        public let transfer: Transfer
+        /// The sequence of the transfer it takes back.
+        public let reverses: Int64?
+    }
+
+    /// One grant that a transfer moved.
+    public struct Item: Sendable, Hashable {
+        public let grantID: UniqueID
+        public let environment: Environment
+        public let transactionID: TransactionID
+        public let originalID: TransactionID
+        public let productID: ProductID
+    }
+
+    @discardableResult
+    public func insert(_ transfer: Transfer, reverses: Int64? = nil) throws -> Stored {
+        let sequence = try session.insert(
+            """
+            INSERT INTO transfers (id, kind, from_user, to_user, reason, actor, operator, reverses, at) \
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                .id(transfer.id), .text(transfer.kind.rawValue), .text(transfer.from.text), .text(transfer.to.text),
+                .text(transfer.reason), .text(transfer.actor), .optional(transfer.operatorName), .optional(reverses),
+                .instant(transfer.at),
+            ])
+        return Stored(sequence: sequence, transfer: transfer, reverses: reverses)
+    }
+
+    public func add(_ grants: [HeldGrant], to sequence: Int64) throws {
+        for grant in grants {
+            try session.execute(
+                "INSERT INTO transfer_items (transfer_sequence, grant_sequence) VALUES (?, ?)",
+                [.integer(sequence), .integer(grant.sequence)])
+        }
+    }
+
+    /// Sums of each kind of points.
+    public func add(_ points: [MovedPoints], to sequence: Int64) throws {
+        for points in points {
+            try session.execute(
+                """
+                INSERT INTO transfer_points (transfer_sequence, environment, currency, amount) VALUES (?, ?, ?, ?) \
+                ON CONFLICT (transfer_sequence, environment, currency) DO UPDATE SET amount = amount + excluded.amount
+                """,
+                [
+                    .integer(sequence), points.environment.column, .text(points.currency), .integer(points.amount),
+                ])
+        }
+    }
+
+    public func find(_ id: UniqueID) throws -> Stored? {
+        try session.first(
+            """
+            SELECT sequence, id, kind, from_user, to_user, reason, actor, operator, reverses, at FROM transfers \
+            WHERE id = ?
+            """, [.id(id)], Self.read)
+    }
+
+    public func find(sequence: Int64) throws -> Stored? {
+        try session.first(
+            """
+            SELECT sequence, id, kind, from_user, to_user, reason, actor, operator, reverses, at FROM transfers \
+            WHERE sequence = ?
+            """, [.integer(sequence)], Self.read)
+    }
+
+    /// The transfer that took this one back.
+    public func reversal(of sequence: Int64) throws -> Stored? {
+        try session.first(
+            """
+            SELECT sequence, id, kind, from_user, to_user, reason, actor, operator, reverses, at FROM transfers \
+            WHERE reverses = ?
+            """, [.integer(sequence)], Self.read)
+    }
+
+    /// To and from a user, newest first, from before a sequence.
+    public func list(user: UserID, before: Int64, limit: Int) throws -> [Stored] {
+        try session.query(
+            """
+            SELECT sequence, id, kind, from_user, to_user, reason, actor, operator, reverses, at FROM transfers \
+            WHERE (from_user = ?1 OR to_user = ?1) AND sequence < ?2 ORDER BY sequence DESC LIMIT ?3
+            """, [.text(user.text), .integer(before), .integer(Int64(limit))], Self.read)
+    }
+
+    /// Those that moved one grant, oldest first.
+    public func list(grant sequence: Int64) throws -> [Stored] {
+        try session.query(
+            """
+            SELECT f.sequence, f.id, f.kind, f.from_user, f.to_user, f.reason, f.actor, f.operator, f.reverses, f.at \
+            FROM transfer_items i JOIN transfers f ON f.sequence = i.transfer_sequence WHERE i.grant_sequence = ? \
+            ORDER BY f.sequence LIMIT 100
+            """, [.integer(sequence)], Self.read)
+    }
+
+    /// The newest of the grants that a transfer moved.
+    public func items(of sequence: Int64, limit: Int) throws -> [Item] {
+        try session.query(
+            """
+            SELECT g.id, t.environment, t.id, t.original_id, t.product FROM transfer_items i \
+            JOIN grants g ON g.transaction_sequence = i.grant_sequence \
+            JOIN transactions t ON t.sequence = i.grant_sequence WHERE i.transfer_sequence = ? \
+            ORDER BY i.grant_sequence DESC LIMIT ?
+            """, [.integer(sequence), .integer(Int64(limit))]
+        ) { row in
+            Item(
+                grantID: try row.uniqueID(0), environment: try row.environment(1),
+                transactionID: TransactionID(row.text(2)), originalID: TransactionID(row.text(3)),
+                productID: ProductID(row.text(4)))
+        }
+    }
+
+    /// How many grants a transfer moved; only those that another one did not, if asked.
+    public func itemCount(of sequence: Int64, without other: Int64? = nil) throws -> Int64 {
+        try session.first(
+            """
+            SELECT count(*) FROM transfer_items i WHERE i.transfer_sequence = ?1 AND NOT EXISTS \
+            (SELECT 1 FROM transfer_items o WHERE o.transfer_sequence = ?2 AND o.grant_sequence = i.grant_sequence)
+            """, [.integer(sequence), .optional(other)]
+        ) { $0.integer(0) } ?? 0
+    }
+
+    /// What a transfer moved of each kind of points.
+    public func points(of sequence: Int64) throws -> [MovedPoints] {
+        try session.query(
+            """
+            SELECT environment, currency, amount FROM transfer_points WHERE transfer_sequence = ? \
+            ORDER BY environment, currency
+            """, [.integer(sequence)]
+        ) { row in MovedPoints(environment: try row.environment(0), currency: row.text(1), amount: row.integer(2)) }
+    }
+
+    /// How often a chain moved by one kind of transfer since a moment.
+    public func moves(
+        of original: TransactionID, in environment: Environment, kind: Transfer.Kind, since: Instant
+    ) throws -> Int {
+        let count = try session.first(
+            """
+            SELECT count(DISTINCT f.sequence) FROM holders h CROSS JOIN transfer_items i \
+            ON i.grant_sequence = h.grant_sequence CROSS JOIN transfers f ON f.sequence = i.transfer_sequence \
+            WHERE h.environment = ? AND h.original_id = ? AND f.kind = ? AND f.at > ?
+            """,
+            [environment.column, .text(original.text), .text(kind.rawValue), .instant(since)]
+        ) { $0.integer(0) }
+        return Int(count ?? 0)
+    }
+
+    private static func read(_ row: any Row) throws -> Stored {
+        guard let kind = Transfer.Kind(rawValue: row.text(2)) else { throw row.unreadable("a kind of transfer") }
+        return Stored(
+            sequence: row.integer(0),
+            transfer: Transfer(
+                id: try row.uniqueID(1), kind: kind, from: UserID(row.text(3)), to: UserID(row.text(4)),
+                reason: row.text(5), actor: row.text(6), operatorName: row.optionalText(7), at: row.instant(9)),
+            reverses: row.isNull(8) ? nil : row.integer(8))
+    }
 }

@@ -60,6 +60,7 @@ struct SchemaTests {
                 "TILL_APPLE_SHARED_SECRET_FILE", "TILL_APPLE_REVOCATION", "TILL_APPLE_EMULATOR", "TILL_SECRET_KEYS",
                 "TILL_USER_TOKENS", "TILL_OPERATORS", "TILL_DASHBOARD_HOSTS", "TILL_REVIEW_USERS",
                 "TILL_WALLET_DEBT", "TILL_CONSUMPTION_SAMPLE_CONTENT_PROVIDED", "TILL_CONSUMPTION_REFUND_PREFERENCE",
+                "TILL_RESTORE_POLICY", "TILL_RESTORE_MOVES_PER_YEAR",
             ])
     }
 
@@ -75,6 +76,10 @@ struct SchemaTests {
         #expect(
             schema["properties"]?["wallet"]?["properties"]?["debt"]?["enum"]
                 == .array(DebtPolicy.allCases.map { .string($0.rawValue) }))
+        let restore = schema["properties"]?["restore"]?["properties"]
+        #expect(restore?["policy"]?["enum"] == .array(RestorePolicy.allCases.map { .string($0.rawValue) }))
+        #expect(restore?["policy"]?["default"]?.string == RestoreTerms().policy.rawValue)
+        #expect(restore?["movesPerYear"]?["default"]?.int == Int64(RestoreTerms().movesPerYear))
         #expect(schema["properties"]?["listen"]?["default"]?.string == ListenAddress.standard.description)
     }
 }

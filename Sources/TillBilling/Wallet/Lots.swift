@@ -37,8 +37,14 @@ public struct Lot: Hashable, Sendable {
         self.amount = amount
     }
 
+    /// What came to this customer with it from another one, less what went.
+    fileprivate var moved: Int64 = 0
+
+    /// What is there to be spent of it, or was spent. Below zero, another customer spent it.
+    fileprivate var held: Int64 { amount + moved - takenBack }
+
     /// What the next debits may take of it.
-    public var remaining: Int64 { amount - takenBack - used }
+    public var remaining: Int64 { max(0, held) - used }
 }
 
 /// One kind of points of one customer, lot by lot: a fold over the postings, with nothing stored beside the ledger.
@@ -75,15 +81,33 @@ public struct Lots: Sendable {
         case .correction, .debit: spent = spent.addingWithinBounds(-posting.amount)
         case .writeOff, .writeOffReversal: spent = spent.addingWithinBounds(-posting.amount)
         case .refund, .refundReversal:
-            guard let index = indices[Key(kind: .purchase, reference: posting.reference)] else { return }
+            guard let index = indices[Key(kind: .purchase, reference: posting.reference)] else {
+                // Of a purchase that came from another customer with nothing left of it.
+                spent = spent.addingWithinBounds(-posting.amount)
+                return
+            }
             lots[index].takenBack = lots[index].takenBack.addingWithinBounds(-posting.amount)
+        case .moved: move(posting, bought)
+        }
+    }
+
+    /// What was left of a purchase is a lot where it came to, and gone from its lot where it was. What came with no
+    /// purchase is a lot of its own, and a debt is owed elsewhere.
+    private mutating func move(_ posting: Posting, _ bought: (id: TransactionID, at: Instant)?) {
+        if let index = indices[Key(kind: .purchase, reference: posting.reference)] {
+            lots[index].moved = lots[index].moved.addingWithinBounds(posting.amount)
+        } else if posting.amount > 0 {
+            open(posting, bought)
+        } else {
+            spent = spent.addingWithinBounds(-posting.amount)
         }
     }
 
     private mutating func open(_ posting: Posting, _ bought: (id: TransactionID, at: Instant)?) {
         let opening = Lot.Opening(
             at: bought?.at ?? posting.at, transactionID: bought?.id, reference: posting.reference)
-        indices[Key(kind: posting.kind, reference: posting.reference)] = lots.count
+        let kind: PostingKind = bought != nil ? .purchase : posting.kind
+        indices[Key(kind: kind, reference: posting.reference)] = lots.count
         lots.append(Lot(kind: posting.kind, opening: opening, amount: posting.amount))
     }
 
@@ -91,8 +115,10 @@ public struct Lots: Sendable {
     public func settled() -> (lots: [Lot], debt: Int64) {
         var rest = spent
         var settled = lots.sorted { $0.opening < $1.opening }
+        // More can be taken back of a purchase than came from another customer: the rest was spent there.
+        for lot in settled where lot.held < 0 { rest = rest.addingWithinBounds(-lot.held) }
         for index in settled.indices {
-            let used = min(rest, settled[index].amount - settled[index].takenBack)
+            let used = min(rest, max(0, settled[index].held))
             settled[index].used = used
             rest -= used
         }

@@ -14,6 +14,8 @@ public enum PostingKind: String, Hashable, Sendable, CaseIterable {
     case writeOff = "write_off"
     /// Forgives it no more, because the refund itself is undone.
     case writeOffReversal = "write_off_reversal"
+    /// Goes to another customer with the purchase, or with all of a guest's wallet (P12).
+    case moved
 }
 
 /// The other side of every movement of a customer's points, so that the books always add up to nothing.
@@ -28,6 +30,8 @@ public enum ContraAccount: String, Hashable, Sendable, CaseIterable {
     case corrected
     /// Debts that nobody has to pay.
     case writtenOff = "written_off"
+    /// Points on their way from one customer to another: always even.
+    case moved
 }
 
 /// Points moving between a customer's wallet and one of our own accounts. One posting is both entries of double-entry

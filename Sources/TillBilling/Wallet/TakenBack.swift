@@ -12,7 +12,7 @@ public struct TakenBack: Hashable, Sendable {
             switch posting.kind {
             case .refund, .refundReversal: taken[posting.currency, default: 0] -= posting.amount
             case .writeOff, .writeOffReversal: forgiven[posting.currency, default: 0] += posting.amount
-            case .purchase, .bonus, .correction, .debit: break
+            case .purchase, .bonus, .correction, .debit, .moved: break
             }
         }
     }

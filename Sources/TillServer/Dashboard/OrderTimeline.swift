@@ -92,6 +92,7 @@ enum Evidence {
         case "reinstated": HTML(say("Given again", "重新发放"))
         case "consumption_answered": HTML(say("Apple was told how much was used", "已告知 Apple 使用情况"))
         case "consumption_unanswered": HTML(say("Apple's question was left unanswered", "未答复 Apple 的询问"))
+        case "succeeded": HTML(say("To its present holder", "归现持有人"))
         case "revocation_unknown": HTML(say("Certificates not checked", "证书未核实"))
         default: HTML.outside(decision)
         }
@@ -115,6 +116,7 @@ enum Evidence {
     private static func sentence(ground: String) -> Text? {
         if let rung = MatchingRung(rawValue: ground) { return rung.sentence }
         if let reason = QuarantineReason(rawValue: ground) { return reason.sentence }
+        if let succession = Succession.Ground(rawValue: ground) { return succession.sentence }
         switch ground {
         case "revocation_date":
             return Text(
@@ -158,6 +160,7 @@ enum Evidence {
         let name: HTML =
             switch door {
             case "app": HTML(say("Sent to the server", "提交到服务器"))
+            case "restore": HTML(say("Restored on a device", "在设备上恢复购买"))
             case "notification": HTML(say("Apple's notification", "Apple 通知"))
             case "reconciliation": HTML(say("Reconciliation with Apple", "与 Apple 对账"))
             default: HTML.code(door)

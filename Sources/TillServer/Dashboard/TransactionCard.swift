@@ -133,6 +133,7 @@ struct TransactionCard {
         case .correction: say("Correction", "更正")
         case .writeOff: say("Written off", "核销")
         case .writeOffReversal: say("Write-off reversed", "核销撤回")
+        case .moved: say("Moved", "转移")
         }
     }
 }

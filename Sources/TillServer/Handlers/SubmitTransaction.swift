@@ -82,11 +82,11 @@ extension Server {
     }
 
     /// Blanks and line feeds get into base64 on the way (facts/verify-receipt §2).
-    private static func isWhiteSpace(_ unit: UInt8) -> Bool { unit == 0x20 || (0x09...0x0D).contains(unit) }
+    static func isWhiteSpace(_ unit: UInt8) -> Bool { unit == 0x20 || (0x09...0x0D).contains(unit) }
 
     /// Why a proof was refused can be read later (P9, U9). A request that carried no proof is not logged, and one that
     /// has to wait was not refused.
-    private func log(_ refused: ProofRefusal, origin: Settle.Origin) async throws {
+    func log(_ refused: ProofRefusal, origin: Settle.Origin) async throws {
         guard !refused.proof.isEmpty, !refused.refusal.isRetryable else { return }
         let entry = RefusedProofTable.Entry(
             at: clock(), door: origin.door.rawValue, caller: origin.callerName, claimedOrder: origin.claimedOrder,

@@ -9,8 +9,8 @@ import TillHTTP
 enum OpenAPI {
     /// All operations, in the order people read them.
     static let operations =
-        orderOperations + transactionOperations + dropInOperations + walletOperations + consumptionOperations
-        + rightOperations + planOperations
+        orderOperations + transactionOperations + dropInOperations + transferOperations + walletOperations
+        + consumptionOperations + rightOperations + planOperations
         + offerOperations + shopOperations + dashboardOperations
 
     static let document: JSONValue = [

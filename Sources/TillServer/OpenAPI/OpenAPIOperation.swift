@@ -5,12 +5,13 @@ import TillHTTP
 /// One method of one address, with what it takes and what it answers.
 struct OpenAPIOperation: Sendable {
     enum Tag: String, CaseIterable, Sendable {
-        case orders, transactions, wallet, consents, plans, offers, shop, operations, dashboard
+        case orders, transactions, transfers, wallet, consents, plans, offers, shop, operations, dashboard
 
         var text: String {
             switch self {
             case .orders: "What somebody set out to buy."
             case .transactions: "What Apple says was paid: proofs from apps, notifications from Apple."
+            case .transfers: "Purchases that go to another user, and how that is taken back."
             case .wallet: "Points, and how they moved."
             case .consents: "What a user lets Apple be told."
             case .plans: "What a user may use, and what buying a plan comes to."
@@ -214,6 +215,7 @@ extension OpenAPIOperation.Parameter {
         "A repetition with this key is answered as the first request was, for 48 hours; for this caller and address."
     )
     static let orderID = path("id", OpenAPISchema.uuid("The order's id."), "The order's id.")
+    static let transferID = path("id", OpenAPISchema.uuid("The transfer's id."), "The transfer's id.")
     static let userID = path(
         "userId", OpenAPISchema.userID, "The user's id, percent-encoded. A user token's own; any for a backend.")
     static let environment = query(

@@ -22,6 +22,8 @@ struct Configuration: Sendable {
     var debt = DebtPolicy.owe
     /// What Apple is told before it decides about a refund.
     var consumption = ConsumptionSettings()
+    /// What becomes of another customer's purchase when somebody restores it.
+    var restore = RestoreTerms()
 }
 
 /// Where the server listens.
@@ -95,6 +97,7 @@ extension Configuration {
             reviewUsers: reviewUsers, inAppPurchaseKey: appleService.key)
         server.debt = debt
         server.consumption = consumption
+        server.restore = restore
         return server
     }
 }

@@ -24,6 +24,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case walletDebt = "wallet.debt"
     case sampleContentProvided = "consumption.sampleContentProvided"
     case refundPreference = "consumption.refundPreference"
+    case restorePolicy = "restore.policy"
+    case restoreMovesPerYear = "restore.movesPerYear"
 
     /// How the text of an environment variable is read.
     enum VariableForm: Sendable {
@@ -39,10 +41,10 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     var form: VariableForm {
         switch self {
         case .listen, .database, .catalog, .bundleID, .issuerID, .keyID, .privateKey, .privateKeyFile, .sharedSecret,
-            .sharedSecretFile, .revocation, .emulator, .walletDebt, .refundPreference:
+            .sharedSecretFile, .revocation, .emulator, .walletDebt, .refundPreference, .restorePolicy:
             .text
         case .sampleContentProvided: .truth
-        case .appAppleID: .number
+        case .appAppleID, .restoreMovesPerYear: .number
         case .environments, .roots, .dashboardHosts, .reviewUsers: .list
         case .secretKeys, .userTokens, .operators: .json
         }
@@ -55,7 +57,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         case .secretKeys, .userTokens, .operators: true
         case .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .issuerID, .keyID,
             .privateKey, .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .dashboardHosts,
-            .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference:
+            .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference, .restorePolicy, .restoreMovesPerYear:
             false
         }
     }
@@ -96,7 +98,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     static let topLevelNames: [String] =
         ["$schema"] + sections + allCases.filter { $0.section == nil }.map(\.rawValue)
     /// The objects in it.
-    static let sections = ["apple", "wallet", "consumption"]
+    static let sections = ["apple", "wallet", "consumption", "restore"]
     /// Keys of one of them.
     static func names(in section: String) -> [String] { allCases.filter { $0.section == section }.map(\.name) }
     /// Keys of one of `secretKeys` or `operators`.

@@ -53,6 +53,7 @@ struct ConfigurationReader {
         let reviewUsers = readReviewUsers()
         let debt = readDebtPolicy()
         let consumption = readConsumption()
+        let restore = readRestore()
         guard let listen, let database, let catalog, let apple, let appleService else { return nil }
         var configuration = Configuration(
             listen: listen, database: database, catalog: catalog, apple: apple, appleService: appleService,
@@ -60,6 +61,7 @@ struct ConfigurationReader {
             reviewUsers: reviewUsers)
         configuration.debt = debt
         configuration.consumption = consumption
+        configuration.restore = restore
         return configuration
     }
 

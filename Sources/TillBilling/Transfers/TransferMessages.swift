@@ -1,0 +1,26 @@
+extension Refusal {
+    /// What is wrong with a transfer, for a person.
+    var transferSentence: Text {
+        switch self {
+        case .guestTaken:
+            Text(
+                en: "This guest's purchases went to another account. An operator can take that back.",
+                zh: "该访客的购买已并入另一个账号。可由运营人员撤销。")
+        case .accountMerged:
+            Text(
+                en: "This account was itself a guest and is part of another account now. Name that one.",
+                zh: "该账号本身曾是访客，已并入另一个账号。请改用那个账号。")
+        case .sameUser: Text(en: "The two users are the same.", zh: "转出与转入是同一个用户。")
+        case .notTheHolder:
+            Text(
+                en: "That user doesn't have this purchase. List the user's transfers to see where it went.",
+                zh: "该用户没有这笔购买。请查看该用户的转移记录。")
+        case .unknownTransfer: Text(en: "There is no such transfer.", zh: "没有这条转移记录。")
+        default:
+            Text(
+                en: "This can't be reversed: it is a reversal itself, or both users are one account by now. Make a new "
+                    + "transfer.",
+                zh: "无法撤销：它本身就是一次撤销，或双方现已是同一个账号。请新建一次转移。")
+        }
+    }
+}

@@ -1,0 +1,194 @@
+import TillAPI
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillHTTP
+import TillStorage
+
+extension Server {
+    /// `POST /v1/restores`: what a device shows as its customer's own comes back to its owner (P10, T11). Every proof is
+    /// verified and settled as through the first door; what becomes of another customer's is the shop's policy.
+    func restorePurchases(_ call: Call) async throws -> HTTPResponse {
+        let body = try JSONText.decode(RestoreBody.self, from: call.request.body)
+        let restore = try await restore(body, call)
+        var restored: [RestoredTransaction] = []
+        switch (body.signedTransactions, body.receipt) {
+        case (let tokens?, nil):
+            guard (1...RestoreBody.maximumCount).contains(tokens.count) else {
+                throw Refused(.invalidField, "signedTransactions: 1 to \(RestoreBody.maximumCount)")
+            }
+            for token in tokens { restored.append(try await restore.signedTransaction(token)) }
+        case (nil, let text?): restored = try await restore.receipt(text)
+        default: throw Refused(.invalidField, "one of signedTransactions and receipt")
+        }
+        return JSONText.response(200, RestoreReply(data: restored))
+    }
+
+    private func restore(_ body: RestoreBody, _ call: Call) async throws -> Restore {
+        let named = try call.credential.buyer(naming: body.userId)
+        // A merged guest restores for the account.
+        let restorer = try await database.read { try GuestTable($0).account(of: named) } ?? named
+        let caller: Caller
+        switch call.credential {
+        // Whom a backend names may have what is nobody's, but only by the rules of restoring.
+        case .backend(let keyID): caller = .backend(keyID: keyID, naming: nil)
+        case .user, .nobody: caller = .user(named)
+        }
+        return Restore(
+            server: self, restorer: restorer,
+            origin: Settle.Origin(
+                door: .restore, caller: caller, claimedOrder: nil,
+                claimant: configuration.restore.policy == .ask ? nil : restorer))
+    }
+}
+
+/// Restoring for one customer, one proof after the other. Each is settled in a commit of its own, and a move in one of
+/// its own: whatever ends it half-way, restoring again goes on.
+private struct Restore {
+    let server: Server
+    let restorer: UserID
+    let origin: Settle.Origin
+
+    private var terms: RestoreTerms { server.configuration.restore }
+
+    // MARK: Proofs
+
+    /// A proof that is none spoils nothing for the others: it is logged, and said to be refused.
+    func signedTransaction(_ token: String) async throws -> RestoredTransaction {
+        let verified: Believed<VerifiedTransaction>
+        do throws(ProofRefusal) { verified = try await server.verifier.transaction(token) } catch {
+            try await server.log(error, origin: origin)
+            return RestoredTransaction(
+                transaction: nil, outcome: .refused, reason: error.refusal.rawValue, finish: false)
+        }
+        let proof = Settle.Proof(
+            kind: .signedTransaction, bytes: Array(token.utf8), isUnderDoubt: verified.isUnderDoubt)
+        return try await settled(
+            verified.value, .settled(try await server.settle(verified.value, proof: proof, origin: origin)))
+    }
+
+    func receipt(_ text: String) async throws -> [RestoredTransaction] {
+        guard let bytes = Base64.decode(text.utf8.filter { !Server.isWhiteSpace($0) }) else {
+            throw Refused(.malformed, "receipt: not base64")
+        }
+        let receipt: Believed<VerifiedReceipt>
+        do throws(ProofRefusal) { receipt = try await server.verifier.receipt(bytes) } catch {
+            try await server.log(error, origin: origin)
+            throw Refused(error.refusal, error.detail)
+        }
+        let proof = Settle.Proof(kind: .receipt, bytes: bytes, isUnderDoubt: receipt.isUnderDoubt)
+        var restored: [RestoredTransaction] = []
+        for verified in newest(in: receipt.value) {
+            let outcome = try await server.settleReceipt(verified, proof: proof, origin: origin)
+            restored.append(try await settled(verified, outcome))
+        }
+        return restored
+    }
+
+    /// The newest transaction of each chain that may come back. Consumables, which a receipt holds until they are
+    /// finished, come by the first door.
+    private func newest(in receipt: VerifiedReceipt) -> [VerifiedTransaction] {
+        var newest: [TransactionID: VerifiedTransaction] = [:]
+        for verified in receipt.transactions {
+            guard let type = type(of: verified), type != .consumable else { continue }
+            let known = newest[verified.originalID]
+            if known.map({ ($0.purchaseDate, $0.id) < (verified.purchaseDate, verified.id) }) ?? true {
+                newest[verified.originalID] = verified
+            }
+        }
+        return Array(
+            newest.values.sorted { ($1.purchaseDate, $1.id) < ($0.purchaseDate, $0.id) }
+                .prefix(RestoreBody.maximumCount))
+    }
+
+    private func type(of verified: VerifiedTransaction) -> TillBilling.ProductType? {
+        verified.type.flatMap { TillBilling.ProductType(rawValue: $0.rawValue) }
+            ?? server.configuration.catalog[verified.productID]?.type
+    }
+
+    // MARK: Decisions
+
+    private func settled(
+        _ verified: VerifiedTransaction, _ outcome: SettleReceipt.Outcome
+    ) async throws -> RestoredTransaction {
+        var reason: String?
+        let standing: RestoreFacts.Standing
+        switch outcome {
+        case .settled(.granted(let grant)): standing = try await granted(grant, verified)
+        case .settled(.alreadyGranted(let grant)): standing = .granted(to: grant.userID)
+        case .settled(.revoked): standing = .revoked
+        case .settled(.quarantined(let why)):
+            standing = .quarantined
+            reason = why.rawValue
+        case .waiting:
+            standing = .waiting
+            reason = SettleReceipt.waitingReason
+        }
+        let facts = RestoreFacts(standing: standing, type: type(of: verified), restorer: restorer)
+        var decision = RestoreDecision(facts, terms)
+        if decision == .move { decision = try await move(verified) }
+        return reply(verified, decision, reason)
+    }
+
+    private func reply(
+        _ verified: VerifiedTransaction, _ decision: RestoreDecision, _ reason: String?
+    ) -> RestoredTransaction {
+        func told(
+            _ outcome: RestoredTransaction.Outcome, _ reason: String? = nil, askBackend: Bool? = nil,
+            finish: Bool = true
+        ) -> RestoredTransaction {
+            RestoredTransaction(
+                transaction: (verified.id, verified.originalID, verified.productID), outcome: outcome, reason: reason,
+                askBackend: askBackend, finish: finish)
+        }
+        switch decision {
+        case .owned: return told(.owned)
+        case .claimed: return told(.claimed)
+        case .move: return told(.moved)
+        case .kept(let why):
+            return told(.kept, why.rawValue, askBackend: why == .askBackend ? true : nil)
+        case .notRestorable: return told(.notRestorable)
+        case .revoked: return told(.revoked)
+        // Not finished: it stays in the store's queue until it has an owner (invariant 3).
+        case .quarantined: return told(.quarantined, reason, finish: false)
+        case .waiting: return told(.accepted, reason, finish: false)
+        }
+    }
+
+    /// Just now: to its owner, or to the restorer because it was nobody's.
+    private func granted(_ grant: Grant, _ verified: VerifiedTransaction) async throws -> RestoreFacts.Standing {
+        guard grant.userID == restorer, origin.claimant != nil else { return .granted(to: grant.userID) }
+        let ground = try await server.database.read { session -> String? in
+            guard let stored = try TransactionTable(session).find(verified.id, in: verified.environment) else {
+                return nil
+            }
+            return try EvidenceTable(session).list(transaction: stored.sequence).last { $0.decision == "granted" }?
+                .ground
+        }
+        return ground == MatchingRung.claim.rawValue ? .claimed : .granted(to: grant.userID)
+    }
+
+    /// Decides again before the open ledger, and moves the chain if it still may be moved.
+    private func move(_ verified: VerifiedTransaction) async throws -> RestoreDecision {
+        let (chain, environment) = (verified.originalID, verified.environment)
+        let (id, type, now) = (verified.id, type(of: verified), server.clock())
+        let freshID = UniqueID(random: server.entropy(16))
+        let (restorer, terms, actor) = (restorer, terms, origin.callerName)
+        return try await server.database.write { session in
+            let transactions = TransactionTable(session)
+            guard let stored = try transactions.find(id, in: environment), stored.state == .granted,
+                let grant = try GrantTable(session).find(transaction: stored.sequence)
+            else { return .revoked }
+            let holder = try HolderTable(session).present(grant, of: stored.sequence).userID
+            let moves = try TransferTable(session).moves(
+                of: chain, in: environment, kind: .restore, since: now.adding(milliseconds: -RestoreTerms.year))
+            let facts = RestoreFacts(standing: .granted(to: holder), type: type, restorer: restorer, moves: moves)
+            let decision = RestoreDecision(facts, terms)
+            if decision == .move {
+                _ = try TransferBooks(session: session, actor: actor, now: now, freshID: freshID).move(
+                    chain: chain, in: environment, from: holder, to: restorer, kind: .restore, reason: "restored")
+            }
+            return decision
+        }
+    }
+}

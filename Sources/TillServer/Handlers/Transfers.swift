@@ -1,0 +1,137 @@
+import TillAPI
+import TillBilling
+import TillHTTP
+import TillStorage
+
+extension Server {
+    /// `POST /v1/users/{userId}/guests`: everything a guest bought becomes the account's, once (P12). A backend is
+    /// believed about both; an app shows that it speaks for both.
+    func mergeGuest(_ call: Call) async throws -> HTTPResponse {
+        let account = try call.userInPath()
+        let body = try JSONText.decode(MergeGuestBody.self, from: call.request.body)
+        let guest = UserID(try Bounds.string(body.guestId, "guestId", UserID.maximumLength))
+        if case .user = call.credential {
+            guard let token = body.guestToken, case .user(guest)? = try? authentication.credential(bearer: token) else {
+                throw Refused(.forbidden, "guestToken: a valid user token of the guest")
+            }
+        }
+        let reason = try body.reason.map { try Bounds.string($0, "reason", Self.reasonLimit) } ?? "signed_in"
+        let (isNew, reply) = try await changing(call) { books, view in
+            let made = try books.merge(guest: guest, into: account, reason: reason)
+            return (made.isNew, try view.reply(made.stored))
+        }
+        return JSONText.response(isNew ? 201 : 200, reply)
+    }
+
+    /// `POST /v1/transfers`: an operator of the app decides whose a purchase is, whatever the policy of restoring.
+    func makeTransfer(_ call: Call) async throws -> HTTPResponse {
+        try call.credential.requireBackend()
+        let body = try JSONText.decode(MakeTransferBody.self, from: call.request.body)
+        let from = UserID(try Bounds.string(body.from, "from", UserID.maximumLength))
+        let to = UserID(try Bounds.string(body.to, "to", UserID.maximumLength))
+        let original = TransactionID(try Bounds.string(body.originalTransactionId, "originalTransactionId", 128))
+        let environment = try Self.environment(body.environment) ?? configuration.usualEnvironment
+        let reason = try Bounds.string(body.reason, "reason", Self.reasonLimit)
+        let name = try Bounds.string(body.operator, "operator", Self.operatorLimit)
+        let reply = try await changing(call) { books, view in
+            try view.reply(
+                try books.move(
+                    chain: original, in: environment, from: from, to: to, kind: .support, reason: reason, by: name))
+        }
+        return JSONText.response(201, reply)
+    }
+
+    /// `POST /v1/transfers/{id}/reversal`: moves back what is still where it went, once.
+    func reverseTransfer(_ call: Call) async throws -> HTTPResponse {
+        try call.credential.requireBackend()
+        guard let id = UniqueID(call.parameters["id"]) else { throw Refused(.unknownTransfer) }
+        let body = try JSONText.decode(ReverseTransferBody.self, from: call.request.body)
+        let reason = try Bounds.string(body.reason, "reason", Self.reasonLimit)
+        let name = try Bounds.string(body.operator, "operator", Self.operatorLimit)
+        let (isNew, reply) = try await changing(call) { books, view in
+            let made = try books.reverse(id, reason: reason, by: name)
+            return (made.isNew, try view.reply(made.stored))
+        }
+        return JSONText.response(isNew ? 201 : 200, reply)
+    }
+
+    /// `GET /v1/users/{userId}/transfers?limit=&cursor=`: to and from a user, newest first.
+    func listTransfers(_ call: Call) async throws -> HTTPResponse {
+        try call.credential.requireBackend()
+        let user = try call.userInPath()
+        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let found = try await database.read { session in
+            let view = TransferView(session)
+            return try TransferTable(session).list(user: user, before: cursor, limit: limit + 1)
+                .map { ($0.sequence, try view.reply($0)) }
+        }
+        let page = found.prefix(limit)
+        return JSONText.response(
+            200,
+            Page(
+                data: page.map { $0.1 }, hasMore: found.count > limit,
+                nextCursor: found.count > limit ? page.last.map { String($0.0) } : nil))
+    }
+
+    private static let reasonLimit = 500
+    private static let operatorLimit = 128
+
+    private static func environment(_ name: String?) throws -> Environment? {
+        switch name {
+        case nil: return nil
+        case "production": return .production
+        case "sandbox": return .sandbox
+        default: throw Refused(.invalidField, "environment: production or sandbox")
+        }
+    }
+
+    private func changing<Value: Sendable>(
+        _ call: Call, _ change: @escaping @Sendable (TransferBooks, TransferView) throws -> Value
+    ) async throws -> Value {
+        let (actor, now, id) = (call.credential.name, clock(), UniqueID(random: entropy(16)))
+        return try await database.write { session in
+            try change(
+                TransferBooks(session: session, actor: actor, now: now, freshID: id), TransferView(session))
+        }
+    }
+}
+
+/// Transfers as they are told.
+struct TransferView {
+    private let transfers: TransferTable
+
+    init(_ session: any Session) { transfers = TransferTable(session) }
+
+    private static let grantLimit = 100
+
+    func reply(_ stored: TransferTable.Stored) throws -> TransferReply {
+        let count = try transfers.itemCount(of: stored.sequence)
+        let points = try transfers.points(of: stored.sequence)
+        let reversed = try stored.reverses.flatMap { try transfers.find(sequence: $0) }
+        return TransferReply(
+            stored.transfer, grantCount: count,
+            grants: try transfers.items(of: stored.sequence, limit: Self.grantLimit).map { item in
+                TransferReply.MovedGrant(
+                    id: item.grantID, transactionID: item.transactionID, originalID: item.originalID,
+                    productID: item.productID, environment: item.environment)
+            },
+            points: points, reverses: reversed?.transfer.id,
+            reversedBy: try transfers.reversal(of: stored.sequence)?.transfer.id,
+            stayed: try reversed.map { try stayed(of: $0, points, without: stored.sequence) })
+    }
+
+    /// What of a transfer did not come back with its reversal.
+    private func stayed(
+        of reversed: TransferTable.Stored, _ points: [MovedPoints], without reversal: Int64
+    ) throws -> TransferReply.Stayed {
+        let back = Dictionary(
+            points.map { ([$0.environment.rawValue, $0.currency], $0.amount) }, uniquingKeysWith: +)
+        return TransferReply.Stayed(
+            grantCount: try transfers.itemCount(of: reversed.sequence, without: reversal),
+            points: try transfers.points(of: reversed.sequence).compactMap { moved in
+                let rest = moved.amount - back[[moved.environment.rawValue, moved.currency], default: 0]
+                guard moved.amount > 0, rest > 0 else { return nil }
+                return MovedPoints(environment: moved.environment, currency: moved.currency, amount: rest)
+            })
+    }
+}

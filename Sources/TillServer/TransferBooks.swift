@@ -1,0 +1,144 @@
+import TillBilling
+import TillStorage
+
+/// Moves purchases from one customer to another before the open ledger. Lives inside one commit: the transfer, whose
+/// each purchase is now, the points and the events stand together or not at all.
+struct TransferBooks {
+    private let now: Instant
+    private let freshID: UniqueID
+    private let actor: String
+    private let transfers: TransferTable
+    private let holders: HolderTable
+    private let guests: GuestTable
+    private let ledger: LedgerTable
+    private let outbox: OutboxTable
+
+    /// - Parameters:
+    ///   - actor: who asked for it, as in evidence.
+    ///   - freshID: of the transfer that is made, if one is.
+    init(session: any Session, actor: String, now: Instant, freshID: UniqueID) {
+        self.now = now
+        self.freshID = freshID
+        self.actor = actor
+        transfers = TransferTable(session)
+        holders = HolderTable(session)
+        guests = GuestTable(session)
+        ledger = LedgerTable(session)
+        outbox = OutboxTable(session)
+    }
+
+    /// A transfer, and whether it was made just now.
+    struct Made {
+        let stored: TransferTable.Stored
+        let isNew: Bool
+    }
+
+    // MARK: Guests
+
+    /// Everything that a guest has becomes the account's, and what the guest pays from now on too (P12). The same pair
+    /// again is the same transfer.
+    func merge(guest: UserID, into account: UserID, reason: String) throws -> Made {
+        guard guest != account else { throw Refused(.sameUser) }
+        if let entry = try guests.find(guest) {
+            guard entry.account == account, let stored = try transfers.find(sequence: entry.transferSequence) else {
+                throw Refused(.guestTaken)
+            }
+            return Made(stored: stored, isNew: false)
+        }
+        guard try guests.find(account) == nil else { throw Refused(.accountMerged) }
+        let points = try Environment.allCases.flatMap { environment in
+            MovedPoints.all(of: try ledger.wallet(of: guest, in: environment), in: environment)
+        }
+        let stored = try carryOut(
+            transfer(.guestMerge, from: guest, to: account, reason: reason), try holders.all(of: guest), points)
+        try guests.insert(guest, account: account, transfer: stored.sequence)
+        return Made(stored: stored, isNew: true)
+    }
+
+    // MARK: Chains
+
+    /// What a customer has of one chain becomes another's, with what is left of the points that came with it.
+    func move(
+        chain original: TransactionID, in environment: Environment, from: UserID, to: UserID, kind: Transfer.Kind,
+        reason: String, by operatorName: String? = nil
+    ) throws -> TransferTable.Stored {
+        guard from != to else { throw Refused(.sameUser) }
+        guard try guests.find(to) == nil else { throw Refused(.accountMerged) }
+        let moved = try holders.chain(of: original, in: environment, heldBy: from)
+        guard !moved.isEmpty else { throw Refused(.notTheHolder) }
+        return try carryOut(
+            transfer(kind, from: from, to: to, reason: reason, by: operatorName), moved,
+            try left(of: try moved.flatMap { try holders.points(of: $0, in: from) }, in: from))
+    }
+
+    // MARK: Reversal
+
+    /// Moves back what is still where a transfer brought it, once. What has gone on from there stays where it is, and
+    /// points that were spent stay spent.
+    func reverse(_ id: UniqueID, reason: String, by operatorName: String) throws -> Made {
+        guard let original = try transfers.find(id) else { throw Refused(.unknownTransfer) }
+        if let known = try transfers.reversal(of: original.sequence) { return Made(stored: known, isNew: false) }
+        guard original.transfer.kind != .reversal else { throw Refused(.notReversible) }
+        try guests.delete(transfer: original.sequence)
+        // Who was a customer then may be part of another account by now.
+        let giver = original.transfer.to
+        let taker = try guests.account(of: original.transfer.from) ?? original.transfer.from
+        guard giver != taker else { throw Refused(.notReversible) }
+        let back = try holders.stillMoved(by: original)
+        var points = try back.flatMap { try holders.points(of: $0, in: giver) }
+        if original.transfer.kind == .guestMerge {
+            points = Self.sums(of: points + (try transfers.points(of: original.sequence)))
+        }
+        let stored = try carryOut(
+            transfer(.reversal, from: giver, to: taker, reason: reason, by: operatorName), back,
+            try left(of: points, in: giver), reverses: original.sequence)
+        return Made(stored: stored, isNew: true)
+    }
+
+    // MARK: Writing
+
+    private func transfer(
+        _ kind: Transfer.Kind, from: UserID, to: UserID, reason: String, by operatorName: String? = nil
+    ) -> Transfer {
+        Transfer(
+            id: freshID, kind: kind, from: from, to: to, reason: reason, actor: actor, operatorName: operatorName,
+            at: now)
+    }
+
+    private func carryOut(
+        _ transfer: Transfer, _ grants: [HeldGrant], _ points: [MovedPoints], reverses: Int64? = nil
+    ) throws -> TransferTable.Stored {
+        let stored = try transfers.insert(transfer, reverses: reverses)
+        try transfers.add(grants, to: stored.sequence)
+        try transfers.add(points, to: stored.sequence)
+        try outbox.insert(
+            type: "transfer.created", user: transfer.to, transaction: nil, transfer: stored.sequence, at: now)
+        for grant in grants {
+            try holders.set(transfer.to, grant)
+            try outbox.insert(
+                type: "grant.moved", user: transfer.to, transaction: grant.sequence, transfer: stored.sequence,
+                at: now)
+        }
+        for points in points {
+            for posting in points.postings(transfer) { try ledger.post(posting, grant: points.grant) }
+        }
+        return stored
+    }
+
+    /// As much of it as a customer's wallets still hold.
+    private func left(of points: [MovedPoints], in user: UserID) throws -> [MovedPoints] {
+        try Environment.allCases.flatMap { environment in
+            MovedPoints.left(
+                of: points.filter { $0.environment == environment }, in: try ledger.wallet(of: user, in: environment))
+        }
+    }
+
+    private static func sums(of points: [MovedPoints]) -> [MovedPoints] {
+        Environment.allCases.flatMap { environment in
+            let amounts = Dictionary(
+                points.filter { $0.environment == environment }.map { ($0.currency, $0.amount) }, uniquingKeysWith: +)
+            return amounts.sorted { $0.key < $1.key }.filter { $0.value != 0 }
+                .map { MovedPoints(environment: environment, currency: $0.key, amount: $0.value) }
+        }
+    }
+}

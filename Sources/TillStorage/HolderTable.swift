@@ -1,0 +1,139 @@
+import TillBilling
+
+/// `holders`: whose a granted purchase is now. The one place that says so: who has a row has it, else it is the grant's
+/// own user's.
+public struct HolderTable {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    /// The grant as its present holder's.
+    public func present(_ grant: Grant, of sequence: Int64) throws -> Grant {
+        let holder = try session.first(
+            "SELECT user FROM holders WHERE grant_sequence = ?", [.integer(sequence)]
+        ) { UserID($0.text(0)) }
+        return holder.map { grant.held(by: $0) } ?? grant
+    }
+
+    /// From now on it is that user's.
+    public func set(_ user: UserID, _ grant: HeldGrant) throws {
+        try session.execute(
+            """
+            INSERT INTO holders (grant_sequence, environment, original_id, user) VALUES (?, ?, ?, ?) \
+            ON CONFLICT (grant_sequence) DO UPDATE SET user = excluded.user
+            """,
+            [
+                .integer(grant.sequence), grant.environment.column, .text(grant.originalID.text), .text(user.text),
+            ])
+    }
+
+    /// Who has the newest transaction of a chain that was paid under an order.
+    public func holder(
+        of original: TransactionID, in environment: Environment, orderSequence: Int64
+    ) throws -> UserID? {
+        try session.first(
+            """
+            SELECT coalesce(h.user, g.user) FROM transactions t CROSS JOIN grants g \
+            ON g.transaction_sequence = t.sequence LEFT JOIN holders h ON h.grant_sequence = t.sequence \
+            WHERE t.order_sequence = ? AND +t.environment = ? AND t.original_id = ? ORDER BY t.sequence DESC LIMIT 1
+            """, [.integer(orderSequence), environment.column, .text(original.text)]
+        ) { UserID($0.text(0)) }
+    }
+
+    /// Who has the first transaction of a chain; if it was never seen, the newest one of those that have holders.
+    public func holder(of original: TransactionID, in environment: Environment) throws -> UserID? {
+        let first = try session.first(
+            """
+            SELECT coalesce(h.user, g.user) FROM transactions t CROSS JOIN grants g \
+            ON g.transaction_sequence = t.sequence LEFT JOIN holders h ON h.grant_sequence = t.sequence \
+            WHERE t.environment = ? AND t.id = ?
+            """, [environment.column, .text(original.text)]
+        ) { UserID($0.text(0)) }
+        return try first ?? newest(of: original, in: environment)?.user
+    }
+
+    /// The order of the newest transaction of a chain that has a holder. With it a chain is found whose first
+    /// transaction was never seen.
+    public func order(of original: TransactionID, in environment: Environment) throws -> Int64? {
+        try newest(of: original, in: environment)?.order
+    }
+
+    private func newest(
+        of original: TransactionID, in environment: Environment
+    ) throws -> (user: UserID, order: Int64)? {
+        try session.first(
+            """
+            SELECT h.user, g.order_sequence FROM holders h CROSS JOIN grants g \
+            ON g.transaction_sequence = h.grant_sequence WHERE h.environment = ? AND h.original_id = ? \
+            ORDER BY h.grant_sequence DESC LIMIT 1
+            """, [environment.column, .text(original.text)]
+        ) { (UserID($0.text(0)), $0.integer(1)) }
+    }
+
+    // MARK: All of somebody's
+
+    /// Every grant that a user has, of both environments.
+    public func all(of user: UserID) throws -> [HeldGrant] {
+        try session.query(
+            """
+            SELECT t.sequence, t.environment, t.original_id FROM orders o \
+            CROSS JOIN transactions t ON t.order_sequence = o.sequence \
+            CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
+            LEFT JOIN holders h ON h.grant_sequence = t.sequence \
+            WHERE o.user = ?1 AND h.user IS NULL UNION ALL \
+            SELECT grant_sequence, environment, original_id FROM holders WHERE user = ?1 ORDER BY 1
+            """, [.text(user.text)], Self.read)
+    }
+
+    /// What a user has of one chain.
+    public func chain(
+        of original: TransactionID, in environment: Environment, heldBy user: UserID
+    ) throws -> [HeldGrant] {
+        try session.query(
+            """
+            SELECT t.sequence, t.environment, t.original_id FROM orders o \
+            CROSS JOIN transactions t ON t.order_sequence = o.sequence \
+            CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
+            LEFT JOIN holders h ON h.grant_sequence = t.sequence \
+            WHERE o.user = ?1 AND h.user IS NULL AND +t.environment = ?2 AND t.original_id = ?3 UNION ALL \
+            SELECT grant_sequence, environment, original_id FROM holders \
+            WHERE +user = ?1 AND environment = ?2 AND original_id = ?3 ORDER BY 1
+            """, [.text(user.text), environment.column, .text(original.text)], Self.read)
+    }
+
+    /// What a transfer moved and is still where it went; of a guest's merge also what was paid under the guest's orders
+    /// since.
+    public func stillMoved(by transfer: TransferTable.Stored) throws -> [HeldGrant] {
+        try session.query(
+            """
+            SELECT h.grant_sequence, h.environment, h.original_id FROM transfer_items i \
+            CROSS JOIN holders h ON h.grant_sequence = i.grant_sequence \
+            WHERE i.transfer_sequence = ?1 AND h.user = ?2 UNION \
+            SELECT h.grant_sequence, h.environment, h.original_id FROM orders o CROSS JOIN transactions t \
+            ON t.order_sequence = o.sequence CROSS JOIN holders h ON h.grant_sequence = t.sequence \
+            WHERE ?3 AND o.user = ?4 AND h.user = ?2 AND NOT EXISTS (SELECT 1 FROM transfer_items i \
+            WHERE i.grant_sequence = h.grant_sequence AND i.transfer_sequence <> ?1) ORDER BY 1
+            """,
+            [
+                .integer(transfer.sequence), .text(transfer.transfer.to.text),
+                .flag(transfer.transfer.kind == .guestMerge), .text(transfer.transfer.from.text),
+            ], Self.read)
+    }
+
+    /// What a grant put into a user's wallet, less what was taken back.
+    public func points(of grant: HeldGrant, in user: UserID) throws -> [MovedPoints] {
+        try session.query(
+            """
+            SELECT currency, sum(amount) FROM postings WHERE user = ? AND grant_sequence = ? \
+            GROUP BY currency HAVING sum(amount) <> 0 ORDER BY currency
+            """, [.text(user.text), .integer(grant.sequence)]
+        ) { row in
+            MovedPoints(
+                environment: grant.environment, currency: row.text(0), amount: row.integer(1), grant: grant.sequence)
+        }
+    }
+
+    private static func read(_ row: any Row) throws -> HeldGrant {
+        HeldGrant(
+            sequence: row.integer(0), environment: try row.environment(1), originalID: TransactionID(row.text(2)))
+    }
+}
