@@ -18,6 +18,8 @@ public struct ServerConfiguration: Sendable {
     public var reviewUsers: Set<UserID>
     /// Signs offers. Without one they can't be had.
     public var inAppPurchaseKey: InAppPurchaseKey?
+    /// What Apple agreed on with the developer, for settlement reports.
+    public var developerTerms = DeveloperTerms()
 
     public init(
         catalog: Catalog, apple: AppleTrust, secretKeys: [SecretKey], userTokens: [UserTokenKey] = [],

@@ -75,6 +75,9 @@ private struct FinanceSums {
     private var unpriced: [ProductID: Int] = [:]
     private var periods: [Period] = []
     private var chains = Interned<String>()
+    private var places = Interned<String?>()
+    /// The place of the traits of the same number.
+    private var placeOfTraits: [Int32] = []
     private var dayCache: [HourIn: Int32] = [:]
 
     /// What transactions must have in common to be counted together.
@@ -114,7 +117,7 @@ private struct FinanceSums {
 
     private struct HourIn: Hashable {
         let hour: Int64
-        let storefront: String?
+        let place: Int32
     }
 
     init(from start: CivilDate, through end: CivilDate) {
@@ -150,10 +153,13 @@ private struct FinanceSums {
     private mutating func traits(of row: any Row) -> Int32? {
         let price = row.integer(2)
         guard price != 0, !row.isNull(9) else { return nil }
-        return self.traits.number(
+        let storefront = row.optionalText(10)
+        let number = self.traits.number(
             of: Traits(
-                productID: row.text(8), type: row.integer(4), storefront: row.optionalText(10), price: price,
+                productID: row.text(8), type: row.integer(4), storefront: storefront, price: price,
                 currency: row.text(9), quantity: row.integer(3)))
+        if Int(number) == placeOfTraits.count { placeOfTraits.append(places.number(of: storefront)) }
+        return number
     }
 
     /// Apple said how much from 2025-12 on; before that, all.
@@ -163,8 +169,8 @@ private struct FinanceSums {
 
     private mutating func countUnpriced(_ row: any Row) {
         let moments = [row.integer(0)] + (row.isNull(1) ? [] : [row.integer(1)])
-        let storefront = row.optionalText(10)
-        let here = moments.filter { days.contains(day(of: $0, in: storefront)) }.count
+        let place = places.number(of: row.optionalText(10))
+        let here = moments.filter { days.contains(day(of: $0, in: place)) }.count
         if here > 0 { unpriced[ProductID(row.text(8)), default: 0] += here }
     }
 
@@ -198,21 +204,20 @@ private struct FinanceSums {
     }
 
     private mutating func add(chain range: Range<Int>) {
-        let service = range.map { index -> PaidService.Period in
+        var service = PaidService()
+        for index in range {
             let period = periods[index]
-            var end = period.end
-            if period.percentage < 0, index + 1 < range.upperBound { end = min(end, periods[index + 1].start) }
-            return PaidService.Period(
-                start: Instant(milliseconds: period.start), end: Instant(milliseconds: max(end, period.start)),
-                isFree: period.traits == Period.free)
-        }
-        // A period that is given back later changes no rate that was settled before.
-        let isAfterOneYear = PaidService.isAfterOneYear(service)
-        for (index, isAfter) in zip(range, isAfterOneYear) where periods[index].traits >= 0 {
-            let period = periods[index]
+            // Service ends with the money. What was settled before that stays as it was.
+            let end = period.revokedAt == 0 ? period.end : min(period.end, period.revokedAt)
+            let isAfterOneYear = service.add(
+                PaidService.Period(
+                    start: Instant(milliseconds: period.start), end: Instant(milliseconds: max(end, period.start)),
+                    isFree: period.traits == Period.free, isUpgraded: period.percentage < 0))
+            guard period.traits >= 0 else { continue }
             count(
                 period.traits, soldAt: period.start, revokedAt: period.revokedAt == 0 ? nil : period.revokedAt,
-                percentage: period.percentage < 0 ? -period.percentage - 1 : period.percentage, isAfterOneYear: isAfter)
+                percentage: period.percentage < 0 ? -period.percentage - 1 : period.percentage,
+                isAfterOneYear: isAfterOneYear)
         }
     }
 
@@ -221,15 +226,15 @@ private struct FinanceSums {
     private mutating func count(
         _ traits: Int32, soldAt: Int64, revokedAt: Int64?, percentage: Int32, isAfterOneYear: Bool
     ) {
-        let storefront = self.traits[traits].storefront
-        let soldOn = day(of: soldAt, in: storefront)
+        let place = placeOfTraits[Int(traits)]
+        let soldOn = day(of: soldAt, in: place)
         if days.contains(soldOn) {
             let sale = Sum(
                 traits: traits, day: soldOn, soldOn: soldOn, refundedPercentage: nil, isAfterOneYear: isAfterOneYear)
             counts[sale, default: 0] += 1
         }
         guard let revokedAt, percentage > 0 else { return }
-        let refundedOn = day(of: revokedAt, in: storefront)
+        let refundedOn = day(of: revokedAt, in: place)
         if days.contains(refundedOn) {
             let refund = Sum(
                 traits: traits, day: refundedOn, soldOn: soldOn, refundedPercentage: percentage,
@@ -239,12 +244,13 @@ private struct FinanceSums {
     }
 
     /// Every region's days begin at a full hour of UTC, so one answer does for an hour.
-    private mutating func day(of milliseconds: Int64, in storefront: String?) -> Int32 {
-        let hour = HourIn(hour: milliseconds / 3_600_000, storefront: storefront)
+    private mutating func day(of milliseconds: Int64, in place: Int32) -> Int32 {
+        // Rounded down also before 1970: dates come from outside.
+        let hour = HourIn(hour: (milliseconds >> 7) / 28_125 - (milliseconds < 0 ? 1 : 0), place: place)
         if let known = dayCache[hour] { return known }
-        let day = ReportingDay.day(of: Instant(milliseconds: milliseconds), storefront: storefront)
+        let day = ReportingDay.day(of: Instant(milliseconds: milliseconds), storefront: places[place])
         let number = Int32(clamping: day.daysSinceEpoch)
-        // Dates come from outside: a ledger of nothing but odd ones must not fill the memory.
+        // Nor must a ledger of nothing but odd ones fill the memory.
         if dayCache.count >= 1 << 17 { dayCache = [:] }
         dayCache[hour] = number
         return number

@@ -28,9 +28,10 @@ struct SchemaTests {
         let userToken = schema["$defs"]?["userToken"]
         #expect(names(schema) == Set(ConfigurationKey.topLevelNames))
         #expect(names(apple) == Set(ConfigurationKey.appleNames))
+        #expect(names(schema["properties"]?["finance"]) == Set(ConfigurationKey.financeNames))
         #expect(names(hashedKey) == Set(ConfigurationKey.hashedKeyNames))
         #expect(names(userToken) == Set(ConfigurationKey.userTokenNames))
-        for object in [schema, apple, hashedKey, userToken] {
+        for object in [schema, apple, schema["properties"]?["finance"], hashedKey, userToken] {
             #expect(object?["additionalProperties"] == false)
         }
         #expect(schema["$schema"] == "https://json-schema.org/draft/2020-12/schema")
@@ -39,7 +40,8 @@ struct SchemaTests {
     @Test("each key's description names its variable, its file variable if it is a secret, and its flag")
     func variables() throws {
         for key in ConfigurationKey.allCases {
-            let object = key.rawValue.hasPrefix("apple.") ? schema["properties"]?["apple"] : schema
+            let group = key.rawValue.split(separator: ".").dropLast().first.map(String.init)
+            let object = group.map { schema["properties"]?[$0] } ?? schema
             let description = try #require(object?["properties"]?[key.name]?["description"]?.string, "\(key)")
             let words = description.split { !($0.isUppercase || $0 == "_" || $0.isLowercase || $0 == "-") }.map(
                 String.init)
@@ -58,6 +60,7 @@ struct SchemaTests {
                 "TILL_APPLE_PRIVATE_KEY", "TILL_APPLE_PRIVATE_KEY_FILE", "TILL_APPLE_SHARED_SECRET",
                 "TILL_APPLE_SHARED_SECRET_FILE", "TILL_APPLE_REVOCATION", "TILL_APPLE_EMULATOR", "TILL_SECRET_KEYS",
                 "TILL_USER_TOKENS", "TILL_OPERATORS", "TILL_DASHBOARD_HOSTS", "TILL_REVIEW_USERS",
+                "TILL_FINANCE_SMALL_BUSINESS",
             ])
     }
 

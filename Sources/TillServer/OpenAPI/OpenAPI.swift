@@ -10,7 +10,7 @@ enum OpenAPI {
     /// All operations, in the order people read them.
     static let operations =
         orderOperations + transactionOperations + dropInOperations + walletOperations + planOperations
-        + offerOperations + shopOperations + dashboardOperations
+        + offerOperations + financeOperations + shopOperations + dashboardOperations
 
     static let document: JSONValue = [
         "openapi": "3.1.0",

@@ -89,7 +89,7 @@ extension OpenAPI {
         var all: [String: JSONValue] = [:]
         for part in [
             orderSchemas, transactionSchemas, dropInSchemas, walletSchemas, planSchemas, offerSchemas, shopSchemas,
-            dashboardSchemas,
+            dashboardSchemas, financeSchemas,
         ] {
             all.merge(part, uniquingKeysWith: { first, _ in first })
         }

@@ -18,6 +18,8 @@ struct Configuration: Sendable {
     let dashboardHosts: [String]
     /// Users who see the sandbox beside production (App Review buys there; DESIGN §4, invariant 7).
     let reviewUsers: Set<UserID>
+    /// What Apple agreed on with the developer.
+    let developerTerms: DeveloperTerms
 }
 
 /// Where the server listens.
@@ -82,12 +84,14 @@ private func isHostCharacter(_ unit: UInt8) -> Bool {
 extension Configuration {
     /// What the server itself needs to know of it.
     var server: ServerConfiguration {
-        ServerConfiguration(
+        var server = ServerConfiguration(
             catalog: catalog,
             apple: AppleTrust(
                 roots: apple.roots ?? [], bundleID: apple.bundleID, appAppleID: apple.appAppleID,
                 environments: apple.environments, revocation: appleService.revocation),
             secretKeys: secretKeys, userTokens: userTokens, operators: operators, dashboardHosts: dashboardHosts,
             reviewUsers: reviewUsers, inAppPurchaseKey: appleService.key)
+        server.developerTerms = developerTerms
+        return server
     }
 }

@@ -21,6 +21,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case operators
     case dashboardHosts
     case reviewUsers
+    case smallBusiness = "finance.smallBusiness"
 
     /// How the text of an environment variable is read.
     enum VariableForm: Sendable {
@@ -34,7 +35,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     var form: VariableForm {
         switch self {
         case .listen, .database, .catalog, .bundleID, .issuerID, .keyID, .privateKey, .privateKeyFile, .sharedSecret,
-            .sharedSecretFile, .revocation, .emulator:
+            .sharedSecretFile, .revocation, .emulator, .smallBusiness:
             .text
         case .appAppleID: .number
         case .environments, .roots, .dashboardHosts, .reviewUsers: .list
@@ -49,7 +50,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         case .secretKeys, .userTokens, .operators: true
         case .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .issuerID, .keyID,
             .privateKey, .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .dashboardHosts,
-            .reviewUsers:
+            .reviewUsers, .smallBusiness:
             false
         }
     }
@@ -82,9 +83,15 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
 
     /// Keys of the file's outermost object, `$schema` (for editors) included.
     static let topLevelNames: [String] =
-        ["$schema", "apple"] + allCases.map(\.rawValue).filter { !$0.contains(".") }
-    /// Keys of `apple`.
-    static let appleNames: [String] = allCases.filter { $0.rawValue.hasPrefix("apple.") }.map(\.name)
+        ["$schema"] + groups + allCases.map(\.rawValue).filter { !$0.contains(".") }
+    /// The objects that keys with a dot stand in.
+    static let groups = ["apple", "finance"]
+    /// Keys of one of them.
+    static func names(in group: String) -> [String] {
+        allCases.filter { $0.rawValue.hasPrefix("\(group).") }.map(\.name)
+    }
+    static let appleNames = names(in: "apple")
+    static let financeNames = names(in: "finance")
     /// Keys of one of `secretKeys` or `operators`.
     static let hashedKeyNames = ["id", "sha256"]
     /// Keys of one of `userTokens`.

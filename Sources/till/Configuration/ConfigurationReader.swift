@@ -51,11 +51,12 @@ struct ConfigurationReader {
         let userTokens = readUserTokens()
         let dashboardHosts = readDashboardHosts()
         let reviewUsers = readReviewUsers()
+        let developerTerms = readDeveloperTerms()
         guard let listen, let database, let catalog, let apple, let appleService else { return nil }
         return Configuration(
             listen: listen, database: database, catalog: catalog, apple: apple, appleService: appleService,
             secretKeys: secretKeys, userTokens: userTokens, operators: operators, dashboardHosts: dashboardHosts,
-            reviewUsers: reviewUsers)
+            reviewUsers: reviewUsers, developerTerms: developerTerms)
     }
 
     func setting(_ key: ConfigurationKey) -> Setting? { sources.settings[key] }

@@ -33,9 +33,13 @@ struct ConfigurationSources {
         let root = Setting(value: value, place: place, base: directory(of: file))
         guard let members = reader.object(root, names: ConfigurationKey.topLevelNames) else { return }
         fileIsReadable = true
-        let apple = members["apple"].flatMap { reader.object($0, names: ConfigurationKey.appleNames) } ?? [:]
+        var groups: [String: [String: Setting]] = [:]
+        for group in ConfigurationKey.groups {
+            groups[group] = members[group].flatMap { reader.object($0, names: ConfigurationKey.names(in: group)) }
+        }
         for key in ConfigurationKey.allCases {
-            settings[key] = key.rawValue.contains(".") ? apple[key.name] : members[key.name]
+            let group = key.rawValue.split(separator: ".").first.map(String.init) ?? ""
+            settings[key] = key.rawValue.contains(".") ? groups[group]?[key.name] : members[key.name]
         }
     }
 
