@@ -45,6 +45,19 @@ public struct PriceTierTable: Sendable {
     /// for a price that the table does not have, such as CNY 9.9.
     public func tiers(at price: Money) -> [PriceTier] { byPrice[price] ?? [] }
 
+    /// The tiers next to a price that is on none: the dearest that costs less, and the cheapest that costs more; of
+    /// several at one price the first. Nil beyond the ends, and for a currency the table does not have.
+    public func neighbours(of price: Money) -> (below: PriceTier?, above: PriceTier?) {
+        var below: (amount: Int64, tier: PriceTier)?
+        var above: (amount: Int64, tier: PriceTier)?
+        for tier in tiers {
+            guard let amount = tier.prices[price.currency]?.amount else { continue }
+            if amount < price.amount, amount > below?.amount ?? .min { below = (amount, tier) }
+            if amount > price.amount, amount < above?.amount ?? .max { above = (amount, tier) }
+        }
+        return (below?.tier, above?.tier)
+    }
+
     public func price(ofTier id: String, in currency: Currency) -> Money? { byID[id]?.prices[currency] }
 
     static let october2019 = CivilDate(year: 2019, month: 10, day: 3).map {

@@ -65,7 +65,8 @@ public struct PaidService: Hashable, Sendable {
         if !period.isFree {
             // A renewal may be charged a day before it starts (§8.3); days are counted once.
             let paidBefore = last.map { $0.isUpgraded ? min($0.end, period.start) : $0.end }
-            let counted = period.isRecoveredInGrace ? paidBefore ?? period.start : max(period.start, paidBefore ?? .first)
+            let counted =
+                period.isRecoveredInGrace ? paidBefore ?? period.start : max(period.start, paidBefore ?? .first)
             milliseconds += Self.length(from: counted, to: period.end)
         }
         last = period

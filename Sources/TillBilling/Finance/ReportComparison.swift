@@ -1,39 +1,142 @@
-/// Apple's financial report held against the ledger, line by line.
+/// Apple's financial report held against the ledger, line by line: a product at a price in a country, sales and returns
+/// apart. Several lines of Apple's that are alike in this are added up. Apple's report is the truth about money; where
+/// the two differ, somebody has to look.
 public struct ReportComparison: Hashable, Sendable {
-    public enum Verdict: String, Hashable, Sendable, CaseIterable {
+    public enum Verdict: String, Hashable, Sendable, Codable, CaseIterable {
         case equal, onlyAtApple, onlyInLedger, unitsDiffer, proceedsDiffer
     }
 
-    /// One product at one price in one country, sales and returns apart.
     public struct Line: Hashable, Sendable {
         public let productID: ProductID
         /// ISO 3166-1 alpha-2; what the ledger says if it is no territory of Apple's, and nil where nobody said.
         public let country: String?
+        /// Of one unit.
         public let customerPrice: Money
         public let kind: FinanceEntry.Kind
-        /// Units and proceeds are from zero up, for returns too. Nil if that side has no such line.
+        /// Nil if Apple's report has no such line.
         public let apple: Side?
+        /// Nil if the ledger has no such line.
         public let ledger: Side?
-        public let verdict: Verdict
+
+        public var verdict: Verdict {
+            guard let apple else { return .onlyInLedger }
+            guard let ledger else { return .onlyAtApple }
+            if apple.units != ledger.units { return .unitsDiffer }
+            return apple.proceeds == ledger.proceeds ? .equal : .proceedsDiffer
+        }
+
+        /// Apple's units minus the ledger's.
+        public var unitsDifference: Int64 { (apple?.units ?? 0) &- (ledger?.units ?? 0) }
+
+        /// Apple's proceeds minus the ledger's; nil if they are in different currencies.
+        public var proceedsDifference: Money? {
+            guard let currency = (apple ?? ledger)?.proceeds.currency,
+                ledger?.proceeds.currency ?? currency == currency
+            else { return nil }
+            return Money(
+                amount: (apple?.proceeds.amount ?? 0) &- (ledger?.proceeds.amount ?? 0), currency: currency)
+        }
     }
 
+    /// From zero up, for returns too.
     public struct Side: Hashable, Sendable {
         public var units: Int64
         public var proceeds: Money
     }
 
+    /// All lines of a currency added up, returns subtracted, so that sums may be negative.
     public struct Total: Hashable, Sendable {
         public let currency: Currency
-        /// Returns subtracted, so they may be negative.
         public let apple: Side
         public let ledger: Side
+
+        public var difference: Money {
+            Money(amount: apple.proceeds.amount &- ledger.proceeds.amount, currency: currency)
+        }
     }
 
+    /// By product, country, price and kind.
     public let lines: [Line]
+    /// Currencies of proceeds in alphabetical order.
     public let totals: [Total]
 
+    /// Whether every line is equal.
+    public var isEqual: Bool { lines.allSatisfy { $0.verdict == .equal } }
+    public func count(of verdict: Verdict) -> Int { lines.count { $0.verdict == verdict } }
+
+    /// - Parameters:
+    ///   - apple: the lines of one fiscal period, from as many files as it has.
+    ///   - ledger: the same period; nil if nothing was sold in it.
     public init(apple: [FinancialReportFile.Line], ledger: SettlementReport.Period?) {
-        lines = []
-        totals = []
+        var sides: [Key: (apple: Side?, ledger: Side?)] = [:]
+        for line in apple {
+            let key = Key(
+                productID: line.productID, country: line.country, price: line.customerPrice,
+                kind: line.isReturn ? .refund : .sale, currency: line.proceeds.currency)
+            // Apple writes returns with a minus; a return without one is still a return.
+            let so = sides[key]?.apple
+            let units = line.isReturn ? line.units.fromZeroUp : line.units
+            let proceeds = line.isReturn ? line.proceeds.amount.fromZeroUp : line.proceeds.amount
+            sides[key, default: (nil, nil)].apple = Side(
+                units: (so?.units ?? 0) &+ units,
+                proceeds: Money(
+                    amount: (so?.proceeds.amount ?? 0) &+ proceeds, currency: line.proceeds.currency))
+        }
+        for line in ledger?.lines ?? [] {
+            let country = line.storefront.map { Territory(code: $0)?.alpha2 ?? $0 }
+            let key = Key(
+                productID: line.productID, country: country, price: line.unitPrice, kind: line.kind,
+                currency: line.unitPrice.currency)
+            let so = sides[key]?.ledger
+            sides[key, default: (nil, nil)].ledger = Side(
+                units: (so?.units ?? 0) &+ line.units,
+                proceeds: Money(
+                    amount: (so?.proceeds.amount ?? 0) &+ line.proceeds, currency: line.unitPrice.currency))
+        }
+        lines = sides.sorted { $0.key < $1.key }.map { key, sides in
+            Line(
+                productID: key.productID, country: key.country, customerPrice: key.price, kind: key.kind,
+                apple: sides.apple, ledger: sides.ledger)
+        }
+        totals = Self.totals(of: lines)
     }
+
+    private static func totals(of lines: [Line]) -> [Total] {
+        func sum(_ lines: [Line], _ side: KeyPath<Line, Side?>, _ currency: Currency) -> Side {
+            var total = Side(units: 0, proceeds: Money(amount: 0, currency: currency))
+            for line in lines {
+                guard let part = line[keyPath: side] else { continue }
+                let sign: Int64 = line.kind == .refund ? -1 : 1
+                total.units = total.units &+ part.units &* sign
+                total.proceeds = Money(
+                    amount: total.proceeds.amount &+ part.proceeds.amount &* sign, currency: currency)
+            }
+            return total
+        }
+        let byCurrency = Dictionary(grouping: lines) { ($0.apple ?? $0.ledger)?.proceeds.currency ?? Currency("") }
+        return byCurrency.sorted { $0.key < $1.key }.map { currency, lines in
+            Total(
+                currency: currency, apple: sum(lines, \.apple, currency), ledger: sum(lines, \.ledger, currency))
+        }
+    }
+
+    private struct Key: Hashable, Comparable {
+        let productID: ProductID
+        let country: String?
+        let price: Money
+        let kind: FinanceEntry.Kind
+        /// Of the proceeds.
+        let currency: Currency
+
+        static func < (left: Key, right: Key) -> Bool { left.order < right.order }
+
+        private var order: (ProductID, String, Currency, Int64, String) {
+            (productID, country ?? "", price.currency, price.amount, (kind == .sale ? "0" : "1") + currency.text)
+        }
+    }
+}
+
+extension Int64 {
+    /// Its magnitude, if that fits.
+    var fromZeroUp: Int64 { self == .min ? .max : abs(self) }
 }

@@ -19,16 +19,18 @@ public enum ReportingRegion: String, Hashable, Sendable, CaseIterable {
             // From the second Sunday of March to the first of November, each time at two o'clock.
             let year = Self.year(of: instant)
             let summer =
-                Self.moment(Self.sunday(2, ofMonth: 3, year: year), hour: 10)
-                ..< Self.moment(Self.sunday(1, ofMonth: 11, year: year), hour: 9)
+                Self.moment(
+                    Self.sunday(2, ofMonth: 3, year: year), hour: 10)..<Self.moment(
+                    Self.sunday(1, ofMonth: 11, year: year), hour: 9)
             return (summer.contains(instant.seconds) ? -7 : -8) * 3_600
         case .centralEurope:
             // From the last Sunday of March to the last of October, each time at one o'clock UTC. Both months have
             // 31 days, so that their last Sunday is the first one from the 25th on.
             let year = Self.year(of: instant)
             let summer =
-                Self.moment(Self.sunday(from: 25, ofMonth: 3, year: year), hour: 1)
-                ..< Self.moment(Self.sunday(from: 25, ofMonth: 10, year: year), hour: 1)
+                Self.moment(
+                    Self.sunday(from: 25, ofMonth: 3, year: year), hour: 1)..<Self.moment(
+                    Self.sunday(from: 25, ofMonth: 10, year: year), hour: 1)
             return (summer.contains(instant.seconds) ? 2 : 1) * 3_600
         }
     }

@@ -83,7 +83,8 @@ public struct SettlementReport: Hashable, Sendable {
         /// Nil if a sum does not fit.
         public func adding(_ other: Figures) -> Figures? {
             var sum = self
-            guard let sold = unitsSold.adding(other.unitsSold), let refunded = unitsRefunded.adding(other.unitsRefunded),
+            guard let sold = unitsSold.adding(other.unitsSold),
+                let refunded = unitsRefunded.adding(other.unitsRefunded),
                 let sales = sales.adding(other.sales), let refunds = refunds.adding(other.refunds)
             else { return nil }
             (sum.unitsSold, sum.unitsRefunded, sum.sales, sum.refunds) = (sold, refunded, sales, refunds)

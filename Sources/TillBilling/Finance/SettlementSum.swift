@@ -9,7 +9,8 @@ struct SettlementSum {
 
     /// Whether the entry could be counted.
     mutating func add(_ entry: FinanceEntry) -> Bool {
-        guard let units = units(of: entry), let worth = worth(of: entry), let split = worth.split.times(Int64(entry.count))
+        guard let units = units(of: entry), let worth = worth(of: entry),
+            let split = worth.split.times(Int64(entry.count))
         else { return false }
         let fiscal = fiscalPeriod(of: entry.day)
         let currency = entry.paid.currency
@@ -27,7 +28,8 @@ struct SettlementSum {
     }
 
     private func units(of entry: FinanceEntry) -> Int64? {
-        guard entry.quantity > 0, entry.count > 0, entry.paid.amount >= 0, (0...100_000).contains(entry.refundedPercentage)
+        guard entry.quantity > 0, entry.count > 0, entry.paid.amount >= 0,
+            (0...100_000).contains(entry.refundedPercentage)
         else { return nil }
         let (units, overflow) = Int64(entry.quantity).multipliedReportingOverflow(by: Int64(entry.count))
         return overflow ? nil : units

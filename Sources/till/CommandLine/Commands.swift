@@ -8,5 +8,8 @@ extension Command {
         .verify,
         .apple,
         .convert,
+        .tiers,
+        .proceeds,
+        .calendar,
     ]
 }

@@ -1,0 +1,49 @@
+import TillBilling
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Arguments that the commands about money have in common.
+extension Invocation {
+    /// A price tag and its currency; both may be written as people do, `cny` too.
+    func money(_ amount: String, _ currency: String, of name: String, command: String) throws -> Money {
+        let code = Currency(currency.uppercased())
+        guard code.isWellFormed else {
+            throw UsageError(
+                Text(
+                    en: "\"\(shown(currency))\" is no currency: three letters, like CNY",
+                    zh: "“\(shown(currency))”不是货币代码：三个字母，如 CNY"),
+                command: command)
+        }
+        guard let money = Money(decimal: amount, currency: code) else {
+            throw UsageError(
+                Text(
+                    en: "\(name) wants an amount of \(code) like 6 or 0.99, not \"\(shown(amount))\"",
+                    zh: "\(name) 要一个 \(code) 金额，如 6 或 0.99，而不是“\(shown(amount))”"),
+                command: command)
+        }
+        return money
+    }
+
+    /// A day, or a moment (RFC 3339) that counts on a storefront's day; today if the flag isn't there.
+    func day(_ flag: Flag, storefront: String?, command: String) throws -> CivilDate {
+        guard let text = text(flag) else { return ReportingDay.day(of: process.clock(), storefront: storefront) }
+        if let day = CivilDate(iso8601: text) { return day }
+        if let moment = Instant(rfc3339: text) { return ReportingDay.day(of: moment, storefront: storefront) }
+        throw UsageError(
+            Text(
+                en: "--\(flag.name) wants a day like 2026-03-15, not \"\(shown(text))\"",
+                zh: "--\(flag.name) 要一个日期，如 2026-03-15，而不是“\(shown(text))”"),
+            command: command)
+    }
+
+    /// One JSON document on stdout, keys in alphabetical order.
+    func print(_ reply: some Encodable) throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.withoutEscapingSlashes, .sortedKeys]
+        console.print(String(decoding: try encoder.encode(reply), as: UTF8.self))
+    }
+}

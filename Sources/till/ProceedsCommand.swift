@@ -1,0 +1,175 @@
+import TillBilling
+
+extension Flag {
+    fileprivate static let price = Flag(
+        "price", .text("AMOUNT"), summary: Text(en: "what the customer pays, like 6 or 0.99", zh: "用户支付的价格，如 6 或 0.99"))
+    fileprivate static let currency = Flag(
+        "currency", .text("CODE"), summary: Text(en: "its currency, like CNY", zh: "货币，如 CNY"))
+    fileprivate static let storefront = Flag(
+        "storefront", .text("CODE"), summary: Text(en: "where it is sold, like CHN", zh: "销售的店面，如 CHN"))
+    fileprivate static let at = Flag(
+        "at", .text("DATE"),
+        summary: Text(en: "the day of the sale, like 2026-03-15 (default: today)", zh: "销售日期，如 2026-03-15（默认今天）"))
+    fileprivate static let type = Flag(
+        "type", .choice(["consumable", "non-consumable", "auto-renewable", "non-renewing"]),
+        summary: Text(en: "what kind of product it is (default: consumable)", zh: "商品类型（默认 consumable）"))
+    fileprivate static let paidDays = Flag(
+        "paid-days", .integer("N", 0...36_500),
+        summary: Text(
+            en: "days of paid service the subscriber had in the group before (auto-renewable only)",
+            zh: "该用户此前在订阅组内的付费天数（仅自动续期订阅）"))
+    fileprivate static let smallBusiness = Flag(
+        "small-business",
+        summary: Text(en: "the developer is in the Small Business Program", zh: "开发者参加了小型企业计划"))
+}
+
+extension Command {
+    /// `till proceeds`: what a developer gets of a price (CONTRACT §1, C2).
+    static let proceeds = Command(
+        "proceeds",
+        summary: Text(en: "what a developer gets of a price: tax, commission, proceeds", zh: "一个价格里开发者得多少：税、佣金、收入"),
+        discussion: Text(
+            en: """
+                proceeds = price ÷ tax divisor × rate, exact, rounded half up once at the end. A classic price in US
+                dollars counts as the next whole dollar. Rates and taxes are those of the day; where the tax is not
+                known the answer says so and takes it for nothing.
+                --json: {"price", "storefront", "at", "type", "taxDivisor": "1.0203", "taxUnknown": false,
+                "rate": "0.7", "rateClass": "standard|afterOneYear|smallBusiness", "roundedUpPrice": null or money,
+                "gross", "tax", "net", "commission", "proceeds"}; money is {"amount", "currency"} in minor units,
+                gross = tax + commission + proceeds, net = gross − tax.
+                """,
+            zh: """
+                收入 = 价格 ÷ 税除数 × 分成比例，全程精确，只在最后四舍五入一次。美元经典价格按进位到整数的美元计。
+                分成比例和税率取当日的；税率未知时会说明，并按无税计算。
+                --json：{"price", "storefront", "at", "type", "taxDivisor": "1.0203", "taxUnknown": false,
+                "rate": "0.7", "rateClass": "standard|afterOneYear|smallBusiness", "roundedUpPrice": null 或金额,
+                "gross", "tax", "net", "commission", "proceeds"}；金额为 {"amount", "currency"}，以最小货币单位计，
+                gross = tax + commission + proceeds，net = gross − tax。
+                """),
+        flags: [.price, .currency, .storefront, .at, .type, .paidDays, .smallBusiness]
+    ) { call in
+        let question = try ProceedsQuestion(call)
+        if call.wantsJSON {
+            try call.print(ProceedsReply(question))
+        } else {
+            let (proceeds, day) = (question.proceeds, question.day)
+            call.say(
+                Text(
+                    en: "\(proceeds.gross) in \(question.storefront) on \(day): \(proceeds.proceeds) for the developer",
+                    zh: "\(day) 在 \(question.storefront) 售价 \(proceeds.gross)：开发者得 \(proceeds.proceeds)"))
+            for line in proceeds.explanation { call.say(line) }
+        }
+        return .done
+    }
+}
+
+/// What one call of `till proceeds` asks, and the answer.
+private struct ProceedsQuestion {
+    let storefront: String
+    let day: CivilDate
+    let type: ProductType
+    let proceeds: Proceeds
+
+    init(_ call: Invocation) throws {
+        func need(_ flag: Flag) throws -> String {
+            guard let text = call.text(flag) else {
+                throw UsageError(
+                    Text(en: "--\(flag.name) is missing", zh: "缺少 --\(flag.name)"), command: "proceeds")
+            }
+            return text
+        }
+        let price = try call.money(need(.price), need(.currency), of: "--price", command: "proceeds")
+        storefront = try Self.storefront(need(.storefront))
+        day = try call.day(.at, storefront: storefront, command: "proceeds")
+        type =
+            switch call.text(.type) {
+            case "non-consumable": .nonConsumable
+            case "auto-renewable": .autoRenewable
+            case "non-renewing": .nonRenewing
+            default: .consumable
+            }
+        let paidDays = call.integer(.paidDays)
+        guard paidDays == nil || type == .autoRenewable else {
+            throw UsageError(
+                Text(
+                    en: "--paid-days counts for --type auto-renewable only",
+                    zh: "--paid-days 只用于 --type auto-renewable"), command: "proceeds")
+        }
+        guard
+            let proceeds = Proceeds(
+                price: price, storefront: storefront, at: day, type: type, paidDays: Int(paidDays ?? 0),
+                isSmallBusiness: call.isSet(.smallBusiness))
+        else { throw CommandFailure(Text(en: "the price is negative", zh: "价格为负")) }
+        self.proceeds = proceeds
+    }
+
+    private static func storefront(_ code: String) throws -> String {
+        let capitals = code.uppercased()
+        if capitals.utf8.count == 3, let territory = Territory(code: capitals) { return territory.alpha3 }
+        let near = Territory(code: capitals)?.alpha3 ?? nearestName(to: capitals, among: Territory.all.map(\.alpha3))
+        let question = near.map { Text(en: ". Did you mean \($0)?", zh: "。是不是想写 \($0)？") }
+        throw CommandFailure(
+            Text(
+                en: "there is no storefront \(shown(code))\(question?.en ?? ": three letters, like CHN")",
+                zh: "没有“\(shown(code))”这个店面\(question?.zh ?? "：三个字母，如 CHN")"))
+    }
+}
+
+private struct ProceedsReply: Encodable {
+    let price: Money
+    let storefront: String
+    let at: String
+    let type: String
+    let taxDivisor: String
+    let taxUnknown: Bool
+    let rate: String
+    let rateClass: String
+    let roundedUpPrice: Money?
+    let gross: Money
+    let tax: Money
+    let net: Money
+    let commission: Money
+    let proceeds: Money
+
+    init(_ question: ProceedsQuestion) {
+        let proceeds = question.proceeds
+        price = proceeds.gross
+        storefront = question.storefront
+        at = question.day.description
+        type = question.type.rawValue
+        taxDivisor = proceeds.terms.taxDivisor.decimal(places: 4).text
+        taxUnknown = proceeds.isTaxUnknown
+        rate = proceeds.terms.rate.decimal(places: 4).text
+        rateClass = proceeds.terms.rateClass.rawValue
+        roundedUpPrice = proceeds.roundedUpPrice
+        gross = proceeds.gross
+        tax = proceeds.tax
+        net = proceeds.net
+        commission = proceeds.commission
+        self.proceeds = proceeds.proceeds
+    }
+
+    private enum CodingKeys: CodingKey {
+        case price, storefront, at, type, taxDivisor, taxUnknown, rate, rateClass, roundedUpPrice
+        case gross, tax, net, commission, proceeds
+    }
+
+    /// `roundedUpPrice` is null rather than missing.
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(price, forKey: .price)
+        try container.encode(storefront, forKey: .storefront)
+        try container.encode(at, forKey: .at)
+        try container.encode(type, forKey: .type)
+        try container.encode(taxDivisor, forKey: .taxDivisor)
+        try container.encode(taxUnknown, forKey: .taxUnknown)
+        try container.encode(rate, forKey: .rate)
+        try container.encode(rateClass, forKey: .rateClass)
+        try container.encode(roundedUpPrice, forKey: .roundedUpPrice)
+        try container.encode(gross, forKey: .gross)
+        try container.encode(tax, forKey: .tax)
+        try container.encode(net, forKey: .net)
+        try container.encode(commission, forKey: .commission)
+        try container.encode(proceeds, forKey: .proceeds)
+    }
+}
