@@ -19,6 +19,11 @@ struct TillLoad {
                till-load journal DIR COUNT           COUNT purchases in a device's journal: changes a second,
                                                      milliseconds of a change (first thousand, last thousand), to open
                                                      and to list, bytes of the file an order
+               till-load finance DIR COUNT           COUNT purchases of two fiscal years in a ledger, and the settlement
+                                                     report of them: seconds to fill it, of a bare scan by SQLite, to
+                                                     read the entries, to make the report, both as a multiple of the
+                                                     scan; MiB resident before and at most; entries, rows, bytes of
+                                                     the file a purchase
                till-load kill DIR TILL ROUNDS [--planted]
                                                      kill the server TILL with signal 9 under load, ROUNDS times
         """
@@ -45,6 +50,8 @@ struct TillLoad {
             print(try await StoreLoad(directory: arguments[1], purchases: number(arguments[2], "COUNT")).line())
         case ("journal", 3):
             print(try await JournalLoad(directory: arguments[1], orders: number(arguments[2], "COUNT")).line())
+        case ("finance", 3):
+            print(try await FinanceLoad(directory: arguments[1], purchases: number(arguments[2], "COUNT")).line())
         case ("ledger", 2): print(try await LedgerFigures(path: arguments[1]).line())
         case ("kill", 4), ("kill", 5):
             let isPlanted = arguments.count == 5

@@ -8,7 +8,7 @@ extension Refusal {
             proofSentence
         case .transactionNotInReceipt, .transactionMismatch, .productMismatch, .unknownProduct, .quantityNotAllowed,
             .unknownOrder, .orderConflict, .illegalMove, .previewChanged, .unknownEntitlement, .insufficientFunds,
-            .referenceConflict, .inDebt, .unknownCurrency, .notAutoRenewable, .noInAppPurchaseKey:
+            .referenceConflict, .inDebt, .unknownCurrency, .notAutoRenewable, .noInAppPurchaseKey, .reportUnusable:
             businessSentence
         case .guestTaken, .accountMerged, .sameUser, .notTheHolder, .unknownTransfer, .notReversible:
             transferSentence
@@ -99,6 +99,10 @@ extension Refusal {
             Text(
                 en: "This server has no In-App Purchase key, so it can't sign offers. Configure App Store Connect's.",
                 zh: "服务器未配置 App 内购买项目密钥，无法签署优惠。请配置 App Store Connect 中的密钥。")
+        case .reportUnusable:
+            Text(
+                en: "This is no financial report of Apple's that can be read whole. Nothing of it was kept.",
+                zh: "这不是可以完整读取的 Apple 财务报告，没有保存其中任何内容。")
         case .insufficientFunds: Text(en: "The balance is too low.", zh: "余额不足。")
         case .inDebt:
             Text(

@@ -54,6 +54,9 @@ public enum Refusal: String, Error, Hashable, Sendable, CaseIterable {
     case notAutoRenewable = "not_auto_renewable"
     case noInAppPurchaseKey = "no_in_app_purchase_key"
 
+    // Finance.
+    case reportUnusable = "report_unusable"
+
     // The request itself.
     case malformedJSON = "malformed_json"
     case invalidField = "invalid_field"

@@ -53,6 +53,14 @@ extension Server {
         router.on(.post, Paths.planPreview, guarded(previewPlan))
         router.on(.post, Paths.promotionalOffers, post(signPromotionalOffer))
         router.on(.post, Paths.introductoryOffers, post(signIntroductoryOffer))
+        router.on(.get, Paths.financeReport, guarded(readFinanceReport))
+        router.on(.get, Paths.fiscalCalendar, guarded(readFiscalCalendar))
+        router.on(.get, Paths.priceTiers, guarded(readPriceTiers))
+        router.on(.get, Paths.proceeds, guarded(readProceeds))
+        // The text's own digest makes a repetition the same.
+        router.on(.post, Paths.appleReports, bodyLimit: Self.appleReportLimit, guarded(importAppleReport))
+        router.on(.get, Paths.appleReports, guarded(listAppleReports))
+        router.on(.get, Paths.reportComparison, guarded(compareAppleReports))
         router.on(.get, Paths.openAPI, open(readOpenAPI))
         addDashboard(to: &router)
         return router

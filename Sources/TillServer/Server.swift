@@ -24,6 +24,7 @@ public struct Server: Sendable {
     let idempotency: Idempotency
     let dashboard: Dashboard
     let receiptDesk: ReceiptDesk
+    let financeDesk = FinanceDesk()
 
     /// - Parameters:
     ///   - appleEffects: what Apple is asked about its certificates through; nil asks nothing, whatever the

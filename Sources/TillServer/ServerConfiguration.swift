@@ -24,6 +24,8 @@ public struct ServerConfiguration: Sendable {
     public var consumption = ConsumptionSettings()
     /// What becomes of another customer's purchase when somebody restores it.
     public var restore = RestoreTerms()
+    /// What Apple agreed on with the developer, for settlement reports.
+    public var developerTerms = DeveloperTerms()
 
     public init(
         catalog: Catalog, apple: AppleTrust, secretKeys: [SecretKey], userTokens: [UserTokenKey] = [],

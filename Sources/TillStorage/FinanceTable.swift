@@ -1,31 +1,111 @@
 import TillBilling
 
 extension Schema {
-    /// What Apple's financial reports said, line by line, as they were read.
+    /// Apple's financial reports as they were imported, whole: what they say is read out of them again each time, so
+    /// there is one truth and no half of one. Days count from 1970-01-01.
     static let finance: StaticString = """
         CREATE TABLE apple_reports (
             sequence INTEGER PRIMARY KEY,
             digest BLOB NOT NULL UNIQUE CHECK (length(digest) = 32),
             name TEXT NOT NULL,
             imported_at INTEGER NOT NULL,
-            actor TEXT NOT NULL
-        ) STRICT;
-
-        CREATE TABLE apple_report_lines (
-            report_sequence INTEGER NOT NULL REFERENCES apple_reports (sequence),
-            number INTEGER NOT NULL,
+            actor TEXT NOT NULL,
             starts_on INTEGER NOT NULL,
-            ends_on INTEGER NOT NULL,
-            product TEXT NOT NULL,
-            country TEXT NOT NULL,
-            is_return INTEGER NOT NULL CHECK (is_return IN (0, 1)),
-            units INTEGER NOT NULL,
-            customer_price INTEGER NOT NULL,
-            customer_currency TEXT NOT NULL,
-            proceeds_each INTEGER NOT NULL,
-            proceeds INTEGER NOT NULL,
-            proceeds_currency TEXT NOT NULL,
-            PRIMARY KEY (report_sequence, number)
-        ) STRICT, WITHOUT ROWID;
+            ends_on INTEGER NOT NULL CHECK (ends_on >= starts_on),
+            lines INTEGER NOT NULL,
+            body BLOB NOT NULL
+        ) STRICT;
+        CREATE INDEX apple_reports_by_start ON apple_reports (starts_on);
         """
+}
+
+/// `apple_reports`: Apple's financial reports, each once.
+public struct AppleReportTable {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    /// A report without its text.
+    public struct Entry: Sendable, Hashable {
+        public var sequence: Int64 = 0
+        /// SHA-256 of the text.
+        public let digest: [UInt8]
+        /// What whoever brought it calls it.
+        public let name: String
+        public let importedAt: Instant
+        /// Who brought it.
+        public let actor: String
+        /// The first and the last day its lines tell of.
+        public let start: CivilDate
+        public let end: CivilDate
+        public let lines: Int
+
+        public init(
+            digest: [UInt8], name: String, importedAt: Instant, actor: String, start: CivilDate, end: CivilDate,
+            lines: Int
+        ) {
+            self.digest = digest
+            self.name = name
+            self.importedAt = importedAt
+            self.actor = actor
+            self.start = start
+            self.end = end
+            self.lines = lines
+        }
+    }
+
+    /// - Returns: false if the very same text is here already; then nothing changes.
+    public func insertIfNew(_ entry: Entry, text: [UInt8]) throws -> Bool {
+        try session.insertIfNew(
+            """
+            INSERT INTO apple_reports (digest, name, imported_at, actor, starts_on, ends_on, lines, body) \
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (digest) DO NOTHING
+            """,
+            [
+                .blob(entry.digest), .text(entry.name), .instant(entry.importedAt), .text(entry.actor),
+                .integer(Int64(entry.start.daysSinceEpoch)), .integer(Int64(entry.end.daysSinceEpoch)),
+                .integer(Int64(entry.lines)), .blob(text),
+            ]) != nil
+    }
+
+    public func find(digest: [UInt8]) throws -> Entry? {
+        try session.first(
+            """
+            SELECT sequence, digest, name, imported_at, actor, starts_on, ends_on, lines FROM apple_reports \
+            WHERE digest = ?
+            """, [.blob(digest)], Self.read)
+    }
+
+    /// The newest first, from before a sequence.
+    public func list(before sequence: Int64, limit: Int) throws -> [Entry] {
+        try session.query(
+            """
+            SELECT sequence, digest, name, imported_at, actor, starts_on, ends_on, lines FROM apple_reports \
+            WHERE sequence < ? ORDER BY sequence DESC LIMIT ?
+            """, [.integer(sequence), .integer(Int64(limit))], Self.read)
+    }
+
+    /// Those that tell of days from `start` to `end`, the newest first.
+    public func list(from start: CivilDate, through end: CivilDate, limit: Int) throws -> [Entry] {
+        try session.query(
+            """
+            SELECT sequence, digest, name, imported_at, actor, starts_on, ends_on, lines FROM apple_reports \
+            WHERE starts_on <= ? AND ends_on >= ? ORDER BY sequence DESC LIMIT ?
+            """,
+            [
+                .integer(Int64(end.daysSinceEpoch)), .integer(Int64(start.daysSinceEpoch)), .integer(Int64(limit)),
+            ], Self.read)
+    }
+
+    public func text(_ sequence: Int64) throws -> [UInt8]? {
+        try session.first("SELECT body FROM apple_reports WHERE sequence = ?", [.integer(sequence)]) { $0.blob(0) }
+    }
+
+    private static func read(_ row: any Row) throws -> Entry {
+        var entry = Entry(
+            digest: row.blob(1), name: row.text(2), importedAt: row.instant(3), actor: row.text(4),
+            start: CivilDate(daysSinceEpoch: Int(row.integer(5))), end: CivilDate(daysSinceEpoch: Int(row.integer(6))),
+            lines: Int(row.integer(7)))
+        entry.sequence = row.integer(0)
+        return entry
+    }
 }

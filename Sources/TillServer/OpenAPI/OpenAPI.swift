@@ -10,8 +10,8 @@ enum OpenAPI {
     /// All operations, in the order people read them.
     static let operations =
         orderOperations + transactionOperations + dropInOperations + transferOperations + walletOperations
-        + consumptionOperations + rightOperations + planOperations
-        + offerOperations + shopOperations + dashboardOperations
+        + consumptionOperations + rightOperations + planOperations + offerOperations + financeOperations
+        + shopOperations + dashboardOperations
 
     static let document: JSONValue = [
         "openapi": "3.1.0",

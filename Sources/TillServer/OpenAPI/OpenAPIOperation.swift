@@ -5,7 +5,7 @@ import TillHTTP
 /// One method of one address, with what it takes and what it answers.
 struct OpenAPIOperation: Sendable {
     enum Tag: String, CaseIterable, Sendable {
-        case orders, transactions, transfers, wallet, consents, plans, offers, shop, operations, dashboard
+        case orders, transactions, transfers, wallet, consents, plans, offers, finance, shop, operations, dashboard
 
         var text: String {
             switch self {
@@ -16,6 +16,7 @@ struct OpenAPIOperation: Sendable {
             case .consents: "What a user lets Apple be told."
             case .plans: "What a user may use, and what buying a plan comes to."
             case .offers: "What a subscription may cost less, signed for one attempt to buy."
+            case .finance: "What Apple owes, and what Apple says of it."
             case .shop: "What there is to buy."
             case .operations: "For those who run the server."
             case .dashboard: "Pages for operators."
@@ -88,6 +89,8 @@ struct OpenAPIOperation: Sendable {
         var type = "application/json"
         var example: JSONValue?
         var headers: [String: String] = [:]
+        /// Other types of it to choose from, by `Accept`.
+        var otherTypes: [String] = []
 
         init(_ status: Int, _ description: String, _ schema: String? = nil, example: JSONValue? = nil) {
             self.status = status
@@ -175,7 +178,9 @@ extension OpenAPIOperation {
         if let schema = answer.schema {
             var content: [String: JSONValue] = ["schema": OpenAPI.ref(schema)]
             if let example = answer.example { content["example"] = example }
-            members["content"] = .object([answer.type: .object(content)])
+            var types: [String: JSONValue] = [answer.type: .object(content)]
+            for type in answer.otherTypes { types[type] = ["schema": ["type": "string"]] }
+            members["content"] = .object(types)
         } else if answer.type != "application/json" {
             var content: [String: JSONValue] = [answer.type: ["schema": ["type": "string"]]]
             // The listener refuses what breaks the rules of HTTP, before any page is asked.

@@ -24,6 +24,8 @@ struct Configuration: Sendable {
     var consumption = ConsumptionSettings()
     /// What becomes of another customer's purchase when somebody restores it.
     var restore = RestoreTerms()
+    /// What Apple agreed on with the developer.
+    var developerTerms = DeveloperTerms()
 }
 
 /// Where the server listens.
@@ -98,6 +100,7 @@ extension Configuration {
         server.debt = debt
         server.consumption = consumption
         server.restore = restore
+        server.developerTerms = developerTerms
         return server
     }
 }

@@ -26,6 +26,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case refundPreference = "consumption.refundPreference"
     case restorePolicy = "restore.policy"
     case restoreMovesPerYear = "restore.movesPerYear"
+    case smallBusiness = "finance.smallBusiness"
 
     /// How the text of an environment variable is read.
     enum VariableForm: Sendable {
@@ -41,7 +42,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     var form: VariableForm {
         switch self {
         case .listen, .database, .catalog, .bundleID, .issuerID, .keyID, .privateKey, .privateKeyFile, .sharedSecret,
-            .sharedSecretFile, .revocation, .emulator, .walletDebt, .refundPreference, .restorePolicy:
+            .sharedSecretFile, .revocation, .emulator, .walletDebt, .refundPreference, .restorePolicy, .smallBusiness:
             .text
         case .sampleContentProvided: .truth
         case .appAppleID, .restoreMovesPerYear: .number
@@ -57,7 +58,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         case .secretKeys, .userTokens, .operators: true
         case .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .issuerID, .keyID,
             .privateKey, .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .dashboardHosts,
-            .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference, .restorePolicy, .restoreMovesPerYear:
+            .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference, .restorePolicy, .restoreMovesPerYear,
+            .smallBusiness:
             false
         }
     }
@@ -98,7 +100,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     static let topLevelNames: [String] =
         ["$schema"] + sections + allCases.filter { $0.section == nil }.map(\.rawValue)
     /// The objects in it.
-    static let sections = ["apple", "wallet", "consumption", "restore"]
+    static let sections = ["apple", "wallet", "consumption", "restore", "finance"]
     /// Keys of one of them.
     static func names(in section: String) -> [String] { allCases.filter { $0.section == section }.map(\.name) }
     /// Keys of one of `secretKeys` or `operators`.

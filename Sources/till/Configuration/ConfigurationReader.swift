@@ -54,6 +54,7 @@ struct ConfigurationReader {
         let debt = readDebtPolicy()
         let consumption = readConsumption()
         let restore = readRestore()
+        let developerTerms = readDeveloperTerms()
         guard let listen, let database, let catalog, let apple, let appleService else { return nil }
         var configuration = Configuration(
             listen: listen, database: database, catalog: catalog, apple: apple, appleService: appleService,
@@ -62,6 +63,7 @@ struct ConfigurationReader {
         configuration.debt = debt
         configuration.consumption = consumption
         configuration.restore = restore
+        configuration.developerTerms = developerTerms
         return configuration
     }
 

@@ -1,0 +1,134 @@
+import TillBilling
+
+/// A financial report of Apple's that was imported.
+public struct AppleReportReply: Codable, Sendable, Hashable {
+    /// SHA-256 of the text, hexadecimal: what tells one report from another.
+    public let sha256: String
+    public let name: String
+    public let importedAt: Instant
+    /// Who brought it.
+    public let importedBy: String
+    /// The first and the last day its lines tell of.
+    public let from: String
+    public let to: String
+    public let lines: Int
+
+    public init(
+        sha256: String, name: String, importedAt: Instant, importedBy: String, days: (from: CivilDate, to: CivilDate),
+        lines: Int
+    ) {
+        self.sha256 = sha256
+        self.name = name
+        self.importedAt = importedAt
+        self.importedBy = importedBy
+        from = days.from.description
+        to = days.to.description
+        self.lines = lines
+    }
+}
+
+/// `POST /v1/finance/apple-reports`: what was kept, and what is odd about it.
+public struct ImportReply: Codable, Sendable, Hashable {
+    public let report: AppleReportReply
+    /// Nothing in them kept a line from being read.
+    public let remarks: [ReportFindingReply]
+
+    public init(report: AppleReportReply, remarks: [ReportFindingReply]) {
+        self.report = report
+        self.remarks = remarks
+    }
+}
+
+public struct ReportFindingReply: Codable, Sendable, Hashable {
+    /// Stable, for programs.
+    public let code: String
+    /// In the file, from 1; absent for what is about all of it.
+    public let line: Int?
+    public let sentence: Text
+    /// What to do about it.
+    public let cure: Text
+
+    public init(_ finding: FinancialReportFile.Finding) {
+        code = finding.code.rawValue
+        line = finding.line
+        sentence = finding.sentence
+        cure = finding.cure
+    }
+}
+
+/// `GET /v1/finance/comparison`: Apple's reports of a period beside the ledger, line by line.
+public struct ComparisonReply: Codable, Sendable, Hashable {
+    public let environment: String
+    public let period: FiscalPeriodReply
+    /// Those that were imported and tell of the period, the newest first.
+    public let reports: [AppleReportReply]
+    /// Whether every line is equal.
+    public let isEqual: Bool
+    public let differences: Int
+    public let lines: [ComparisonLineReply]
+    public let totals: [ComparisonTotalReply]
+
+    public init(
+        environment: Environment, period: FiscalPeriod, reports: [AppleReportReply], _ comparison: ReportComparison
+    ) {
+        self.environment = environment.rawValue.lowercased()
+        self.period = FiscalPeriodReply(period)
+        self.reports = reports
+        differences = comparison.lines.filter { $0.verdict != .equal }.count
+        isEqual = differences == 0 && !reports.isEmpty
+        lines = comparison.lines.map(ComparisonLineReply.init)
+        totals = comparison.totals.map(ComparisonTotalReply.init)
+    }
+}
+
+public struct ComparisonLineReply: Codable, Sendable, Hashable {
+    /// `equal`, `onlyAtApple`, `onlyInLedger`, `unitsDiffer` or `proceedsDiffer`.
+    public let verdict: String
+    public let productId: String
+    /// ISO 3166-1 alpha-2; absent where nobody said.
+    public let country: String?
+    /// Of one unit.
+    public let customerPrice: Money
+    /// `sale` or `refund`.
+    public let kind: String
+    /// Absent if that side has no such line.
+    public let apple: ComparisonSideReply?
+    public let ledger: ComparisonSideReply?
+
+    public init(_ line: ReportComparison.Line) {
+        verdict = line.verdict.rawValue
+        productId = line.productID.text
+        country = line.country
+        customerPrice = line.customerPrice
+        kind = line.kind.rawValue
+        apple = line.apple.map(ComparisonSideReply.init)
+        ledger = line.ledger.map(ComparisonSideReply.init)
+    }
+}
+
+/// From zero up, for refunds too.
+public struct ComparisonSideReply: Codable, Sendable, Hashable {
+    public let units: Int64
+    public let proceeds: Money
+
+    public init(_ side: ReportComparison.Side) {
+        units = side.units
+        proceeds = side.proceeds
+    }
+}
+
+/// All lines of a currency, refunds subtracted.
+public struct ComparisonTotalReply: Codable, Sendable, Hashable {
+    public let currency: String
+    public let apple: ComparisonSideReply
+    public let ledger: ComparisonSideReply
+    /// Apple's proceeds less the ledger's.
+    public let difference: Money
+
+    public init(_ total: ReportComparison.Total) {
+        currency = total.currency.text
+        apple = ComparisonSideReply(total.apple)
+        ledger = ComparisonSideReply(total.ledger)
+        difference = total.difference
+    }
+}

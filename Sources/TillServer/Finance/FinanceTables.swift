@@ -1,0 +1,97 @@
+import TillAPI
+import TillBilling
+import TillHTTP
+
+/// The rules behind the reports, for whoever wants to reckon along: the answers of `till calendar`, `till tiers` and
+/// `till proceeds`.
+extension Server {
+    /// `GET /v1/finance/calendar?year=`: Apple's fiscal year, the present one unless asked.
+    func readFiscalCalendar(_ call: Call) async throws -> HTTPResponse {
+        try call.credential.requireBackend()
+        let year = try call.fiscalYear("year") ?? FiscalCalendar.period(containing: CivilDate(clock())).fiscalYear
+        return JSONText.response(200, FiscalCalendarReply(year: year))
+    }
+
+    /// `GET /v1/finance/tiers?tier=|price=&currency=`: the classic table, or what of it fits (C1).
+    func readPriceTiers(_ call: Call) async throws -> HTTPResponse {
+        try call.credential.requireBackend()
+        guard let table = PriceTierTable.latest else { throw Refused(.notFound) }
+        if let id = call.request.queryValue("tier") {
+            guard let tier = table[id] else {
+                throw Refused(.invalidField, "tier: 0 to 87, A, B, alt1 to alt5, not \(id.prefix(20))")
+            }
+            return JSONText.response(200, TiersReply(validFrom: table.validFrom, tiers: [tier]))
+        }
+        guard let price = try call.price() else {
+            return JSONText.response(200, TiersReply(validFrom: table.validFrom, tiers: table.tiers))
+        }
+        return JSONText.response(
+            200,
+            TiersReply(
+                validFrom: table.validFrom, tiers: table.tiers(at: price), standing: PriceStanding(of: price)))
+    }
+
+    /// `GET /v1/finance/proceeds?price=&currency=&storefront=&at=&type=&paidDays=&smallBusiness=`: where the price of
+    /// one unit goes (C2). The program is as configured unless the question says otherwise.
+    func readProceeds(_ call: Call) async throws -> HTTPResponse {
+        try call.credential.requireBackend()
+        guard let price = try call.price() else { throw Refused(.invalidField, "price: missing") }
+        guard let storefront = call.request.queryValue("storefront"), let territory = Territory(code: storefront) else {
+            throw Refused(.invalidField, "storefront: a country's code like CHN")
+        }
+        let day = try call.request.queryValue("at").map { text in
+            guard let day = CivilDate(iso8601: text) else { throw Refused(.invalidField, "at: a day like 2026-03-15") }
+            return day
+        }
+        let at = day ?? ReportingDay.day(of: clock(), storefront: territory.alpha3)
+        let type = try call.request.queryValue("type").map { text in
+            guard let type = ProductType(word: text) else {
+                throw Refused(.invalidField, "type: \(ProductType.words.joined(separator: ", "))")
+            }
+            return type
+        }
+        let paidDays = try call.request.queryValue("paidDays").map { text in
+            guard let days = Int(text), (0...36_525).contains(days) else {
+                throw Refused(.invalidField, "paidDays: 0 to 36525")
+            }
+            return days
+        }
+        let isSmallBusiness = try call.request.queryValue("smallBusiness").map { text in
+            guard let flag = Bool(text) else { throw Refused(.invalidField, "smallBusiness: true or false") }
+            return flag
+        }
+        let proceeds = Proceeds(
+            price: price, storefront: territory.alpha3, at: at, type: type, paidDays: paidDays ?? 0,
+            isSmallBusiness: isSmallBusiness ?? configuration.developerTerms.isSmallBusiness(on: at))
+        guard let proceeds else { throw Refused(.invalidField, "price: not below zero") }
+        return JSONText.response(200, ProceedsReply(proceeds))
+    }
+}
+
+extension Call {
+    /// `?price=6.00&currency=CNY`.
+    fileprivate func price() throws -> Money? {
+        guard let text = request.queryValue("price") else { return nil }
+        let currency = Currency(request.queryValue("currency") ?? "")
+        guard currency.isWellFormed else { throw Refused(.invalidField, "currency: a code like CNY") }
+        guard let price = Money(decimal: text, currency: currency) else {
+            throw Refused(.invalidField, "price: a decimal like 6.00")
+        }
+        return price
+    }
+}
+
+extension ProductType {
+    /// As `till proceeds --type` has them.
+    static let words = ["consumable", "non-consumable", "auto-renewable", "non-renewing"]
+
+    init?(word: String) {
+        switch word {
+        case "consumable": self = .consumable
+        case "non-consumable": self = .nonConsumable
+        case "auto-renewable": self = .autoRenewable
+        case "non-renewing": self = .nonRenewing
+        default: return nil
+        }
+    }
+}

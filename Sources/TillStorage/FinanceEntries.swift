@@ -1,0 +1,309 @@
+import TillBilling
+
+/// What the ledger says was paid and given back, added up by day: what settlement reports are made of (C3). No table of
+/// its own.
+///
+/// The plan. No index has the time of a purchase or its subscription, and none is worth its price at every grant: a
+/// report is read some times a day, and a grant waits for each page of log. So `transactions` is walked once, from the
+/// first row to the last; the plus sign keeps SQLite from going by environment, which would jump about in the file for
+/// each row. Nothing is sorted or grouped in SQL: without an index both would put all rows aside, in memory, because a
+/// reader may write no temporary files. Sales are added up here as they pass, by day and by what they have in common,
+/// which are few; auto-renewable periods are put aside at 40 bytes each until the walk is over, since what one is worth
+/// depends on those before it (facts/business-rules §6). A ledger of more than `rowsAtOnce` rows is walked several
+/// times, each time for another share of the subscriptions, so that memory has a bound whatever the ledger has not.
+///
+/// Only final states are read, never the order of arrival: the same purchases make the same entries (DESIGN §4,
+/// invariant 8). A transaction counts whoever it belongs to: granted, in quarantine and taken back alike. It is a
+/// refund when its newest copy says when the money was given back; one that Apple gave back says so no more.
+public struct FinanceEntries {
+    /// How many rows may be put aside in one walk.
+    public static let rowsAtOnce: Int64 = 1_000_000
+
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    public struct Found: Sendable, Hashable {
+        /// By day, product, storefront and the rest: the same for the same ledger.
+        public var entries: [FinanceEntry] = []
+        /// Sales and refunds that no report can hold, because Apple signed no price: those of receipts. How many, by
+        /// product.
+        public var unpriced: [ProductID: Int] = [:]
+    }
+
+    /// Sales and refunds of the days from `start` to `end`, as Apple counts days (`ReportingDay`).
+    ///
+    /// What cost nothing isn't among them: free trials, and the copies that a family shares.
+    public func list(from start: CivilDate, through end: CivilDate, in environment: Environment) throws -> Found {
+        try list(from: start, through: end, in: environment, rowsAtOnce: Self.rowsAtOnce)
+    }
+
+    func list(
+        from start: CivilDate, through end: CivilDate, in environment: Environment, rowsAtOnce: Int64
+    ) throws -> Found {
+        let newest = try session.first("SELECT max(sequence) FROM transactions", []) { $0.integer(0) } ?? 0
+        let walks = max(1, (newest + rowsAtOnce - 1) / rowsAtOnce)
+        var sums = FinanceSums(from: start, through: end)
+        for walk in 0..<walks {
+            _ = try session.query(
+                """
+                SELECT purchased_at, revoked_at, price, quantity, type, revocation_percentage, expires_at, \
+                is_upgraded, product, currency, storefront, original_id FROM transactions \
+                WHERE +environment = ?1 AND purchased_at < ?2 AND is_shared = 0 AND CASE WHEN type = 3 \
+                THEN ?4 = 1 OR CAST(substr(original_id, -6) AS INTEGER) % ?4 = ?5 \
+                ELSE ?5 = 0 AND price IS NOT 0 AND (purchased_at >= ?3 OR revoked_at >= ?3) END
+                """,
+                [
+                    environment.column, .instant(sums.until), .instant(sums.since), .integer(walks), .integer(walk),
+                ]
+            ) { row in sums.add(row) }
+            sums.addPeriods()
+        }
+        return sums.found
+    }
+}
+
+/// Sums in the making.
+private struct FinanceSums {
+    /// The first moment that may belong to the first day, and the first that can't belong to the last: days begin at
+    /// other moments in other regions of the world, within a day of UTC's.
+    let since: Instant
+    let until: Instant
+
+    private let days: ClosedRange<Int32>
+    private var traits = Interned<Traits>()
+    private var counts: [Sum: Int] = [:]
+    private var unpriced: [ProductID: Int] = [:]
+    private var periods: [Period] = []
+    private var chains = Interned<String>()
+    private var places = Interned<String?>()
+    /// The place of the traits of the same number.
+    private var placeOfTraits: [Int32] = []
+    private var dayCache: [HourIn: Int32] = [:]
+
+    /// What transactions must have in common to be counted together.
+    private struct Traits: Hashable {
+        let productID: String
+        let type: Int64
+        let storefront: String?
+        let price: Int64
+        let currency: String
+        let quantity: Int64
+    }
+
+    private struct Sum: Hashable {
+        let traits: Int32
+        let day: Int32
+        let soldOn: Int32
+        /// Nil for a sale.
+        let refundedPercentage: Int32?
+        let isAfterOneYear: Bool
+    }
+
+    /// One paid or free period of an auto-renewable subscription: 40 bytes.
+    private struct Period {
+        let chain: UInt64
+        let start: Int64
+        let end: Int64
+        /// 0 while the money is kept.
+        let revokedAt: Int64
+        /// `free` and `unpriced` are none.
+        let traits: Int32
+        /// In thousandths of a percent; negative if the next period cut it short.
+        let percentage: Int32
+
+        static let free: Int32 = -1
+        static let unpriced: Int32 = -2
+    }
+
+    private struct HourIn: Hashable {
+        let hour: Int64
+        let place: Int32
+    }
+
+    init(from start: CivilDate, through end: CivilDate) {
+        let (first, last) = (start.daysSinceEpoch, max(end.daysSinceEpoch, start.daysSinceEpoch))
+        days = Int32(clamping: first)...Int32(clamping: last)
+        since = Instant(seconds: Int64(first - 1) * 86_400)
+        until = Instant(seconds: Int64(last + 2) * 86_400)
+    }
+
+    // MARK: One row
+
+    mutating func add(_ row: any Row) {
+        let traits = traits(of: row)
+        let percentage = Self.percentage(row)
+        guard row.integer(4) == 3 else {
+            guard let traits else { return countUnpriced(row) }
+            count(
+                traits, soldAt: row.integer(0), revokedAt: row.isNull(1) ? nil : row.integer(1),
+                percentage: percentage, isAfterOneYear: false)
+            return
+        }
+        let isUnpriced = traits == nil && (row.isNull(2) || row.isNull(9))
+        if isUnpriced { countUnpriced(row) }
+        periods.append(
+            Period(
+                chain: chain(row.text(11)), start: row.integer(0),
+                end: row.isNull(6) ? row.integer(0) : row.integer(6),
+                revokedAt: row.isNull(1) ? 0 : row.integer(1), traits: traits ?? (isUnpriced ? Period.unpriced : Period.free),
+                percentage: row.integer(7) != 0 ? -percentage - 1 : percentage))
+    }
+
+    /// Nil for what cost nothing, or nobody knows what.
+    private mutating func traits(of row: any Row) -> Int32? {
+        let price = row.integer(2)
+        guard price != 0, !row.isNull(9) else { return nil }
+        let storefront = row.optionalText(10)
+        let number = self.traits.number(
+            of: Traits(
+                productID: row.text(8), type: row.integer(4), storefront: storefront, price: price,
+                currency: row.text(9), quantity: row.integer(3)))
+        if Int(number) == placeOfTraits.count { placeOfTraits.append(places.number(of: storefront)) }
+        return number
+    }
+
+    /// Apple said how much from 2025-12 on; before that, all.
+    private static func percentage(_ row: any Row) -> Int32 {
+        row.isNull(5) ? 100_000 : Int32(min(max(row.integer(5), 0), 100_000))
+    }
+
+    private mutating func countUnpriced(_ row: any Row) {
+        let moments = [row.integer(0)] + (row.isNull(1) ? [] : [row.integer(1)])
+        let place = places.number(of: row.optionalText(10))
+        let here = moments.filter { days.contains(day(of: $0, in: place)) }.count
+        if here > 0 { unpriced[ProductID(row.text(8)), default: 0] += here }
+    }
+
+    /// Apple's ids are decimal digits; whatever else comes is numbered from the other end.
+    private mutating func chain(_ original: String) -> UInt64 {
+        if original.utf8.count <= 18, original.utf8.first != UInt8(ascii: "0"), let number = UInt64(original) {
+            return number
+        }
+        return UInt64.max - UInt64(chains.number(of: original))
+    }
+
+    // MARK: Subscriptions
+
+    /// Adds up the periods that were put aside, subscriber by subscriber, and lets go of them.
+    mutating func addPeriods() {
+        periods.sort { [traits] left, right in
+            let (a, b) = ((left.chain, left.start, left.end), (right.chain, right.start, right.end))
+            guard a == b else { return a < b }
+            // Numbers say in what order things came, which must not matter.
+            guard left.traits >= 0, right.traits >= 0 else { return left.traits < right.traits }
+            return Self.isBefore(traits[left.traits], traits[right.traits])
+        }
+        var first = 0
+        while first < periods.count {
+            var next = first + 1
+            while next < periods.count, periods[next].chain == periods[first].chain { next += 1 }
+            add(chain: first..<next)
+            first = next
+        }
+        periods = []
+    }
+
+    private mutating func add(chain range: Range<Int>) {
+        var service = PaidService()
+        for index in range {
+            let period = periods[index]
+            // Service ends with the money. What was settled before that stays as it was.
+            let end = period.revokedAt == 0 ? period.end : min(period.end, period.revokedAt)
+            let isAfterOneYear = service.add(
+                PaidService.Period(
+                    start: Instant(milliseconds: period.start), end: Instant(milliseconds: max(end, period.start)),
+                    isFree: period.traits == Period.free, isUpgraded: period.percentage < 0))
+            guard period.traits >= 0 else { continue }
+            count(
+                period.traits, soldAt: period.start, revokedAt: period.revokedAt == 0 ? nil : period.revokedAt,
+                percentage: period.percentage < 0 ? -period.percentage - 1 : period.percentage,
+                isAfterOneYear: isAfterOneYear)
+        }
+    }
+
+    // MARK: Counting
+
+    private mutating func count(
+        _ traits: Int32, soldAt: Int64, revokedAt: Int64?, percentage: Int32, isAfterOneYear: Bool
+    ) {
+        let place = placeOfTraits[Int(traits)]
+        let soldOn = day(of: soldAt, in: place)
+        if days.contains(soldOn) {
+            let sale = Sum(
+                traits: traits, day: soldOn, soldOn: soldOn, refundedPercentage: nil, isAfterOneYear: isAfterOneYear)
+            counts[sale, default: 0] += 1
+        }
+        guard let revokedAt, percentage > 0 else { return }
+        let refundedOn = day(of: revokedAt, in: place)
+        if days.contains(refundedOn) {
+            let refund = Sum(
+                traits: traits, day: refundedOn, soldOn: soldOn, refundedPercentage: percentage,
+                isAfterOneYear: isAfterOneYear)
+            counts[refund, default: 0] += 1
+        }
+    }
+
+    /// Every region's days begin at a full hour of UTC, so one answer does for an hour.
+    private mutating func day(of milliseconds: Int64, in place: Int32) -> Int32 {
+        // Rounded down also before 1970: dates come from outside.
+        let hour = HourIn(hour: (milliseconds >> 7) / 28_125 - (milliseconds < 0 ? 1 : 0), place: place)
+        if let known = dayCache[hour] { return known }
+        let day = ReportingDay.day(of: Instant(milliseconds: milliseconds), storefront: places[place])
+        let number = Int32(clamping: day.daysSinceEpoch)
+        // Nor must a ledger of nothing but odd ones fill the memory.
+        if dayCache.count >= 1 << 17 { dayCache = [:] }
+        dayCache[hour] = number
+        return number
+    }
+
+    // MARK: The result
+
+    var found: FinanceEntries.Found {
+        let order = counts.sorted { left, right in
+            let (a, b) = (left.key, right.key)
+            if (a.day, a.soldOn) != (b.day, b.soldOn) { return (a.day, a.soldOn) < (b.day, b.soldOn) }
+            if a.traits != b.traits { return Self.isBefore(traits[a.traits], traits[b.traits]) }
+            return (a.refundedPercentage ?? -1, a.isAfterOneYear ? 1 : 0)
+                < (b.refundedPercentage ?? -1, b.isAfterOneYear ? 1 : 0)
+        }
+        return FinanceEntries.Found(entries: order.map { entry($0.key, count: $0.value) }, unpriced: unpriced)
+    }
+
+    private static func isBefore(_ left: Traits, _ right: Traits) -> Bool {
+        if left.productID != right.productID { return left.productID < right.productID }
+        if left.storefront != right.storefront { return left.storefront ?? "" < right.storefront ?? "" }
+        if left.currency != right.currency { return left.currency < right.currency }
+        return (left.price, left.quantity, left.type) < (right.price, right.quantity, right.type)
+    }
+
+    private func entry(_ sum: Sum, count: Int) -> FinanceEntry {
+        let traits = traits[sum.traits]
+        var entry = FinanceEntry(
+            kind: sum.refundedPercentage == nil ? .sale : .refund, day: CivilDate(daysSinceEpoch: Int(sum.day)),
+            productID: ProductID(traits.productID),
+            paid: Money(amount: traits.price, currency: Currency(traits.currency)), count: count)
+        entry.productType = ProductType(column: traits.type)
+        entry.storefront = traits.storefront
+        entry.quantity = Int(clamping: traits.quantity)
+        entry.isAfterOneYear = sum.isAfterOneYear
+        entry.soldOn = CivilDate(daysSinceEpoch: Int(sum.soldOn))
+        if let percentage = sum.refundedPercentage { entry.refundedPercentage = Int(percentage) }
+        return entry
+    }
+}
+
+/// Values that come again and again, by small numbers.
+private struct Interned<Value: Hashable> {
+    private var numbers: [Value: Int32] = [:]
+    private var values: [Value] = []
+
+    mutating func number(of value: Value) -> Int32 {
+        if let known = numbers[value] { return known }
+        let number = Int32(clamping: values.count)
+        values.append(value)
+        numbers[value] = number
+        return number
+    }
+
+    subscript(number: Int32) -> Value { values[Int(number)] }
+}
