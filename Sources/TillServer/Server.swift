@@ -52,6 +52,11 @@ public struct Server: Sendable {
         dashboard = Dashboard(configuration: configuration, clock: clock, entropy: entropy)
     }
 
+    /// A customer's reminders before an open ledger.
+    func reminders(_ session: any Session) -> ReminderBook {
+        ReminderBook(session: session, catalog: configuration.catalog, policy: configuration.reminders)
+    }
+
     /// Answers one request. Never throws: what goes wrong becomes a problem the caller can program against.
     public func respond(to request: HTTPRequest) async -> HTTPResponse {
         await router.respond(to: request)

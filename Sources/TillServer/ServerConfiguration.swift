@@ -26,6 +26,8 @@ public struct ServerConfiguration: Sendable {
     public var restore = RestoreTerms()
     /// What Apple agreed on with the developer, for settlement reports.
     public var developerTerms = DeveloperTerms()
+    /// When customers are reminded of what ends.
+    public var reminders = ReminderPolicy.standard
 
     public init(
         catalog: Catalog, apple: AppleTrust, secretKeys: [SecretKey], userTokens: [UserTokenKey] = [],

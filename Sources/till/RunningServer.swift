@@ -45,8 +45,8 @@ final class RunningServer: Sendable {
     }
 
     /// What goes on beside the requests, until the task is cancelled: notifications that were stored but not settled
-    /// are taken up now and every minute, receipts that wait for Apple's word and Apple's own questions about refunds
-    /// as soon as they are due.
+    /// are taken up now and every minute, receipts that wait for Apple's word, Apple's own questions about refunds and
+    /// reminders as soon as they are due.
     func runJobs() async {
         await withTaskGroup(of: Void.self) { jobs in
             jobs.addTask { [server] in
@@ -57,6 +57,9 @@ final class RunningServer: Sendable {
             }
             jobs.addTask { [server] in
                 await Self.repeating(every: 30) { _ = try await ConsumptionAnswers(server).answerAll() }
+            }
+            jobs.addTask { [server] in
+                await Self.repeating(every: 30) { _ = try await DueReminders(server).tellAll() }
             }
         }
     }

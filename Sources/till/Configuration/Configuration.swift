@@ -26,6 +26,8 @@ struct Configuration: Sendable {
     var restore = RestoreTerms()
     /// What Apple agreed on with the developer.
     var developerTerms = DeveloperTerms()
+    /// When customers are reminded of what ends.
+    var reminders = ReminderPolicy.standard
 }
 
 /// Where the server listens.
@@ -101,6 +103,7 @@ extension Configuration {
         server.consumption = consumption
         server.restore = restore
         server.developerTerms = developerTerms
+        server.reminders = reminders
         return server
     }
 }

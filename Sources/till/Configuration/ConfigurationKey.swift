@@ -27,6 +27,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case restorePolicy = "restore.policy"
     case restoreMovesPerYear = "restore.movesPerYear"
     case smallBusiness = "finance.smallBusiness"
+    case remindersBefore = "reminders.before"
 
     /// How the text of an environment variable is read.
     enum VariableForm: Sendable {
@@ -46,7 +47,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
             .text
         case .sampleContentProvided: .truth
         case .appAppleID, .restoreMovesPerYear: .number
-        case .environments, .roots, .dashboardHosts, .reviewUsers: .list
+        case .environments, .roots, .dashboardHosts, .reviewUsers, .remindersBefore: .list
         case .secretKeys, .userTokens, .operators: .json
         }
     }
@@ -59,7 +60,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         case .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .issuerID, .keyID,
             .privateKey, .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .dashboardHosts,
             .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference, .restorePolicy, .restoreMovesPerYear,
-            .smallBusiness:
+            .smallBusiness, .remindersBefore:
             false
         }
     }
@@ -100,7 +101,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     static let topLevelNames: [String] =
         ["$schema"] + sections + allCases.filter { $0.section == nil }.map(\.rawValue)
     /// The objects in it.
-    static let sections = ["apple", "wallet", "consumption", "restore", "finance"]
+    static let sections = ["apple", "wallet", "consumption", "restore", "finance", "reminders"]
     /// Keys of one of them.
     static func names(in section: String) -> [String] { allCases.filter { $0.section == section }.map(\.name) }
     /// Keys of one of `secretKeys` or `operators`.

@@ -55,6 +55,7 @@ struct ConfigurationReader {
         let consumption = readConsumption()
         let restore = readRestore()
         let developerTerms = readDeveloperTerms()
+        let reminders = readReminders()
         guard let listen, let database, let catalog, let apple, let appleService else { return nil }
         var configuration = Configuration(
             listen: listen, database: database, catalog: catalog, apple: apple, appleService: appleService,
@@ -64,6 +65,7 @@ struct ConfigurationReader {
         configuration.consumption = consumption
         configuration.restore = restore
         configuration.developerTerms = developerTerms
+        configuration.reminders = reminders
         return configuration
     }
 

@@ -1,0 +1,79 @@
+import TillBilling
+import TillStorage
+
+/// A customer's reminders before the open ledger (C10). They are set in the commit that changes what the customer has,
+/// so that no crash can leave an end unannounced, or announce one that was moved.
+struct ReminderBook {
+    let session: any Session
+    let catalog: Catalog
+    let policy: ReminderPolicy
+
+    /// Brings the reminders in step with what the customer has now.
+    func update(_ user: UserID, in environment: Environment, at now: Instant) throws {
+        let table = ReminderTable(session)
+        let standing = try table.list(user: user, in: environment).map { stored in
+            ReminderChanges.Standing(
+                sequence: stored.sequence, reminder: stored.reminder, isSent: stored.sentAt != nil)
+        }
+        let rights = try Rights.load(of: user, in: environment, at: now, catalog: catalog, session: session)
+        let changes = ReminderChanges(
+            from: standing, to: rights.held.compactMap(ServiceEnd.init), policy: policy, at: now)
+        for sequence in changes.removed { try table.remove(sequence) }
+        for reminder in changes.set { try table.set(reminder, for: user, in: environment) }
+    }
+
+    /// Writes the events of what is due; returns how many. Of several announcements of one end that are late together,
+    /// because nobody ran for a while, only the last is made.
+    func tell(_ user: UserID, in environment: Environment, at now: Instant) throws -> Int {
+        let table = ReminderTable(session)
+        let due = try table.list(user: user, in: environment).filter { $0.sentAt == nil && $0.reminder.dueAt <= now }
+        var told = 0
+        for (index, one) in due.enumerated() {
+            let isOutdone = due.dropFirst(index + 1).contains { $0.reminder.end.subject == one.reminder.end.subject }
+            if !isOutdone {
+                try OutboxTable(session).insert(
+                    type: one.reminder.kind.event, user: user, transaction: nil, at: now,
+                    body: String(decoding: JSONText.encodeSorted(Notice(one)), as: UTF8.self))
+                told += 1
+            }
+            try table.markSent(one.sequence, at: now)
+        }
+        return told
+    }
+
+    /// The body of `service.expiring` and `service.expired`.
+    private struct Notice: Encodable {
+        let entitlement: String
+        let environment: String
+        let expiresAt: Instant
+        let productId: String
+        let reminder: String
+        let subject: String
+
+        init(_ stored: ReminderTable.Stored) {
+            let (reminder, end) = (stored.reminder, stored.reminder.end)
+            entitlement = end.entitlement
+            environment = stored.environment.rawValue
+            expiresAt = end.expiresAt
+            productId = end.productID.text
+            self.reminder = reminder.kind.name
+            subject = end.subject
+        }
+    }
+}
+
+extension ServiceEnd {
+    /// Nil for what lasts.
+    init?(_ right: Right) {
+        guard let until = right.until else { return nil }
+        let subject =
+            switch right.kind {
+            case .subscription: "subscription:\(right.originalID ?? right.transactionID)"
+            case .service, .lasting:
+                (["plan:\(right.planID?.text ?? right.productID.text)"] + (right.deviceIDs ?? [])).joined(separator: "@")
+            }
+        self.init(
+            subject: subject, entitlement: right.entitlement, productID: right.productID, expiresAt: until,
+            renews: right.willRenew == true)
+    }
+}
