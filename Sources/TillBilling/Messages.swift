@@ -7,7 +7,8 @@ extension Refusal {
             .revocationUnknown:
             proofSentence
         case .transactionNotInReceipt, .transactionMismatch, .productMismatch, .unknownProduct, .quantityNotAllowed,
-            .unknownOrder, .orderConflict, .illegalMove, .unknownEntitlement, .insufficientFunds, .referenceConflict, .notAutoRenewable,
+            .unknownOrder, .orderConflict, .illegalMove, .unknownEntitlement, .insufficientFunds, .referenceConflict,
+            .notAutoRenewable,
             .noInAppPurchaseKey:
             businessSentence
         default: requestSentence
