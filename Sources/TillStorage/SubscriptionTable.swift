@@ -4,8 +4,8 @@ extension Schema {
     /// One row for each subscription of a customer, which is one original transaction: what Apple signed last about its
     /// renewal. The periods are rows of `transactions`; a list of them for each chain spares those an index.
     ///
-    /// What waits for somebody to belong to is found by its chain and by its order without asking all transactions:
-    /// those are few, and so are the indices' rows.
+    /// What waits for somebody to belong to is found by its chain and by its order, and what has no terms yet by that,
+    /// without asking all transactions: those are few, and so are the indices' rows.
     static let subscriptions: StaticString = """
         CREATE TABLE subscriptions (
             sequence INTEGER PRIMARY KEY,
@@ -37,6 +37,7 @@ extension Schema {
 
         CREATE INDEX transactions_waiting_in_chain ON transactions (original_id) WHERE state = 2;
         CREATE INDEX transactions_waiting_for_order ON transactions (token) WHERE state = 2 AND token IS NOT NULL;
+        CREATE INDEX transactions_without_type ON transactions (sequence) WHERE type IS NULL;
         """
 }
 
@@ -136,6 +137,29 @@ public struct SubscriptionTable {
             return Period(
                 period: row.paidPeriod(from: 2), state: state, orderSequence: row.isNull(1) ? nil : row.integer(1))
         }
+    }
+
+    /// The order of the newest period that was charged before a moment and is somebody's, or of the oldest one that is.
+    public func order(
+        before moment: Instant, of original: TransactionID, in environment: Environment
+    ) throws -> Int64? {
+        guard let found = try find(original, in: environment) else { return nil }
+        let owned = try periods(of: found.sequence).filter { $0.state != .quarantined && $0.orderSequence != nil }
+        return (owned.first { $0.period.purchasedAt < moment } ?? owned.last)?.orderSequence
+    }
+
+    /// Who has the newest period of a subscription.
+    public func holder(of subscription: Int64) throws -> UserID? {
+        try session.first(
+            """
+            SELECT coalesce(h.user, g.user, o.user) FROM subscription_periods p \
+            CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
+            CROSS JOIN orders o ON o.sequence = t.order_sequence \
+            LEFT JOIN grants g ON g.transaction_sequence = t.sequence \
+            LEFT JOIN holders h ON h.grant_sequence = t.sequence \
+            WHERE p.subscription_sequence = ? AND t.state <> 2 ORDER BY t.purchased_at DESC, t.sequence DESC LIMIT 1
+            """, [.integer(subscription)]
+        ) { UserID($0.text(0)) }
     }
 
     private static func renewal(_ row: any Row) -> RenewalTerms? {

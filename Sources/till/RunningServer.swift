@@ -49,6 +49,7 @@ final class RunningServer: Sendable {
     /// reminders as soon as they are due.
     func runJobs() async {
         await withTaskGroup(of: Void.self) { jobs in
+            jobs.addTask { [server] in _ = try? await UnreadTerms(server).readAll() }
             jobs.addTask { [server] in
                 await Self.repeating(every: 60) { _ = try await PendingNotifications(server).settleAll() }
             }

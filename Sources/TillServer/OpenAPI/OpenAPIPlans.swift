@@ -47,7 +47,7 @@ extension OpenAPI {
             answers: [
                 OpenAPIOperation.Answer(200, "The preview.", "PlanPreviewReply", example: previewExample)
             ],
-            refusals: [.forbidden, .unknownProduct, .quantityNotAllowed]),
+            refusals: [.forbidden, .unknownProduct, .quantityNotAllowed])
     ]
 
     static let planSchemas: [String: JSONValue] = [
