@@ -9,7 +9,8 @@ import TillHTTP
 enum OpenAPI {
     /// All operations, in the order people read them.
     static let operations =
-        orderOperations + transactionOperations + dropInOperations + transferOperations + walletOperations + planOperations
+        orderOperations + transactionOperations + dropInOperations + transferOperations + walletOperations
+        + planOperations
         + offerOperations + shopOperations + dashboardOperations
 
     static let document: JSONValue = [
