@@ -10,6 +10,7 @@ actor Checkout {
     private let submit: Submit
     private let upkeep: Upkeep
     private let retry: Retry
+    private let restore: Restore
     private let signIn: SignIn
     /// Products with a purchase under way.
     private(set) var underWay: Set<ProductID> = []
@@ -21,6 +22,7 @@ actor Checkout {
         purchase = rooms.purchase
         submit = rooms.submit
         retry = rooms.retry
+        restore = Restore(rooms)
         signIn = rooms.signIn
         self.upkeep = upkeep
     }
@@ -128,19 +130,10 @@ actor Checkout {
         }
     }
 
-    /// Restored purchases were paid long ago, so the journal makes no orders of them; the server knows them.
-    func restore() async -> RestoreOutcome {
+    func restoreAll() async -> RestoreOutcome {
         guard await signIn.userID != nil else { return RestoreOutcome(error: .notSignedIn) }
         await upkeep.start()
-        let transactions: [QueuedTransaction]
-        do throws(StoreProblem) { transactions = try await access.restore() } catch {
-            return RestoreOutcome(error: .store(error))
-        }
-        var outcome = RestoreOutcome()
-        for (transaction, became) in await retry.send(restored: transactions) {
-            outcome.add(became, of: transaction.productID)
-        }
-        return outcome
+        return await restore { await upkeep.hear($0) }
     }
 
     private func summary(of entry: JournalEntry) async -> OrderSummary {

@@ -1,6 +1,7 @@
 import TillBilling
 
-/// What this device and this installation are called. Made once and kept beside the journal.
+/// What this device and this installation are called, kept beside the journal. The device's name is made once; the
+/// guest's again whenever the last one became part of an account.
 struct DeviceIdentity: Hashable, Sendable {
     /// For the order at the server.
     let device: UniqueID
@@ -14,11 +15,18 @@ struct DeviceIdentity: Hashable, Sendable {
         if let kept = (try? disk.read()).flatMap(Self.init(bytes:)) {
             self = kept
         } else {
-            device = UniqueID(random: entropy(16))
-            guest = UniqueID(random: entropy(16))
-            try? disk.replace(Array("\(device) \(guest)\n".utf8))
+            self.init(device: UniqueID(random: entropy(16)), guest: UniqueID(random: entropy(16)))
+            try? disk.replace(bytes)
         }
     }
+
+    init(device: UniqueID, guest: UniqueID) {
+        self.device = device
+        self.guest = guest
+    }
+
+    /// As they are kept.
+    var bytes: [UInt8] { Array("\(device) \(guest)\n".utf8) }
 
     private init?(bytes: [UInt8]) {
         let words = bytes.prefix(100).split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\n") }

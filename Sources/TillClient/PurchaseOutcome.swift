@@ -34,34 +34,3 @@ public enum PurchaseOutcome: Hashable, Sendable {
         }
     }
 }
-
-/// What came back from the store, through the server (P10, T11). Consumables don't come back.
-public struct RestoreOutcome: Hashable, Sendable {
-    /// Product ids of whoever is signed in, each once: theirs now, or before already.
-    public internal(set) var restored: [String] = []
-    /// Product ids that the server could not speak about yet. Restoring again asks again.
-    public internal(set) var waiting: [String] = []
-    /// How many purchases the store showed that belong to another of the app's users. They stay theirs (P8).
-    public internal(set) var ofOthers = 0
-    /// Why nothing, or not everything, came back.
-    public internal(set) var error: StoreError?
-
-    init(error: StoreError? = nil) { self.error = error }
-
-    mutating func add(_ outcome: SubmitOutcome, of product: ProductID) {
-        switch outcome {
-        case .completed(let reply):
-            // The owner, and nobody else, is told whose it is (P8).
-            if reply.userId == nil {
-                ofOthers += 1
-            } else if !restored.contains(product.text) {
-                restored.append(product.text)
-            }
-        case .refunded: break
-        case .willArrive(let trouble, _):
-            if !waiting.contains(product.text) { waiting.append(product.text) }
-            error = error ?? .undelivered(trouble)
-        case .refused(let trouble): error = error ?? .undelivered(trouble)
-        }
-    }
-}

@@ -117,14 +117,9 @@ package struct Retry: Sendable {
         } catch {
             report.storeFault = error
         }
-        let sent = await send(waiting.values.sorted { $0.id < $1.id }) { await submit.again($0) }
+        let sent = await send(waiting.values.sorted { $0.id < $1.id })
         for (transaction, outcome) in sent { report.outcomes[transaction.id] = outcome }
         return report
-    }
-
-    /// What the store showed when the buyer asked for what they own (P10).
-    func send(restored transactions: [QueuedTransaction]) async -> [(QueuedTransaction, SubmitOutcome)] {
-        await send(transactions.sorted { $0.id < $1.id }) { await submit.restored($0) }
     }
 
     /// The buyer asks for one order (补充值, L6). Nil if nothing is kept that could be sent.
@@ -133,21 +128,18 @@ package struct Retry: Sendable {
         return await submit(transaction)
     }
 
-    private func send(
-        _ transactions: [QueuedTransaction],
-        by way: @escaping @Sendable (QueuedTransaction) async -> SubmitOutcome
-    ) async -> [(QueuedTransaction, SubmitOutcome)] {
+    private func send(_ transactions: [QueuedTransaction]) async -> [(QueuedTransaction, SubmitOutcome)] {
         await withTaskGroup(of: (QueuedTransaction, SubmitOutcome).self) { group in
             var outcomes: [(QueuedTransaction, SubmitOutcome)] = []
             var rest = transactions[...]
             for transaction in rest.prefix(Self.width) {
-                group.addTask { (transaction, await way(transaction)) }
+                group.addTask { (transaction, await submit.again(transaction)) }
             }
             rest = rest.dropFirst(Self.width)
             while let outcome = await group.next() {
                 outcomes.append(outcome)
                 if let next = rest.popFirst() {
-                    group.addTask { (next, await way(next)) }
+                    group.addTask { (next, await submit.again(next)) }
                 }
             }
             return outcomes

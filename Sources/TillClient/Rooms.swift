@@ -12,6 +12,7 @@ struct Rooms: Sendable {
     let retry: Retry
     let signIn: SignIn
     let identity: DeviceIdentity
+    let guest: Guest
     let board: UpdateBoard
     let catalogue: Catalogue
     let reads: Reads
@@ -32,6 +33,7 @@ struct Rooms: Sendable {
         }
         journal = try OrderJournal(disk: files.journal) { board.post(OrderSummary($0), owner: $0.userID) }
         identity = DeviceIdentity(disk: files.identity, entropy: effects.entropy)
+        guest = Guest(identity, disk: files.identity, entropy: effects.entropy)
         catalogue = Catalogue(file: files.catalogue, server: server, products: access.products)
         let deviceID = configuration.deviceID ?? identity.device.description
         reads = Reads(server: server, deviceID: deviceID)

@@ -139,6 +139,15 @@ extension Refusal {
             Text(
                 en: "You are signed in with an account that may not do this. Sign in with another one.",
                 zh: "当前登录的账户无权进行此操作，请更换账户登录。")
+        case .guestTaken:
+            Text(
+                en: "What was bought here without an account is in another account already. Sign in there, or tell "
+                    + "support.",
+                zh: "此前未登录时购买的内容已归入其他账户。请登录那个账户，或联系客服。")
+        case .accountMerged:
+            Text(
+                en: "This account is part of another one now. Sign in with that one.",
+                zh: "此账户已并入其他账户，请登录那个账户。")
         case .tooManyRequests:
             Text(en: "That was too often. Wait a minute, then try again.", zh: "操作过于频繁，请等待一分钟后重试。")
         default:

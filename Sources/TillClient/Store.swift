@@ -68,12 +68,30 @@ public final class Store: Sendable {
         await upkeep.take(.signedIn)
     }
 
+    /// Signs in to an account, and brings along what the guest of this installation bought (P12): all of it is the
+    /// account's then, also what is still on its way. To be called at launches too, as `signIn` is: what failed before
+    /// is tried again, and once it is done nothing is asked any more.
+    ///
+    /// - Parameters:
+    ///   - userID: as in `signIn(_:token:)`. The sign-in counts at once, whatever becomes of the guest.
+    ///   - guestToken: asked for if the guest bought anything here: the user token that the app's backend issues for
+    ///     `guestID`. It proves that the guest agrees.
+    ///   - token: as in `signIn(_:token:)`.
+    @discardableResult
+    public func signIn(
+        _ userID: String, mergingGuest guestToken: @escaping @Sendable () async -> String?,
+        token: @escaping @Sendable () async -> String?
+    ) async -> GuestMerge {
+        await signIn(userID, token: token)
+        return await MergeGuest(rooms)(into: UserID(userID), token: guestToken)
+    }
+
     /// Paid purchases that arrive while nobody is signed in are kept, and sent at the next sign-in of anybody.
     public func signOut() async { await rooms.signIn.leave() }
 
     /// The name of a buyer without an account, one for this installation (P12): what the app's backend may issue a
-    /// token for. `guest-` and a UUID.
-    public var guestID: String { get async { "guest-\(rooms.identity.guest)" } }
+    /// token for. `guest-` and a UUID; another one after the guest became part of an account.
+    public var guestID: String { get async { await rooms.guest.userID.text } }
 
     /// False: purchases are forbidden on this device (L3).
     public func canMakePayments() async -> Bool { await rooms.access.canMakePayments() }
@@ -108,6 +126,7 @@ public final class Store: Sendable {
     public func checkOrderStatus() async { await upkeep.checkAll() }
 
     /// Asks the store for what the customer owns, and the server to give it back (P10, T11): non-consumables and
-    /// auto-renewables. The store may ask the customer to sign in.
-    public func restore() async -> RestoreOutcome { await checkout.restore() }
+    /// auto-renewables. The store may ask the customer to sign in. What belongs to another of the app's users is dealt
+    /// with as the server is configured.
+    public func restore() async -> RestoreOutcome { await checkout.restoreAll() }
 }

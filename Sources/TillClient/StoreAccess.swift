@@ -22,7 +22,7 @@ package struct StoreAccess: Sendable {
     /// What comes by itself, from the launch on: unfinished purchases of earlier launches first.
     package var events: @Sendable () -> AsyncStream<StoreEvent>
     /// Asks the store for what the customer owns (P10): non-consumables and auto-renewables, as proofs for the server.
-    /// StoreKit 1's restored transactions are finished by the maker when their stream has been handed over.
+    /// None of them is finished by that; `finish` does it, by the id given here.
     package var restore: @Sendable () async throws(StoreProblem) -> [QueuedTransaction]
     /// A proof that can be sent: the receipt is read anew, and refreshed once where it is missing or empty (O4).
     /// StoreKit 2's transactions carry theirs and come back as they are.

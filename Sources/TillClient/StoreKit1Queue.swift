@@ -152,8 +152,7 @@ private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unch
     }
 
     func finish(_ id: TransactionID) {
-        for transaction in queue.transactions
-        where transaction.transactionState == .purchased && transaction.transactionIdentifier == id.text {
+        for transaction in queue.transactions where transaction.isPaid(id) {
             onDevice { queue.finishTransaction(transaction) }
         }
     }
@@ -173,9 +172,12 @@ private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unch
             throw StoreProblem(error)
         }
         let receipt = receipt()
+        // What an earlier restore left unfinished is there once more.
+        var seen: Set<TransactionID> = []
         return restored.compactMap { transaction in
             transaction.original.flatMap { QueuedTransaction($0, receipt: receipt) }
         }
+        .filter { seen.insert($0.id).inserted }
     }
 
     // MARK: The receipt
@@ -232,13 +234,11 @@ private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unch
     func paymentQueueRestoreCompletedTransactionsFinished(_ queue: SKPaymentQueue) {
         let (restored, waiting) = takeRestored()
         for one in waiting { one.resume(returning: restored) }
-        for transaction in restored { queue.finishTransaction(transaction) }
     }
 
     func paymentQueue(_ queue: SKPaymentQueue, restoreCompletedTransactionsFailedWithError error: any Error) {
-        let (restored, waiting) = takeRestored()
-        for one in waiting { one.resume(throwing: error) }
-        for transaction in restored { queue.finishTransaction(transaction) }
+        // What came before it failed stays in the queue: the server has not spoken of it (T11).
+        for one in takeRestored().1 { one.resume(throwing: error) }
     }
 
     private func takeRestored() -> ([SKPaymentTransaction], [CheckedContinuation<[SKPaymentTransaction], any Error>]) {
@@ -292,6 +292,17 @@ private final class RequestEnd: NSObject, SKProductsRequestDelegate, @unchecked 
     func requestDidFinish(_ request: SKRequest) { take()?.resume() }
 
     func request(_ request: SKRequest, didFailWithError error: any Error) { take()?.resume(throwing: error) }
+}
+
+extension SKPaymentTransaction {
+    /// Whether it is that purchase, or restores it.
+    fileprivate func isPaid(_ id: TransactionID) -> Bool {
+        switch transactionState {
+        case .purchased: transactionIdentifier == id.text
+        case .restored: original?.transactionIdentifier == id.text
+        default: false
+        }
+    }
 }
 
 extension SKPayment {

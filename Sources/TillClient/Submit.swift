@@ -59,7 +59,7 @@ package actor Submit {
     /// disk allowed it, the proof in the journal. A transaction that is under way already is not sent a second time;
     /// both callers hear the same.
     package func callAsFunction(_ transaction: QueuedTransaction) async -> SubmitOutcome {
-        await send(transaction, isRestored: false)
+        await send(transaction)
     }
 
     /// A transaction that the store shows by itself. At a launch that is the same one which the journal has sent
@@ -70,30 +70,25 @@ package actor Submit {
             return outcome
         }
         let isUnderWay = underWay[transaction.id] != nil
-        let outcome = await send(transaction, isRestored: false)
+        let outcome = await send(transaction)
         // What was under way may have come to its end before the store's queue had the transaction, which StoreKit 1
         // shows only a while after the launch: then nothing was finished.
         if isUnderWay, ended[transaction.id] != nil { await queue.finish(transaction.id) }
         return outcome
     }
 
-    /// A purchase of long ago that the buyer asked for (P10): sent, but no order is made for it here.
-    func restored(_ transaction: QueuedTransaction) async -> SubmitOutcome {
-        await send(transaction, isRestored: true)
-    }
-
-    private func send(_ transaction: QueuedTransaction, isRestored: Bool) async -> SubmitOutcome {
+    private func send(_ transaction: QueuedTransaction) async -> SubmitOutcome {
         if underWay[transaction.id] != nil {
             return await withCheckedContinuation { underWay[transaction.id]?.append($0) }
         }
         underWay[transaction.id] = []
-        let outcome = await bring(transaction, isRestored: isRestored)
+        let outcome = await bring(transaction)
         for waiting in underWay.removeValue(forKey: transaction.id) ?? [] { waiting.resume(returning: outcome) }
         return outcome
     }
 
-    private func bring(_ shown: QueuedTransaction, isRestored: Bool) async -> SubmitOutcome {
-        let entry = isRestored ? await known(shown) : try? await save(shown)
+    private func bring(_ shown: QueuedTransaction) async -> SubmitOutcome {
+        let entry = try? await save(shown)
         let transaction: QueuedTransaction
         do throws(StoreProblem) { transaction = try await prove(shown, entry) } catch {
             return await postpone(entry, because: Trouble(code: error.code, isFinal: false), retryAfter: nil)
@@ -131,15 +126,6 @@ package actor Submit {
             return try await journal.save(transaction, for: entry.id, at: now)
         }
         return try await journal.adopt(transaction, as: UniqueID(random: effects.entropy(16)), at: now)
-    }
-
-    /// The order of a restored transaction, if this device knows it; saved only if it was waiting for its payment.
-    private func known(_ transaction: QueuedTransaction) async -> JournalEntry? {
-        if let entry = await journal.entry(of: transaction.id) { return entry }
-        guard let token = transaction.token, let entry = await journal[token], entry.transactionID == nil else {
-            return nil
-        }
-        return try? await journal.save(transaction, for: token, at: effects.clock())
     }
 
     /// A proof worth sending (O4). A good one is never given up for a receipt that the device shows now: another

@@ -43,7 +43,7 @@ public struct Server: Sendable {
         receiptDesk = try ReceiptDesk(trust: configuration.apple, clock: clock)
         settle = Settle(
             database: database, catalog: configuration.catalog, clock: clock, entropy: entropy,
-            debt: configuration.debt)
+            debt: configuration.debt, reminders: configuration.reminders)
         self.serverAPI = serverAPI
         settleReceipt = SettleReceipt(
             settle: settle, lookup: serverAPI.map { [verifier] in SignedTransactionLookup($0, verifier: verifier) })

@@ -11,6 +11,7 @@ struct Settle: Sendable {
     let clock: Server.Clock
     let entropy: Server.Entropy
     let debt: DebtPolicy
+    let reminders: ReminderPolicy
 
     enum Door: String, Sendable {
         case app
@@ -69,12 +70,14 @@ struct Settle: Sendable {
         return try await database.write { session in
             var subscription = try SubscriptionBooks(of: transaction, now: now, session)
             let outcome = try settle(transaction, proof, origin, now, session)
-            try settleWaiting(for: transaction, origin, now, session)
+            let given = try settleWaiting(for: transaction, origin, now, session)
             try subscription?.list(transaction)
             let isBeside = subscription?.isAbout(renewal) ?? false
             if let renewal, isBeside { try subscription?.keep(renewal) }
             try subscription?.tell()
             if let renewal, !isBeside { try SubscriptionBooks.record(renewal, now: now, session) }
+            try remind(about: [transaction] + given, now, session)
+            if let renewal, !isBeside { try remind(about: renewal, now, session) }
             return outcome
         }
     }
@@ -85,7 +88,10 @@ struct Settle: Sendable {
     func recordRenewal(_ info: VerifiedRenewalInfo, proof: [UInt8]) async throws {
         let now = clock()
         let renewal = Renewal(info: info, proof: proof)
-        try await database.write { session in try SubscriptionBooks.record(renewal, now: now, session) }
+        try await database.write { session in
+            try SubscriptionBooks.record(renewal, now: now, session)
+            try remind(about: renewal, now, session)
+        }
     }
 
     private func settle(
@@ -101,9 +107,12 @@ struct Settle: Sendable {
 
     /// What was paid and could not be given before this came: renewals of its chain that named nobody (U1, rung 3), and
     /// what was paid under its order beside it.
+    ///
+    /// - Returns: what was given now.
     private func settleWaiting(
         for settled: PaidTransaction, _ origin: Origin, _ now: Instant, _ session: any Session
-    ) throws {
+    ) throws -> [PaidTransaction] {
+        var given: [PaidTransaction] = []
         let copies = RecordedCopies(session)
         let origin = Origin(door: origin.door, caller: .apple, claimedOrder: nil)
         var queue = [settled]
@@ -127,8 +136,10 @@ struct Settle: Sendable {
                     UniqueID(random: entropy(16))
                 }
                 queue.append(copy.transaction)
+                given.append(copy.transaction)
             }
         }
+        return given
     }
 }
 

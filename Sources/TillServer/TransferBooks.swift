@@ -12,11 +12,12 @@ struct TransferBooks {
     private let guests: GuestTable
     private let ledger: LedgerTable
     private let outbox: OutboxTable
+    private let reminders: ReminderBook
 
     /// - Parameters:
     ///   - actor: who asked for it, as in evidence.
     ///   - freshID: of the transfer that is made, if one is.
-    init(session: any Session, actor: String, now: Instant, freshID: UniqueID) {
+    init(session: any Session, actor: String, now: Instant, freshID: UniqueID, reminders: ReminderBook) {
         self.now = now
         self.freshID = freshID
         self.actor = actor
@@ -25,6 +26,7 @@ struct TransferBooks {
         guests = GuestTable(session)
         ledger = LedgerTable(session)
         outbox = OutboxTable(session)
+        self.reminders = reminders
     }
 
     /// A transfer, and whether it was made just now.
@@ -121,6 +123,11 @@ struct TransferBooks {
         }
         for points in points {
             for posting in points.postings(transfer) { try ledger.post(posting, grant: points.grant) }
+        }
+        if !grants.isEmpty {
+            for environment in Environment.allCases {
+                for user in [transfer.from, transfer.to] { try reminders.update(user, in: environment, at: now) }
+            }
         }
         return stored
     }

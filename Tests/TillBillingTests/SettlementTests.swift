@@ -49,6 +49,16 @@ import TillBilling
         renewal, original OA                                  | grant A OA original_transaction
         renewal, original OA, by B                            | grant A OA original_transaction
         original OA                                           | quarantine no_owner
+        restored by B                                         | quarantine no_owner
+        restored by B, lasts                                  | grant B new claim
+        restored by B, renews                                 | grant B new claim
+        restored by B, lasts, by backend naming A             | grant B new claim
+        restored by B, lasts, token OA                        | grant A OA token
+        restored by B, lasts, token unknown                   | quarantine unknown_token
+        restored by B, lasts, token unreadable                | quarantine unreadable_token
+        restored by B, lasts, receipt                         | quarantine receipt_needs_order
+        restored by B, renews, renewal, original OA           | grant A OA original_transaction
+        restored by B, lasts, revoked                         | revoked
         token OA, product unknown                             | quarantine unknown_product
         token OA, pieces 0                                    | quarantine unusable_quantity
         token OA, pieces 11                                   | quarantine unusable_quantity
@@ -170,13 +180,15 @@ private struct Facts {
             id: TransactionID("T"), originalID: TransactionID(has("renewal") ? "S" : "T"), productID: product.id,
             quantity: Int(number(after: "pieces ") ?? 1), environment: .sandbox, token: token, purchasedAt: at(100),
             signedAt: at(110), revokedAt: has("revoked") ? at(105) : nil, isRenewal: has("renewal"),
-            isFromReceipt: has("receipt"), price: nil)
+            isFromReceipt: has("receipt"), price: nil,
+            terms: TransactionTerms(type: has("lasts") ? .nonConsumable : has("renews") ? .autoRenewable : nil))
         let claimed = has("claims OA") ? orderA : has("claims OB") ? orderB : has("claims unknown") ? unknownOrder : nil
         let settlement = Settlement(
             SettlementFacts(
                 transaction: transaction, caller: caller, recorded: recorded, tokenOrder: has("token OA") ? order : nil,
                 claimedOrderID: claimed, claimedOrder: has("claims OA") ? order : nil,
-                originalOrder: has("original OA") ? order : nil, product: has("product unknown") ? nil : product))
+                originalOrder: has("original OA") ? order : nil, product: has("product unknown") ? nil : product,
+                claimant: has("restored by B") ? UserID("B") : nil))
         switch settlement {
         case .grant(let user, let order, let newOrderID, let rung):
             let target = order != nil ? "OA" : newOrderID == unknownOrder ? "token-id" : newOrderID == nil ? "new" : "?"

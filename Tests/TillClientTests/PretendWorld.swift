@@ -21,6 +21,7 @@ final class PretendWorld: Sendable {
         // The server.
         var orders: [OrderID: (user: UserID, product: String, quantity: Int)] = [:]
         var grants: [TransactionID: UserID] = [:]
+        var guests: [UserID: UserID] = [:]
         var requests: [String] = []
         var bodies: [SubmitProofBody] = []
         /// Instead of the server, for the next requests.
@@ -163,7 +164,40 @@ final class PretendWorld: Sendable {
             state.bodies.append(body)
             return settle(body, user, &state)
         }
+        if request.url.hasSuffix(Paths.restores), let body = try? JSONDecoder().decode(RestoreBody.self, from: data) {
+            return json(200, RestoreReply(data: (body.signedTransactions ?? []).map { restore($0, user, state) }))
+        }
+        if request.url.hasSuffix("/guests"), let body = try? JSONDecoder().decode(MergeGuestBody.self, from: data) {
+            return merge(body, into: user, &state)
+        }
         return problem(.notFound, 404)
+    }
+
+    private static func restore(_ token: String, _ user: UserID, _ state: State) -> RestoredTransaction {
+        let parts = token.split(separator: ".")
+        guard parts.count == 3, let order = UniqueID(parts[2]).flatMap({ state.orders[$0] }) else {
+            return RestoredTransaction(
+                transaction: nil, outcome: .refused, reason: Refusal.badSignature.rawValue, finish: false)
+        }
+        let id = TransactionID(String(parts[1]))
+        let isOwner = order.user == user
+        return RestoredTransaction(
+            transaction: (id, id, ProductID(order.product)), outcome: isOwner ? .owned : .kept,
+            reason: isOwner ? nil : "other_customer", finish: true)
+    }
+
+    private static func merge(
+        _ body: MergeGuestBody, into account: UserID, _ state: inout State
+    ) -> TransportResponse {
+        let guest = UserID(body.guestId)
+        guard body.guestToken == guest.text else { return problem(.forbidden, 403) }
+        if let taken = state.guests[guest], taken != account { return problem(.guestTaken, 409) }
+        let isNew = state.guests.updateValue(account, forKey: guest) == nil
+        for (id, user) in state.grants where user == guest { state.grants[id] = account }
+        let transfer = Transfer(
+            id: UniqueID(high: 1, low: 1), kind: .guestMerge, from: guest, to: account, reason: "signed_in",
+            actor: "user:\(account)", at: state.now)
+        return json(isNew ? 201 : 200, TransferReply(transfer, grantCount: 0, grants: [], points: []))
     }
 
     private static func open(_ body: OpenOrderBody, _ user: UserID, _ state: inout State) -> TransportResponse {

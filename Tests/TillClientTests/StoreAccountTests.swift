@@ -162,9 +162,23 @@ struct StoreAccountTests {
         let outcome = await store.restore()
         #expect(outcome.restored == ["points.300"] && outcome.ofOthers == 1)
         #expect(outcome.error == nil && outcome.waiting.isEmpty)
+        #expect(Set(outcome.purchases.map(\.fate)) == [.yours, .ofAnother])
         #expect(world.file.bytes == before)
+        #expect(world.state.now.requests.filter { $0 == "POST /v1/restores" }.count == 1)
 
-        world.state.with { $0.answers = [.failure(TransportFault(.offline)), .failure(TransportFault(.offline))] }
+        let forged = QueuedTransaction(
+            id: TransactionID("9"), productID: ProductID("points.980"), quantity: 1, token: nil,
+            purchasedAt: world.state.now.now, proof: .signedTransaction("forged"))
+        world.shop.with { $0.owned = .success(owned + [forged]) }
+        let finished = world.state.now.finished
+        let mixed = await store.restore()
+        #expect(mixed.restored == ["points.300"] && mixed.error?.code == Refusal.badSignature.rawValue)
+        #expect(mixed.purchases.first { $0.fate == .refused }?.productID == "points.980")
+        #expect(!world.state.now.finished.contains(forged.id), "only the server's word finishes it")
+        #expect(world.state.now.finished.count == finished.count + 2)
+        world.shop.with { $0.owned = .success(owned) }
+
+        world.state.with { $0.answers = [.failure(TransportFault(.offline))] }
         let offline = await store.restore()
         #expect(Set(offline.waiting) == ["points.60", "points.300"] && offline.error?.code == "offline")
         world.shop.with { $0.owned = .failure(.cancelled) }

@@ -57,7 +57,11 @@ struct StoreErrorTests {
             "malformed", "missing_x5c", "chain_length", "bad_certificate", "chain_untrusted", "missing_oid",
             "bad_signature",
         ],
-        ["chain_expired", "certificate_revoked"], ["bad_root", "no_in_app_purchase_key", "internal_error"],
+        ["chain_expired", "certificate_revoked"],
+        [
+            "bad_root", "no_in_app_purchase_key", "internal_error", "same_user", "not_the_holder", "unknown_transfer",
+            "not_reversible",
+        ],
         ["revocation_unknown", "unavailable"],
         ["transaction_not_in_receipt", "transaction_mismatch", "product_mismatch"],
         ["reference_conflict", "idempotency_key_reused"],

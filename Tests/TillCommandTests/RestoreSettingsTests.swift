@@ -34,7 +34,10 @@ struct RestoreSettingsTests {
     @Test(
         "what can't be used is said with its place and the nearest word",
         arguments: [
-            (#"{"policy": "moves"}"#, "restore.policy: wants one of keep, move, ask, found \"moves\". Did you mean move"),
+            (
+                #"{"policy": "moves"}"#,
+                "restore.policy: wants one of keep, move, ask, found \"moves\". Did you mean move"
+            ),
             (#"{"policy": 1}"#, "restore.policy: wants text"),
             (#"{"movesPerYear": 0}"#, "restore.movesPerYear: must be above zero"),
             (#"{"movesPerYear": 1001}"#, "restore.movesPerYear: must be at most 1000, is 1001"),

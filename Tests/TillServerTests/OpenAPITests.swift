@@ -85,6 +85,7 @@ import TillHTTP
     func members() throws {
         let samples = try Self.samples.merging(Self.offerSamples) { own, _ in own }
             .merging(Self.planSamples) { own, _ in own }
+            .merging(Self.transferSamples) { own, _ in own }
         let own = Set(OpenAPI.schemas.keys).subtracting([
             "Metadata", "AnyObject", "LoginForm", "LogoutForm", "Empty", "SubmitProof",
             "AppleObject",
@@ -153,6 +154,21 @@ import TillHTTP
                 ),
                 (.get, Paths.postings, "/v1/users/u1/wallet/postings", nil, 200),
                 (.get, Paths.entitlements, "/v1/users/u1/entitlements", nil, 200),
+                (
+                    .post, Paths.restores, Paths.restores,
+                    ["userId": "u1", "signedTransactions": [.string(paid.signed), "x"]], 200
+                ),
+                (.post, Paths.guests, "/v1/users/u2/guests", ["guestId": "u1"], 201),
+                (.post, Paths.guests, "/v1/users/u2/guests", ["guestId": "u1"], 200),
+                (.get, Paths.userTransfers, "/v1/users/u2/transfers", nil, 200),
+                (
+                    .post, Paths.transfers, Paths.transfers,
+                    [
+                        "from": "u2", "to": "u3", "originalTransactionId": .string(paid.id), "reason": "r",
+                        "operator": "o",
+                    ], 201
+                ),
+                (.post, Paths.transferReversal, "/v1/transfers/x/reversal", ["reason": "r", "operator": "o"], 404),
                 (.post, Paths.planPreview, Paths.planPreview, ["userId": "u1", "planId": "nothing"], 422),
                 (.post, Paths.planPreview, Paths.planPreview, ["userId": "u1", "planId": product], 400),
                 (

@@ -48,7 +48,7 @@ extension Succession.Ground {
             Text(
                 en: "Its subscription was moved to another customer, and goes on there.", zh: "该订阅已转移给其他用户，续订随之归其所有。")
         case .mergedGuest:
-            Text(en: "It was paid by a guest who has an account by now.", zh: "由访客付款，该访客已并入账号。")
+            Text(en: "It was paid by a guest who has an account by now.", zh: "由游客付款，该游客已并入账号。")
         }
     }
 }

@@ -5,11 +5,11 @@ extension Refusal {
         case .guestTaken:
             Text(
                 en: "This guest's purchases went to another account. An operator can take that back.",
-                zh: "该访客的购买已并入另一个账号。可由运营人员撤销。")
+                zh: "该游客的购买已并入另一个账号。可由运营人员撤销。")
         case .accountMerged:
             Text(
                 en: "This account was itself a guest and is part of another account now. Name that one.",
-                zh: "该账号本身曾是访客，已并入另一个账号。请改用那个账号。")
+                zh: "该账号本身曾是游客，已并入另一个账号。请改用那个账号。")
         case .sameUser: Text(en: "The two users are the same.", zh: "转出与转入是同一个用户。")
         case .notTheHolder:
             Text(
@@ -21,6 +21,18 @@ extension Refusal {
                 en: "This can't be reversed: it is a reversal itself, or both users are one account by now. Make a new "
                     + "transfer.",
                 zh: "无法撤销：它本身就是一次撤销，或双方现已是同一个账号。请新建一次转移。")
+        }
+    }
+}
+
+extension Transfer.Kind {
+    /// For operators: why it was moved.
+    public var sentence: Text {
+        switch self {
+        case .guestMerge: Text(en: "A guest signed in to an account.", zh: "游客登录了账号。")
+        case .restore: Text(en: "It was restored, and the shop lets it move.", zh: "在设备上恢复购买，且商店允许转移。")
+        case .support: Text(en: "Somebody of the shop decided so.", zh: "由运营人员决定。")
+        case .reversal: Text(en: "A transfer was taken back.", zh: "撤销了一次转移。")
         }
     }
 }

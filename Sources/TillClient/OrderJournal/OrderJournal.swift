@@ -187,6 +187,20 @@ package actor OrderJournal {
         return entry
     }
 
+    /// A guest's orders are an account's from now on (P12). A few at a time: what is handed over stays so, and the rest
+    /// follows when it is asked again.
+    func hand(over guest: UserID, to account: UserID) throws(JournalFault) {
+        let entries = entries(of: guest)
+        for start in stride(from: 0, to: entries.count, by: 100) {
+            try commit(
+                entries[start..<min(start + 100, entries.count)].map { entry in
+                    var entry = entry
+                    entry.userID = account
+                    return .entry(entry)
+                })
+        }
+    }
+
     /// Not yet: why, and when it is tried again.
     package func postpone(_ id: OrderID, because trouble: Trouble, until: Instant?) throws(JournalFault) {
         var entry = try known(id)

@@ -34,6 +34,10 @@ struct TransactionDossier: Sendable {
     let evidence: [EvidenceTable.Entry]
     let grant: Grant?
     let postings: [Posting]
+    /// Whose the grant is now.
+    let holder: UserID?
+    /// How it came there, oldest first.
+    let transfers: [Transfer]
     let proof: ProofFacts?
 
     init(_ transaction: TransactionTable.Stored, order: OrderID?, _ session: any Session) throws {
@@ -43,6 +47,8 @@ struct TransactionDossier: Sendable {
         grant = try GrantTable(session).find(transaction: transaction.sequence)
         postings =
             try grant == nil ? [] : LedgerTable(session).postings(grantOf: transaction.sequence).map(\.posting)
+        holder = try grant.map { try HolderTable(session).present($0, of: transaction.sequence).userID }
+        transfers = try TransferTable(session).list(grant: transaction.sequence).map(\.transfer)
         proof = try ProofTable(session).find(transaction: transaction.sequence).map(ProofFacts.init)
     }
 

@@ -9,12 +9,14 @@ struct OrderTimeline {
         case moved(OrderMove)
         case decided(EvidenceTable.Entry, TransactionID)
         case refused(RefusedProofTable.Entry)
+        case transferred(Transfer, TransactionID)
 
         var at: Instant {
             switch self {
             case .moved(let move): move.at
             case .decided(let entry, _): entry.at
             case .refused(let entry): entry.at
+            case .transferred(let transfer, _): transfer.at
             }
         }
     }
@@ -29,7 +31,10 @@ struct OrderTimeline {
             transaction.evidence.map { (rank: 2, step: Step.decided($0, transaction.transaction.id)) }
         }
         let moved = dossier.moves.dropFirst().map { (rank: 3, step: Step.moved($0)) }
-        let all = (opening + refused + decided + moved).enumerated()
+        let transferred = dossier.transactions.flatMap { transaction in
+            transaction.transfers.map { (rank: 4, step: Step.transferred($0, transaction.transaction.id)) }
+        }
+        let all = (opening + refused + decided + moved + transferred).enumerated()
         steps = all.sorted { left, right in
             (left.element.step.at.milliseconds, left.element.rank, left.offset)
                 < (right.element.step.at.milliseconds, right.element.rank, right.offset)
@@ -52,6 +57,7 @@ struct OrderTimeline {
         case .moved(let move): move.status.styleClass
         case .decided(let entry, _): Evidence.styleClass(entry.decision)
         case .refused: "bad"
+        case .transferred: "idle"
         }
     }
 
@@ -78,6 +84,23 @@ struct OrderTimeline {
             HTML.code(entry.code)
             element("p") { Evidence.refusal(entry.code, say) }
             element("p", .class("hint")) { Evidence.origin(door: entry.door, caller: entry.caller, say) }
+        case .transferred(let transfer, let transaction):
+            element("strong") { say("Moved to another user", "转移给其他用户") }
+            " "
+            HTML.code(transaction.text)
+            element("p") {
+                HTML.outside(transfer.from.text)
+                " → "
+                HTML.outside(transfer.to.text)
+            }
+            element("p") {
+                say(transfer.kind.sentence) + " "
+                HTML.outside(transfer.reason, limit: 500)
+            }
+            element("p", .class("hint")) {
+                if let name = transfer.operatorName { HTML.outside(name) + HTML(say(", by ", "，来自 ")) }
+                HTML.code(transfer.actor, limit: 160)
+            }
         }
     }
 }

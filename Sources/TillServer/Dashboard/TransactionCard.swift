@@ -85,6 +85,9 @@ struct TransactionCard {
         HTML.facts {
             HTML.fact(say("Grant id", "发放编号")) { HTML.code(grant.id.description) }
             HTML.fact(say("To", "发放给")) { HTML.outside(grant.userID.text) }
+            if let holder = dossier.holder, holder != grant.userID {
+                HTML.fact(say("Held by", "现归")) { HTML.outside(holder.text) }
+            }
             HTML.fact(say("At (UTC)", "时间（UTC）")) { HTML.time(grant.at) }
             if let entitlement = grant.entitlement {
                 HTML.fact(say("Entitlement", "权益")) { HTML.code(entitlement) }

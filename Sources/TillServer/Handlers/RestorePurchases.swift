@@ -174,7 +174,7 @@ private struct Restore {
         let (id, type, now) = (verified.id, type(of: verified), server.clock())
         let freshID = UniqueID(random: server.entropy(16))
         let (restorer, terms, actor) = (restorer, terms, origin.callerName)
-        return try await server.database.write { session in
+        return try await server.database.write { [server] session in
             let transactions = TransactionTable(session)
             guard let stored = try transactions.find(id, in: environment), stored.state == .granted,
                 let grant = try GrantTable(session).find(transaction: stored.sequence)
@@ -185,7 +185,9 @@ private struct Restore {
             let facts = RestoreFacts(standing: .granted(to: holder), type: type, restorer: restorer, moves: moves)
             let decision = RestoreDecision(facts, terms)
             if decision == .move {
-                _ = try TransferBooks(session: session, actor: actor, now: now, freshID: freshID).move(
+                let books = TransferBooks(
+                    session: session, actor: actor, now: now, freshID: freshID, reminders: server.reminders(session))
+                _ = try books.move(
                     chain: chain, in: environment, from: holder, to: restorer, kind: .restore, reason: "restored")
             }
             return decision

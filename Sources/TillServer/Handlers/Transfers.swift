@@ -90,8 +90,9 @@ extension Server {
     ) async throws -> Value {
         let (actor, now, id) = (call.credential.name, clock(), UniqueID(random: entropy(16)))
         return try await database.write { session in
-            try change(
-                TransferBooks(session: session, actor: actor, now: now, freshID: id), TransferView(session))
+            let books = TransferBooks(
+                session: session, actor: actor, now: now, freshID: id, reminders: reminders(session))
+            return try change(books, TransferView(session))
         }
     }
 }

@@ -26,7 +26,8 @@ extension OpenAPI {
             caller: .backend,
             parameters: [
                 .query("from", OpenAPIFinance.day, "The first day, instead of a fiscal year."),
-                .query("to", OpenAPIFinance.day, "The last day, at most ten years after the first."), fiscalYear, period,
+                .query("to", OpenAPIFinance.day, "The last day, at most ten years after the first."), fiscalYear,
+                period,
                 environment,
                 .header("Accept", ["type": "string"], "`text/csv` for comma-separated text: a line for each row."),
             ],

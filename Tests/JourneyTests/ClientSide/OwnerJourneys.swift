@@ -181,6 +181,52 @@ import TillCrypto
             #expect(try await phones.shop.grantCount() == 1)
         }
     }
+
+    @Test(
+        "A guest buys and signs in with the guest's token: all of it is the account's, once, whatever fails (P12)",
+        arguments: StoreKitGeneration.both, Reach.allCases)
+    func guestMerged(_ generation: StoreKitGeneration, _ reach: Reach) async throws {
+        try await Phones.open(generation, reach) { phones in
+            let phone = try await phones.phone(nil, account: "family")
+            let guest = await phone.use { await $0.guestID }
+            await phone.signIn(guest)
+            #expect(isCompleted(await phone.buy()))
+            // Paid, and the answer lost: it follows.
+            phone.wire.cut(.server, "POST /v1/transactions")
+            await phone.buy(Shop.points300)
+            phone.wire.mend()
+            phone.wire.cut(.server, "/guests", .answerLost)
+            let lost = await phone.signIn("ann", mergingGuest: guest)
+            guard case .postponed = lost else {
+                Issue.record("\(lost)")
+                return
+            }
+            #expect(phone.wire.struck >= 2)
+            #expect(try await phones.shop.points(of: guest) == 0)
+            phone.wire.mend()
+            try await phone.relaunch()
+            #expect(await phone.use { await $0.guestID } == guest)
+            #expect(await phone.signIn("ann", mergingGuest: guest) == .merged)
+            #expect(await phone.signIn("ann", mergingGuest: guest) == .nothing)
+            #expect(try await phone.isSettled())
+            #expect(try await phones.shop.points(of: "ann") == 360)
+            #expect(try await phone.use { try await $0.wallet() } == ["points": 360])
+            #expect(await eventually { await phone.orders().map(\.status) == [.completed, .completed] })
+            #expect(try await phones.shop.transfers(of: "ann").count == 1)
+            #expect(await phone.use { await $0.guestID } != guest)
+        }
+    }
+}
+
+extension Phone {
+    func signIn(_ user: String, mergingGuest guest: String) async -> GuestMerge {
+        let expires = shop.time.now.seconds + 600
+        return await use { store in
+            await store.signIn(
+                user, mergingGuest: { UserToken.hs256(subject: guest, expires: expires) },
+                token: { UserToken.hs256(subject: user, expires: expires) })
+        }
+    }
 }
 
 extension Phones {

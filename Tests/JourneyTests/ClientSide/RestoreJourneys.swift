@@ -1,3 +1,4 @@
+import StoreKit
 import Testing
 import TillBilling
 import TillClient
@@ -7,9 +8,16 @@ import TillClient
     private static let monthly = CloudShop.prefix + "premium_monthly_auto"
 
     private func shop(
-        _ generation: StoreKitGeneration, _ journey: (Phones) async throws -> Void
+        _ generation: StoreKitGeneration, _ terms: RestoreTerms = RestoreTerms(),
+        _ journey: (Phones) async throws -> Void
     ) async throws {
-        try await Phones.open(generation, change: { $0.catalog = CloudShop.catalog }) { phones in
+        try await Phones.open(
+            generation,
+            change: { configuration in
+                configuration.catalog = CloudShop.catalog
+                configuration.restore = terms
+            }
+        ) { phones in
             try await CloudShop.stock(phones.shop)
             let old = try await phones.phone("ann")
             for product in [Self.pro, Self.monthly, Shop.points60] {
@@ -31,7 +39,10 @@ import TillClient
             #expect(outcome.error == nil)
             #expect(Set(outcome.restored) == [Self.pro, Self.monthly])
             #expect(outcome.waiting.isEmpty && outcome.ofOthers == 0)
-            #expect(phone.wire.count(.server, "POST /v1/transactions") == 2)
+            #expect(phone.wire.count(.server, "POST /v1/restores") == 1)
+            #expect(phone.wire.count(.server, "POST /v1/transactions") == 0)
+            #expect(outcome.purchases.map(\.fate) == [.yours, .yours])
+            #expect(await phone.isRestoredQueueEmpty())
             #expect(try await phones.shop.grants(of: "ann") == 3, "granted anew")
             #expect(try await phones.shop.points(of: "ann") == 60)
             let rights = try await phone.use { try await $0.entitlements() }
@@ -59,14 +70,60 @@ import TillClient
     func serverAway(_ generation: StoreKitGeneration) async throws {
         try await shop(generation) { phones in
             let phone = try await phones.phone("ann")
-            phone.wire.cut(.server, "POST /v1/transactions")
+            phone.wire.cut(.server, "POST /v1/restores")
             let waiting = await phone.use { await $0.restore() }
-            #expect(phone.wire.struck == 2)
+            #expect(phone.wire.struck == 1)
+            if generation == .storeKit1 {
+                #expect(await !phone.isRestoredQueueEmpty(), "finished without the server's word")
+            }
             #expect(Set(waiting.waiting) == [Self.pro, Self.monthly] && waiting.restored.isEmpty)
             #expect(waiting.error?.code == "cannot_connect")
             phone.wire.mend()
             #expect(Set(await phone.use { await $0.restore() }.restored) == [Self.pro, Self.monthly])
             #expect(try await phones.shop.grants(of: "ann") == 3)
+            #expect(await phone.isRestoredQueueEmpty())
         }
+    }
+
+    @Test(
+        "Where the shop lets purchases move, they go to who restores them, and the app hears of each (P10, T11)",
+        arguments: StoreKitGeneration.both)
+    func moved(_ generation: StoreKitGeneration) async throws {
+        try await shop(generation, RestoreTerms(policy: .move)) { phones in
+            let phone = try await phones.phone("ben", account: "ann")
+            let outcome = await phone.use { await $0.restore() }
+            #expect(Set(outcome.restored) == [Self.pro, Self.monthly] && outcome.ofOthers == 0)
+            #expect(outcome.purchases.allSatisfy { $0.fate == .movedToYou })
+            #expect(outcome.purchases.allSatisfy { $0.message(in: "zh").contains("已转入当前账户") })
+            let rights = try await phone.use { try await $0.entitlements() }
+            #expect(Set(rights.map(\.productID)) == [Self.pro, Self.monthly])
+            #expect(try await phones.shop.rights(of: "ann").isEmpty)
+            #expect(try await phones.shop.points(of: "ann") == 60, "points don't move")
+        }
+    }
+
+    @Test(
+        "What the answer was lost of is settled by restoring, and finished (O5, P10)",
+        arguments: StoreKitGeneration.both)
+    func awaited(_ generation: StoreKitGeneration) async throws {
+        try await shop(generation) { phones in
+            let phone = try await phones.phone("cat")
+            phone.wire.cut(.server, "POST /v1/transactions")
+            guard case .willArrive = await phone.buy(Self.pro) else {
+                Issue.record("it is not on its way")
+                return
+            }
+            phone.wire.mend()
+            #expect(await phone.use { await $0.restore() }.restored == [Self.pro])
+            #expect(try await phone.isSettled())
+            #expect(await phone.orders().map(\.status) == [.completed])
+        }
+    }
+}
+
+extension Phone {
+    /// Whether StoreKit 1 waits for nobody's word about what it restored.
+    func isRestoredQueueEmpty() async -> Bool {
+        await use { _ in SKPaymentQueue.default().transactions.allSatisfy { $0.transactionState != .restored } }
     }
 }

@@ -1,0 +1,119 @@
+import TillAPI
+import TillBilling
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Brings what the store shows as the customer's own to the server and does what it says of each (P10, T11). Restored
+/// purchases were paid long ago, so the journal makes no orders of them; the server knows them.
+struct Restore: Sendable {
+    private let access: StoreAccess
+    private let journal: OrderJournal
+    private let submit: Submit
+    private let server: ServerAccess
+
+    /// Proofs in one request.
+    private static let width = 50
+
+    init(_ rooms: Rooms) {
+        access = rooms.access
+        journal = rooms.journal
+        submit = rooms.submit
+        server = rooms.server
+    }
+
+    /// - Parameter heard: told what became of those that an order of this device still waits for: they go the way of a
+    ///   purchase first.
+    func callAsFunction(_ heard: (SubmitOutcome) async -> Void) async -> RestoreOutcome {
+        let shown: [QueuedTransaction]
+        do throws(StoreProblem) { shown = try await access.restore() } catch {
+            return RestoreOutcome(error: .store(error))
+        }
+        var outcome = RestoreOutcome()
+        guard !shown.isEmpty else { return outcome }
+        for transaction in shown where await journal.awaits(transaction) {
+            await heard(await submit.again(transaction))
+        }
+        for request in await requests(for: shown, &outcome) { await send(request, &outcome) }
+        return outcome
+    }
+
+    /// One request, and the transactions it speaks of.
+    private struct Request {
+        let body: RestoreBody
+        let transactions: [QueuedTransaction]
+    }
+
+    private func requests(for shown: [QueuedTransaction], _ outcome: inout RestoreOutcome) async -> [Request] {
+        var signed: [(QueuedTransaction, String)] = []
+        var inReceipt: [QueuedTransaction] = []
+        var receipt: [UInt8] = []
+        for transaction in shown.sorted(by: { $0.id < $1.id }) {
+            switch transaction.proof {
+            case .signedTransaction(let text): signed.append((transaction, text))
+            case .receipt(let bytes):
+                inReceipt.append(transaction)
+                receipt = bytes
+            }
+        }
+        var requests = stride(from: 0, to: signed.count, by: Self.width).map { start in
+            let part = signed[start..<min(start + Self.width, signed.count)]
+            return Request(body: RestoreBody(signedTransactions: part.map(\.1)), transactions: part.map(\.0))
+        }
+        guard let first = inReceipt.first else { return requests }
+        do throws(StoreProblem) {
+            // Missing or empty: it is refreshed once (O4).
+            if receipt.isEmpty, case .receipt(let bytes) = try await access.proof(first).proof { receipt = bytes }
+            let text = Data(receipt).base64EncodedString()
+            requests.append(Request(body: RestoreBody(receipt: text), transactions: inReceipt))
+        } catch {
+            outcome.add(inReceipt, waitingFor: .store(error))
+        }
+        return requests
+    }
+
+    private func send(_ request: Request, _ outcome: inout RestoreOutcome) async {
+        guard let session = await server.session() else {
+            return outcome.add(request.transactions, waitingFor: .notSignedIn)
+        }
+        let reply: RestoreReply
+        do throws(ServerFault) {
+            reply = try await server.post(
+                Paths.restores, request.body, as: session, expecting: RestoreReply.self)
+            let isSigned = request.body.signedTransactions != nil
+            if isSigned, reply.data.count != request.transactions.count {
+                throw .unreadable(status: 200, retryAfter: nil)
+            }
+        } catch {
+            return outcome.add(
+                request.transactions, waitingFor: .undelivered(Trouble(code: error.code, isFinal: !error.isRetryable)))
+        }
+        var rest = request.transactions
+        for told in reply.data {
+            // Of signed ones in their order; a receipt is told chain by chain.
+            let place =
+                request.body.signedTransactions != nil
+                ? rest.indices.first
+                : rest.firstIndex { told.transactionId == $0.id.text || told.originalTransactionId == $0.id.text }
+            let transaction = place.map { rest.remove(at: $0) }
+            outcome.add(RestoredPurchase(told, of: transaction))
+            // Only the server's word takes a restored transaction off the queue (T11).
+            if told.finish, let transaction { await access.finish(transaction.id) }
+        }
+        // The receipt on the device is older than what the store showed.
+        outcome.add(
+            rest,
+            waitingFor: .undelivered(Trouble(code: Refusal.transactionNotInReceipt.rawValue, isFinal: false)))
+    }
+}
+
+extension OrderJournal {
+    /// Whether an order of this device is paid with it and not settled, or may be.
+    fileprivate func awaits(_ transaction: QueuedTransaction) -> Bool {
+        if let entry = entry(of: transaction.id) { return entry.status == .ongoing }
+        return transaction.token.flatMap { self[$0] }.map { $0.transactionID == nil } ?? false
+    }
+}

@@ -1,0 +1,109 @@
+import Testing
+import TillAPI
+import TillBilling
+
+@testable import TillClient
+
+@Suite("A guest signs in")
+struct GuestMergeTests {
+    /// A guest has bought here, and goes on as somebody.
+    private func bought(_ world: PretendWorld) async throws -> (Store, guest: String) {
+        let store = try await world.launch(nil)
+        let guest = await store.guestID
+        await store.signIn(guest) { guest }
+        guard case .completed = await store.purchase("points.60") else { throw Unexpected("not completed") }
+        return (store, guest)
+    }
+
+    private func merges(_ world: PretendWorld) -> Int {
+        world.state.now.requests.filter { $0 == "POST /v1/users/ann/guests" }.count
+    }
+
+    @Test("P12: what the guest bought is the account's, its orders are in the account's list, and it is asked once")
+    func merged() async throws {
+        let world = PretendWorld()
+        let (store, guest) = try await bought(world)
+        #expect(await store.signIn("ann", mergingGuest: { guest }, token: { "ann" }) == .merged)
+        #expect(world.state.now.guests == [UserID(guest): UserID("ann")])
+        #expect(world.state.now.grants.values.map(\.text) == ["ann"])
+        #expect(await store.orders().map(\.status) == [.completed])
+        #expect(await store.signIn("ann", mergingGuest: { guest }, token: { "ann" }) == .nothing)
+        #expect(merges(world) == 1)
+        // Somebody else without an account is another guest, also after the next launch.
+        let next = await store.guestID
+        #expect(next != guest)
+        await world.end(store)
+        let second = try await world.launch(nil)
+        #expect(await second.guestID == next)
+        #expect(await second.orders(all: true).count == 1)
+        await world.end(second)
+    }
+
+    @Test("P12: a guest who bought nothing is not asked about, and nobody's token is made")
+    func nothing() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch(nil)
+        let guest = await store.guestID
+        let asked = Guarded(false)
+        let merge = await store.signIn(
+            "ann",
+            mergingGuest: {
+                asked.with { $0 = true }
+                return guest
+            }, token: { "ann" })
+        #expect(merge == .nothing && !asked.now && merges(world) == 0)
+        #expect(await store.guestID == guest)
+        await world.end(store)
+    }
+
+    @Test("P12: what fails changes nothing on the device, and the next launch's sign-in brings it home")
+    func retried() async throws {
+        let world = PretendWorld()
+        let (store, guest) = try await bought(world)
+        await store.signIn("ann") { "ann" }
+        _ = await world.isIdle(store)
+        let (journal, identity) = (world.file.bytes, world.identity.bytes)
+        world.state.with { $0.answers = [.failure(TransportFault(.connectionLost))] }
+        let first = await store.signIn("ann", mergingGuest: { guest }, token: { "ann" })
+        #expect(first == .postponed(.server(.noAnswer(TransportFault(.connectionLost)))))
+        #expect(await store.signIn("ann", mergingGuest: { nil }, token: { "ann" }) == .postponed(.notSignedIn))
+        let refused = await store.signIn("ann", mergingGuest: { "ben" }, token: { "ann" })
+        #expect(refused.error?.code == Refusal.forbidden.rawValue)
+        #expect(world.file.bytes == journal && world.identity.bytes == identity)
+        #expect(await store.orders().isEmpty)
+        await world.end(store)
+        let second = try await world.launch(nil)
+        #expect(await second.signIn("ann", mergingGuest: { guest }, token: { "ann" }) == .merged)
+        #expect(await second.orders().count == 1)
+        await world.end(second)
+    }
+
+    @Test("P12: a guest that went to another account is told so once, and the next guest is a new one")
+    func taken() async throws {
+        let world = PretendWorld()
+        let (store, guest) = try await bought(world)
+        world.state.with { $0.guests[UserID(guest)] = UserID("ben") }
+        let merge = await store.signIn("ann", mergingGuest: { guest }, token: { "ann" })
+        #expect(merge.error?.code == Refusal.guestTaken.rawValue)
+        #expect(await store.orders().isEmpty)
+        #expect(await store.guestID != guest)
+        #expect(await store.signIn("ann", mergingGuest: { guest }, token: { "ann" }) == .nothing)
+        await world.end(store)
+    }
+
+    @Test(
+        "P12: the account's disk is full: the merge stands at the server, and is asked again until it is written down")
+    func fullDisk() async throws {
+        let world = PretendWorld()
+        let (store, guest) = try await bought(world)
+        await store.signIn("ann") { "ann" }
+        _ = await world.isIdle(store)
+        world.file.state.with { $0.capacity = 0 }
+        let merge = await store.signIn("ann", mergingGuest: { guest }, token: { "ann" })
+        guard case .postponed(.journal) = merge else { throw Unexpected("\(merge)") }
+        #expect(await store.guestID == guest)
+        world.file.state.with { $0.capacity = .max }
+        #expect(await store.signIn("ann", mergingGuest: { guest }, token: { "ann" }) == .merged)
+        await world.end(store)
+    }
+}

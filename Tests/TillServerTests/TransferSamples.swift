@@ -1,0 +1,48 @@
+import TillAPI
+import TillAppStore
+import TillBilling
+
+extension OpenAPITests {
+    /// What is sent and taken about restoring and moving purchases, each with everything in it and with as little as
+    /// there can be.
+    static var transferSamples: [String: (full: JSONValue, least: JSONValue)] {
+        get throws {
+            let id = UniqueID(high: 1, low: 2)
+            func transfer(by name: String?) -> Transfer {
+                Transfer(
+                    id: id, kind: .reversal, from: UserID("a"), to: UserID("b"), reason: "r", actor: "key:k",
+                    operatorName: name, at: Instant(seconds: 1_790_000_000))
+            }
+            let grant = TransferReply.MovedGrant(
+                id: id, transactionID: TransactionID("1"), originalID: TransactionID("1"), productID: ProductID("p"),
+                environment: .sandbox)
+            let points = MovedPoints(environment: .sandbox, currency: "points", amount: 60)
+            let stayed = TransferReply.Stayed(grantCount: 1, points: [points])
+            let full = TransferReply(
+                transfer(by: "li"), grantCount: 1, grants: [grant], points: [points], reverses: id, reversedBy: id,
+                stayed: stayed)
+            let least = TransferReply(transfer(by: nil), grantCount: 0, grants: [], points: [])
+            let kept = RestoredTransaction(
+                transaction: (TransactionID("1"), TransactionID("1"), ProductID("p")), outcome: .kept,
+                reason: "ask_backend", askBackend: true, finish: true)
+            let refused = RestoredTransaction(transaction: nil, outcome: .refused, finish: false)
+            return [
+                "Restore": try both(
+                    RestoreBody(userId: "u", signedTransactions: ["a"], receipt: "b"), RestoreBody()),
+                "RestoreReply": try same(RestoreReply(data: [kept])),
+                "RestoredTransaction": try both(kept, refused),
+                "MergeGuest": try both(
+                    MergeGuestBody(guestId: "g", guestToken: "t", reason: "r"), MergeGuestBody(guestId: "g")),
+                "MakeTransfer": try both(
+                    MakeTransferBody(
+                        from: "a", to: "b", originalTransactionId: "1", environment: "sandbox", reason: "r",
+                        operator: "o"),
+                    MakeTransferBody(from: "a", to: "b", originalTransactionId: "1", reason: "r", operator: "o")),
+                "ReverseTransfer": try same(ReverseTransferBody(reason: "r", operator: "o")),
+                "Transfer": try both(full, least),
+                "TransferPage": try same(Page(data: [full], hasMore: false, nextCursor: nil)),
+                "MovedGrant": try same(grant), "MovedPoints": try same(full.points[0]), "Stayed": try same(stayed),
+            ]
+        }
+    }
+}

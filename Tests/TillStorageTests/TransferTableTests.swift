@@ -1,0 +1,85 @@
+import Testing
+import TillBilling
+import TillSQLite
+
+@testable import TillStorage
+
+@Suite("Transfers in the ledger") struct TransferTableTests {
+    private let at = Instant(seconds: 1_700_000_000)
+
+    private func transfer(_ low: UInt64, _ kind: Transfer.Kind = .guestMerge) -> Transfer {
+        Transfer(
+            id: UniqueID(high: 1, low: low), kind: kind, from: UserID("guest"), to: UserID("ann"), reason: "signed in",
+            actor: "user:ann", operatorName: kind == .reversal ? "li" : nil, at: at)
+    }
+
+    @Test("A transfer comes back as it was stored, with its points summed, and its reversal is found (P12)")
+    func roundTrip() async throws {
+        try await withLedger { ledger in
+            try await ledger.write { session in
+                let table = TransferTable(session)
+                let stored = try table.insert(transfer(1))
+                try table.add(
+                    [40, 20].map { MovedPoints(environment: .sandbox, currency: "points", amount: $0) },
+                    to: stored.sequence)
+                #expect(try table.find(UniqueID(high: 1, low: 1)) == stored)
+                #expect(try table.find(sequence: stored.sequence)?.transfer == transfer(1))
+                #expect(try table.points(of: stored.sequence).map(\.amount) == [60])
+                #expect(try table.itemCount(of: stored.sequence) == 0)
+                let reversal = try table.insert(transfer(2, .reversal), reverses: stored.sequence)
+                #expect(try table.reversal(of: stored.sequence) == reversal)
+                #expect(try table.reversal(of: reversal.sequence) == nil)
+                for user in ["guest", "ann"] {
+                    let list = try table.list(user: UserID(user), before: .max, limit: 10)
+                    #expect(list == [reversal, stored])
+                }
+                #expect(try table.list(user: UserID("ben"), before: .max, limit: 10).isEmpty)
+            }
+        }
+    }
+
+    @Test("The database itself refuses a second reversal, a guest in two accounts, and any edit of a transfer (P12)")
+    func rules() async throws {
+        try await withLedger { ledger in
+            let first = try await ledger.write { session in
+                let stored = try TransferTable(session).insert(transfer(1))
+                try GuestTable(session).insert(UserID("guest"), account: UserID("ann"), transfer: stored.sequence)
+                try TransferTable(session).insert(transfer(2, .reversal), reverses: stored.sequence)
+                return stored
+            }
+            let attempts: [@Sendable (any Session) throws -> Void] = [
+                { try TransferTable($0).insert(transfer(3, .reversal), reverses: first.sequence) },
+                { try GuestTable($0).insert(UserID("guest"), account: UserID("ben"), transfer: first.sequence) },
+                { try $0.execute("UPDATE transfers SET to_user = 'ben'", []) },
+                { try $0.execute("DELETE FROM transfers", []) },
+            ]
+            for attempt in attempts {
+                await #expect(throws: DatabaseFault.self) { try await ledger.write(attempt) }
+            }
+            let (guest, count) = try await ledger.read { session in
+                (
+                    try GuestTable(session).find(UserID("guest"))?.account,
+                    try TransferTable(session).list(user: UserID("ann"), before: .max, limit: 10).count
+                )
+            }
+            #expect(guest == UserID("ann") && count == 2)
+        }
+    }
+
+    @Test("A guest's account is found along accounts that became guests themselves (P12)")
+    func account() async throws {
+        try await withLedger { ledger in
+            try await ledger.write { session in
+                let sequence = try TransferTable(session).insert(transfer(1)).sequence
+                let guests = GuestTable(session)
+                try guests.insert(UserID("a"), account: UserID("b"), transfer: sequence)
+                #expect(try guests.account(of: UserID("a")) == UserID("b"))
+                try guests.insert(UserID("b"), account: UserID("c"), transfer: sequence)
+                #expect(try guests.account(of: UserID("a")) == UserID("c"))
+                #expect(try guests.account(of: UserID("c")) == nil)
+                try guests.delete(transfer: sequence)
+                #expect(try guests.account(of: UserID("a")) == nil)
+            }
+        }
+    }
+}
