@@ -23,7 +23,9 @@ extension Refusal {
         case .forbidden: 403
         case .notFound, .unknownOrder: 404
         case .methodNotAllowed: 405
-        case .orderConflict, .illegalMove, .previewChanged, .insufficientFunds, .referenceConflict, .idempotencyInFlight: 409
+        case .orderConflict, .illegalMove, .previewChanged, .insufficientFunds, .referenceConflict,
+            .idempotencyInFlight:
+            409
         case .payloadTooLarge: 413
         case .tooManyRequests: 429
         case .internalError: 500

@@ -8,7 +8,8 @@ extension OpenAPI {
     private static let orderExample: JSONValue = [
         "id": orderID, "userId": "u1", "productId": "com.example.learn.points60", "quantity": 1,
         "status": "prepared", "statusCode": 0, "price": ["amount": 600, "currency": "CNY"], "transactionId": nil,
-        "environment": nil, "deviceId": "iPad-7", "preview": nil, "metadata": ["level": 3], "createdAt": "2026-03-01T08:30:00.123Z",
+        "environment": nil, "deviceId": "iPad-7", "preview": nil, "metadata": ["level": 3],
+        "createdAt": "2026-03-01T08:30:00.123Z",
         "updatedAt": "2026-03-01T08:30:00.123Z",
         "history": [["status": "prepared", "at": "2026-03-01T08:30:00.123Z", "reason": "opened"]],
     ]
@@ -113,7 +114,8 @@ extension OpenAPI {
                 "environment": OpenAPISchema.orNull(
                     OpenAPISchema.words("Where it was paid.", Environment.allCases.map(\.rawValue))),
                 "deviceId": OpenAPISchema.orNull(OpenAPISchema.text("As it was opened.")),
-                "preview": OpenAPISchema.orNull(ref("OrderPreview")), "metadata": ref("Metadata"), "createdAt": OpenAPISchema.time("When it was opened."),
+                "preview": OpenAPISchema.orNull(ref("OrderPreview")), "metadata": ref("Metadata"),
+                "createdAt": OpenAPISchema.time("When it was opened."),
                 "updatedAt": OpenAPISchema.time("When it last changed."),
                 "history": OpenAPISchema.list("Every move, oldest first.", of: ref("OrderMove")),
             ]),
