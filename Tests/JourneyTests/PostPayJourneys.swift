@@ -91,6 +91,34 @@ import TillStorage
         }
     }
 
+    @Test("A plan's answer tells when the service ends that its time went into, also later and once converted (C8)")
+    func service() async throws {
+        try await CloudShop.open { shop in
+            func ends(_ payment: Payment, _ order: OrderID, _ plan: String) async throws -> [String] {
+                let reply = try await post(
+                    shop, fields(payment, order: order.description, as: "u1", shop, ["product_id": plan]))
+                #expect(reply["status"] == 200, "\(reply.body)")
+                return [reply["outcome"].text, reply["expires_at"].text]
+            }
+            func after(_ seconds: Int64) -> String {
+                Instant(seconds: shop.time.now.seconds).adding(seconds: seconds).rfc3339
+            }
+            func pay(_ plan: String) async throws -> (Payment, OrderID) {
+                let order = try await shop.openOrder(CloudShop.prefix + plan, as: "u1")
+                return (try await shop.pay(CloudShop.prefix + plan, token: nil), order)
+            }
+            let day: Int64 = 86_400
+            let (first, order) = try await pay("basic_pass")
+            #expect(try await ends(first, order, "basic_pass") == ["granted", after(30 * day)])
+            shop.time.advance(seconds: 15 * day)
+            let (second, other) = try await pay("premium_monthly")
+            let end = after(30 * day + 554_370)
+            #expect(try await ends(second, other, "premium_monthly") == ["granted", end])
+            #expect(try await ends(first, order, "basic_pass") == ["alreadyGranted", end])
+            #expect(try await shop.rights(of: "u1") == ["service premium premium_monthly \(end)"])
+        }
+    }
+
     @Test("What a client says of sandbox, secret, price and expiry is not looked at (T7, T8)")
     func lies() async throws {
         for lie in ["0", "1", "yes", ""] {

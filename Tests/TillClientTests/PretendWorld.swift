@@ -20,6 +20,8 @@ final class PretendWorld: Sendable {
         var finishedBeforeWord: [TransactionID] = []
         // The server.
         var orders: [OrderID: (user: UserID, product: String, quantity: Int)] = [:]
+        /// What orders were opened with, repetitions too.
+        var opened: [OpenOrderBody] = []
         var grants: [TransactionID: UserID] = [:]
         var guests: [UserID: UserID] = [:]
         var requests: [String] = []
@@ -202,6 +204,7 @@ final class PretendWorld: Sendable {
 
     private static func open(_ body: OpenOrderBody, _ user: UserID, _ state: inout State) -> TransportResponse {
         guard let id = body.id else { return problem(.invalidField, 400) }
+        state.opened.append(body)
         guard body.productId.hasPrefix("points.") else { return problem(.unknownProduct, 422) }
         let isNew = state.orders[id] == nil
         state.orders[id] = (user, body.productId, body.quantity ?? 1)

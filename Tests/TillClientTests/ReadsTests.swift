@@ -97,7 +97,7 @@ struct ReadsTests {
                 {"data":[
                 {"entitlement":"pro","productId":"a.pro","kind":"lasting","since":"2026-01-01T00:00:00.000Z",
                  "transactionId":"1"},
-                {"entitlement":"basic","productId":"b","kind":"service","plan":"basic_monthly","deviceId":"d",
+                {"entitlement":"basic","productId":"b","kind":"service","plan":"basic_monthly","deviceId":"d","deviceIds":["d","e"],
                  "since":"2026-01-02T00:00:00.500Z","expiresAt":"2026-02-01T00:00:00Z","transactionId":"2"},
                 {"entitlement":"moon","productId":"c","kind":"leased","since":"2026-01-01T00:00:00Z",
                  "transactionId":"3","more":1}]}
@@ -108,6 +108,7 @@ struct ReadsTests {
         #expect(rights.map(\.kind) == [.lasting, .service, Entitlement.Kind(rawValue: "leased")])
         #expect(rights[0].expires == nil && rights[1].expires == Date(timeIntervalSince1970: 1_769_904_000))
         #expect(rights[1].since == Date(timeIntervalSince1970: 1_767_312_000.5) && rights[1].plan == "basic_monthly")
+        #expect(rights[0].deviceIDs == nil && rights[1].deviceIDs == ["d", "e"])
         #expect(server.asked.now[0].url == "https://till.test/v1/users/ann/entitlements")
         #expect(server.asked.now[0].headers["Accept-Language"] == "zh" && server.asked.now[0].method == "GET")
     }
@@ -138,8 +139,10 @@ struct ReadsTests {
         let server = Scripted([
             TransportResponse(status: 200, contentType: "application/json", body: Array(basic.utf8))
         ])
-        let preview = try await Reads(server: server.access()).planPreview("premium_monthly", quantity: 2)
-        #expect(preview.change == .upgrade && preview.plan == "premium_monthly")
+        let preview = try await Reads(server: server.access(), deviceID: "phone").planPreview(
+            "premium_monthly", quantity: 2)
+        #expect(preview.change == .upgrade && preview.plan == "premium_monthly" && preview.quantity == 2)
+        #expect(preview.deviceIDs == ["phone", "tv"])
         #expect(preview.price == Decimal(string: "13.98") && preview.balance == Decimal(string: "1.5"))
         #expect(preview.currency == "USD" && preview.carriedDays == 6 && preview.carriedSeconds == 555_000)
         #expect(
@@ -148,6 +151,7 @@ struct ReadsTests {
         #expect(sent.method == "POST" && sent.url == "https://till.test/v1/plans/preview")
         let body = try JSONDecoder().decode(PlanPreviewBody.self, from: Data(sent.body))
         #expect(body.planId == "premium_monthly" && body.quantity == 2 && body.userId == nil && body.at == nil)
+        #expect(body.deviceId == "phone")
     }
 
     @Test("Bodies that are not what was asked for are no answer, and nothing falls over")
@@ -169,7 +173,7 @@ private enum PlanPreviewFixture {
         "change":"upgrade","price":{"amount":1398,"currency":"USD"},
         "dailyPrice":{"amount":23,"currency":"USD","exact":"233/10"},"current":[],
         "balance":{"amount":150,"currency":"USD","exact":"150"},"days":6,"seconds":555000,
-        "boughtSeconds":5184000,"expiresAt":"2026-03-08T10:10:00.000Z",
+        "boughtSeconds":5184000,"expiresAt":"2026-03-08T10:10:00.000Z","deviceIds":["phone","tv"],
         "explanation":{"en":["one","two"],"zh":["一","二"]}}
         """
 }

@@ -275,7 +275,8 @@ extension OpenAPITests {
             }
             let debit = DebitBody(currency: "points", amount: 1, reference: "r")
             let fullOrder = OpenOrderBody(
-                id: id, userId: "u", productId: "p", quantity: 1, deviceId: "d", metadata: .integer(1))
+                id: id, userId: "u", productId: "p", quantity: 1, deviceId: "d",
+                preview: OpenOrderBody.Preview(at: now, expiresAt: now), metadata: .integer(1))
             let fullProof = SubmitProofBody(
                 signedTransaction: "a", receipt: nil, transactionId: "1", productId: "p", orderId: id, userId: "u")
             let withReceipt = SubmitProofBody(receipt: "b", transactionId: "1", productId: "p")

@@ -9,18 +9,27 @@ extension OpenAPITests {
             let at = Instant(seconds: 1_790_000_000)
             let right = EntitlementReply(
                 entitlement: "premium", productId: ProductID("p"), kind: .service, plan: PlanID("p"), deviceId: "d",
-                since: at, expiresAt: at, transactionId: TransactionID("1"))
+                deviceIds: ["d"], since: at, expiresAt: at, transactionId: TransactionID("1"))
             let lasting = EntitlementReply(
                 entitlement: "pro", productId: ProductID("p"), kind: .lasting, since: at,
                 transactionId: TransactionID("1"))
             let full = try preview(device: "d", transaction: TransactionID("1"), to: "premium", at: at)
             let least = try preview(device: nil, transaction: nil, to: "basic", at: at)
+            let told = OpenOrderBody.Preview(at: at, expiresAt: at, price: Money(amount: 1, currency: Currency("USD")))
+            let order = OrderReply(
+                Order(
+                    id: UniqueID(high: 1, low: 2), userID: UserID("u"), productID: ProductID("p"), quantity: 1,
+                    price: Money(amount: 1, currency: Currency("USD")), preview: OrderPreview(at: at, expiresAt: at),
+                    createdAt: at, updatedAt: at), metadata: nil, history: [])
             return [
                 "Entitlements": try same(EntitlementsReply(data: [lasting])),
                 "Entitlement": try both(right, lasting),
-                "PlanTerms": try both(terms("basic", rank: "basic"), terms("basic", rank: nil)),
+                "PlanTerms": try both(terms("basic", rank: "basic", scope: .device), terms("basic", rank: nil)),
+                "OpenOrderPreview": try both(told, OpenOrderBody.Preview(at: at, expiresAt: at)),
+                "OrderPreview": try same(order.preview),
                 "PlanPreview": try both(
-                    PlanPreviewBody(userId: "u", planId: "p", quantity: 1, at: at), PlanPreviewBody(planId: "p")),
+                    PlanPreviewBody(userId: "u", planId: "p", quantity: 1, at: at, deviceId: "d"),
+                    PlanPreviewBody(planId: "p")),
                 "PlanPreviewReply": try both(full, least),
                 "PlanRemainder": try both(full.current[0], least.current[0]),
                 "ExactMoney": try same(full.balance), "Explanation": try same(full.explanation),
@@ -28,9 +37,9 @@ extension OpenAPITests {
         }
     }
 
-    static func terms(_ id: String, rank: String?) throws -> PlanTerms {
+    static func terms(_ id: String, rank: String?, scope: PlanScope? = nil) throws -> PlanTerms {
         guard let length = PlanLength("P1M") else { throw CancellationError() }
-        return PlanTerms(id: PlanID(id), length: length, rank: rank)
+        return PlanTerms(id: PlanID(id), length: length, rank: rank, scope: scope)
     }
 
     private static func plan(_ id: String) throws -> Plan {
@@ -46,6 +55,9 @@ extension OpenAPITests {
     ) throws -> PlanPreviewReply {
         let purchase = PlanPurchase(
             plan: try plan("basic"), paid: nil, at: at, deviceID: device, transactionID: transaction)
-        return PlanPreviewReply(Proration(of: [ServicePeriod(purchase, from: at)], to: try plan(to), at: at))
+        return PlanPreviewReply(
+            Proration(
+                of: [ServicePeriod(purchase, from: at)], to: try plan(to), at: at,
+                for: device.map { .devices([$0]) } ?? .account))
     }
 }

@@ -1,41 +1,60 @@
 import Testing
 import TillAppStore
 import TillBilling
+import TillServer
 
 /// A shop that sells the plans of C4, a trial and a right for good, in the same emulated store.
 enum CloudShop {
     static let prefix = Shop.bundleID + "."
 
-    static let catalog = Catalog(
-        products: plans.compactMap { id, cents, length, rank in
+    static let catalog = catalog(scope: nil)
+
+    static func catalog(scope: PlanScope?) -> Catalog { Catalog(products: kept(scope) + others(scope)) }
+
+    /// Whose time the server keeps: the four plans as consumables, and one of them as a non-renewing subscription, too.
+    private static func kept(_ scope: PlanScope?) -> [Product] {
+        plans.compactMap { id, cents, length, rank in
             Product(
-                id: ProductID(prefix + id), type: .consumable, names: Text(en: id, zh: "套餐 \(id)"),
-                price: Money(amount: cents, currency: Currency("USD")),
-                plan: PlanLength(length).map { PlanTerms(id: PlanID(id), length: $0, rank: rank) })
-        } + [
+                id: ProductID(prefix + id), type: id == "basic_pass" ? .nonRenewing : .consumable,
+                names: Text(en: id, zh: "套餐 \(id)"), price: Money(amount: cents, currency: Currency("USD")),
+                plan: PlanLength(length).map {
+                    PlanTerms(
+                        id: PlanID(id == "basic_pass" ? "basic_monthly" : id), length: $0, rank: rank, scope: scope)
+                })
+        }
+    }
+
+    private static func others(_ scope: PlanScope?) -> [Product] {
+        [
             Product(
                 id: ProductID(prefix + "premium_monthly_auto"), type: .autoRenewable,
                 names: Text(en: "Premium (renews)", zh: "高级版（续订）"),
                 price: Money(amount: 699, currency: Currency("USD")),
-                plan: PlanLength("P1M").map { PlanTerms(id: PlanID("premium_monthly"), length: $0, rank: "premium") }),
+                plan: PlanLength("P1M").map {
+                    PlanTerms(id: PlanID("premium_monthly"), length: $0, rank: "premium", scope: scope)
+                }),
             Product(
                 id: ProductID(prefix + "pro"), type: .nonConsumable, names: Text(en: "Pro", zh: "专业版"),
                 price: Money(amount: 999, currency: Currency("USD")), entitlement: "pro"),
             Product(
                 id: ProductID(Shop.points60), type: .consumable, names: Text(en: "60 points", zh: "60 学点"),
                 price: Money(amount: 99, currency: Currency("USD")), points: ["points": 60]),
-        ])
+        ]
+    }
 
     private static let plans: [(id: String, cents: Int64, length: String, rank: String)] = [
         ("basic_monthly", 299, "P1M", "basic"), ("basic_annual", 2_999, "P1Y", "basic"),
         ("premium_monthly", 699, "P1M", "premium"), ("premium_annual", 6_999, "P1Y", "premium"),
+        ("basic_pass", 299, "P1M", "basic"),
     ]
 
+    /// - Parameter scope: whom its plans are for.
     static func open(
-        _ reach: Reach = .inProcess, environments: Set<TillBilling.Environment> = [.sandbox],
+        _ reach: Reach = .inProcess, environments: Set<TillBilling.Environment> = [.sandbox], scope: PlanScope? = nil,
         _ journey: (Shop) async throws -> Void
     ) async throws {
-        try await Shop.open(reach, environments: environments, change: { $0.catalog = catalog }) { shop in
+        let change = { (configuration: inout ServerConfiguration) in configuration.catalog = catalog(scope: scope) }
+        try await Shop.open(reach, environments: environments, change: change) { shop in
             try await stock(shop)
             try await journey(shop)
         }
@@ -69,15 +88,32 @@ extension Shop {
     func buyPlan(
         _ plan: String, as buyer: String, device: String? = nil, storefront: String = "USA", quantity: Int64 = 1
     ) async throws -> String {
-        let product = JSONValue.string(CloudShop.prefix + plan)
-        var body: [String: JSONValue] = ["productId": product, "quantity": .int(quantity)]
-        if let device { body["deviceId"] = .string(device) }
-        let order = try await send(.post, "/v1/orders", .object(body), as: .user(buyer))
+        let order = try await openPlan(plan, as: buyer, device: device, quantity: quantity)
         #expect(order.status == 201)
+        return try await payPlan(order, as: buyer, storefront: storefront)
+    }
+
+    /// - Parameter preview: of the order's body.
+    func openPlan(
+        _ plan: String, as buyer: String, id: String? = nil, device: String? = nil, quantity: Int64 = 1,
+        preview: JSONValue? = nil
+    ) async throws -> Reply {
+        var body: [String: JSONValue] = [
+            "productId": .string(CloudShop.prefix + plan), "quantity": .int(quantity),
+        ]
+        if let id { body["id"] = .string(id) }
+        if let device { body["deviceId"] = .string(device) }
+        if let preview { body["preview"] = preview }
+        return try await send(.post, "/v1/orders", .object(body), as: .user(buyer))
+    }
+
+    /// Pays an open order, and has it granted; returns the transaction's id.
+    @discardableResult
+    func payPlan(_ order: Reply, as buyer: String, storefront: String = "USA") async throws -> String {
         let paid = try await ask(
             .post, "/emulator/purchases",
             [
-                "bundleId": .string(Self.bundleID), "productId": product, "quantity": .int(quantity),
+                "bundleId": .string(Self.bundleID), "productId": order["productId"], "quantity": order["quantity"],
                 "storefront": .string(storefront), "account": .string(buyer), "appAccountToken": order["id"],
             ])
         #expect(paid.status == 200, "\(paid.body)")
@@ -86,19 +122,22 @@ extension Shop {
         return paid["transactionId"].text
     }
 
-    func preview(_ plan: String, as buyer: String, at: Instant? = nil) async throws -> Reply {
+    func preview(
+        _ plan: String, as buyer: String, at: Instant? = nil, device: String? = nil
+    ) async throws -> Reply {
         var body: [String: JSONValue] = ["planId": .string(plan)]
+        if let device { body["deviceId"] = .string(device) }
         if let at { body["at"] = .string(at.rfc3339) }
         return try await send(.post, "/v1/plans/preview", .object(body), as: .user(buyer))
     }
 
-    /// What somebody may use: `kind entitlement plan expiry`.
+    /// What somebody may use: `kind entitlement plan expiry devices`.
     func rights(of user: String) async throws -> [String] {
         let reply = try await send(.get, "/v1/users/\(user)/entitlements", as: .user(user))
         #expect(reply.status == 200)
         return reply["data"].list.map { right in
-            ["kind", "entitlement", "plan", "expiresAt"].map { right.at($0).text }.filter { !$0.isEmpty }
-                .joined(separator: " ")
+            (["kind", "entitlement", "plan", "expiresAt"].map { right.at($0).text }
+                + right.at("deviceIds").list.map(\.text)).filter { !$0.isEmpty }.joined(separator: " ")
         }
     }
 }

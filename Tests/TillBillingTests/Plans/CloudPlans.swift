@@ -8,29 +8,31 @@ enum CloudPlans {
     static let names = ["BM", "BA", "PM", "PA"]
 
     /// `BM` Basic by the month, `PA` Premium by the year, `T` a trial of a week.
-    static func plan(_ name: String) -> Plan? {
+    static func plan(_ name: some StringProtocol, scope: PlanScope? = nil) -> Plan? {
         switch name {
-        case "BM": plan("basic_monthly", 299, "P1M", "basic")
-        case "BA": plan("basic_annual", 2_999, "P1Y", "basic")
-        case "PM": plan("premium_monthly", 699, "P1M", "premium")
-        case "PA": plan("premium_annual", 6_999, "P1Y", "premium")
-        case "T": plan("trial", 0, "P7D", "premium")
+        case "BM": plan("basic_monthly", 299, "P1M", "basic", scope)
+        case "BA": plan("basic_annual", 2_999, "P1Y", "basic", scope)
+        case "PM": plan("premium_monthly", 699, "P1M", "premium", scope)
+        case "PA": plan("premium_annual", 6_999, "P1Y", "premium", scope)
+        case "T": plan("trial", 0, "P7D", "premium", scope)
         default: nil
         }
     }
 
     static func product(
         _ id: String, _ cents: Int64, _ length: String, _ rank: String? = nil, type: ProductType = .consumable,
-        currency: Currency = dollar, plan: String? = nil
+        currency: Currency = dollar, plan: String? = nil, scope: PlanScope? = nil
     ) -> Product {
         Product(
             id: ProductID("com.example.cloud.\(id)"), type: type, names: Text(en: id, zh: "套餐 \(id)"),
             price: Money(amount: cents, currency: currency),
-            plan: PlanLength(length).map { PlanTerms(id: PlanID(plan ?? id), length: $0, rank: rank) })
+            plan: PlanLength(length).map { PlanTerms(id: PlanID(plan ?? id), length: $0, rank: rank, scope: scope) })
     }
 
-    private static func plan(_ id: String, _ cents: Int64, _ length: String, _ rank: String) -> Plan? {
-        Plan(soldBy: product(id, cents, length, rank))
+    private static func plan(
+        _ id: String, _ cents: Int64, _ length: String, _ rank: String, _ scope: PlanScope?
+    ) -> Plan? {
+        Plan(soldBy: product(id, cents, length, rank, scope: scope))
     }
 
     /// `15d`, `30d-1s`, `100d+1s`, `30d-1ms`: milliseconds.

@@ -1,0 +1,125 @@
+import Testing
+import TillAppStore
+import TillBilling
+
+@Suite("What is bought after a preview is what the preview said") struct PlanPreviewJourneys {
+    private static let day: Int64 = 86_400
+
+    private func told(_ reply: Reply) -> JSONValue { ["at": reply["at"], "expiresAt": reply["expiresAt"]] }
+
+    @Test(
+        "It ends when the preview said, though up to 24 hours passed; after that, as the purchase's own moment says (C6)",
+        arguments: [
+            (0, 0, true), (70, 5, true), (3_600, 82_800, true), (86_400, 0, true), (0, 86_400, true),
+            (1, 86_400, false), (0, 200_000, false),
+        ])
+    func honoured(_ toOrder: Int64, _ toPayment: Int64, _ isHonoured: Bool) async throws {
+        try await CloudShop.open { shop in
+            try await shop.buyPlan("basic_monthly", as: "u1")
+            shop.time.advance(seconds: 15 * Self.day)
+            let said = try await shop.preview("premium_monthly", as: "u1")
+            shop.time.advance(seconds: toOrder)
+            let order = try await shop.openPlan("premium_monthly", as: "u1", preview: told(said))
+            #expect(order.status == 201 && order["preview"] == told(said), "\(order.body)")
+            shop.time.advance(seconds: toPayment)
+            let atPayment = try await shop.preview("premium_monthly", as: "u1")
+            try await shop.payPlan(order, as: "u1")
+            let end = (isHonoured ? said : atPayment)["expiresAt"].text
+            #expect(try await shop.rights(of: "u1") == ["service premium premium_monthly \(end)"])
+            #expect(isHonoured == (said["expiresAt"] == atPayment["expiresAt"]) || toOrder + toPayment > 0)
+            // What comes next counts from there.
+            let next = try await shop.preview("premium_monthly", as: "u1")
+            let extended = try #require(Instant(rfc3339: end)).adding(seconds: 30 * Self.day)
+            #expect(next["expiresAt"].text == extended.rfc3339)
+        }
+    }
+
+    @Test("A purchase between preview and payment makes the other count at its own moment, and its refund undoes that")
+    func between() async throws {
+        try await CloudShop.open { shop in
+            try await shop.buyPlan("basic_monthly", as: "u1")
+            shop.time.advance(seconds: 10 * Self.day)
+            let said = try await shop.preview("premium_monthly", as: "u1")
+            let order = try await shop.openPlan("premium_monthly", as: "u1", preview: told(said))
+            shop.time.advance(seconds: 60)
+            let other = try await shop.buyPlan("basic_annual", as: "u1")
+            shop.time.advance(seconds: 60)
+            let instead = try await shop.preview("premium_monthly", as: "u1")
+            try await shop.payPlan(order, as: "u1")
+            #expect(
+                try await shop.rights(of: "u1") == ["service premium premium_monthly \(instead["expiresAt"].text)"])
+            let refunded = try await shop.ask(.post, "/emulator/transactions/\(other)/refund")
+            _ = try await shop.submit(refunded["signedTransaction"].text, as: .user("u1"))
+            #expect(try await shop.rights(of: "u1") == ["service premium premium_monthly \(said["expiresAt"].text)"])
+        }
+    }
+
+    @Test("An order is not opened on what a preview does not say any more, and says so before anybody pays (C6)")
+    func changed() async throws {
+        try await CloudShop.open(scope: .device) { shop in
+            let first = try await shop.buyPlan("basic_monthly", as: "u1", device: "a")
+            shop.time.advance(seconds: 10 * Self.day)
+            let said = try await shop.preview("premium_monthly", as: "u1", device: "a")
+            let (at, end) = (said["at"], said["expiresAt"])
+            func outcome(
+                _ preview: JSONValue, _ plan: String = "premium_monthly", quantity: Int64 = 1
+            ) async throws -> String {
+                let reply = try await shop.openPlan(plan, as: "u1", device: "a", quantity: quantity, preview: preview)
+                return "\(reply.status) \(reply.code)"
+            }
+            func time(_ seconds: Int64) -> JSONValue { .string(shop.time.now.adding(seconds: seconds).rfc3339) }
+            let price: JSONValue = ["amount": 699, "currency": "USD"]
+            #expect(try await outcome(["at": at, "expiresAt": end, "price": price]).hasPrefix("201"))
+            let dearer: JSONValue = ["amount": 700, "currency": "USD"]
+            for preview: JSONValue in [
+                ["at": at, "expiresAt": time(0)], ["at": time(1), "expiresAt": end],
+                ["at": time(-1), "expiresAt": end], ["at": at, "expiresAt": end, "price": dearer],
+            ] {
+                #expect(try await outcome(preview) == "409 preview_changed", "\(preview)")
+            }
+            #expect(try await outcome(told(said), "premium_annual") == "409 preview_changed")
+            #expect(try await outcome(told(said), quantity: 2) == "409 preview_changed")
+            #expect(try await outcome(told(said), "pro") == "400 invalid_field")
+            #expect(try await outcome(["at": at]) == "400 invalid_field")
+            #expect(try await outcome("soon") == "400 invalid_field")
+
+            shop.time.advance(seconds: Self.day)
+            #expect(try await outcome(told(said)).hasPrefix("201"))
+            shop.time.advance(seconds: 1)
+            #expect(try await outcome(told(said)) == "409 preview_changed")
+
+            let later = try await shop.preview("premium_monthly", as: "u1", device: "a")
+            #expect(try await outcome(told(later)).hasPrefix("201"))
+            let refunded = try await shop.ask(.post, "/emulator/transactions/\(first)/refund")
+            _ = try await shop.submit(refunded["signedTransaction"].text, as: .user("u1"))
+            #expect(try await outcome(told(later)) == "409 preview_changed")
+            let again = try await shop.preview("premium_monthly", as: "u1", device: "a")
+            try await shop.buyPlan("basic_monthly", as: "u1", device: "b")
+            #expect(try await outcome(told(again)).hasPrefix("201"))
+            shop.time.advance(seconds: 1)
+            try await shop.buyPlan("basic_monthly", as: "u1", device: "b")
+            #expect(try await outcome(told(again)) == "409 preview_changed")
+        }
+    }
+
+    @Test("The same id again is the same order whatever became of its preview; with another preview it is another (O1)")
+    func repeated() async throws {
+        try await CloudShop.open { shop in
+            let id = "3f2c4d5e-0011-4a2b-8c3d-0123456789ab"
+            let said = told(try await shop.preview("premium_monthly", as: "u1"))
+            let first = try await shop.openPlan("premium_monthly", as: "u1", id: id, preview: said)
+            shop.time.advance(seconds: 2)
+            let other = told(try await shop.preview("premium_monthly", as: "u1"))
+            try await shop.buyPlan("basic_monthly", as: "u1")
+            shop.time.advance(seconds: 2 * Self.day)
+            let again = try await shop.openPlan("premium_monthly", as: "u1", id: id, preview: said)
+            #expect(first.status == 201 && again.status == 200 && again.body == first.body)
+            for preview in [other, nil, ["at": said.at("at"), "expiresAt": other.at("expiresAt")]] {
+                let reply = try await shop.openPlan("premium_monthly", as: "u1", id: id, preview: preview)
+                #expect(reply.status == 409 && reply.code == "order_conflict", "\(reply.body)")
+            }
+            let list = try await shop.send(.get, "/v1/users/u1/orders", as: .user("u1"))
+            #expect(list["data"].list.map { $0.at("preview") } == [.null, said])
+        }
+    }
+}

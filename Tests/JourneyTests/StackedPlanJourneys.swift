@@ -1,0 +1,90 @@
+import Testing
+import TillAppStore
+import TillBilling
+
+@Suite("Plans that are bought once, again, and for other devices") struct StackedPlanJourneys {
+    /// What it shows | `day product`, several of it by a number before, `~` for what is refunded at the end | what is
+    /// had then, its end in days and seconds.
+    static let table = """
+        consumables stack    | 0 basic_monthly, 10 basic_monthly                    | basic_monthly 60
+        non-renewing too     | 0 basic_pass, 10 basic_pass                          | basic_monthly 60
+        both as one plan     | 0 basic_pass, 10 basic_monthly, 20 basic_pass        | basic_monthly 90
+        two at once          | 0 2basic_pass                                        | basic_monthly 60
+        a gap begins anew    | 0 basic_pass, 40 basic_pass                          | basic_monthly 70
+        converted            | 0 basic_pass, 15 premium_monthly                     | premium_monthly 51+35970
+        refund of one        | 0 basic_pass, 10 ~basic_pass, 20 basic_pass          | basic_monthly 60
+        refund of the change | 0 basic_pass, 10 ~premium_monthly, 20 basic_pass     | basic_monthly 60
+        """
+
+    @Test(
+        "The server keeps the time of non-renewing subscriptions as of consumables: purchases stack (C11)",
+        arguments: table.split(separator: "\n").map(String.init))
+    func stacks(_ row: String) async throws {
+        let cells = row.split(separator: "|").map { $0.trimmed }
+        try #require(cells.count == 3)
+        try await CloudShop.open { shop in
+            let start = shop.time.now
+            var refunds: [String] = []
+            for purchase in cells[1].split(separator: ",") {
+                let words = purchase.split(separator: " ")
+                try #require(words.count == 2)
+                let day = try #require(Int64(words[0]))
+                shop.time.advance(seconds: start.seconds + day * 86_400 - shop.time.now.seconds)
+                let name = words[1].drop { $0 == "~" }
+                let quantity = Int64(name.prefix { $0.isNumber }) ?? 1
+                let id = try await shop.buyPlan(
+                    String(name.drop { $0.isNumber }), as: "u1", quantity: quantity)
+                if words[1].hasPrefix("~") { refunds.append(id) }
+            }
+            for id in refunds {
+                let refunded = try await shop.ask(.post, "/emulator/transactions/\(id)/refund")
+                _ = try await shop.submit(refunded["signedTransaction"].text, as: .user("u1"))
+            }
+            let (plan, end) = (cells[2].prefix { $0 != " " }, cells[2].split { " +".contains($0) }.dropFirst())
+            let (days, seconds) = (
+                end.first.flatMap { Int64($0) } ?? 0, end.dropFirst().first.flatMap { Int64($0) } ?? 0
+            )
+            let rank = plan.prefix { $0 != "_" }
+            #expect(
+                try await shop.rights(of: "u1") == [
+                    "service \(rank) \(plan) \(start.adding(seconds: days * 86_400 + seconds).rfc3339)"
+                ])
+        }
+    }
+
+    @Test("A plan for devices runs on each by itself, and a change converts all of them for all of them (C5, C6)")
+    func devices() async throws {
+        try await CloudShop.open(scope: .device) { shop in
+            let start = shop.time.now
+            func day(_ days: Int64, _ seconds: Int64 = 0) -> String {
+                start.adding(seconds: days * 86_400 + seconds).rfc3339
+            }
+            try await shop.buyPlan("basic_monthly", as: "u1", device: "camera 1")
+            shop.time.advance(seconds: 10 * 86_400)
+            let beside = try await shop.preview("basic_monthly", as: "u1", device: "camera 2")
+            #expect(beside["change"] == "start" && beside["deviceIds"] == ["camera 2"])
+            #expect(beside["current"].list.map { $0.at("fate") } == ["untouched"])
+            try await shop.buyPlan("basic_monthly", as: "u1", device: "camera 2")
+            try await shop.buyPlan("basic_monthly", as: "u1", device: "camera 1")
+            #expect(
+                try await shop.rights(of: "u1") == [
+                    "service basic basic_monthly \(day(60)) camera 1",
+                    "service basic basic_monthly \(day(40)) camera 2",
+                ])
+            // 50 days and 30 days of 2.99 are worth more than a month of 6.99.
+            let said = try await shop.preview("premium_monthly", as: "u1", device: "camera 3")
+            #expect(said["balance"].at("exact").text == "2392/3" && said["price"].at("amount") == 699)
+            #expect(said["deviceIds"] == ["camera 1", "camera 2", "camera 3"])
+            #expect(said["explanation"].at("zh").list.map(\.text).contains("适用设备：camera 1、camera 2、camera 3"))
+            try await shop.buyPlan("premium_monthly", as: "u1", device: "camera 3")
+            let end = said["expiresAt"].text
+            #expect(end == day(10 + 30 + 34, 19_036))
+            let rights = try await shop.rights(of: "u1")
+            #expect(rights == ["service premium premium_monthly \(end) camera 1 camera 2 camera 3"])
+            // For the account: whose order names no device.
+            try await shop.buyPlan("premium_annual", as: "u1")
+            let all = try await shop.send(.get, "/v1/users/u1/entitlements", as: .user("u1"))["data"].list
+            #expect(all.count == 1 && all[0].at("deviceIds") == .null && all[0].at("plan") == "premium_annual")
+        }
+    }
+}

@@ -1,0 +1,165 @@
+import Testing
+import TillBilling
+
+/// Purchases that look random: of both scopes, of trials, of several, paid in full, in part, not at all, abroad; on
+/// previews and not.
+enum PlanSequence {
+    static func random(_ generator: inout SeededGenerator, count: Int) -> [PlanPurchase] {
+        var at = CloudPlans.start
+        return (0..<count).map { number in
+            let isSoon = Bool.random(using: &generator)
+            at = at.adding(milliseconds: .random(in: 0...(isSoon ? 90_000_000 : 3_000_000_000), using: &generator))
+            return purchase(&generator, at: at, number: number)
+        }
+    }
+
+    static func purchase(_ generator: inout SeededGenerator, at: Instant, number: Int) -> PlanPurchase {
+        let name = ["BM", "BM", "BA", "PM", "PM", "PA", "T"].randomElement(using: &generator) ?? "BM"
+        let scope: PlanScope = name == "PA" ? .account : .device
+        guard let plan = CloudPlans.plan(name, scope: scope) else { preconditionFailure("no plan \(name)") }
+        let paid: Money? =
+            switch Int.random(in: 0...5, using: &generator) {
+            case 0: Money(amount: .random(in: 0...5_000, using: &generator), currency: CloudPlans.dollar)
+            case 1: Money(amount: 4_800, currency: Currency("CNY"))
+            default: nil
+            }
+        let previewed = Int.random(in: 0...3, using: &generator) == 0
+        return PlanPurchase(
+            plan: plan, quantity: .random(in: 1...3, using: &generator), paid: paid, at: at,
+            previewedAt: previewed ? at.adding(seconds: -Int64.random(in: -60...100_000, using: &generator)) : nil,
+            deviceID: ["a", "b", "c", "d", nil].randomElement(using: &generator) ?? nil,
+            transactionID: TransactionID("\(1_000 + number)"))
+    }
+}
+
+/// The same fold, done slowly and plainly, in milliseconds and cents.
+private struct PlainService {
+    struct Stretch {
+        let start: Int64
+        let end: Int64
+        /// Cents a millisecond.
+        let rate: Fraction
+
+        func value(at now: Int64) -> Fraction { rate * Fraction(UInt64(max(0, end - max(start, now)))) }
+    }
+
+    struct Strand {
+        let plan: PlanID
+        /// Nil: the account.
+        var devices: Set<String>?
+        var stretches: [Stretch]
+
+        var end: Int64 { stretches.map(\.end).max() ?? 0 }
+    }
+
+    private var strands: [Strand] = []
+
+    init(_ purchases: [PlanPurchase]) {
+        for purchase in PlanPurchase.counted(purchases) where !purchase.plan.isFree { buy(purchase) }
+    }
+
+    private mutating func buy(_ purchase: PlanPurchase) {
+        let (plan, now) = (purchase.plan, purchase.at.milliseconds)
+        let device = plan.scope == .device ? purchase.deviceID : nil
+        let bought = UInt64(plan.length.seconds * Int64(purchase.quantity)) * 1_000
+        let rate = Fraction(UInt64(purchase.worth.amount), over: bought)
+        strands.removeAll { $0.end <= now }
+        let others = strands.filter { $0.plan != plan.id }
+        func isFor(_ strand: Strand, _ device: String?) -> Bool {
+            device.map { strand.devices?.contains($0) == true } ?? (strand.devices == nil)
+        }
+        let own = strands.firstIndex { isFor($0, device) } ?? strands.firstIndex { isFor($0, nil) }
+        if others.isEmpty, let own {
+            let start = strands[own].end
+            strands[own].stretches.append(Stretch(start: start, end: start + Int64(bought), rate: rate))
+            return
+        }
+        var strand = Strand(plan: plan.id, devices: device.map { [$0] }, stretches: [])
+        for other in others { strand.devices = other.devices.flatMap { more in strand.devices?.union(more) } }
+        let balance = others.flatMap(\.stretches).reduce(Fraction.zero) { $0 + $1.value(at: now) }
+        let second = Fraction(UInt64(plan.price.amount), over: UInt64(plan.length.seconds))
+        let seconds = balance.divided(by: second)?.roundedUp.uint64 ?? 0
+        let start = now + Int64(seconds) * 1_000
+        strand.stretches = [
+            Stretch(start: now, end: start, rate: second * Fraction(1, over: 1_000)),
+            Stretch(start: start, end: start + Int64(bought), rate: rate),
+        ]
+        strands = others.isEmpty ? strands + [strand] : [strand]
+    }
+
+    /// `plan end devices`, sorted.
+    func held(at now: Instant) -> [String] {
+        strands.filter { $0.end > now.milliseconds }.map {
+            "\($0.plan) \($0.end) \($0.devices?.sorted().joined(separator: " ") ?? "all")"
+        }.sorted()
+    }
+}
+
+@Suite("Over any sequence of purchases, changes, refunds and reinstatements") struct PlanPropertyTests {
+    private func value(_ service: Service, at now: Instant) -> Fraction {
+        service.current(at: now).reduce(.zero) { $0 + $1.value(at: now) }
+    }
+
+    private func held(_ service: Service, at now: Instant) -> [String] {
+        service.holdings(at: now).filter { !$0.plan.isFree }.map {
+            "\($0.plan.id) \($0.expiresAt.milliseconds) \($0.deviceIDs?.joined(separator: " ") ?? "all")"
+        }.sorted()
+    }
+
+    @Test("Each purchase does what its preview said, and no value comes or goes but for less than a second (C5, C6)")
+    func conservation() throws {
+        var generator = SeededGenerator(state: 31)
+        var conversions = 0
+        for _ in 0..<120 {
+            var service = Service()
+            for purchase in PlanPurchase.counted(PlanSequence.random(&generator, count: 14)) {
+                let now = purchase.at
+                let before = value(service, at: now)
+                let said = service.proration(
+                    to: purchase.plan, quantity: purchase.quantity, device: purchase.deviceID, at: now)
+                service.buy(purchase)
+                let had = before + Fraction(UInt64(purchase.plan.isFree ? 0 : purchase.worth.amount))
+                let has = value(service, at: now)
+                let second = purchase.plan.dailyPrice * Fraction(1, over: 86_400)
+                #expect(has >= had && (has == had || has < had + second))
+                #expect(said.expiresAt > now && said.current.allSatisfy { $0.milliseconds > 0 })
+                #expect(service.end(of: try #require(purchase.transactionID)) == said.expiresAt)
+                let holdings = service.holdings(at: now)
+                #expect(holdings.allSatisfy { $0.expiresAt > now && $0.since <= now })
+                #expect(
+                    holdings.contains {
+                        $0.plan.id == purchase.plan.id && $0.expiresAt == said.expiresAt
+                            && $0.deviceIDs == said.coverage.deviceIDs
+                    })
+                if !said.convertedBalance.isZero { conversions += 1 }
+            }
+        }
+        #expect(conversions > 300)
+    }
+
+    @Test("Refunds leave what never having bought leaves, reinstatements what was before, in whatever order (C5, U5)")
+    func takenBack() throws {
+        var generator = SeededGenerator(state: 32)
+        for _ in 0..<80 {
+            let all = PlanSequence.random(&generator, count: 10)
+            var standing = Set(all.indices)
+            var arrived: [PlanPurchase] = []
+            for _ in 0..<6 {
+                // One is taken back or reinstated, and what the ledger has comes in another order each time.
+                standing.formSymmetricDifference([Int.random(in: all.indices, using: &generator)])
+                arrived = all.indices.filter(standing.contains).map { all[$0] }.shuffled(using: &generator)
+                let never = all.enumerated().filter { standing.contains($0.offset) }.map(\.element)
+                let (service, plain) = (Service(arrived), PlainService(never))
+                for later: Int64 in [0, 20, 200] {
+                    let now = (PlanPurchase.counted(never).last?.at ?? CloudPlans.start)
+                        .adding(seconds: later * 86_400)
+                    #expect(held(service, at: now) == plain.held(at: now))
+                    #expect(service.holdings(at: now) == Service(never).holdings(at: now))
+                }
+            }
+            let again = Service(all.shuffled(using: &generator))
+            let last = try #require(PlanPurchase.counted(all).last?.at)
+            #expect(held(again, at: last) == PlainService(all).held(at: last) && !held(again, at: last).isEmpty)
+        }
+    }
+}
