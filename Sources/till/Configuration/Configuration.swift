@@ -19,7 +19,7 @@ struct Configuration: Sendable {
     /// Users who see the sandbox beside production (App Review buys there; DESIGN §4, invariant 7).
     let reviewUsers: Set<UserID>
     /// What Apple agreed on with the developer.
-    let developerTerms: DeveloperTerms
+    var developerTerms = DeveloperTerms()
 }
 
 /// Where the server listens.
