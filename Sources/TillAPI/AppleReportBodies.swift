@@ -9,20 +9,20 @@ public struct AppleReportReply: Codable, Sendable, Hashable {
     /// Who brought it.
     public let importedBy: String
     /// The first and the last day its lines tell of.
-    public let from: String
-    public let to: String
+    public let start: String
+    public let end: String
     public let lines: Int
 
     public init(
-        sha256: String, name: String, importedAt: Instant, importedBy: String, days: (from: CivilDate, to: CivilDate),
+        sha256: String, name: String, importedAt: Instant, importedBy: String, days: (start: CivilDate, end: CivilDate),
         lines: Int
     ) {
         self.sha256 = sha256
         self.name = name
         self.importedAt = importedAt
         self.importedBy = importedBy
-        from = days.from.description
-        to = days.to.description
+        start = days.start.description
+        end = days.end.description
         self.lines = lines
     }
 }

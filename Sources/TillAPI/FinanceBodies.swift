@@ -33,8 +33,9 @@ public struct FinancePeriodReply: Codable, Sendable, Hashable {
     public let period: Int
     /// `Oct` to `Sep`.
     public let label: String
-    public let from: String
-    public let to: String
+    /// The first day, and the last.
+    public let start: String
+    public let end: String
     /// When Apple is expected to pay.
     public let paymentDate: String
     /// Whether all of the period was asked for.
@@ -49,8 +50,8 @@ public struct FinancePeriodReply: Codable, Sendable, Hashable {
         fiscalYear = fiscal.fiscalYear
         self.period = fiscal.number
         label = fiscal.label
-        from = fiscal.start.description
-        to = fiscal.end.description
+        start = fiscal.start.description
+        end = fiscal.end.description
         paymentDate = fiscal.paymentDate.description
         isWhole = span.start <= fiscal.start && fiscal.end <= span.end
         rows = period.rows.map(FinanceRowReply.init)

@@ -3,24 +3,26 @@ import TillBilling
 /// A month of Apple's fiscal calendar.
 public struct FiscalPeriodReply: Codable, Sendable, Hashable {
     public let fiscalYear: Int
+    public let quarter: Int
     /// 1 to 12; 1 is October.
     public let period: Int
+    /// `Oct` to `Sep`.
     public let label: String
-    public let quarter: Int
+    /// The first day, `2026-03-15`, and the last.
+    public let start: String
+    public let end: String
     public let weeks: Int
-    public let from: String
-    public let to: String
     /// When Apple is expected to pay.
     public let paymentDate: String
 
     public init(_ period: FiscalPeriod) {
         fiscalYear = period.fiscalYear
+        quarter = period.quarter
         self.period = period.number
         label = period.label
-        quarter = period.quarter
+        start = period.start.description
+        end = period.end.description
         weeks = period.weeks
-        from = period.start.description
-        to = period.end.description
         paymentDate = period.paymentDate.description
     }
 }
@@ -30,89 +32,117 @@ public struct FiscalCalendarReply: Codable, Sendable, Hashable {
     public let fiscalYear: Int
     /// 52 or 53.
     public let weeks: Int
+    public let start: String
+    public let end: String
     public let periods: [FiscalPeriodReply]
 
     public init(year: Int) {
         fiscalYear = year
         weeks = FiscalCalendar.weeks(ofYear: year)
+        start = FiscalCalendar.start(ofYear: year).description
+        end = FiscalCalendar.start(ofYear: year + 1).adding(days: -1).description
         periods = FiscalCalendar.periods(ofYear: year).map(FiscalPeriodReply.init)
     }
 }
 
-/// `GET /v1/finance/tiers`.
+/// `GET /v1/finance/tiers`: the classic table, one tier of it, or what fits a price (C1).
 public struct TiersReply: Codable, Sendable, Hashable {
     /// The day from which the table held.
     public let validFrom: String
-    public let tiers: [PriceTierReply]
-    /// What is known of the price that was asked for.
-    public let standing: String?
+    public let tiers: [TierReply]
+    /// The price that was asked for. What follows says what is known of it.
+    public var price: Money?
+    /// One of `standings`.
+    public var standing: String?
+    /// Whether App Store Connect offers it; absent if nobody knows.
+    public var isOffered: Bool?
+    public var nearest: NearestTiersReply?
 
-    public init(validFrom: CivilDate, tiers: [PriceTier], standing: PriceStanding? = nil) {
+    public init(validFrom: CivilDate, tiers: [PriceTier], _ language: Language) {
         self.validFrom = validFrom.description
-        self.tiers = tiers.map(PriceTierReply.init)
-        self.standing = standing.map { $0.word }
+        self.tiers = tiers.map { TierReply($0, language) }
+    }
+
+    public init(of price: Money, in table: PriceTierTable, _ language: Language) {
+        self.init(validFrom: table.validFrom, tiers: table.tiers(at: price), language)
+        self.price = price
+        switch PriceStanding(of: price) {
+        case .onTiers: (standing, isOffered) = ("onTiers", true)
+        case .pricePoint: (standing, isOffered) = ("pricePoint", true)
+        case .notOffered: (standing, isOffered) = ("notOffered", false)
+        case .onNoTier: standing = "onNoTier"
+        case .unknownCurrency: standing = "unknownCurrency"
+        }
+        let neighbours = table.neighbours(of: price)
+        nearest = NearestTiersReply(
+            below: neighbours.below.map { TierReply($0, language) },
+            above: neighbours.above.map { TierReply($0, language) })
     }
 
     public static let standings = ["onTiers", "pricePoint", "notOffered", "onNoTier", "unknownCurrency"]
 }
 
-extension PriceStanding {
-    fileprivate var word: String {
-        switch self {
-        case .onTiers: "onTiers"
-        case .pricePoint: "pricePoint"
-        case .notOffered: "notOffered"
-        case .onNoTier: "onNoTier"
-        case .unknownCurrency: "unknownCurrency"
-        }
-    }
+public struct NearestTiersReply: Codable, Sendable, Hashable {
+    public let below: TierReply?
+    public let above: TierReply?
 }
 
-public struct PriceTierReply: Codable, Sendable, Hashable {
+public struct TierReply: Codable, Sendable, Hashable {
     /// `0` (free), `1` to `87`, `A`, `B`, `alt1` to `alt5`.
-    public let id: String
-    public let name: Text
-    /// Currencies in alphabetical order.
-    public let prices: [Money]
+    public let tier: String
+    /// As App Store Connect calls it, in the caller's language.
+    public let name: String
+    /// By currency.
+    public let prices: [String: Money]
     /// At 70 %, where the table says so.
-    public let proceeds: [Money]
+    public let proceeds: [String: Money]
 
-    public init(_ tier: PriceTier) {
-        id = tier.id
-        name = tier.name
-        prices = tier.prices.values.sorted { $0.currency < $1.currency }
-        proceeds = tier.proceeds.values.sorted { $0.currency < $1.currency }
+    public init(_ tier: PriceTier, _ language: Language) {
+        self.tier = tier.id
+        name = tier.name[language]
+        prices = Dictionary(uniqueKeysWithValues: tier.prices.map { ($0.key.text, $0.value) })
+        proceeds = Dictionary(uniqueKeysWithValues: tier.proceeds.map { ($0.key.text, $0.value) })
     }
 }
 
 /// `GET /v1/finance/proceeds`: where the price of one unit goes (C2).
 public struct ProceedsReply: Codable, Sendable, Hashable {
+    public let price: Money
+    /// ISO 3166-1 alpha-3.
+    public let storefront: String
+    public let at: String
+    /// As Apple writes it: `Consumable`.
+    public let type: String
+    /// What the price is divided by to have it without tax: `1.0203`.
+    public let taxDivisor: String
+    public let taxUnknown: Bool
+    /// The developer's part: `0.7`.
+    public let rate: String
+    /// `standard`, `afterOneYear` or `smallBusiness`.
+    public let rateClass: String
+    /// What the proceeds are counted on where it is not the price itself.
+    public let roundedUpPrice: Money?
     public let gross: Money
     public let tax: Money
     /// Without tax.
     public let net: Money
     public let commission: Money
     public let proceeds: Money
-    /// What the price is divided by to have it without tax, exactly: `10203/10000`.
-    public let taxDivisor: String
-    public let isTaxUnknown: Bool
-    /// The developer's part, exactly: `7/10`.
-    public let rate: String
-    /// `standard`, `afterOneYear` or `smallBusiness`.
-    public let rateClass: String
-    /// What the proceeds are counted on where it is not the price itself.
-    public let roundedUpPrice: Money?
 
-    public init(_ proceeds: Proceeds) {
+    public init(_ proceeds: Proceeds, storefront: String, at day: CivilDate, type: ProductType) {
+        price = proceeds.gross
+        self.storefront = storefront
+        at = day.description
+        self.type = type.rawValue
+        taxDivisor = proceeds.terms.taxDivisor.decimal(places: 4).text
+        taxUnknown = proceeds.isTaxUnknown
+        rate = proceeds.terms.rate.decimal(places: 4).text
+        rateClass = proceeds.terms.rateClass.rawValue
+        roundedUpPrice = proceeds.roundedUpPrice
         gross = proceeds.gross
         tax = proceeds.tax
         net = proceeds.net
         commission = proceeds.commission
         self.proceeds = proceeds.proceeds
-        taxDivisor = proceeds.terms.taxDivisor.description
-        isTaxUnknown = proceeds.isTaxUnknown
-        rate = proceeds.terms.rate.description
-        rateClass = proceeds.terms.rateClass.rawValue
-        roundedUpPrice = proceeds.roundedUpPrice
     }
 }

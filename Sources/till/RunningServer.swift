@@ -83,7 +83,7 @@ final class RunningServer: Sendable {
 
 extension DatabaseFault {
     /// What to do about it. The driver's own words, which say most, are English.
-    fileprivate func failure(ledger: String) -> CommandFailure {
+    func failure(ledger: String) -> CommandFailure {
         let chinese =
             switch kind {
             case .inUse: "正由另一个服务器使用；请先停止它，或给这个服务器另一个账本"

@@ -16,19 +16,17 @@ extension Server {
     func readPriceTiers(_ call: Call) async throws -> HTTPResponse {
         try call.credential.requireBackend()
         guard let table = PriceTierTable.latest else { throw Refused(.notFound) }
+        let language = Language(preference: call.request.headers["Accept-Language"] ?? "")
         if let id = call.request.queryValue("tier") {
             guard let tier = table[id] else {
                 throw Refused(.invalidField, "tier: 0 to 87, A, B, alt1 to alt5, not \(id.prefix(20))")
             }
-            return JSONText.response(200, TiersReply(validFrom: table.validFrom, tiers: [tier]))
+            return JSONText.response(200, TiersReply(validFrom: table.validFrom, tiers: [tier], language))
         }
         guard let price = try call.price() else {
-            return JSONText.response(200, TiersReply(validFrom: table.validFrom, tiers: table.tiers))
+            return JSONText.response(200, TiersReply(validFrom: table.validFrom, tiers: table.tiers, language))
         }
-        return JSONText.response(
-            200,
-            TiersReply(
-                validFrom: table.validFrom, tiers: table.tiers(at: price), standing: PriceStanding(of: price)))
+        return JSONText.response(200, TiersReply(of: price, in: table, language))
     }
 
     /// `GET /v1/finance/proceeds?price=&currency=&storefront=&at=&type=&paidDays=&smallBusiness=`: where the price of
@@ -49,7 +47,7 @@ extension Server {
                 throw Refused(.invalidField, "type: \(ProductType.words.joined(separator: ", "))")
             }
             return type
-        }
+        } ?? .consumable
         let paidDays = try call.request.queryValue("paidDays").map { text in
             guard let days = Int(text), (0...36_525).contains(days) else {
                 throw Refused(.invalidField, "paidDays: 0 to 36525")
@@ -64,7 +62,8 @@ extension Server {
             price: price, storefront: territory.alpha3, at: at, type: type, paidDays: paidDays ?? 0,
             isSmallBusiness: isSmallBusiness ?? configuration.developerTerms.isSmallBusiness(on: at))
         guard let proceeds else { throw Refused(.invalidField, "price: not below zero") }
-        return JSONText.response(200, ProceedsReply(proceeds))
+        return JSONText.response(
+            200, ProceedsReply(proceeds, storefront: territory.alpha3, at: at, type: type))
     }
 }
 

@@ -14,7 +14,7 @@ extension Server {
         if call.wantsCSV {
             response = HTTPResponse(
                 status: 200, headers: HTTPHeaders([("Content-Type", "text/csv; charset=utf-8; header=present")]),
-                body: Array(report.csv.utf8))
+                body: Array(report.settlement.csv.utf8))
             response.headers.add("Content-Disposition", "attachment; filename=\"\(report.fileName)\"")
         } else {
             response = JSONText.response(200, FinanceReportReply(report))

@@ -130,7 +130,7 @@ enum OpenAPIFinance {
         "environment": "production", "from": "2025-09-28", "to": "2025-11-01",
         "periods": [
             [
-                "fiscalYear": 2_026, "period": 1, "label": "Oct", "from": "2025-09-28", "to": "2025-11-01",
+                "fiscalYear": 2_026, "period": 1, "label": "Oct", "start": "2025-09-28", "end": "2025-11-01",
                 "paymentDate": "2025-12-04", "isWhole": true,
                 "rows": [
                     [
@@ -152,8 +152,9 @@ enum OpenAPIFinance {
     ]
 
     static let proceedsExample: JSONValue = [
-        "gross": money(600), "tax": money(12), "net": money(588), "commission": money(176), "proceeds": money(412),
-        "taxDivisor": "10203/10000", "isTaxUnknown": false, "rate": "7/10", "rateClass": "standard",
+        "price": money(600), "storefront": "CHN", "at": "2026-01-16", "type": "Consumable", "taxDivisor": "1.0203",
+        "taxUnknown": false, "rate": "0.7", "rateClass": "standard", "gross": money(600), "tax": money(12),
+        "net": money(588), "commission": money(176), "proceeds": money(412),
     ]
 }
 
@@ -183,7 +184,7 @@ extension OpenAPI {
             [
                 "fiscalYear": OpenAPISchema.integer("2026 began on 2025-09-28."),
                 "period": OpenAPISchema.integer("1 is October.", 1...12), "label": OpenAPISchema.text("`Oct`."),
-                "from": day("A Sunday."), "to": day("A Saturday."),
+                "start": day("A Sunday."), "end": day("A Saturday."),
                 "paymentDate": day("When Apple is expected to pay: 33 days after the end."),
                 "isWhole": OpenAPISchema.truth("Whether all of its days were asked for."),
                 "rows": OpenAPISchema.list("By product, storefront and currency.", of: ref("FinanceRow")),
@@ -225,7 +226,7 @@ extension OpenAPI {
             [
                 "sha256": OpenAPISchema.text("Of the text, hexadecimal."), "name": OpenAPISchema.text("For people."),
                 "importedAt": OpenAPISchema.time("When."), "importedBy": OpenAPISchema.text("By whom."),
-                "from": day("The first day its lines tell of."), "to": day("The last one."),
+                "start": day("The first day its lines tell of."), "end": day("The last one."),
                 "lines": OpenAPISchema.integer("How many."),
             ]),
         "ImportReply": OpenAPISchema.object(
@@ -278,7 +279,8 @@ extension OpenAPI {
             "A fiscal year.",
             [
                 "fiscalYear": OpenAPISchema.integer("2026 began on 2025-09-28."),
-                "weeks": OpenAPISchema.integer("52 or 53.", 52...53),
+                "weeks": OpenAPISchema.integer("52 or 53.", 52...53), "start": day("The first day."),
+                "end": day("The last day."),
                 "periods": OpenAPISchema.list("Its twelve months.", of: ref("FiscalPeriod")),
             ]),
         "FiscalPeriod": OpenAPISchema.object(
@@ -287,33 +289,44 @@ extension OpenAPI {
                 "fiscalYear": OpenAPISchema.integer("2026 began on 2025-09-28."),
                 "period": OpenAPISchema.integer("1 is October.", 1...12), "label": OpenAPISchema.text("`Oct`."),
                 "quarter": OpenAPISchema.integer("Of the fiscal year.", 1...4),
-                "weeks": OpenAPISchema.integer("Four or five.", 4...5), "from": day("A Sunday."),
-                "to": day("A Saturday."), "paymentDate": day("33 days after the end, a Thursday."),
+                "weeks": OpenAPISchema.integer("Four or five.", 4...5), "start": day("A Sunday."),
+                "end": day("A Saturday."), "paymentDate": day("33 days after the end, a Thursday."),
             ]),
         "Tiers": OpenAPISchema.object(
             "Tiers of the classic table.",
             [
                 "validFrom": day("The day from which the table held."),
-                "tiers": OpenAPISchema.list("All, or those that fit.", of: ref("PriceTier")),
+                "tiers": OpenAPISchema.list("All, or those that fit.", of: ref("Tier")), "price": ref("Money"),
                 "standing": OpenAPISchema.words("What is known of the price asked for.", TiersReply.standings),
-            ], optional: ["standing"]),
-        "PriceTier": OpenAPISchema.object(
+                "isOffered": OpenAPISchema.truth("By App Store Connect; absent if nobody knows."),
+                "nearest": ref("NearestTiers"),
+            ], optional: ["price", "standing", "isOffered", "nearest"]),
+        "NearestTiers": OpenAPISchema.object(
+            "The tiers on both sides of a price.", ["below": ref("Tier"), "above": ref("Tier")],
+            optional: ["below", "above"]),
+        "Tier": OpenAPISchema.object(
             "A tier.",
             [
-                "id": OpenAPISchema.text("`0` to `87`, `A`, `B`, `alt1` to `alt5`."), "name": ref("Text"),
-                "prices": OpenAPISchema.list("In each currency of the table.", of: ref("Money")),
-                "proceeds": OpenAPISchema.list("At 70 %, where the table says so.", of: ref("Money")),
+                "tier": OpenAPISchema.text("`0` to `87`, `A`, `B`, `alt1` to `alt5`."),
+                "name": OpenAPISchema.text("In the language of `Accept-Language`."),
+                "prices": byCurrency("In each currency of the table."),
+                "proceeds": byCurrency("At 70 %, where the table says so."),
             ]),
         "Proceeds": OpenAPISchema.object(
             "Where a price goes: gross = tax + net, net = commission + proceeds.",
             [
-                "gross": ref("Money"), "tax": ref("Money"), "net": ref("Money"), "commission": ref("Money"),
-                "proceeds": ref("Money"),
-                "taxDivisor": OpenAPISchema.text("An exact fraction: price ÷ divisor is without tax."),
-                "isTaxUnknown": OpenAPISchema.truth("Whether the tax is unknown and was taken for nothing."),
-                "rate": OpenAPISchema.text("The developer's part, an exact fraction."),
+                "price": ref("Money"), "storefront": OpenAPISchema.text("ISO 3166-1 alpha-3."),
+                "at": day("The day of the sale."), "type": OpenAPISchema.text("As Apple writes it: `Consumable`."),
+                "taxDivisor": OpenAPISchema.text("Price ÷ divisor is without tax: `1.0203`."),
+                "taxUnknown": OpenAPISchema.truth("Whether the tax is unknown and was taken for nothing."),
+                "rate": OpenAPISchema.text("The developer's part: `0.7`."),
                 "rateClass": OpenAPISchema.words("Why that rate.", RateClass.allCases.map(\.rawValue)),
-                "roundedUpPrice": ref("Money"),
+                "roundedUpPrice": ref("Money"), "gross": ref("Money"), "tax": ref("Money"), "net": ref("Money"),
+                "commission": ref("Money"), "proceeds": ref("Money"),
             ], optional: ["roundedUpPrice"]),
     ]
+
+    private static func byCurrency(_ description: String) -> JSONValue {
+        ["type": "object", "description": .string(description), "additionalProperties": ref("Money")]
+    }
 }

@@ -8,6 +8,8 @@ extension Command {
         .verify,
         .apple,
         .convert,
+        .report,
+        .compare,
         .tiers,
         .proceeds,
         .calendar,

@@ -25,6 +25,8 @@ struct Console: Sendable {
 
     /// One line on stdout.
     func print(_ line: String) { out(line + "\n") }
+    /// Text on stdout whose lines have their ends.
+    func write(_ text: String) { out(text) }
     /// One line on stderr.
     func complain(_ line: String) { error(line + "\n") }
     /// All of stdin, or its first `limit` + 1 bytes if there is more; nil when it can't be read.
