@@ -12,7 +12,7 @@ struct ReminderTests {
 
     private static func end(_ subject: String, _ day: Double, renews: Bool = false) -> ServiceEnd {
         ServiceEnd(
-            subject: subject, entitlement: "basic", productID: "p", expiresAt: at(day), renews: renews)
+            subject: subject, entitlement: "basic", productID: ProductID("p"), expiresAt: at(day), renews: renews)
     }
 
     /// A customer's reminders through what happens: each line is a moment, what ends then, and what is told until the
