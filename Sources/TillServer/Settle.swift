@@ -14,6 +14,8 @@ struct Settle: Sendable {
     enum Door: String, Sendable {
         case app
         case notification
+        /// Apple's answer to our own question.
+        case reconciliation
     }
 
     /// Through which door a transaction came, brought by whom, with what said beside it.
