@@ -27,7 +27,7 @@ struct Restore: Sendable {
 
     /// - Parameter heard: told what became of those that an order of this device still waits for: they go the way of a
     ///   purchase first.
-    func callAsFunction(_ heard: (SubmitOutcome) async -> Void) async -> RestoreOutcome {
+    func callAsFunction(_ heard: @Sendable (SubmitOutcome) async -> Void) async -> RestoreOutcome {
         let shown: [QueuedTransaction]
         do throws(StoreProblem) { shown = try await access.restore() } catch {
             return RestoreOutcome(error: .store(error))

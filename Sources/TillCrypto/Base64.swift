@@ -26,32 +26,41 @@ public enum Base64 {
         let rest = bytes.count - whole * 3
         let length = whole * 4 + (rest == 0 ? 0 : alphabet == .standard ? 4 : rest + 1)
         return String(unsafeUninitializedCapacity: length) { output in
-            var target = 0
-            func put(_ value: UInt32, _ shift: UInt32) {
-                output[target] = digits[Int(value >> shift & 0x3F)]
-                target += 1
-            }
-            for group in 0..<whole {
-                let at = group * 3
-                let value = UInt32(bytes[at]) << 16 | UInt32(bytes[at + 1]) << 8 | UInt32(bytes[at + 2])
-                put(value, 18)
-                put(value, 12)
-                put(value, 6)
-                put(value, 0)
-            }
-            if rest > 0 {
-                let first = UInt32(bytes[whole * 3]) << 16
-                let value = rest == 2 ? first | UInt32(bytes[whole * 3 + 1]) << 8 : first
-                put(value, 18)
-                put(value, 12)
-                if rest == 2 { put(value, 6) }
-                while target < length {
-                    output[target] = UInt8(ascii: "=")
-                    target += 1
+            bytes.withUnsafeBufferPointer { bytes in
+                digits.withUnsafeBufferPointer { digits in
+                    guard let source = bytes.baseAddress, let digits = digits.baseAddress,
+                        let target = output.baseAddress
+                    else { return }
+                    write(source, whole: whole, rest: rest, digits, to: target)
                 }
             }
+            // Padding, in the alphabet that has any.
+            for index in whole * 4 + (rest == 0 ? 0 : rest + 1)..<length { output[index] = UInt8(ascii: "=") }
             return length
         }
+    }
+
+    /// Over bare pointers: buffers and closures cost a debug build several times as much.
+    private static func write(
+        _ source: UnsafePointer<UInt8>, whole: Int, rest: Int, _ digits: UnsafePointer<UInt8>,
+        to target: UnsafeMutablePointer<UInt8>
+    ) {
+        var (source, target) = (source, target)
+        var group = 0
+        while group < whole {
+            let value = Int(source[0]) << 16 | Int(source[1]) << 8 | Int(source[2])
+            target[0] = digits[value >> 18]
+            target[1] = digits[value >> 12 & 0x3F]
+            target[2] = digits[value >> 6 & 0x3F]
+            target[3] = digits[value & 0x3F]
+            (source, target) = (source + 3, target + 4)
+            group += 1
+        }
+        guard rest > 0 else { return }
+        let value = Int(source[0]) << 16 | (rest == 2 ? Int(source[1]) << 8 : 0)
+        target[0] = digits[value >> 18]
+        target[1] = digits[value >> 12 & 0x3F]
+        if rest == 2 { target[2] = digits[value >> 6 & 0x3F] }
     }
 
     private static func decode(_ text: UnsafeBufferPointer<UInt8>, _ alphabet: Alphabet) -> [UInt8]? {
@@ -68,16 +77,20 @@ public enum Base64 {
         var isStrict = true
         let bytes = [UInt8](unsafeUninitializedCapacity: length) { output, initialized in
             let values = alphabet == .standard ? standardValues : urlValues
-            isStrict = values.withUnsafeBufferPointer { decode(text, count: count, into: output, values: $0) }
+            isStrict = values.withUnsafeBufferPointer { values in
+                guard let text = text.baseAddress, let output = output.baseAddress, let values = values.baseAddress
+                else { return length == 0 }
+                return decode(text, count: count, into: output, values: values)
+            }
             initialized = isStrict ? length : 0
         }
         return isStrict ? bytes : nil
     }
 
-    /// Fills `output`; false if a character is foreign or the last one has stray bits.
+    /// Fills `output`, which has room for `count` characters; false if one is foreign or the last has stray bits.
     private static func decode(
-        _ text: UnsafeBufferPointer<UInt8>, count: Int, into output: UnsafeMutableBufferPointer<UInt8>,
-        values: UnsafeBufferPointer<UInt8>
+        _ text: UnsafePointer<UInt8>, count: Int, into output: UnsafeMutablePointer<UInt8>,
+        values: UnsafePointer<UInt8>
     ) -> Bool {
         var foreign: UInt8 = 0
         var target = 0

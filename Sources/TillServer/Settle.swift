@@ -17,6 +17,8 @@ struct Settle: Sendable {
         case app
         case notification
         case restore
+        /// Apple's answer to our own question.
+        case reconciliation
     }
 
     /// Through which door a transaction came, brought by whom, with what said beside it.

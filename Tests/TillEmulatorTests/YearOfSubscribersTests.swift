@@ -41,14 +41,15 @@ struct YearOfSubscribersTests {
     @Test("Histories, statuses, receipts and notifications of a year agree with each other")
     func year() async throws {
         let subscribers = Self.number("TILL_YEAR_SUBSCRIBERS", 100)
-        let year = try await Year(
+        let audited = try await AuditedYear(
             subscribers: subscribers, seed: UInt64(Self.number("TILL_YEAR_SEED", 1)),
             isWild: Self.number("TILL_YEAR_WILD", 0) == 1)
+        let year = audited.year
         var told: [AuditRecord.Notification] = []
         var histories: [JSONValue] = []
         for quarter in [0..<91, 91..<182, 182..<273, 273..<365] as [Range<Int64>] {
             try await year.live(quarter)
-            let record = try await year.record()
+            let record = try await audited.record()
             let violations = Auditor(record: record).violations()
             let shown = violations.prefix(40).joined(separator: "\n")
             #expect(
@@ -101,7 +102,7 @@ struct YearOfSubscribersTests {
     @Test("The same seed makes the same year, also if the store is restarted in the middle of it")
     func repeated() async throws {
         func traces(restart: Bool) async throws -> Traces {
-            let year = try await Year(subscribers: 60, seed: 7)
+            let year = try await AuditedYear(subscribers: 60, seed: 7).year
             try await year.live(0..<70)
             if restart { try await year.restart() }
             try await year.live(70..<140)

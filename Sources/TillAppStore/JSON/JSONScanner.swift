@@ -36,8 +36,16 @@ struct JSONScanner {
 
     let text: UnsafeBufferPointer<UInt8>
     private(set) var position = 0
+    /// The text again, for loops over its bytes: a bare pointer costs a debug build a fraction of a buffer. Only
+    /// indices below `end` may be read.
+    private let bytes: UnsafePointer<UInt8>
+    private let end: Int
 
-    init(_ text: UnsafeBufferPointer<UInt8>) { self.text = text }
+    init(_ text: UnsafeBufferPointer<UInt8>) {
+        self.text = text
+        bytes = text.baseAddress ?? StaticString("").utf8Start
+        end = text.count
+    }
 
     /// Skips blanks; true if nothing follows them.
     mutating func isAtEnd() -> Bool {
@@ -48,8 +56,8 @@ struct JSONScanner {
     /// The byte that the next value begins with.
     mutating func peek() throws(JSONError) -> UInt8 {
         skipBlanks()
-        guard position < text.count else { throw .unexpected }
-        return text[position]
+        guard position < end else { throw .unexpected }
+        return bytes[position]
     }
 
     /// Passes over one value and says where it was.
@@ -121,8 +129,8 @@ struct JSONScanner {
         var cursor = start
         var kind = Kind.string
         var mayHaveMarks = false
-        while cursor < text.count {
-            let unit = text[cursor]
+        while cursor < end {
+            let unit = bytes[cursor]
             if unit == UInt8(ascii: "\"") {
                 position = cursor + 1
                 let value = Value(kind: kind, start: start, end: cursor)
@@ -136,9 +144,9 @@ struct JSONScanner {
             if unit == UInt8(ascii: "\\") {
                 kind = .escapedString
                 // Marks may be written as `\uXXXX` too.
-                if cursor < text.count, text[cursor] == UInt8(ascii: "u") { mayHaveMarks = true }
+                if cursor < end, bytes[cursor] == UInt8(ascii: "u") { mayHaveMarks = true }
                 cursor = try escapeEnd(cursor)
-            } else if CombiningRun.mayBegin(at: unit) {
+            } else if unit >= 0x80, CombiningRun.mayBegin(at: unit) {
                 mayHaveMarks = true
             }
         }
@@ -188,7 +196,7 @@ struct JSONScanner {
 
     private mutating func digits() -> Int {
         let start = position
-        while position < text.count, text[position] &- UInt8(ascii: "0") < 10 { position += 1 }
+        while position < end, bytes[position] &- UInt8(ascii: "0") < 10 { position += 1 }
         return position - start
     }
 
@@ -202,8 +210,8 @@ struct JSONScanner {
     }
 
     private mutating func skipBlanks() {
-        while position < text.count {
-            switch text[position] {
+        while position < end {
+            switch bytes[position] {
             case 0x20, 0x0A, 0x0D, 0x09: position += 1
             default: return
             }

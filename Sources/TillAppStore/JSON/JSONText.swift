@@ -2,10 +2,11 @@
 enum JSONText {
     /// Whether all of the text is well-formed UTF-8 (RFC 3629: shortest forms, no surrogates, nothing above 10FFFF).
     static func isUTF8(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard let bytes = text.baseAddress else { return true }
         var index = 0
         let count = text.count
         while index < count {
-            let first = text[index]
+            let first = bytes[index]
             if first < 0x80 {
                 index += 1
                 continue

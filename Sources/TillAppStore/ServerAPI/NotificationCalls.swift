@@ -81,8 +81,8 @@ public struct NotificationQuery: Sendable, Hashable {
         self.onlyFailures = onlyFailures
     }
 
-    /// Milliseconds.
-    static let reach: Int64 = 180 * 86_400_000
+    /// How far back a start may lie, in milliseconds.
+    public static let reach: Int64 = 180 * 86_400_000
 
     func body(now: Instant) throws(InvalidRequest) -> JSONValue {
         guard start < end else { throw InvalidRequest("endDate", .contradiction) }

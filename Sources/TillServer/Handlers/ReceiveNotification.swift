@@ -14,29 +14,37 @@ extension Server {
         do throws(ProofRefusal) {
             reading = try await verifier.notification(body.signedPayload)
         } catch {
-            try await logRefusedNotification(error)
+            try await log(error, at: .notification)
             throw Refused(error.refusal, error.detail)
         }
+        _ = try await take(reading, payload: body.signedPayload, at: .notification)
+        return JSONText.response(200, [String: String]())
+    }
+
+    /// Stores what Apple signed, by whichever door it came, and makes of it what there is to make.
+    ///
+    /// - Returns: whether it is ours and was not here yet.
+    func take(_ reading: NotificationReading, payload: String, at door: Settle.Door) async throws -> Bool {
         switch reading {
         case .foreign(let envelope, let reason):
-            let entry = try foreignEntry(envelope, reason, payload: body.signedPayload)
+            let entry = try foreignEntry(envelope, reason, payload: payload)
             try await database.write { try ForeignNotificationTable($0).insert(entry) }
+            return false
         case .undecided(let notification):
             // Stored all the same: Apple's sandbox does not send again (facts/notifications §2).
-            _ = try await store(notification, payload: body.signedPayload)
+            return try await store(notification, payload: payload) != nil
         case .ours(let notification, let isUnderDoubt):
+            guard let sequence = try await store(notification, payload: payload) else { return false }
             // Stored is enough for Apple; what can't be settled now is taken up again by `PendingNotifications`.
-            if let sequence = try await store(notification, payload: body.signedPayload) {
-                try? await settleNotification(sequence, notification, isUnderDoubt: isUnderDoubt)
-            }
+            try? await settleNotification(sequence, notification, isUnderDoubt: isUnderDoubt, at: door)
+            return true
         }
-        return JSONText.response(200, [String: String]())
     }
 
     /// Makes of a stored notification what there is to make of it. Its type is not asked: what Apple signed about the
     /// transaction says what became of it, also in types that are yet to come (U4).
     func settleNotification(
-        _ sequence: Int64, _ notification: VerifiedNotification, isUnderDoubt: Bool
+        _ sequence: Int64, _ notification: VerifiedNotification, isUnderDoubt: Bool, at door: Settle.Door = .notification
     ) async throws {
         guard verifier.accepts(notification.environment) else {
             let detail = "\(Refusal.wrongEnvironment.rawValue): \(notification.environment.rawValue)"
@@ -46,7 +54,7 @@ extension Server {
         var detail = "no transaction"
         let renewal = notification.renewal
         if let transaction = notification.transaction, let token = notification.payload.data?.signedTransactionInfo {
-            let origin = Settle.Origin(door: .notification, caller: .apple, claimedOrder: nil)
+            let origin = Settle.Origin(door: door, caller: .apple, claimedOrder: nil)
             let proof = Settle.Proof(
                 kind: .signedTransaction, bytes: Array(token.utf8), isUnderDoubt: isUnderDoubt)
             switch try await settle(transaction, proof: proof, origin: origin, renewal: renewal) {
@@ -89,9 +97,10 @@ extension Server {
             reason: (reason.refusal.rawValue, reason.detail), payload: payload)
     }
 
-    private func logRefusedNotification(_ refused: ProofRefusal) async throws {
+    /// What came in Apple's name and is not believed.
+    func log(_ refused: ProofRefusal, at door: Settle.Door) async throws {
         let entry = RefusedProofTable.Entry(
-            at: clock(), door: Settle.Door.notification.rawValue, caller: "apple", claimedOrder: nil,
+            at: clock(), door: door.rawValue, caller: "apple", claimedOrder: nil,
             code: refused.refusal.rawValue, detail: refused.detail, digest: Digest.sha256.hash(refused.proof),
             record: refused.record)
         try await database.write { try RefusedProofTable($0).insert(entry) }

@@ -196,16 +196,3 @@ final class ServerUnderPowerCuts {
         }
     }
 }
-
-/// SplitMix64: the same numbers for the same seed, on every machine.
-struct SeededNumbers {
-    var state: UInt64
-
-    mutating func below(_ limit: Int) -> Int {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
-        return Int((value ^ value >> 31) % UInt64(limit))
-    }
-}

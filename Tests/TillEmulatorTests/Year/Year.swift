@@ -4,11 +4,10 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
-import TillStorage
 
 @testable import TillEmulator
 
-/// The year itself: its customers, its days, and what the auditor says of it.
+/// The year itself: its customers and its days.
 final class Year: Sendable {
     /// What was refused, or done by a dice and refused.
     struct Tally: Sendable, Equatable {
@@ -23,16 +22,22 @@ final class Year: Sendable {
     private let tally = Locked(Tally())
     /// What the developer's server fetched from the history because all six attempts had been in vain.
     private let history = Locked<[String]>([])
+    private let app: YearApp
 
-    /// - Parameter isWild: whether everybody is a walker, on top of the stories.
-    init(subscribers: Int, seed: UInt64, isWild: Bool = false) async throws {
-        let world = try await YearWorld(seed: seed)
+    /// - Parameters:
+    ///   - stories: told again and again, each time three days later, until there are enough customers.
+    ///   - isWild: whether everybody is a walker, on top of the stories.
+    init(
+        _ world: YearWorld, subscribers: Int, stories: [YearStories.Story] = YearStories.all, seed: UInt64,
+        isWild: Bool = false, app: YearApp = YearApp()
+    ) async throws {
         running = Locked(world)
         dice = SeededEntropy(seed &+ 77)
+        self.app = app
         var customers: [YearCustomer] = []
         var round: Int64 = 0
         while customers.count < subscribers {
-            for (index, story) in YearStories.all.enumerated() where customers.count < subscribers {
+            for (index, story) in stories.enumerated() where customers.count < subscribers {
                 let host = Self.name(customers.count)
                 for acts in story.roles {
                     customers.append(
@@ -69,7 +74,7 @@ final class Year: Sendable {
     /// What happens on the day, and then the night.
     func live(_ days: Range<Int64>) async throws {
         for day in days {
-            let acts = YearActs(world: world)
+            let acts = YearActs(world: world, app: app)
             for customer in customers {
                 for act in customer.acts where act.day == day {
                     tally.withLock { $0.acts += 1 }
@@ -182,19 +187,5 @@ final class Year: Sendable {
             }
             token = page["hasMore"]?.bool == true ? page["paginationToken"]?.string : nil
         } while token != nil
-    }
-
-    // MARK: The audit
-
-    func record() async throws -> AuditRecord {
-        var asked: [(account: String, bundleID: String, anyTransactionID: String)] = []
-        for customer in customers where customer.closed.withLock({ $0 }) == nil {
-            let first = try await world.transactions(of: customer.name).first { $0.state == .purchased }
-            if let first { asked.append((customer.name, YearCatalogue.bundleID, first.id.text)) }
-        }
-        var record = try await AuditRecord.collect(
-            from: world.emulator, notifications: notifications, customers: asked)
-        record.closed = customers.compactMap { $0.closed.withLock { $0 } }
-        return record
     }
 }

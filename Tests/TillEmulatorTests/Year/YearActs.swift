@@ -3,7 +3,6 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
-import TillStorage
 
 @testable import TillEmulator
 
@@ -18,8 +17,6 @@ final class YearCustomer: Sendable {
     let acts: [YearStories.Act]
     /// What a parent or the customer still has to settle.
     let waiting = Locked<Int64?>(nil)
-    /// The customer as the outside saw it when the account was closed.
-    let closed = Locked<AuditRecord.Customer?>(nil)
 
     /// Whether a dice has a hand in its fate.
     let isWalker: Bool
@@ -34,9 +31,27 @@ final class YearCustomer: Sendable {
     }
 }
 
+/// What the app and its server do when a customer acts.
+struct YearApp: Sendable {
+    /// The token that goes with what somebody buys by a verb; nil for none.
+    var token: @Sendable (YearWorld, YearCustomer, _ verb: String, PurchaseRequest) async throws -> UniqueID? = {
+        world, customer, verb, _ in
+        verb == "buy" && customer.name.hasSuffix("1") ? UniqueID(random: world.entropy.bytes(16)) : nil
+    }
+
+    /// The token that the developer's server sets on a subscription.
+    var newToken: @Sendable (YearWorld, YearCustomer, StoreSubscription) async throws -> UniqueID = { world, _, _ in
+        UniqueID(random: world.entropy.bytes(16))
+    }
+
+    /// Called before an account is closed: nobody sees it afterwards.
+    var willClose: @Sendable (YearWorld, YearCustomer) async throws -> Void = { _, _ in }
+}
+
 /// What customers, banks and the developer do in the year's stories.
 struct YearActs {
     let world: YearWorld
+    let app: YearApp
 
     private var store: Store { world.store }
 
@@ -64,7 +79,7 @@ struct YearActs {
             let known = try await world.subscription(of: customer.name, words.first ?? "")
             if act.verb == "change" { return try await change(to: words[0], by: customer) }
             guard let known else { return "no subscription" }
-            return try await changeSubscription(act, known)
+            return try await changeSubscription(act, known, of: customer)
         }
     }
 
@@ -96,7 +111,6 @@ struct YearActs {
         case "buy":
             if let outcome = PurchaseRequest.Outcome(rawValue: more) { request.outcome = outcome }
             if let quantity = Int64(more) { request.quantity = quantity }
-            if customer.name.hasSuffix("1") { request.appAccountToken = UniqueID(random: world.entropy.bytes(16)) }
         case "promo":
             let signed = try world.signer.signature(for: try PromotionalOffer(productID: product, offerID: more))
             let paper = OfferSignature.classic(
@@ -114,6 +128,7 @@ struct YearActs {
                 for: try IntroductoryEligibility(
                     productID: product, isAllowed: more == "yes", transactionID: try #require(known).id))
         }
+        request.appAccountToken = try await app.token(world, customer, act.verb, request)
         return bought(try await store.purchase(request), customer)
     }
 
@@ -143,15 +158,7 @@ struct YearActs {
         case "parent": change.asksToBuy = act.words[0] == "on"
         case "move": change.storefront = act.words[0]
         case "delete":
-            // Nobody sees it afterwards, so the auditor is told now.
-            let first = try await world.transactions(of: customer.name).first { $0.state == .purchased }
-            if let first {
-                let emulator = world.emulator
-                let seen = try await AuditCollection(
-                    ask: { await emulator.respond(to: $0) }, now: store.now
-                ).customer(account: customer.name, bundleID: YearCatalogue.bundleID, anyTransactionID: first.id.text)
-                customer.closed.withLock { $0 = seen }
-            }
+            try await app.willClose(world, customer)
             change.isDeleted = true
         default: return refusal(try await store.leaveFamily(customer.name))
         }
@@ -205,7 +212,9 @@ struct YearActs {
 
     // MARK: Subscriptions
 
-    private func changeSubscription(_ act: YearStories.Act, _ known: StoreSubscription) async throws -> String? {
+    private func changeSubscription(
+        _ act: YearStories.Act, _ known: StoreSubscription, of customer: YearCustomer
+    ) async throws -> String? {
         let original = known.original
         let word = act.words.count > 1 ? act.words[1] : ""
         switch act.verb {
@@ -228,7 +237,7 @@ struct YearActs {
             guard let current = try await store.transaction(known.current) else { return "no transaction" }
             return try await ask(current, answer: word)
         case "token":
-            let token = UniqueID(random: world.entropy.bytes(16)).description
+            let token = try await app.newToken(world, customer, known).description
             let (status, json) = try await world.api(
                 .put, "/inApps/v1/transactions/\(original)/appAccountToken", ["appAccountToken": .string(token)])
             return status == 200 ? nil : json.encoded()

@@ -3,7 +3,8 @@ import TillBilling
 /// What becomes of the year's customers. A story has one customer or a family; each line after the first of a story is
 /// another member of the same family, and `join` joins the first one's.
 ///
-/// An act is its day, a verb and its words: `YearActs` knows the verbs. `club`, `home` and `extra` are the groups.
+/// An act is its day, a verb and its words: `YearActs` knows the verbs. `club`, `home`, `extra` and `plan` are the
+/// groups.
 enum YearStories {
     struct Act: Sendable {
         var day: Int64
@@ -19,7 +20,13 @@ enum YearStories {
         var isWalker: Bool { name == "walker" }
     }
 
-    static let all: [Story] = table.split(separator: "\n").reduce(into: []) { stories, line in
+    static let all: [Story] = read(table)
+
+    static func read(_ table: String) -> [Story] {
+        table.split(separator: "\n").reduce(into: []) { stories, line in read(line, &stories) }
+    }
+
+    private static func read(_ line: Substring, _ stories: inout [Story]) {
         let parts = line.split(separator: "|", maxSplits: 1)
         guard parts.count == 2 else { return }
         let acts = parts[1].split(separator: ";").compactMap { text -> Act? in

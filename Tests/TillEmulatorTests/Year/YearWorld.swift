@@ -3,11 +3,10 @@ import Testing
 import TillBilling
 import TillCrypto
 import TillHTTP
-import TillSQLite
-import TillStorage
 
 @testable import TillAppStore
 @testable import TillEmulator
+@testable import TillSQLite
 
 /// A production App Store over a year, with a developer's server that is down now and then and takes everything else.
 /// Everything random comes from one seed.
@@ -32,43 +31,58 @@ final class YearWorld: Sendable {
     let entropy: SeededEntropy
     let signer: OfferSigner
     let tokens: BearerTokens
+    private let keys: [String: String]
+    private let outages: [Range<Int64>]
     private let time: Locked<Instant>
     private let received: Locked<[Attempt]>
 
     var store: Store { emulator.store }
     var attempts: [Attempt] { received.withLock { $0 } }
 
-    static var configuration: EmulatorConfiguration {
+    private static func configuration(_ keys: [String: String]) -> EmulatorConfiguration {
         var configuration = EmulatorConfiguration()
         configuration.environment = .production
         configuration.storefront = "USA"
         configuration.products = YearCatalogue.products
         // From a trial into the first month there is none, so that both ways of failing occur.
         configuration.billingGracePeriod = BillingGracePeriod(.sixteen, scope: .paidToPaidOnly)
-        configuration.keys = EmulatedWorld.keys
+        configuration.keys = keys
         return configuration
     }
 
-    convenience init(seed: UInt64) async throws {
+    /// - Parameter keys: RSA keys, which take long to make: `receiptIntermediate` and `receiptSigner`.
+    convenience init(
+        seed: UInt64, keys: [String: String], outages: [Range<Int64>] = YearWorld.outages
+    ) async throws {
         try await self.init(
             FileManager.default.temporaryDirectory.appendingPathComponent("till-year-\(UUID().uuidString)"),
-            time: Self.start, entropy: SeededEntropy(seed), received: [])
+            keys, outages, time: Self.start, entropy: SeededEntropy(seed), received: [])
     }
 
-    private init(_ directory: URL, time: Instant, entropy: SeededEntropy, received: [Attempt]) async throws {
+    private init(
+        _ directory: URL, _ keys: [String: String], _ outages: [Range<Int64>], time: Instant, entropy: SeededEntropy,
+        received: [Attempt]
+    ) async throws {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         let (time, received) = (Locked(time), Locked(received))
         let clock = Locked<StoreClock?>(nil)
         self.directory = directory
-        database = try Emulator.openDatabase(path: directory.appendingPathComponent("emulator.sqlite").path)
+        self.keys = keys
+        self.outages = outages
+        // Nothing is lost with a power cut here, so nothing waits for the disk: a year has ten thousand commits.
+        var options = Emulator.databaseOptions
+        options.synchronous = "OFF"
+        options.threads = .inline
+        database = try SQLiteDatabase.open(
+            path: directory.appendingPathComponent("emulator.sqlite").path, role: .server, options: options)
         emulator = try await Emulator(
-            configuration: Self.configuration, database: database, clock: { time.withLock { $0 } },
+            configuration: Self.configuration(keys), database: database, clock: { time.withLock { $0 } },
             entropy: { entropy.bytes($0) },
             send: { _, request throws(HTTPFault) in
                 guard let text = try? JSONValue(decoding: request.body)["signedPayload"]?.string,
                     let now = clock.withLock({ $0?.now })
                 else { throw HTTPFault(.other, "no notification") }
-                let isUp = !Self.outages.contains { Self.day($0.lowerBound) <= now && now < Self.day($0.upperBound) }
+                let isUp = !outages.contains { Self.day($0.lowerBound) <= now && now < Self.day($0.upperBound) }
                 received.withLock { $0.append(Attempt(signedPayload: text, at: now, isTaken: isUp)) }
                 return HTTPResponse(status: isUp ? 200 : 503)
             })
@@ -92,7 +106,8 @@ final class YearWorld: Sendable {
     func restarted() async throws -> YearWorld {
         await database.close()
         return try await entropy.aside {
-            try await YearWorld(directory, time: time.withLock { $0 }, entropy: entropy, received: attempts)
+            try await YearWorld(
+                directory, keys, outages, time: time.withLock { $0 }, entropy: entropy, received: attempts)
         }
     }
 
@@ -131,7 +146,7 @@ final class YearWorld: Sendable {
 
     /// What the account pays for in a group, by the group's letter in the script.
     func subscription(of account: String, _ group: String) async throws -> StoreSubscription? {
-        let id = ["club": "21000001", "home": "21000002", "extra": "21000003"][group] ?? group
+        let id = ["club": "21000001", "home": "21000002", "extra": "21000003", "plan": "21000004"][group] ?? group
         return try await store.ask { session in
             try SubscriptionTable.own(account: account, bundleID: YearCatalogue.bundleID, groupID: id, session)
         }

@@ -1,0 +1,76 @@
+import TillBilling
+import TillCrypto
+
+@testable import TillEmulator
+
+/// One seed's year at the store: what its customers did, the orders that they opened at our server before they paid,
+/// and every notification in the order in which it was sent.
+struct LivedYear: Sendable {
+    struct Order: Sendable {
+        let id: OrderID
+        let user: String
+        let product: ProductID
+        let quantity: Int64
+        let at: Instant
+    }
+
+    /// A server that takes everything, so that each notification is sent once.
+    let world: YearWorld
+    private let year: Year
+    private let opened: Locked<[Order]>
+
+    var orders: [Order] { opened.withLock { $0 } }
+    var notifications: [YearWorld.Attempt] { world.attempts }
+    var users: [String] { year.customers.map(\.name) }
+    var stories: [String: String] {
+        Dictionary(year.customers.map { ($0.name, $0.story) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// So many stories a seed: seeds that follow each other tell all of them in turn.
+    static let storyCount = 12
+    /// No fewer seeds tell every story.
+    static var roundOfSeeds: Int { (told.count + storyCount - 1) / storyCount }
+
+    private static let told: [YearStories.Story] = {
+        var dice = SeededNumbers(state: 2_026)
+        return YearStories.all.filter { !$0.isWalker }.shuffled(using: &dice)
+    }()
+
+    init(seed: UInt64) async throws {
+        let first = Int(seed % UInt64(Self.roundOfSeeds)) * Self.storyCount
+        let stories = (0..<Self.storyCount).map { Self.told[(first + $0) % Self.told.count] }
+        let walkers = YearStories.all.filter(\.isWalker)
+        let all = stories + YearShelf.planStories + [walkers[Int(seed % UInt64(walkers.count))]]
+        let opened = Locked<[Order]>([])
+        world = try await YearWorld(seed: seed, keys: Shop.receiptKeys, outages: [])
+        year = try await Year(
+            world, subscribers: all.reduce(0) { $0 + $1.roles.count }, stories: all, seed: seed,
+            app: Self.app(opened, SeededEntropy(seed &+ 4_711)))
+        self.opened = opened
+    }
+
+    /// Orders are opened before anything is bought in the app. Now and then the token is lost on the way (U1).
+    private static func app(_ opened: Locked<[Order]>, _ dice: SeededEntropy) -> YearApp {
+        @Sendable func open(_ world: YearWorld, _ user: String, _ product: ProductID, _ quantity: Int64) -> OrderID {
+            let order = Order(
+                id: UniqueID(random: dice.bytes(16)), user: user, product: product, quantity: quantity,
+                at: world.store.now)
+            opened.withLock { $0.append(order) }
+            return order.id
+        }
+        var app = YearApp()
+        app.token = { world, customer, _, request in
+            let order = open(world, customer.name, request.productID, request.quantity)
+            return dice.roll(12) == 0 ? nil : order
+        }
+        // The developer's server tells Apple whose a subscription is that has no token, and repeats the one it has.
+        app.newToken = { world, customer, known in
+            known.appAccountToken ?? open(world, customer.name, known.productID, 1)
+        }
+        return app
+    }
+
+    func live(_ days: Range<Int64>) async throws { try await year.live(days) }
+
+    func end() async { await world.remove() }
+}

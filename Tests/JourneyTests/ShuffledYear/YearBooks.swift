@@ -1,0 +1,111 @@
+import Testing
+import TillAppStore
+import TillBilling
+import TillStorage
+
+/// All that a year comes to at a server, one fact a line: what each user may use and has, what became of each
+/// transaction and of each order.
+struct YearBooks {
+    let name: String
+    let lines: [String]
+    private let arrivals: [YearServer.Arrival]
+
+    init(of server: YearServer) async throws {
+        var lines: [String] = []
+        for user in server.lived.users {
+            for (word, path) in [
+                ("right", "entitlements"), ("subscription", "subscriptions"), ("wallet", "wallet"),
+            ] {
+                let response = await server.send(.get, "/v1/users/\(user)/\(path)")
+                if response.status == 404 { continue }
+                let body = try Reply(response).body
+                let data = body.at("data").array ?? [body]
+                lines += data.map { "\(word) of \(user): \($0.encoded())" }
+            }
+        }
+        let known = Set(server.lived.orders.map(\.id))
+        lines += try await server.ledger.read { session in
+            try Self.orders(session, known) + Self.transactions(session) + Self.terms(session) + Self.sums(session)
+        }
+        self.lines = lines.sorted()
+        name = server.name
+        arrivals = server.arrivals
+    }
+
+    /// The orders that customers opened; one that was made for a transaction stands beside it.
+    private static func orders(_ session: any Session, _ known: Set<OrderID>) throws -> [String] {
+        try session.query(
+            "SELECT id, user, product, quantity, status, transaction_id, price, currency FROM orders", []
+        ) { row -> String? in
+            guard let id = UniqueID(bytes: row.blob(0)), known.contains(id) else { return nil }
+            let paid = row.isNull(5) ? "nothing" : row.text(5)
+            return
+                "order \(id) of \(row.text(1)): \(row.text(2)) x\(row.integer(3)) status \(row.integer(4)) by \(paid)"
+        }.compactMap { $0 }
+    }
+
+    private static func transactions(_ session: any Session) throws -> [String] {
+        try session.query(
+            """
+            SELECT t.id, t.original_id, t.product, t.quantity, t.state, coalesce(t.quarantine, ''), \
+            coalesce(o.user, 'nobody'), coalesce(g.user, 'nobody'), coalesce(t.revoked_at, 0), t.purchased_at, \
+            coalesce(t.price, 0), coalesce(t.currency, '') FROM transactions t \
+            LEFT JOIN orders o ON o.sequence = t.order_sequence LEFT JOIN grants g ON g.transaction_sequence = t.sequence
+            """, []
+        ) { row in
+            let state = ["", "granted", "quarantined", "revoked"][Int(row.integer(4))]
+            return "transaction \(row.text(0)) of \(row.text(1)): \(row.text(2)) x\(row.integer(3)) \(state) "
+                + "\(row.text(5)) order's \(row.text(6)) grant's \(row.text(7)) revoked \(row.integer(8)) "
+                + "bought \(row.integer(9)) for \(row.integer(10)) \(row.text(11))"
+        }
+    }
+
+    private static func terms(_ session: any Session) throws -> [String] {
+        try session.query(
+            """
+            SELECT id, coalesce(type, 0), coalesce(expires_at, 0), is_renewal, is_upgraded, is_shared, \
+            coalesce(group_id, ''), coalesce(storefront, ''), coalesce(offer_type, 0), coalesce(offer_id, ''), \
+            coalesce(offer_discount, ''), coalesce(revocation_type, ''), coalesce(revocation_percentage, 0), \
+            hex(coalesce(token, '')) FROM transactions
+            """, []
+        ) { row in
+            let numbers = [1, 2, 3, 4, 5, 8, 12].map { String(row.integer($0)) }
+            let texts = [6, 7, 9, 10, 11, 13].map { row.text($0) }
+            return "terms \(row.text(0)): \((numbers + texts).joined(separator: " "))"
+        }
+    }
+
+    /// What each grant comes to, however often it was taken back and given again.
+    private static func sums(_ session: any Session) throws -> [String] {
+        try session.query(
+            """
+            SELECT t.id, p.user, p.currency, sum(p.amount) FROM postings p \
+            JOIN transactions t ON t.sequence = p.grant_sequence GROUP BY t.id, p.user, p.currency
+            """, []
+        ) { "points of \($0.text(1)) for \($0.text(0)): \($0.integer(3)) \($0.text(2))" }
+    }
+
+    // MARK: Comparing
+
+    /// What differs from the other's, with the copies of the transactions that the lines name, in the order in which
+    /// each of the two had them; nil if nothing differs.
+    func difference(from other: YearBooks, _ isCompared: (String) -> Bool = { _ in true }) throws -> String? {
+        let (mine, theirs) = (Set(lines.filter(isCompared)), Set(other.lines.filter(isCompared)))
+        let differing = mine.symmetricDifference(theirs)
+        guard !differing.isEmpty else { return nil }
+        var text = "\(name) and \(other.name) differ in \(differing.count) lines:\n"
+        for line in differing.sorted().prefix(16) {
+            text += (mine.contains(line) ? "\(name): " : "\(other.name): ") + line + "\n"
+        }
+        let ids = Set(differing.flatMap { $0.split { !$0.isNumber }.filter { $0.count >= 15 }.map(String.init) })
+        for books in [self, other] {
+            let copies = try books.arrivals.flatMap { try ArrivedCopy.all(in: $0) }
+            for id in ids.sorted().prefix(3) {
+                let chain = copies.first { $0.id == id }?.original ?? id
+                text += "\(books.name), chain of \(id):\n"
+                text += copies.filter { $0.original == chain }.map { "  \($0.line)\n" }.joined()
+            }
+        }
+        return text
+    }
+}

@@ -1,0 +1,148 @@
+import Foundation
+import Testing
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillHTTP
+import TillServer
+import TillStorage
+
+@testable import TillEmulator
+@testable import TillSQLite
+
+/// Our server, which a year comes to in one order or another: on a ledger and with a clock of its own.
+final class YearServer: Sendable {
+    /// What came in, for the stories of what went wrong.
+    enum Arrival: Sendable {
+        case notification(String)
+        /// What an app sent in.
+        case proof(String)
+        /// The body of Apple's answer to a question of ours.
+        case answer([UInt8])
+    }
+
+    let name: String
+    let ledger: SQLiteDatabase
+    let lived: LivedYear
+    private let server: Server
+    private let api: ServerAPI
+    private let folder: URL
+    private let time: Locked<Instant>
+    private let arrived: Locked<[Arrival]>
+
+    var arrivals: [Arrival] { arrived.withLock { $0 } }
+
+    init(_ name: String, _ lived: LivedYear, seed: UInt64) async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-year-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        // What is compared is what was decided, not what a power cut leaves of it.
+        var options = SQLiteDatabase.Options()
+        options.synchronous = "OFF"
+        options.threads = .inline
+        ledger = try SQLiteDatabase.open(
+            path: folder.appendingPathComponent("till.db").path, role: .server, options: options)
+        let (time, arrived) = (Locked(YearWorld.start), Locked<[Arrival]>([]))
+        let emulator = lived.world.emulator
+        var configuration = Shop.usualConfiguration
+        configuration.catalog = YearShelf.catalog
+        configuration.apple = AppleTrust(
+            roots: [emulator.issuer.rootCertificate], bundleID: YearCatalogue.bundleID,
+            appAppleID: emulator.configuration.app.appleID, environments: [.production])
+        let entropy = SeededEntropy(seed)
+        server = try Server(
+            configuration: configuration, database: ledger, clock: { time.withLock { $0 } },
+            entropy: { entropy.bytes($0) })
+        api = try await Self.api(of: emulator, arrived, time)
+        (self.name, self.lived, self.folder, self.time, self.arrived) = (name, lived, folder, time, arrived)
+    }
+
+    func close() async {
+        await ledger.close()
+        try? FileManager.default.removeItem(at: folder)
+    }
+
+    // MARK: What comes in
+
+    func send(
+        _ method: HTTPMethod, _ path: String, _ body: [UInt8] = [], as party: Party = .backend
+    ) async -> HTTPResponse {
+        let now = time.withLock { $0 }
+        var headers = HTTPHeaders([(name: "Content-Type", value: "application/json")])
+        if let authorization = party.authorization(now: now) { headers.add("Authorization", authorization) }
+        return await server.respond(
+            to: HTTPRequest(method: method, path: path, headers: headers, body: body, peer: "127.0.0.1"))
+    }
+
+    func open(_ orders: some Sequence<LivedYear.Order>) async throws {
+        for order in orders {
+            time.withLock { $0 = order.at }
+            let body = JSONValue.object([
+                "id": .string(order.id.description), "productId": .string(order.product.text),
+                "quantity": .int(order.quantity),
+            ])
+            let response = await send(.post, "/v1/orders", Array(body.encoded().utf8), as: .user(order.user))
+            try #require(response.status == 201, "\(String(decoding: response.body, as: UTF8.self))")
+        }
+    }
+
+    /// - Parameter now: the server's clock when it comes.
+    func post(_ signedPayload: String, at now: Instant) async throws {
+        time.withLock { $0 = now }
+        arrived.withLock { $0.append(.notification(signedPayload)) }
+        let response = await send(
+            .post, "/v1/notifications/apple", Array(#"{"signedPayload":"\#(signedPayload)"}"#.utf8), as: .nobody)
+        try #require(response.status == 200, "\(String(decoding: response.body, as: UTF8.self))")
+    }
+
+    /// An app sends in the transaction that a notification has in it: whoever is signed in there (P8).
+    func submitTransaction(of signedPayload: String, as user: String) async throws {
+        guard let signed = try ArrivedCopy.payload(of: signedPayload).at("data").at("signedTransactionInfo").string
+        else { return }
+        arrived.withLock { $0.append(.proof(signed)) }
+        let response = await send(
+            .post, "/v1/transactions", Array(#"{"signedTransaction":"\#(signed)"}"#.utf8), as: .user(user))
+        try #require([200, 202].contains(response.status), "\(String(decoding: response.body, as: UTF8.self))")
+    }
+
+    @discardableResult
+    func catchUp() async throws -> CatchUpProgress {
+        let now = lived.world.store.now
+        time.withLock { $0 = now }
+        return try await HistoryCatchUp(server, asking: api).run(since: YearWorld.start, in: .production)
+    }
+
+    // MARK: Apple's service
+
+    private static func api(
+        of emulator: Emulator, _ arrived: Locked<[Arrival]>, _ time: Locked<Instant>
+    ) async throws -> ServerAPI {
+        let key = try await Reply(emulator.respond(to: HTTPRequest(method: .get, path: "/emulator/api-key")))
+        let host = "http://store.test"
+        let effects = AppleEffects(
+            exchange: { request async throws(AppleOutage) in
+                let parts = request.url.dropFirst(host.count).split(separator: "?", maxSplits: 1)
+                guard let method = HTTPMethod(rawValue: request.method.rawValue),
+                    let path = try? PercentEncoding.decode(parts[0].utf8),
+                    let query = try? PercentEncoding.items((parts.count > 1 ? String(parts[1]) : "").utf8)
+                else { throw AppleOutage(.unreachable) }
+                let response = await emulator.respond(
+                    to: HTTPRequest(
+                        method: method, path: path, query: query,
+                        headers: HTTPHeaders(request.headers.map { ($0.name, $0.value) }), body: request.body))
+                arrived.withLock { $0.append(.answer(response.body)) }
+                return AppleAnswer(
+                    status: response.status, headers: response.headers.fields.map { .init($0.name, $0.value) },
+                    body: response.body)
+            },
+            clock: { time.withLock { $0 } }, entropy: RandomBytes.make,
+            pause: { pause in time.withLock { $0 = $0.adding(milliseconds: pause) } })
+        var quotas = RequestQuotas()
+        for endpoint in ServerAPI.Endpoint.allCases { quotas[endpoint, .production] = RequestQuota(10_000) }
+        return ServerAPI(
+            key: try InAppPurchaseKey(
+                issuerID: key["issuerId"].text, keyID: key["keyId"].text,
+                privateKey: PrivateKey(pem: key["privateKey"].text)),
+            bundleID: YearCatalogue.bundleID, hosts: .emulator(at: host), environments: [.production],
+            effects: effects, budget: RequestBudget(effects: effects, quotas: quotas))
+    }
+}

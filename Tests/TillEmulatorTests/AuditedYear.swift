@@ -1,0 +1,42 @@
+import TillAppStore
+import TillCrypto
+
+@testable import TillEmulator
+
+/// A year that an auditor looks on.
+struct AuditedYear {
+    let year: Year
+    /// Customers as the outside saw them when their accounts were closed.
+    private let closed: Locked<[(name: String, customer: AuditRecord.Customer)]>
+
+    init(subscribers: Int, seed: UInt64, isWild: Bool = false) async throws {
+        let closed = Locked<[(name: String, customer: AuditRecord.Customer)]>([])
+        var app = YearApp()
+        app.willClose = { world, customer in
+            let first = try await world.transactions(of: customer.name).first { $0.state == .purchased }
+            guard let first else { return }
+            let emulator = world.emulator
+            let seen = try await AuditCollection(
+                ask: { await emulator.respond(to: $0) }, now: world.store.now
+            ).customer(account: customer.name, bundleID: YearCatalogue.bundleID, anyTransactionID: first.id.text)
+            closed.withLock { $0.append((customer.name, seen)) }
+        }
+        self.closed = closed
+        year = try await Year(
+            YearWorld(seed: seed, keys: EmulatedWorld.keys), subscribers: subscribers, seed: seed, isWild: isWild,
+            app: app)
+    }
+
+    func record() async throws -> AuditRecord {
+        let closed = closed.withLock { $0 }
+        var asked: [(account: String, bundleID: String, anyTransactionID: String)] = []
+        for customer in year.customers where !closed.contains(where: { $0.name == customer.name }) {
+            let first = try await year.world.transactions(of: customer.name).first { $0.state == .purchased }
+            if let first { asked.append((customer.name, YearCatalogue.bundleID, first.id.text)) }
+        }
+        var record = try await AuditRecord.collect(
+            from: year.world.emulator, notifications: year.notifications, customers: asked)
+        record.closed = closed.map(\.customer)
+        return record
+    }
+}
