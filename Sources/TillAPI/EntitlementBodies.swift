@@ -23,27 +23,61 @@ public struct EntitlementReply: Codable, Sendable, Hashable {
     /// Of the newest purchase it comes from.
     public let productId: String
     public let kind: Kind
-    public let plan: String?
+    /// `Subscription.State`; what lasts and what the server keeps is `active` while it is there.
+    public let state: String
+    /// `RightReason`.
+    public let why: String
+    /// The same for people.
+    public let sentence: Text
+    public var plan: String?
     /// As the order named it.
-    public let deviceId: String?
-    /// When it was bought; of a service, since when there has been no gap; of a subscription, when its period began.
+    public var deviceId: String?
+    /// When it was bought; of a service, since when there has been no gap; of a subscription, when the customer
+    /// subscribed.
     public let since: Instant
-    /// The first moment without it; absent for what lasts.
+    /// The first moment without it, the grace period included; absent for what lasts. Past for what is over.
     public let expiresAt: Instant?
+    /// Of a subscription: whether it goes on then. Absent while nobody knows.
+    public var willRenew: Bool?
     /// The newest purchase it comes from.
     public let transactionId: String
+    /// Of a subscription.
+    public var originalTransactionId: String?
 
     public init(
-        entitlement: String, productId: ProductID, kind: Kind, plan: PlanID? = nil, deviceId: String? = nil,
+        entitlement: String, productId: ProductID, kind: Kind, state: Subscription.State, why: RightReason,
         since: Instant, expiresAt: Instant? = nil, transactionId: TransactionID
     ) {
         self.entitlement = entitlement
         self.productId = productId.text
         self.kind = kind
-        self.plan = plan?.text
-        self.deviceId = deviceId
+        self.state = state.rawValue
+        self.why = why.rawValue
+        sentence = why.sentence(until: expiresAt)
         self.since = since
         self.expiresAt = expiresAt
         self.transactionId = transactionId.text
+    }
+}
+
+/// `GET /v1/users/{userId}/entitlements/{entitlement}`: whether a user may use one thing now, until when, and why.
+public struct EntitlementAnswer: Codable, Sendable, Hashable {
+    public let entitlement: String
+    public let allowed: Bool
+    /// The first moment without it, to come or past; absent for what lasts and for what never was.
+    public let until: Instant?
+    /// `RightReason`.
+    public let why: String
+    public let sentence: Text
+    /// Everything it comes from, or came from: what allows it first.
+    public let sources: [EntitlementReply]
+
+    public init(entitlement: String, until: Instant?, why: RightReason, sources: [EntitlementReply]) {
+        self.entitlement = entitlement
+        allowed = why.allows
+        self.until = until
+        self.why = why.rawValue
+        sentence = why.sentence(until: until)
+        self.sources = sources
     }
 }

@@ -17,6 +17,8 @@ public enum Paths {
     public static let debits = "/v1/users/{userId}/wallet/debits"
     public static let postings = "/v1/users/{userId}/wallet/postings"
     public static let entitlements = "/v1/users/{userId}/entitlements"
+    public static let entitlement = "/v1/users/{userId}/entitlements/{entitlement}"
+    public static let subscriptions = "/v1/users/{userId}/subscriptions"
     public static let planPreview = "/v1/plans/preview"
     public static let promotionalOffers = "/v1/offers/promotional"
     public static let introductoryOffers = "/v1/offers/introductory"
@@ -42,6 +44,10 @@ public enum Paths {
     public static func orders(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/orders" }
     public static func wallet(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/wallet" }
     public static func entitlements(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/entitlements" }
+    public static func entitlement(_ name: String, of user: UserID) -> String {
+        "\(entitlements(of: user))/\(escaped(name))"
+    }
+    public static func subscriptions(of user: UserID) -> String { "/v1/users/\(escaped(user.text))/subscriptions" }
 
     /// One path segment, percent-encoded (RFC 3986: everything but unreserved characters).
     public static func escaped(_ text: String) -> String {

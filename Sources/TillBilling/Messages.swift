@@ -7,7 +7,8 @@ extension Refusal {
             .revocationUnknown:
             proofSentence
         case .transactionNotInReceipt, .transactionMismatch, .productMismatch, .unknownProduct, .quantityNotAllowed,
-            .unknownOrder, .orderConflict, .illegalMove, .insufficientFunds, .referenceConflict, .notAutoRenewable,
+            .unknownOrder, .orderConflict, .illegalMove, .unknownEntitlement, .insufficientFunds, .referenceConflict,
+            .notAutoRenewable,
             .noInAppPurchaseKey:
             businessSentence
         default: requestSentence
@@ -83,6 +84,8 @@ extension Refusal {
                 zh: "该订单号已存在且内容不同。新订单请使用新的订单号。")
         case .illegalMove:
             Text(en: "The order can't change like that any more.", zh: "该订单的状态已不允许这样变更。")
+        case .unknownEntitlement:
+            Text(en: "The catalogue has no such entitlement.", zh: "商品目录中没有该权益。")
         case .notAutoRenewable:
             Text(
                 en: "Offers are for auto-renewable subscriptions, and this product is none.",

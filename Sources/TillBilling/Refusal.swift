@@ -31,6 +31,9 @@ public enum Refusal: String, Error, Hashable, Sendable, CaseIterable {
     case orderConflict = "order_conflict"
     case illegalMove = "illegal_move"
 
+    // Rights.
+    case unknownEntitlement = "unknown_entitlement"
+
     // The wallet.
     case insufficientFunds = "insufficient_funds"
     case referenceConflict = "reference_conflict"

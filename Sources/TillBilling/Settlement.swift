@@ -6,11 +6,13 @@ public struct PaidTransaction: Hashable, Sendable {
     public let quantity: Int
     public let environment: Environment
     /// Nil when Apple signed none.
-    public let token: AppAccountToken?
+    public private(set) var token: AppAccountToken?
     public let purchasedAt: Instant
     /// When Apple signed this copy: a later copy of the same transaction knows more (U4, U8).
     public let signedAt: Instant
     public let revokedAt: Instant?
+    /// When the first transaction of its chain was bought; nil if Apple did not say.
+    public private(set) var chainBeganAt: Instant?
     /// Made by Apple's server, not by a tap: it reuses the first order's token.
     public let isRenewal: Bool
     /// From a PKCS#7 receipt, which carries no token and never shows the refund of a consumable.
@@ -21,7 +23,7 @@ public struct PaidTransaction: Hashable, Sendable {
     public init(
         id: TransactionID, originalID: TransactionID, productID: ProductID, quantity: Int, environment: Environment,
         token: AppAccountToken?, purchasedAt: Instant, signedAt: Instant, revokedAt: Instant?, isRenewal: Bool,
-        isFromReceipt: Bool, price: Money?, terms: TransactionTerms = TransactionTerms()
+        isFromReceipt: Bool, price: Money?, terms: TransactionTerms = TransactionTerms(), chainBeganAt: Instant? = nil
     ) {
         self.id = id
         self.originalID = originalID
@@ -36,6 +38,21 @@ public struct PaidTransaction: Hashable, Sendable {
         self.isFromReceipt = isFromReceipt
         self.price = price
         self.terms = terms
+        self.chainBeganAt = chainBeganAt
+    }
+
+    /// Whether it is a period of an auto-renewable subscription. Where Apple named no type, only those have an end.
+    public var isSubscription: Bool {
+        terms.type.map { $0 == .autoRenewable } ?? (terms.expiresAt != nil)
+    }
+
+    /// Becomes the newer copy of the same transaction, and keeps what that one may lack because the ledger has no place
+    /// for it: a token that names no order, and when its chain began.
+    public mutating func yield(to newer: PaidTransaction) {
+        let older = self
+        self = newer
+        token = newer.token ?? older.token
+        chainBeganAt = newer.chainBeganAt ?? older.chainBeganAt
     }
 }
 
@@ -64,13 +81,13 @@ public struct RecordedTransaction: Hashable, Sendable {
         case revoked = 3
     }
     public let state: State
-    /// The newest `signedAt` among the copies that decided the state.
-    public let signedAt: Instant
+    /// The newest copy that came.
+    public let newest: SignedCopy
     public let grant: Grant?
 
-    public init(state: State, signedAt: Instant, grant: Grant?) {
+    public init(state: State, newest: SignedCopy, grant: Grant?) {
         self.state = state
-        self.signedAt = signedAt
+        self.newest = newest
         self.grant = grant
     }
 }
@@ -85,7 +102,7 @@ public struct SettlementFacts: Sendable {
     /// The order id sent beside the proof, and the order of that id.
     public let claimedOrderID: OrderID?
     public let claimedOrder: Order?
-    /// For a renewal: the order of the first transaction of the same subscription.
+    /// For a renewal: the order of what was granted last before it in the same subscription.
     public let originalOrder: Order?
     public let product: Product?
 
@@ -147,30 +164,38 @@ public enum Settlement: Hashable, Sendable {
     case quarantine(QuarantineReason)
 
     public init(_ facts: SettlementFacts) {
+        let isNewest = facts.recorded.map { SignedCopy(facts.transaction) >= $0.newest } ?? true
         if let recorded = facts.recorded, let known = Self.fromLedger(recorded, facts.transaction) {
             self = known
-        } else if facts.transaction.revokedAt != nil {
+        } else if facts.transaction.revokedAt != nil, isNewest {
             self = .revoked
         } else {
             self = Self.match(facts)
         }
     }
 
-    /// What the ledger alone decides; nil when the transaction has to be matched (again).
+    /// What the ledger alone decides; nil when the transaction has to be matched (again). An older copy changes nothing
+    /// (U4), but whoever brings one may know whose it is.
     private static func fromLedger(_ recorded: RecordedTransaction, _ transaction: PaidTransaction) -> Settlement? {
-        let isNewer = transaction.signedAt > recorded.signedAt
+        let isNewer = SignedCopy(transaction) > recorded.newest
         switch recorded.state {
         case .granted:
             guard let grant = recorded.grant else { return nil }
-            // Equal dates come from one moment at Apple: then the revocation is the later of the two.
-            let isRevoked = transaction.revokedAt != nil && transaction.signedAt >= recorded.signedAt
-            return isRevoked ? .revoke(grant) : .alreadyGranted(grant)
+            return isNewer && transaction.revokedAt != nil ? .revoke(grant) : .alreadyGranted(grant)
         case .revoked:
-            guard transaction.revokedAt == nil, isNewer, !transaction.isFromReceipt else { return .revoked }
+            guard isNewer, transaction.revokedAt == nil else { return .revoked }
             return recorded.grant.map { .reinstate($0) }
         case .quarantined:
-            return transaction.revokedAt != nil ? .revoked : nil
+            return isNewer && transaction.revokedAt != nil ? .revoked : nil
         }
+    }
+
+    /// The order of a transaction that was taken back before anything was granted, and whether it is the one that the
+    /// order is about, rather than another one of the same customer.
+    public static func order(of facts: SettlementFacts) -> (order: Order, isItsOwn: Bool)? {
+        guard case .grant(_, let order, _, _) = match(facts) else { return nil }
+        if let order { return (order, true) }
+        return facts.tokenOrder.map { ($0, false) }
     }
 
     /// The ladder of U1, from the strongest evidence to the weakest. A token decides alone: it never falls further.
@@ -180,36 +205,53 @@ public enum Settlement: Hashable, Sendable {
         guard (1...10).contains(transaction.quantity), product.points(quantity: transaction.quantity) != nil else {
             return .quarantine(.unusableQuantity)
         }
-        switch transaction.token {
+        // A family's copy is nobody's order: the purchaser's token and order are not the member's.
+        let isShared = transaction.terms.isFamilyShared
+        switch isShared ? nil : transaction.token {
         case .order(let id): return byToken(id, facts)
-        case .unreadable: return byBackend(facts) ?? .quarantine(.unreadableToken)
+        case .unreadable: return byChain(facts) ?? byBackend(facts) ?? .quarantine(.unreadableToken)
         case nil: break
         }
-        if transaction.isRenewal, let order = facts.originalOrder {
-            return .grant(to: order.userID, order: order, newOrderID: nil, by: .originalTransaction)
-        }
-        if facts.claimedOrderID != nil { return byClaim(facts) }
+        if let settlement = byChain(facts) { return settlement }
+        if facts.claimedOrderID != nil, !isShared { return byClaim(facts) }
         // A receipt hides the token, so a backend's word can't tell whether the purchase is another customer's.
         if transaction.isFromReceipt { return .quarantine(.receiptNeedsOrder) }
         return byBackend(facts) ?? .quarantine(.noOwner)
     }
 
+    /// A renewal belongs to whoever has what it renews (U1, rung 3).
+    private static func byChain(_ facts: SettlementFacts) -> Settlement? {
+        guard facts.transaction.isRenewal, let order = facts.originalOrder else { return nil }
+        return .grant(to: order.userID, order: order, newOrderID: nil, by: .originalTransaction)
+    }
+
     private static func byToken(_ id: OrderID, _ facts: SettlementFacts) -> Settlement {
+        let transaction = facts.transaction
         guard let order = facts.tokenOrder else {
+            if let settlement = byChain(facts) { return settlement }
             guard case .backend(_, let user?) = facts.caller else { return .quarantine(.unknownToken) }
             return .grant(to: user, order: nil, newOrderID: id, by: .backend)
         }
-        if facts.transaction.isRenewal {
+        if transaction.isRenewal {
             return .grant(to: order.userID, order: order, newOrderID: nil, by: .token)
         }
         // A second one-time purchase under one token has an order of its own (DESIGN §1).
-        if let held = order.transactionID, held != facts.transaction.id {
+        if let held = order.transactionID, held != transaction.id {
             return .grant(to: order.userID, order: nil, newOrderID: nil, by: .token)
         }
-        guard order.productID == facts.transaction.productID, order.quantity == facts.transaction.quantity else {
-            return .quarantine(.contradictsOrder)
+        let agrees = order.productID == transaction.productID && order.quantity == transaction.quantity
+        if order.transactionID == nil, transaction.id != transaction.originalID, !agrees || isInherited(order, facts) {
+            // An upgrade or a return under the token of its chain's first purchase, which may be yet to come: the
+            // order is that one's.
+            return .grant(to: order.userID, order: nil, newOrderID: nil, by: .token)
         }
+        guard agrees else { return .quarantine(.contradictsOrder) }
         return .grant(to: order.userID, order: order, newOrderID: nil, by: .token)
+    }
+
+    /// Whether a token's order was there before its chain began, and so is not the order of what came later.
+    private static func isInherited(_ order: Order, _ facts: SettlementFacts) -> Bool {
+        facts.transaction.chainBeganAt.map { order.createdAt <= $0 } ?? false
     }
 
     private static func byClaim(_ facts: SettlementFacts) -> Settlement {

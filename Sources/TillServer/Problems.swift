@@ -21,7 +21,7 @@ extension Refusal {
         case .malformedJSON, .invalidField: 400
         case .unauthorized: 401
         case .forbidden: 403
-        case .notFound, .unknownOrder: 404
+        case .notFound, .unknownOrder, .unknownEntitlement: 404
         case .methodNotAllowed: 405
         case .orderConflict, .illegalMove, .insufficientFunds, .referenceConflict, .idempotencyInFlight: 409
         case .payloadTooLarge: 413

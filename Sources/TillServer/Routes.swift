@@ -36,6 +36,8 @@ extension Server {
         router.on(.post, Paths.debits, post(debitWallet))
         router.on(.get, Paths.postings, guarded(listPostings))
         router.on(.get, Paths.entitlements, guarded(listEntitlements))
+        router.on(.get, Paths.entitlement, guarded(readEntitlement))
+        router.on(.get, Paths.subscriptions, guarded(listSubscriptions))
         // Changes nothing, so a repetition needs no key.
         router.on(.post, Paths.planPreview, guarded(previewPlan))
         router.on(.post, Paths.promotionalOffers, post(signPromotionalOffer))

@@ -40,6 +40,15 @@ struct Settle: Sendable {
         let bytes: [UInt8]
         /// It was accepted on its signature, while nobody could say whether its signer's certificate was revoked (U7).
         var isUnderDoubt = false
+
+        /// What the ledger has of it already.
+        static let kept = Proof(kind: .signedTransaction, bytes: [])
+    }
+
+    /// What Apple signed about the next renewal, with the bytes as they came.
+    struct Renewal: Sendable {
+        let info: VerifiedRenewalInfo
+        let proof: [UInt8]
     }
 
     enum Outcome: Sendable {
@@ -49,17 +58,73 @@ struct Settle: Sendable {
         case quarantined(QuarantineReason)
     }
 
-    func callAsFunction(_ verified: VerifiedTransaction, proof: Proof, origin: Origin) async throws -> Outcome {
+    /// - Parameter renewal: what came beside it about the next renewal; kept in the same commit, if it is news.
+    func callAsFunction(
+        _ verified: VerifiedTransaction, proof: Proof, origin: Origin, renewal: Renewal? = nil
+    ) async throws -> Outcome {
         let transaction = PaidTransaction(verified)
-        let product = catalog[transaction.productID]
-        let grantID = UniqueID(random: entropy(16))
         let now = clock()
         return try await database.write { session in
-            var books = SettlementBooks(
-                session: session, transaction: transaction, proof: proof, origin: origin, now: now)
-            let facts = try books.load(product: product)
-            let settlement = Settlement(facts)
-            return try books.carryOut(settlement, facts, freshGrantID: grantID) { UniqueID(random: entropy(16)) }
+            var subscription = try SubscriptionBooks(of: transaction, now: now, session)
+            let outcome = try settle(transaction, proof, origin, now, session)
+            try settleWaiting(for: transaction, origin, now, session)
+            try subscription?.list(transaction)
+            let isBeside = subscription?.isAbout(renewal) ?? false
+            if let renewal, isBeside { try subscription?.keep(renewal) }
+            try subscription?.tell()
+            if let renewal, !isBeside { try SubscriptionBooks.record(renewal, now: now, session) }
+            return outcome
+        }
+    }
+
+    /// Keeps what Apple signed about a subscription's next renewal, if it is newer than what is known.
+    ///
+    /// - Parameter proof: the signed renewal info, as it came.
+    func recordRenewal(_ info: VerifiedRenewalInfo, proof: [UInt8]) async throws {
+        let now = clock()
+        let renewal = Renewal(info: info, proof: proof)
+        try await database.write { session in try SubscriptionBooks.record(renewal, now: now, session) }
+    }
+
+    private func settle(
+        _ transaction: PaidTransaction, _ proof: Proof, _ origin: Origin, _ now: Instant, _ session: any Session
+    ) throws -> Outcome {
+        var books = SettlementBooks(session: session, transaction: transaction, proof: proof, origin: origin, now: now)
+        let facts = try books.load(product: catalog[transaction.productID])
+        return try books.carryOut(Settlement(facts), facts, freshGrantID: UniqueID(random: entropy(16))) {
+            UniqueID(random: entropy(16))
+        }
+    }
+
+    /// What was paid and could not be given before this came: renewals of its chain that named nobody (U1, rung 3), and
+    /// what was paid under its order beside it.
+    private func settleWaiting(
+        for settled: PaidTransaction, _ origin: Origin, _ now: Instant, _ session: any Session
+    ) throws {
+        let copies = RecordedCopies(session)
+        let origin = Origin(door: origin.door, caller: .apple, claimedOrder: nil)
+        var queue = [settled]
+        var chains: Set<TransactionID> = []
+        var tokens: Set<OrderID> = []
+        while let next = queue.popLast() {
+            var waiting: [RecordedCopies.Copy] = []
+            if case .order(let token)? = next.token, tokens.insert(token).inserted {
+                waiting += try copies.waiting(forOrder: token, of: next.environment)
+            }
+            if chains.insert(next.originalID).inserted {
+                waiting += try copies.waiting(inChain: next.originalID, of: next.environment)
+            }
+            for copy in waiting where copy.transaction.id != settled.id {
+                var books = SettlementBooks(
+                    session: session, transaction: copy.transaction, proof: .kept, origin: origin, now: now)
+                let facts = try books.load(product: catalog[copy.transaction.productID])
+                let settlement = Settlement(facts)
+                guard facts.recorded?.state == .quarantined, case .grant = settlement else { continue }
+                _ = try books.carryOut(settlement, facts, freshGrantID: UniqueID(random: entropy(16))) {
+                    UniqueID(random: entropy(16))
+                }
+                queue.append(copy.transaction)
+            }
         }
     }
 }
@@ -89,7 +154,7 @@ extension PaidTransaction {
             quantity: verified.quantity, environment: verified.environment, token: token,
             purchasedAt: verified.purchaseDate, signedAt: verified.signedDate, revokedAt: verified.revocationDate,
             isRenewal: verified.isRenewal, isFromReceipt: verified.source == .receipt, price: verified.price,
-            terms: TransactionTerms(verified))
+            terms: TransactionTerms(verified), chainBeganAt: verified.originalPurchaseDate)
     }
 }
 

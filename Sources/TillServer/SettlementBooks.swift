@@ -4,7 +4,8 @@ import TillStorage
 /// One transaction before the open ledger: reads what a decision needs, then writes what was decided. Lives inside one
 /// commit.
 struct SettlementBooks {
-    private let transaction: PaidTransaction
+    /// The newest copy: the one that came, or the one that the ledger has.
+    private var transaction: PaidTransaction
     private let proof: Settle.Proof
     private let origin: Settle.Origin
     private let now: Instant
@@ -16,7 +17,10 @@ struct SettlementBooks {
     private let ledger: LedgerTable
     private let outbox: OutboxTable
 
+    private let session: any Session
     private var stored: TransactionTable.Stored?
+    /// The copy that the ledger has.
+    private var known: PaidTransaction?
     private var storedGrant: Grant?
     private var knownOrders: [OrderID: OrderTable.Stored] = [:]
 
@@ -34,7 +38,11 @@ struct SettlementBooks {
         grants = GrantTable(session)
         ledger = LedgerTable(session)
         outbox = OutboxTable(session)
+        self.session = session
     }
+
+    /// Whether the copy that came says more than the ledger has. An older one changes nothing (U4).
+    private var isNews: Bool { known.map { SignedCopy(transaction) > SignedCopy($0) } ?? true }
 
     // MARK: Facts
 
@@ -43,9 +51,11 @@ struct SettlementBooks {
         if let stored, stored.state != .quarantined {
             storedGrant = try grants.find(transaction: stored.sequence)
         }
+        if let stored { known = try RecordedCopies(session).find(stored.sequence) }
+        if let known, SignedCopy(transaction) < SignedCopy(known) { transaction.yield(to: known) }
         var tokenOrder: Order?
         var claimedOrder: Order?
-        if case .order(let id)? = transaction.token {
+        if case .order(let id)? = transaction.token, !transaction.terms.isFamilyShared {
             tokenOrder = try order(id)
         } else if let id = origin.claimedOrder {
             claimedOrder = try order(id)
@@ -53,10 +63,11 @@ struct SettlementBooks {
         return SettlementFacts(
             transaction: transaction, caller: origin.caller,
             recorded: stored.map { stored in
-                RecordedTransaction(state: stored.state, signedAt: stored.signedAt, grant: storedGrant)
+                RecordedTransaction(
+                    state: stored.state, newest: SignedCopy(known ?? transaction), grant: storedGrant)
             },
             tokenOrder: tokenOrder, claimedOrderID: origin.claimedOrder, claimedOrder: claimedOrder,
-            originalOrder: try originalOrder(), product: product)
+            originalOrder: tokenOrder == nil ? try originalOrder() : nil, product: product)
     }
 
     private mutating func order(_ id: OrderID) throws -> Order? {
@@ -65,11 +76,15 @@ struct SettlementBooks {
         return found.order
     }
 
+    /// The order of what was granted last before a renewal in its chain; of the first of the chain, if the ledger has no
+    /// list of it.
     private mutating func originalOrder() throws -> Order? {
-        guard transaction.isRenewal, transaction.originalID != transaction.id,
-            let original = try transactions.find(transaction.originalID, in: transaction.environment),
-            let sequence = original.orderSequence, let found = try orders.find(sequence: sequence)
-        else { return nil }
+        guard transaction.isRenewal else { return nil }
+        let sequence =
+            try SubscriptionTable(session).order(
+                before: transaction.purchasedAt, of: transaction.originalID, in: transaction.environment)
+            ?? transactions.find(transaction.originalID, in: transaction.environment)?.orderSequence
+        guard let sequence, let found = try orders.find(sequence: sequence) else { return nil }
         knownOrders[found.order.id] = found
         return found.order
     }
@@ -87,7 +102,7 @@ struct SettlementBooks {
                 ?? openOrder(newOrderID ?? freshOrderID(), for: user, product: product, reason: rung.rawValue)
             return .granted(try grant(freshGrantID, to: target, product: product, rung: rung))
         case .alreadyGranted(let grant):
-            if let stored, transaction.signedAt > stored.signedAt, !transaction.isFromReceipt {
+            if let stored, isNews, !transaction.isFromReceipt {
                 try record(.granted, quarantine: nil, orderSequence: stored.orderSequence)
             }
             return .alreadyGranted(grant)
@@ -144,16 +159,17 @@ struct SettlementBooks {
     /// Apple took the money back before anything was granted, or tells of it again.
     private mutating func recordRevocation(_ facts: SettlementFacts) throws -> Grant? {
         if let stored, stored.state == .revoked {
-            if transaction.signedAt > stored.signedAt {
+            if isNews {
                 try record(.revoked, quarantine: nil, orderSequence: stored.orderSequence)
             }
             return storedGrant
         }
         var orderSequence = stored?.orderSequence
-        if let order = facts.tokenOrder, order.transactionID == nil, !transaction.isRenewal,
-            order.productID == transaction.productID, order.quantity == transaction.quantity
-        {
-            orderSequence = try move(order, to: .refunded, reason: "revoked_by_apple").sequence
+        if let (order, isItsOwn) = Settlement.order(of: facts) {
+            orderSequence =
+                isItsOwn
+                ? try move(order, to: .refunded, reason: "revoked_by_apple").sequence
+                : knownOrders[order.id]?.sequence ?? orderSequence
         }
         let sequence = try record(.revoked, quarantine: nil, orderSequence: orderSequence)
         try note(sequence, "revoked", ground: "before_any_grant")
@@ -161,7 +177,10 @@ struct SettlementBooks {
     }
 
     private mutating func quarantine(_ reason: QuarantineReason) throws -> QuarantineReason {
-        if let stored, stored.quarantine == reason { return reason }
+        if let stored, stored.quarantine == reason {
+            if isNews { try record(.quarantined, quarantine: reason, orderSequence: nil) }
+            return reason
+        }
         let sequence = try record(.quarantined, quarantine: reason, orderSequence: nil)
         try note(sequence, "quarantined", ground: reason.rawValue)
         try outbox.insert(type: "transaction.quarantined", user: nil, transaction: sequence, at: now)
@@ -181,11 +200,14 @@ struct SettlementBooks {
             try proofs.insert(transaction: sequence, kind: proof.kind, body: proof.bytes)
             return sequence
         }
-        let newest = max(stored.signedAt, transaction.signedAt)
         try transactions.update(
-            stored.sequence, state: state, quarantine: quarantine, orderSequence: orderSequence, signedAt: newest,
-            revokedAt: transaction.revokedAt)
-        try transactions.update(stored.sequence, to: transaction)
+            stored.sequence, state: state, quarantine: quarantine, orderSequence: orderSequence,
+            signedAt: transaction.signedAt, revokedAt: transaction.revokedAt)
+        guard isNews else { return stored.sequence }
+        // A receipt says less of a purchase than a signed transaction, however new it is.
+        if !transaction.isFromReceipt || known?.isFromReceipt == true {
+            try transactions.update(stored.sequence, to: transaction)
+        }
         try proofs.replace(transaction: stored.sequence, kind: proof.kind, body: proof.bytes)
         return stored.sequence
     }

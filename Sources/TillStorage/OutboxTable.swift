@@ -22,6 +22,15 @@ public struct OutboxTable {
             [.text(type), .optional(user?.text), .optional(transaction), .instant(at)])
     }
 
+    /// Tells of something that is no transaction of its own.
+    ///
+    /// - Parameter body: JSON.
+    public func insert(type: String, user: UserID?, body: String, at: Instant) throws {
+        try session.execute(
+            "INSERT INTO outbox (type, user, body, at) VALUES (?, ?, ?, ?)",
+            [.text(type), .optional(user?.text), .text(body), .instant(at)])
+    }
+
     public func list(after sequence: Int64, limit: Int) throws -> [Event] {
         try session.query(
             """

@@ -3,12 +3,14 @@ import TillBilling
 extension Schema {
     /// One row for each subscription of a customer, which is one original transaction: what Apple signed last about its
     /// renewal. The periods are rows of `transactions`; a list of them for each chain spares those an index.
+    ///
+    /// What waits for somebody to belong to is found by its chain and by its order, and what has no terms yet by that,
+    /// without asking all transactions: those are few, and so are the indices' rows.
     static let subscriptions: StaticString = """
         CREATE TABLE subscriptions (
             sequence INTEGER PRIMARY KEY,
             environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
             original_id TEXT NOT NULL,
-            group_id TEXT,
             renewal_signed_at INTEGER,
             renewal_product TEXT,
             auto_renews INTEGER,
@@ -21,6 +23,7 @@ extension Schema {
             renewal_at INTEGER,
             renewal_offer_type INTEGER,
             renewal_offer_id TEXT,
+            renewal_offer_discount TEXT,
             renewal_proof BLOB,
             updated_at INTEGER NOT NULL,
             UNIQUE (environment, original_id)
@@ -31,5 +34,153 @@ extension Schema {
             transaction_sequence INTEGER NOT NULL REFERENCES transactions (sequence),
             PRIMARY KEY (subscription_sequence, transaction_sequence)
         ) STRICT, WITHOUT ROWID;
+
+        CREATE INDEX transactions_waiting_in_chain ON transactions (original_id) WHERE state = 2;
+        CREATE INDEX transactions_waiting_for_order ON transactions (token) WHERE state = 2 AND token IS NOT NULL;
+        CREATE INDEX transactions_without_type ON transactions (sequence) WHERE type IS NULL;
         """
+}
+
+/// `subscriptions` and `subscription_periods`.
+public struct SubscriptionTable {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    public struct Stored: Sendable, Hashable {
+        public let sequence: Int64
+        /// Nil until Apple said anything about it.
+        public let renewal: RenewalTerms?
+    }
+
+    /// A period, and the order of the one that pays it, if it is somebody's.
+    public struct Period: Sendable, Hashable {
+        public let period: PaidPeriod
+        public let state: RecordedTransaction.State
+        public let orderSequence: Int64?
+    }
+
+    /// How many periods of one subscription are looked at: weekly, for forty years.
+    private static let periodLimit: Int64 = 2_000
+
+    public func find(_ original: TransactionID, in environment: Environment) throws -> Stored? {
+        try session.first(
+            """
+            SELECT sequence, renewal_signed_at, renewal_product, auto_renews, in_billing_retry, grace_until, \
+            expiration_intent, price_increase, renewal_price, renewal_currency, renewal_at, renewal_offer_type, \
+            renewal_offer_id, renewal_offer_discount FROM subscriptions WHERE environment = ? AND original_id = ?
+            """, [environment.column, .text(original.text)]
+        ) { row in Stored(sequence: row.integer(0), renewal: Self.renewal(row)) }
+    }
+
+    /// Makes the row of a subscription that was not heard of before.
+    public func insert(_ original: TransactionID, in environment: Environment, at: Instant) throws -> Stored {
+        let sequence = try session.insert(
+            "INSERT INTO subscriptions (environment, original_id, updated_at) VALUES (?, ?, ?)",
+            [environment.column, .text(original.text), .instant(at)])
+        return Stored(sequence: sequence, renewal: nil)
+    }
+
+    /// Lists a transaction as one of the subscription's; again changes nothing.
+    public func add(transaction: Int64, to subscription: Int64) throws {
+        try session.execute(
+            """
+            INSERT INTO subscription_periods (subscription_sequence, transaction_sequence) VALUES (?, ?) \
+            ON CONFLICT DO NOTHING
+            """, [.integer(subscription), .integer(transaction)])
+    }
+
+    /// Keeps what Apple signed about the renewal. Whether it is the newest word, the caller knows.
+    ///
+    /// - Parameter proof: the signed renewal info, as it came.
+    public func update(_ subscription: Int64, to renewal: RenewalTerms, proof: [UInt8], at: Instant) throws {
+        try session.execute(
+            """
+            UPDATE subscriptions SET renewal_signed_at = ?, renewal_product = ?, auto_renews = ?, \
+            in_billing_retry = ?, grace_until = ?, expiration_intent = ?, price_increase = ?, renewal_price = ?, \
+            renewal_currency = ?, renewal_at = ?, renewal_offer_type = ?, renewal_offer_id = ?, \
+            renewal_offer_discount = ?, renewal_proof = ?, updated_at = ? WHERE sequence = ?
+            """,
+            [
+                .instant(renewal.signedAt), .optional(renewal.productID?.text), .optional(renewal.autoRenews),
+                .optional(renewal.isInBillingRetry), .optional(renewal.graceUntil?.milliseconds),
+                .optional(renewal.expirationIntent.map { Int64($0) }),
+                .optional(renewal.priceIncrease.map { Int64($0) }), .optional(renewal.price?.amount),
+                .optional(renewal.price?.currency.text), .optional(renewal.renewsAt?.milliseconds),
+                .optional(renewal.offer.map { Int64($0.type) }), .optional(renewal.offer?.id),
+                .optional(renewal.offer?.discount), .blob(proof), .instant(at), .integer(subscription),
+            ])
+    }
+
+    /// The signed renewal info that counts, as it came.
+    public func renewalProof(of subscription: Int64) throws -> [UInt8]? {
+        try session.first(
+            "SELECT renewal_proof FROM subscriptions WHERE sequence = ? AND renewal_proof IS NOT NULL",
+            [.integer(subscription)]
+        ) { $0.blob(0) }
+    }
+
+    /// All of a subscription's periods, also those that are nobody's yet; newest purchase first.
+    public func periods(of subscription: Int64) throws -> [Period] {
+        try session.query(
+            """
+            SELECT t.state, t.order_sequence, t.id, t.product, t.purchased_at, t.signed_at, t.revoked_at, \
+            t.is_renewal, t.price, t.currency, t.type, t.expires_at, t.is_renewal, t.is_upgraded, t.is_shared, \
+            t.group_id, t.storefront, t.offer_type, t.offer_id, t.offer_discount, t.revocation_type, \
+            t.revocation_percentage FROM subscription_periods p \
+            CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
+            WHERE p.subscription_sequence = ? ORDER BY t.purchased_at DESC, t.sequence DESC LIMIT ?
+            """, [.integer(subscription), .integer(Self.periodLimit)]
+        ) { row in
+            guard let state = RecordedTransaction.State(rawValue: Int(row.integer(0))) else {
+                throw row.unreadable("a transaction's state")
+            }
+            return Period(
+                period: row.paidPeriod(from: 2), state: state, orderSequence: row.isNull(1) ? nil : row.integer(1))
+        }
+    }
+
+    /// The order of the newest period that was charged before a moment and is somebody's, or of the oldest one that is.
+    public func order(
+        before moment: Instant, of original: TransactionID, in environment: Environment
+    ) throws -> Int64? {
+        guard let found = try find(original, in: environment) else { return nil }
+        let owned = try periods(of: found.sequence).filter { $0.state != .quarantined && $0.orderSequence != nil }
+        return (owned.first { $0.period.purchasedAt < moment } ?? owned.last)?.orderSequence
+    }
+
+    /// Who has the newest period of a subscription.
+    public func holder(of subscription: Int64) throws -> UserID? {
+        try session.first(
+            """
+            SELECT coalesce(h.user, g.user, o.user) FROM subscription_periods p \
+            CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
+            CROSS JOIN orders o ON o.sequence = t.order_sequence \
+            LEFT JOIN grants g ON g.transaction_sequence = t.sequence \
+            LEFT JOIN holders h ON h.grant_sequence = t.sequence \
+            WHERE p.subscription_sequence = ? AND t.state <> 2 ORDER BY t.purchased_at DESC, t.sequence DESC LIMIT 1
+            """, [.integer(subscription)]
+        ) { UserID($0.text(0)) }
+    }
+
+    private static func renewal(_ row: any Row) -> RenewalTerms? {
+        guard let signedAt = row.optionalInstant(1) else { return nil }
+        var renewal = RenewalTerms(signedAt: signedAt)
+        renewal.productID = row.optionalText(2).map { ProductID($0) }
+        renewal.autoRenews = row.isNull(3) ? nil : row.integer(3) != 0
+        renewal.isInBillingRetry = row.isNull(4) ? nil : row.integer(4) != 0
+        renewal.graceUntil = row.optionalInstant(5)
+        renewal.expirationIntent = row.isNull(6) ? nil : Int(row.integer(6))
+        renewal.priceIncrease = row.isNull(7) ? nil : Int(row.integer(7))
+        renewal.price = row.money(8)
+        renewal.renewsAt = row.optionalInstant(10)
+        if !row.isNull(11) {
+            renewal.offer = TransactionTerms.Offer(
+                type: Int(row.integer(11)), id: row.optionalText(12), discount: row.optionalText(13))
+        }
+        return renewal
+    }
+}
+
+extension SQLValue {
+    fileprivate static func optional(_ flag: Bool?) -> SQLValue { flag.map { .flag($0) } ?? .null }
 }

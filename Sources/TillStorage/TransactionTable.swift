@@ -27,12 +27,7 @@ public struct TransactionTable {
         _ transaction: PaidTransaction, state: RecordedTransaction.State, quarantine: QuarantineReason?,
         orderSequence: Int64?, at: Instant
     ) throws -> Int64 {
-        let token: SQLValue =
-            switch transaction.token {
-            case .order(let id): .id(id)
-            case .unreadable, nil: .null
-            }
-        return try session.insert(
+        try session.insert(
             """
             INSERT INTO transactions (environment, id, original_id, product, quantity, token, purchased_at, signed_at, \
             revoked_at, price, currency, state, quarantine, order_sequence, received_at, type, expires_at, \
@@ -42,7 +37,8 @@ public struct TransactionTable {
             """,
             [
                 transaction.environment.column, .text(transaction.id.text), .text(transaction.originalID.text),
-                .text(transaction.productID.text), .integer(Int64(transaction.quantity)), token,
+                .text(transaction.productID.text), .integer(Int64(transaction.quantity)),
+                transaction.tokenColumn,
                 .instant(transaction.purchasedAt), .instant(transaction.signedAt),
                 .optional(transaction.revokedAt?.milliseconds), .optional(transaction.price?.amount),
                 .optional(transaction.price?.currency.text), .integer(Int64(state.rawValue)),
@@ -56,8 +52,12 @@ public struct TransactionTable {
             """
             UPDATE transactions SET type = ?, expires_at = ?, is_renewal = ?, is_upgraded = ?, is_shared = ?, \
             group_id = ?, storefront = ?, offer_type = ?, offer_id = ?, offer_discount = ?, revocation_type = ?, \
-            revocation_percentage = ? WHERE sequence = ?
-            """, newer.termsColumns + [.integer(sequence)])
+            revocation_percentage = ?, token = ?, price = ?, currency = ? WHERE sequence = ?
+            """,
+            newer.termsColumns + [
+                newer.tokenColumn, .optional(newer.price?.amount), .optional(newer.price?.currency.text),
+                .integer(sequence),
+            ])
     }
 
     /// Puts a known transaction into a new state.

@@ -45,6 +45,13 @@ extension ProductType {
 }
 
 extension PaidTransaction {
+    var tokenColumn: SQLValue {
+        switch token {
+        case .order(let id): .id(id)
+        case .unreadable, nil: .null
+        }
+    }
+
     /// In the order of `INSERT` and `UPDATE` in `TransactionTable`.
     var termsColumns: [SQLValue] {
         [

@@ -48,6 +48,7 @@ final class RunningServer: Sendable {
     /// are taken up now and every minute, receipts that wait for Apple's word as soon as they are due.
     func runJobs() async {
         await withTaskGroup(of: Void.self) { jobs in
+            jobs.addTask { [server] in _ = try? await UnreadTerms(server).readAll() }
             jobs.addTask { [server] in
                 await Self.repeating(every: 60) { _ = try await PendingNotifications(server).settleAll() }
             }

@@ -52,16 +52,19 @@ extension Server {
             return
         }
         var detail = "no transaction"
+        let renewal = notification.renewal
         if let transaction = notification.transaction, let token = notification.payload.data?.signedTransactionInfo {
             let origin = Settle.Origin(door: door, caller: .apple, claimedOrder: nil)
             let proof = Settle.Proof(
                 kind: .signedTransaction, bytes: Array(token.utf8), isUnderDoubt: isUnderDoubt)
-            switch try await settle(transaction, proof: proof, origin: origin) {
+            switch try await settle(transaction, proof: proof, origin: origin, renewal: renewal) {
             case .granted: detail = "granted"
             case .alreadyGranted: detail = "already granted"
             case .revoked: detail = "revoked"
             case .quarantined(let reason): detail = "quarantined: \(reason.rawValue)"
             }
+        } else if let renewal {
+            try await settle.recordRenewal(renewal.info, proof: renewal.proof)
         }
         let outcome = detail
         try await database.write { try NotificationTable($0).mark(sequence, .settled, detail: outcome) }
@@ -101,4 +104,12 @@ extension Server {
     }
 
     private static func uuid(_ text: String) throws -> String { try Bounds.string(text, "notificationUUID", 64) }
+}
+
+extension VerifiedNotification {
+    /// What it says about the next renewal, with its bytes.
+    fileprivate var renewal: Settle.Renewal? {
+        guard let renewalInfo, let token = payload.data?.signedRenewalInfo else { return nil }
+        return Settle.Renewal(info: renewalInfo, proof: Array(token.utf8))
+    }
 }

@@ -9,7 +9,7 @@ import TillHTTP
 enum OpenAPI {
     /// All operations, in the order people read them.
     static let operations =
-        orderOperations + transactionOperations + dropInOperations + walletOperations + planOperations
+        orderOperations + transactionOperations + dropInOperations + walletOperations + rightOperations + planOperations
         + offerOperations + shopOperations + dashboardOperations
 
     static let document: JSONValue = [

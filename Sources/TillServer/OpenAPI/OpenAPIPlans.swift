@@ -3,20 +3,6 @@ import TillAppStore
 import TillBilling
 
 extension OpenAPI {
-    private static let entitlementsExample: JSONValue = [
-        "data": [
-            [
-                "entitlement": "pro", "productId": "com.example.cloud.pro", "kind": "lasting",
-                "since": "2026-01-01T08:30:02.456Z", "transactionId": "2000000356937280",
-            ],
-            [
-                "entitlement": "premium", "productId": "com.example.cloud.premium_monthly", "kind": "service",
-                "plan": "premium_monthly", "since": "2026-01-16T00:00:00.000Z",
-                "expiresAt": "2026-02-21T09:59:30.000Z", "transactionId": "2000000356937285",
-            ],
-        ]
-    ]
-
     private static let previewExample: JSONValue = [
         "at": "2026-01-16T00:00:00.000Z", "plan": "premium_monthly", "productId": "com.example.cloud.premium_monthly",
         "change": "upgrade", "price": ["amount": 699, "currency": "USD"],
@@ -41,21 +27,6 @@ extension OpenAPI {
 
     static let planOperations: [OpenAPIOperation] = [
         OpenAPIOperation(
-            method: .get, path: Paths.entitlements, id: "listEntitlements", tag: .plans,
-            summary: "List what a user may use now",
-            description: """
-                Rights for good, service with plans that are bought for a time, and subscriptions. What Apple took \
-                back is not there, nor what has expired. A subscription counts until the end of its newest verified \
-                period; grace periods and billing retries are not known.
-                """,
-            caller: .app, parameters: [.userID, .environment],
-            answers: [
-                OpenAPIOperation.Answer(
-                    200, "The rights, the oldest first. A user nobody knows has none.", "Entitlements",
-                    example: entitlementsExample)
-            ],
-            refusals: [.forbidden, .invalidField]),
-        OpenAPIOperation(
             method: .post, path: Paths.planPreview, id: "previewPlan", tag: .plans,
             summary: "Say what buying a plan comes to",
             description: """
@@ -74,28 +45,10 @@ extension OpenAPI {
             answers: [
                 OpenAPIOperation.Answer(200, "The preview.", "PlanPreviewReply", example: previewExample)
             ],
-            refusals: [.forbidden, .unknownProduct, .quantityNotAllowed]),
+            refusals: [.forbidden, .unknownProduct, .quantityNotAllowed])
     ]
 
     static let planSchemas: [String: JSONValue] = [
-        "Entitlements": OpenAPISchema.object(
-            "What a user may use now.", ["data": OpenAPISchema.list("The rights.", of: ref("Entitlement"))]),
-        "Entitlement": OpenAPISchema.object(
-            "One right.",
-            [
-                "entitlement": OpenAPISchema.text("Its name in the catalogue; a plan without one gives its rank."),
-                "productId": OpenAPISchema.text("Of the newest purchase it comes from."),
-                "kind": OpenAPISchema.words(
-                    "For good; for a time that the server keeps; for a period that Apple keeps.",
-                    EntitlementReply.Kind.allCases.map(\.rawValue)),
-                "plan": OpenAPISchema.text("The plan's id."),
-                "deviceId": OpenAPISchema.text("As the order named it."),
-                "since": OpenAPISchema.time(
-                    "When it was bought; of a service, since when there is no gap; of a subscription, when its period "
-                        + "began."),
-                "expiresAt": OpenAPISchema.time("The first moment without it; absent for what lasts."),
-                "transactionId": OpenAPISchema.text("The newest purchase it comes from."),
-            ], optional: ["plan", "deviceId", "expiresAt"]),
         "PlanTerms": OpenAPISchema.object(
             "The service a product sells for a time.",
             [

@@ -88,7 +88,8 @@ extension OpenAPI {
     static let schemas: [String: JSONValue] = {
         var all: [String: JSONValue] = [:]
         for part in [
-            orderSchemas, transactionSchemas, dropInSchemas, walletSchemas, planSchemas, offerSchemas, shopSchemas,
+            orderSchemas, transactionSchemas, dropInSchemas, walletSchemas, rightSchemas, planSchemas, offerSchemas,
+            shopSchemas,
             dashboardSchemas,
         ] {
             all.merge(part, uniquingKeysWith: { first, _ in first })

@@ -1,0 +1,86 @@
+import TillBilling
+
+/// `GET /v1/users/{userId}/subscriptions`: all that a user has or had.
+public struct SubscriptionsReply: Codable, Sendable, Hashable {
+    /// The newest first.
+    public let data: [SubscriptionReply]
+
+    public init(data: [SubscriptionReply]) { self.data = data }
+}
+
+/// One subscription of a user: all its periods under one original transaction.
+public struct SubscriptionReply: Codable, Sendable, Hashable {
+    /// Its identity.
+    public let originalTransactionId: String
+    /// Of the period that is used, or was last.
+    public let transactionId: String
+    public let productId: String
+    /// `Subscription.State`.
+    public let state: String
+    /// The state's name for people.
+    public let stateName: Text
+    /// The product's name in the catalogue; its id, if the catalogue has none.
+    public let title: Text
+    public var entitlement: String?
+    public var plan: String?
+    /// The subscription group's identifier.
+    public var group: String?
+    /// When the customer subscribed: for the first time, or again after a lapse.
+    public let since: Instant
+    /// The first moment without service, the grace period included; past for what is over.
+    public let expiresAt: Instant
+    public var graceUntil: Instant?
+    /// Absent while nobody knows.
+    public var willRenew: Bool?
+    public var renewsAt: Instant?
+    /// What it renews as; another product after a change that waits for the renewal.
+    public var renewalProductId: String?
+    /// With the offer.
+    public var renewalPrice: Money?
+    /// `pending` or `accepted`.
+    public var priceIncrease: String?
+    public var offer: SubscriptionOfferReply?
+    /// Of the next period.
+    public var renewalOffer: SubscriptionOfferReply?
+    public let isFamilyShared: Bool
+    /// Why it is over: `Subscription.Expiry`.
+    public var reason: String?
+
+    public init(_ original: TransactionID, _ subscription: Subscription, title: Text) {
+        let current = subscription.current
+        originalTransactionId = original.text
+        transactionId = current.transactionID.text
+        productId = current.productID.text
+        state = subscription.state.rawValue
+        stateName = subscription.state.name
+        self.title = title
+        group = current.terms.groupID
+        since = subscription.since
+        expiresAt = subscription.until
+        graceUntil = subscription.graceUntil
+        willRenew = subscription.willRenew
+        renewsAt = subscription.renewsAt
+        renewalProductId = subscription.renewalProductID?.text
+        renewalPrice = subscription.renewalPrice
+        priceIncrease = subscription.priceIncrease?.rawValue
+        offer = current.terms.offer.map(SubscriptionOfferReply.init)
+        renewalOffer = subscription.renewalOffer.map(SubscriptionOfferReply.init)
+        isFamilyShared = current.terms.isFamilyShared
+        reason = subscription.expiry?.rawValue
+    }
+}
+
+/// What makes a period cheaper.
+public struct SubscriptionOfferReply: Codable, Sendable, Hashable {
+    /// `introductory`, `promotional`, `offer_code`, `win_back`, or a number that only Apple knows yet.
+    public let type: String
+    public let id: String?
+    /// Apple's word: `FREE_TRIAL`, `PAY_AS_YOU_GO`, `PAY_UP_FRONT`.
+    public let discount: String?
+
+    public init(_ offer: TransactionTerms.Offer) {
+        type = offer.name
+        id = offer.id
+        discount = offer.discount
+    }
+}

@@ -1,0 +1,177 @@
+/// A subscription at a moment: what follows from what Apple signed about its periods and about its next renewal (C7).
+/// Nothing of it is stored. The server's clock decides, and only dates that Apple signed.
+public struct Subscription: Hashable, Sendable {
+    public enum State: String, Hashable, Sendable, CaseIterable {
+        /// Paid for now.
+        case active
+        /// Paid for now, and renewal is off.
+        case cancelled
+        /// Not paid any more, but Apple still gives service while it tries to charge.
+        case grace
+        /// Not paid any more, without service, while Apple tries to charge.
+        case billingRetry = "billing_retry"
+        case expired
+        /// The newest period was refunded, or the family's access taken back.
+        case revoked
+        /// Superseded by a purchase that has not come yet.
+        case upgraded
+    }
+
+    /// Why it is over (`expirationIntent`, facts/jws §5).
+    public enum Expiry: String, Hashable, Sendable, CaseIterable {
+        case cancelled
+        case billingError = "billing_error"
+        case priceIncrease = "price_increase"
+        case productUnavailable = "product_unavailable"
+        case other
+    }
+
+    /// A higher price that is to come (facts/business-rules §8.4).
+    public enum PriceIncrease: String, Hashable, Sendable, CaseIterable {
+        /// Needs the customer's consent, which has not come yet.
+        case pending
+        /// Consented to, or one that needs no consent.
+        case accepted
+    }
+
+    public let state: State
+    /// What is used now, or was last.
+    public let current: PaidPeriod
+    /// When the customer subscribed: for the first time, or again after a lapse.
+    public let since: Instant
+    /// What is paid for from now on, in order; empty if nothing is.
+    public let stretches: [PaidStretch]
+    /// The first moment without service, to come or past. Counts what is paid for already and the grace period.
+    public let until: Instant
+    /// While it is in grace.
+    public let graceUntil: Instant?
+    /// Nil while nobody knows: the newest word is older than the newest period.
+    public let willRenew: Bool?
+    /// When the next period is to begin, if it is to renew.
+    public let renewsAt: Instant?
+    /// If it is to renew.
+    public let renewalProductID: ProductID?
+    public let renewalPrice: Money?
+    public let renewalOffer: TransactionTerms.Offer?
+    public let priceIncrease: PriceIncrease?
+    /// Nil while it is not over, and if Apple did not say.
+    public let expiry: Expiry?
+
+    /// Whether there is service: grace counts, billing retry does not (facts/business-rules §8.3).
+    public var isServed: Bool {
+        switch state {
+        case .active, .cancelled, .grace: true
+        case .billingRetry, .expired, .revoked, .upgraded: false
+        }
+    }
+
+    /// - Parameter periods: the newest copies of all that is known, in any order.
+    /// - Returns: nil without any.
+    public init?(_ periods: [PaidPeriod], renewal: RenewalTerms?, at now: Instant) {
+        let ordered = periods.sorted(by: PaidPeriod.isEarlier)
+        guard let newest = ordered.last else { return nil }
+        // What Apple said before the newest period was charged says nothing about it.
+        let word = renewal.flatMap { $0.signedAt >= newest.purchasedAt ? $0 : nil }
+        let paid = PaidStretch.all(ordered)
+        let running = paid.filter { $0.end > now && $0.end > $0.start }
+        stretches = running
+        let used = running.first { $0.start <= now } ?? running.first
+        current = used?.period ?? newest
+        since = Self.since(current, ordered)
+        let found: State
+        if used != nil {
+            found = word?.autoRenews == false ? .cancelled : .active
+        } else {
+            found = Self.stateWithoutPeriod(newest, word, at: now)
+        }
+        state = found
+        graceUntil = found == .grace ? word?.graceUntil : nil
+        until = running.last?.end ?? Self.end(newest, found, word, at: now)
+
+        let goesOn = used != nil || found == .grace || found == .billingRetry
+        let renews = goesOn ? word?.autoRenews : false
+        willRenew = renews
+        renewsAt = renews == true ? running.last?.end : nil
+        renewalProductID = renews == true ? word?.productID ?? newest.productID : nil
+        renewalPrice = renews == true ? word?.price : nil
+        renewalOffer = renews == true ? word?.offer : nil
+        priceIncrease = goesOn ? Self.increase(word) : nil
+        switch found {
+        case .expired: expiry = Self.expiry(word)
+        case .billingRetry: expiry = .billingError
+        case .active, .cancelled, .grace, .revoked, .upgraded: expiry = nil
+        }
+    }
+
+    /// Nothing is paid for any more.
+    private static func stateWithoutPeriod(_ newest: PaidPeriod, _ word: RenewalTerms?, at now: Instant) -> State {
+        if newest.revokedAt != nil { return .revoked }
+        if newest.terms.isUpgraded { return .upgraded }
+        // Whoever cancels in grace or retry has ended it (facts/business-rules §8.3).
+        guard let word, word.autoRenews != false, word.isInBillingRetry != false else { return .expired }
+        if let grace = word.graceUntil, grace > now, grace > newest.expiresAt { return .grace }
+        return word.isInBillingRetry == true ? .billingRetry : .expired
+    }
+
+    /// Until when there was service, or is by grace.
+    private static func end(
+        _ newest: PaidPeriod, _ state: State, _ word: RenewalTerms?, at now: Instant
+    ) -> Instant {
+        switch state {
+        // The moment of an upgrade is in the purchase that has not come; no later than when Apple told of it.
+        case .upgraded: return min(newest.expiresAt, newest.signedAt)
+        case .revoked: return newest.servedUntil
+        case .active, .cancelled, .grace, .billingRetry, .expired:
+            // Apple leaves the date there when the grace has run out.
+            guard let grace = word?.graceUntil, state == .grace || grace <= now else { return newest.expiresAt }
+            return max(newest.expiresAt, grace)
+        }
+    }
+
+    /// Back to the customer's last purchase that followed on nothing.
+    private static func since(_ current: PaidPeriod, _ ordered: [PaidPeriod]) -> Instant {
+        guard let index = ordered.lastIndex(of: current) else { return current.purchasedAt }
+        var first = current
+        for earlier in ordered[..<index].reversed() {
+            guard first.isRenewal || first.purchasedAt <= earlier.servedUntil else { break }
+            first = earlier
+        }
+        return first.purchasedAt
+    }
+
+    private static func increase(_ word: RenewalTerms?) -> PriceIncrease? {
+        switch word?.priceIncrease {
+        case 0: .pending
+        case 1: .accepted
+        default: nil
+        }
+    }
+
+    private static func expiry(_ word: RenewalTerms?) -> Expiry? {
+        switch word?.expirationIntent {
+        case 1: .cancelled
+        case 2: .billingError
+        case 3: .priceIncrease
+        case 4: .productUnavailable
+        case .some: .other
+        // EXPIRED has not come yet, but that renewal was off has.
+        case nil: word?.autoRenews == false ? .cancelled : nil
+        }
+    }
+}
+
+extension TransactionTerms.Offer {
+    /// `introductory`, `promotional`, `offer_code`, `win_back`, or a number that only Apple knows yet.
+    public var name: String {
+        switch type {
+        case 1: "introductory"
+        case 2: "promotional"
+        case 3: "offer_code"
+        case 4: "win_back"
+        default: String(type)
+        }
+    }
+
+    /// Nothing is paid for it.
+    public var isTrial: Bool { discount == "FREE_TRIAL" }
+}

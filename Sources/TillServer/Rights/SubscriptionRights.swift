@@ -1,0 +1,74 @@
+import TillBilling
+import TillStorage
+
+/// Subscriptions, and what they give now or gave once.
+struct SubscriptionRights {
+    /// The newest first.
+    private(set) var subscriptions: [HeldSubscription] = []
+    private(set) var rights: [Right] = []
+
+    /// - Parameter entries: oldest first.
+    init(
+        _ environment: Environment, _ entries: [PurchaseHistory.Entry], at now: Instant, catalog: Catalog,
+        _ session: any Session
+    ) throws {
+        let table = SubscriptionTable(session)
+        let chains = Dictionary(grouping: entries.filter { $0.isSubscription(catalog) }, by: \.originalID)
+        let newest = chains.sorted { left, right in
+            (left.value.last?.period.purchasedAt.milliseconds ?? 0, left.key)
+                > (right.value.last?.period.purchasedAt.milliseconds ?? 0, right.key)
+        }
+        for (original, chain) in newest.prefix(Rights.subscriptionLimit) {
+            let renewal = try table.find(original, in: environment)?.renewal
+            guard let state = Subscription(chain.map(\.period), renewal: renewal, at: now) else { continue }
+            add(state, of: original, chain, catalog)
+        }
+    }
+
+    private mutating func add(
+        _ state: Subscription, of original: TransactionID, _ chain: [PurchaseHistory.Entry], _ catalog: Catalog
+    ) {
+        let byID = Dictionary(chain.map { ($0.period.transactionID, $0) }, uniquingKeysWith: { first, _ in first })
+        let current = byID[state.current.transactionID]
+        let entitlement = current?.right(catalog)
+        subscriptions.append(
+            HeldSubscription(
+                originalID: original, state: state, entitlement: entitlement, deviceID: current?.deviceID,
+                groupID: state.current.terms.groupID, isFamilyShared: state.current.terms.isFamilyShared))
+        func right(
+            _ entitlement: String, _ period: PaidPeriod, _ stood: Subscription.State, _ why: RightReason,
+            since: Instant, until: Instant
+        ) -> Right {
+            var right = Right(
+                entitlement: entitlement, kind: .subscription, state: stood, why: why, productID: period.productID,
+                transactionID: period.transactionID, since: since, until: until)
+            right.originalID = original
+            right.planID = catalog[period.productID]?.plan?.id
+            right.deviceIDs = byID[period.transactionID]?.deviceID.map { [$0] } ?? []
+            return right
+        }
+        var told: Set<String> = []
+        if let entitlement {
+            told.insert(entitlement)
+            let ahead = state.stretches.prefix { byID[$0.period.transactionID]?.right(catalog) == entitlement }
+            let until = state.stretches.isEmpty ? state.until : ahead.last?.end ?? state.until
+            var now = right(
+                entitlement, state.current, state.state, state.reason, since: state.since, until: until)
+            now.willRenew = state.willRenew
+            rights.append(now)
+        }
+        // What the chain gave before it gave that.
+        for entry in chain.reversed() {
+            guard let before = entry.right(catalog), told.insert(before).inserted else { continue }
+            let period = entry.period
+            let (stood, why): (Subscription.State, RightReason) =
+                entry.isRevoked
+                ? (.revoked, period.revocationReason)
+                : period.terms.isUpgraded ? (.upgraded, .replaced) : (.expired, .expired)
+            rights.append(
+                right(
+                    before, period, stood, why, since: period.purchasedAt,
+                    until: min(period.expiresAt, period.revokedAt ?? period.expiresAt)))
+        }
+    }
+}
