@@ -45,6 +45,16 @@ struct ProofVerifier: Sendable {
         }
     }
 
+    /// It names no app: whoever believes it has its transaction beside it (facts/jws §5).
+    ///
+    /// - Throws: as for transactions.
+    func renewalInfo(_ token: String) async throws(ProofRefusal) -> Believed<VerifiedRenewalInfo> {
+        let proof = Array(token.utf8)
+        return try await believing(proof, as: .renewal, verifier) { verifier throws(VerificationFailure) in
+            try verifier.renewalInfo(proof)
+        }
+    }
+
     /// The record of one transaction in an app receipt.
     func transaction(
         _ id: TransactionID, inReceipt bytes: [UInt8]

@@ -154,14 +154,20 @@ private struct CatchUpWalk {
             try await api.subscriptionStatuses(of: chain, in: environment)
         }
         for subscription in statuses.value.groups.flatMap(\.subscriptions) {
-            if let signed = subscription.transaction { try await take(signed) }
+            guard let transaction = subscription.transaction else { continue }
+            try await take(transaction, beside: subscription.renewalInfo)
         }
     }
 
-    private mutating func take(_ signed: SignedTransaction) async throws {
+    private mutating func take(_ signed: SignedTransaction, beside next: SignedRenewalInfo? = nil) async throws {
         let believed: Believed<VerifiedTransaction>
+        var renewal: Settle.Renewal?
         do throws(ProofRefusal) {
             believed = try await server.verifier.transaction(signed.jws)
+            if let next {
+                let info = try await server.verifier.renewalInfo(next.jws).value
+                renewal = Settle.Renewal(info: info, proof: Array(next.jws.utf8))
+            }
         } catch {
             return try await refuse(error)
         }
@@ -169,7 +175,7 @@ private struct CatchUpWalk {
         let proof = Settle.Proof(
             kind: .signedTransaction, bytes: Array(signed.jws.utf8), isUnderDoubt: believed.isUnderDoubt)
         let origin = Settle.Origin(door: .reconciliation, caller: .apple, claimedOrder: nil)
-        let outcome = try await server.settle(believed.value, proof: proof, origin: origin)
+        let outcome = try await server.settle(believed.value, proof: proof, origin: origin, renewal: renewal)
         progress.transactions += 1
         if case .granted = outcome { progress.granted += 1 }
     }

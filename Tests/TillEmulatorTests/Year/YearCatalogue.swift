@@ -63,47 +63,45 @@ enum YearCatalogue {
     private static let plan = "21000004"
     private static let month = OfferPeriod(1, .month)
 
-    static let products: [StoreProduct] =
-        [
-            product(
-                "gold.month", club, level: 1, .month, 999,
-                [
-                    steps(.promotional, "up", month, 1, 499), steps(.code, "gold-code", month, 2, 599),
-                    steps(.winBack, "gold-back", month, 1, 199),
-                ]),
-            product("gold.year", club, level: 1, .year, 9_999),
-            product(
-                "silver.month", club, level: 2, .month, 499,
-                [
-                    steps(.promotional, "half", month, 2, 249), free(.promotional, "gift", month),
-                    ahead(.promotional, "quarter", OfferPeriod(3, .month), 999),
-                    steps(.code, "silver-code", month, 3, 199),
-                    free(.code, "silver-gift", OfferPeriod(2, .week)), steps(.winBack, "back", month, 2, 99),
-                    free(.winBack, "back-gift", OfferPeriod(1, .week)),
-                ]),
-            product("silver.twin", club, level: 2, .month, 499),
-            product("silver.year", club, level: 2, .year, 4_999),
-            product(
-                "bronze.week", club, level: 3, .week, 99, [steps(.promotional, "down", OfferPeriod(1, .week), 2, 49)]),
-            product("trial.month", club, level: 2, .month, 499, [free(.introductory, nil, OfferPeriod(7, .day))]),
-            product("steps.month", club, level: 2, .month, 499, [steps(.introductory, nil, month, 3, 99)]),
-            product(
-                "ahead.month", club, level: 2, .month, 499, [ahead(.introductory, nil, OfferPeriod(3, .month), 599)]),
-            product("home.month", family, level: 2, .month, 1_299, isShared: true),
-            product("home.year", family, level: 2, .year, 12_999, isShared: true),
-            product("house.month", family, level: 1, .month, 1_799, isShared: true),
-            product("alone.month", family, level: 3, .month, 699),
-            product("flash.week", extra, level: 1, .week, 199),
-            once(
-                "points60", .consumable, 99,
-                [ProductOffer(kind: .code, identifier: "points-code", discount: .oneTime, prices: prices(49))]),
-            once("points300", .consumable, 499),
-            once("library", .nonConsumable, 1_999, isShared: true),
-            once("theme", .nonConsumable, 299),
-            once("pass", .nonRenewing, 2_999),
-        ] + plans
+    static let products = usual + plans
 
-    /// The eight plans of a cloud service, each for once and renewing (C4).
+    private static let usual: [StoreProduct] = [
+        product(
+            "gold.month", club, level: 1, .month, 999,
+            [
+                steps(.promotional, "up", month, 1, 499), steps(.code, "gold-code", month, 2, 599),
+                steps(.winBack, "gold-back", month, 1, 199),
+            ]),
+        product("gold.year", club, level: 1, .year, 9_999),
+        product(
+            "silver.month", club, level: 2, .month, 499,
+            [
+                steps(.promotional, "half", month, 2, 249), free(.promotional, "gift", month),
+                ahead(.promotional, "quarter", OfferPeriod(3, .month), 999), steps(.code, "silver-code", month, 3, 199),
+                free(.code, "silver-gift", OfferPeriod(2, .week)), steps(.winBack, "back", month, 2, 99),
+                free(.winBack, "back-gift", OfferPeriod(1, .week)),
+            ]),
+        product("silver.twin", club, level: 2, .month, 499),
+        product("silver.year", club, level: 2, .year, 4_999),
+        product("bronze.week", club, level: 3, .week, 99, [steps(.promotional, "down", OfferPeriod(1, .week), 2, 49)]),
+        product("trial.month", club, level: 2, .month, 499, [free(.introductory, nil, OfferPeriod(7, .day))]),
+        product("steps.month", club, level: 2, .month, 499, [steps(.introductory, nil, month, 3, 99)]),
+        product("ahead.month", club, level: 2, .month, 499, [ahead(.introductory, nil, OfferPeriod(3, .month), 599)]),
+        product("home.month", family, level: 2, .month, 1_299, isShared: true),
+        product("home.year", family, level: 2, .year, 12_999, isShared: true),
+        product("house.month", family, level: 1, .month, 1_799, isShared: true),
+        product("alone.month", family, level: 3, .month, 699),
+        product("flash.week", extra, level: 1, .week, 199),
+        once(
+            "points60", .consumable, 99,
+            [ProductOffer(kind: .code, identifier: "points-code", discount: .oneTime, prices: prices(49))]),
+        once("points300", .consumable, 499),
+        once("library", .nonConsumable, 1_999, isShared: true),
+        once("theme", .nonConsumable, 299),
+        once("pass", .nonRenewing, 2_999),
+    ]
+
+    /// The plans of a cloud service, each for once and renewing (C4).
     private static let plans: [StoreProduct] = [
         ("basic_monthly", 299, SubscriptionPeriod.month, 2), ("basic_annual", 2_999, .year, 2),
         ("premium_monthly", 699, .month, 1), ("premium_annual", 6_999, .year, 1),
