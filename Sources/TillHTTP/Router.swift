@@ -102,6 +102,9 @@ public struct Router: Sendable {
 public struct PathParameters: Sendable {
     private var values: [(name: String, value: String)] = []
 
+    /// Of a path without any.
+    public init() {}
+
     init(_ segments: [Router.Segment], _ parts: [Substring]) {
         for (segment, part) in zip(segments, parts) {
             if case .parameter(let name) = segment { values.append((name, String(part))) }

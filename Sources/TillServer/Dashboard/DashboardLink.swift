@@ -15,6 +15,24 @@ extension DashboardLink {
     static let stylesheet = DashboardLink("/dashboard/style.css")
     static let script = DashboardLink("/dashboard/live.js")
 
+    static let finance = DashboardLink("/dashboard/finance")
+    static let appleReports = DashboardLink("/dashboard/finance/apple-reports")
+
+    static func finance(_ period: FiscalPeriod) -> DashboardLink {
+        DashboardLink(
+            "/dashboard/finance", [("fiscalYear", String(period.fiscalYear)), ("period", String(period.number))])
+    }
+
+    /// The same choice, but for another period.
+    static func finance(_ choice: FinanceChoice, _ period: FiscalPeriod, _ currency: Currency) -> DashboardLink {
+        DashboardLink(
+            "/dashboard/finance",
+            [
+                ("fiscalYear", String(period.fiscalYear)), ("period", String(period.number)),
+                ("currency", currency.text), ("environment", choice.environment.rawValue.lowercased()),
+            ])
+    }
+
     static func order(_ id: OrderID) -> DashboardLink { DashboardLink("/dashboard/orders", last: id.description) }
     static func transaction(_ sequence: Int64) -> DashboardLink {
         DashboardLink("/dashboard/transactions", last: String(sequence))

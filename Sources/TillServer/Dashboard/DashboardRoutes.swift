@@ -14,6 +14,10 @@ extension Server {
         router.on(.get, Paths.dashboardTransaction, page(showTransaction))
         router.on(.get, Paths.dashboardQuarantine, page(listQuarantine))
         router.on(.get, Paths.dashboardRefusals, page(listRefusals))
+        router.on(.get, Paths.dashboardFinance, page(showFinance))
+        router.on(
+            .post, Paths.dashboardAppleReports, bodyLimit: Self.importFormLimit,
+            threshold { request, _, say in try await importReportForm(request, say) })
         router.on(.get, Paths.dashboardLogin, threshold { request, _, say in showLogin(request, say) })
         router.on(
             .post, Paths.dashboardLogin, bodyLimit: Dashboard.formLimit,
@@ -23,7 +27,7 @@ extension Server {
             threshold { request, _, say in try logout(request, say) })
         router.on(
             .get, Paths.dashboardStylesheet,
-            asset("text/css; charset=utf-8", "\(Stylesheet.text)\(DashboardStyle.text)"))
+            asset("text/css; charset=utf-8", "\(Stylesheet.text)\(DashboardStyle.text)\(FinanceStyle.text)"))
         router.on(.get, Paths.dashboardScript, asset("text/javascript; charset=utf-8", "\(LiveScript.text)"))
     }
 

@@ -8,12 +8,14 @@ enum PageFrame {
         case orders
         case quarantine
         case refusals
+        case finance
 
         var link: DashboardLink {
             switch self {
             case .orders: .home
             case .quarantine: .quarantine
             case .refusals: .refusals
+            case .finance: .finance
             }
         }
 
@@ -22,6 +24,7 @@ enum PageFrame {
             case .orders: say("Orders", "订单")
             case .quarantine: say("Quarantine", "待认领")
             case .refusals: say("Refused proofs", "被拒凭证")
+            case .finance: say("Finance", "财务")
             }
         }
     }

@@ -23,11 +23,16 @@ extension Call {
 
     /// `?fiscalYear=&period=`; nil if there is no period.
     func fiscalPeriod() throws -> FiscalPeriod? {
+        guard request.queryValue("period") != nil else { return nil }
+        guard let year = try fiscalYear() else { throw Refused(.invalidField, "fiscalYear: missing beside period") }
+        return try fiscalPeriod(of: year)
+    }
+
+    func fiscalPeriod(of year: Int) throws -> FiscalPeriod? {
         guard let asked = request.queryValue("period") else { return nil }
         guard let number = Int(asked), (1...12).contains(number) else {
             throw Refused(.invalidField, "period: 1 to 12, where 1 is October")
         }
-        guard let year = try fiscalYear() else { throw Refused(.invalidField, "fiscalYear: missing beside period") }
         return FiscalCalendar.periods(ofYear: year)[number - 1]
     }
 

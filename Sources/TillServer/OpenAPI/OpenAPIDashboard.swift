@@ -15,6 +15,13 @@ extension OpenAPI {
         .query("q", ["type": "string", "maxLength": 128], "An order id or a transaction id."), cursor,
     ]
 
+    private static let financeChoice: [OpenAPIOperation.Parameter] = [
+        .query("fiscalYear", ["type": "string", "pattern": "^([0-9]{4})?$"], "Apple's; the present one if absent."),
+        .query("period", ["type": "string", "pattern": "^([0-9]{1,2})?$"], "A month of it, 1 to 12; all if absent."),
+        .query("currency", ["type": "string", "pattern": "^([A-Z]{3})?$"], "That with the most sales if absent."),
+        .query("environment", ["type": "string", "enum": ["", "production", "sandbox"]], "Whose purchases."),
+    ]
+
     static let dashboardOperations: [OpenAPIOperation] = [
         page(Paths.dashboard, id: "showOrders", "The orders, newest first", parameters: filters),
         page(Paths.dashboardLive, id: "refreshOrders", "The table of the orders alone", parameters: filters),
@@ -29,6 +36,24 @@ extension OpenAPI {
             mayBeMissing: true),
         page(Paths.dashboardQuarantine, id: "showQuarantine", "Paid, but nobody's yet", parameters: [cursor]),
         page(Paths.dashboardRefusals, id: "showRefusals", "Proofs that were refused, and why", parameters: [cursor]),
+        page(
+            Paths.dashboardFinance, id: "showFinance", "What Apple owes, and what Apple says of it",
+            parameters: financeChoice),
+        OpenAPIOperation(
+            method: .post, path: Paths.dashboardAppleReports, id: "importReportForm", tag: .dashboard,
+            summary: "Import a financial report of Apple's",
+            description: "Sent by the form on the finance page. Scripts post to `/v1/finance/apple-reports`.",
+            caller: .operators, body: OpenAPIOperation.Body("ImportForm", type: "multipart/form-data"),
+            bodyLimit: Server.importFormLimit,
+            answers: [
+                OpenAPIOperation.Answer(303, "Kept; or not logged in.").with(
+                    headers: ["Location": "The finance page; or the login."]),
+                .page(400, "No form."), .page(401, "No operator's token."),
+                .page(403, "Not from a page of this session."), misdirected,
+                .page(422, "No report of Apple's that can be read whole, and why."),
+                .page(429, "Too many wrong tokens from there; wait a minute."),
+                .page(503, "The ledger can't be written now."),
+            ]),
         OpenAPIOperation(
             method: .get, path: Paths.dashboardLogin, id: "showLogin", tag: .dashboard, summary: "The login form",
             parameters: [.query("to", ["type": "string"], "The page of the dashboard to go on to.")],
@@ -94,6 +119,12 @@ extension OpenAPI {
                 "form": OpenAPISchema.text("As the form came with it."),
                 "to": OpenAPISchema.text("The page to go on to."),
             ], optional: ["to"]),
+        "ImportForm": OpenAPISchema.object(
+            "The form of the finance page.",
+            [
+                "form": OpenAPISchema.text("As the page came with it."),
+                "report": OpenAPISchema.text("The file, tab-separated text."),
+            ]),
         "LogoutForm": OpenAPISchema.object(
             "The form of a page's log-out button.", ["form": OpenAPISchema.text("As the page came with it.")]),
     ]

@@ -1,0 +1,127 @@
+import TillBilling
+import TillPages
+
+/// The fiscal periods of a year in one currency.
+struct PeriodTable {
+    let say: Reader
+    let currency: Currency
+    let choice: FinanceChoice
+    let periods: [SettlementReport.Period]
+
+    var html: HTML {
+        HTML.table(
+            "figures", label: say("Fiscal periods, in \(currency)", "财务月，以 \(currency) 计"),
+            columns: [say("Period", "财务月"), say("Payment", "付款日")] + FigureCells.columns(say)
+        ) {
+            for period in periods {
+                HTML.row {
+                    element("td", .class("name"), Attribute("role", "cell")) {
+                        element("a", .href(.finance(choice, period.fiscal, currency))) { period.fiscal.name(say) }
+                        element("div", .class("hint")) { "\(period.fiscal.start) – \(period.fiscal.end)" }
+                    }
+                    FigureCells.cell("time", say("Payment", "付款日")) { "\(period.fiscal.paymentDate)" }
+                    FigureCells(say: say, currency: currency, figures: period.figures(in: currency)).html
+                }
+            }
+        }
+            + FigureCells.note(periods.flatMap(\.rows).filter { $0.currency == currency }, say)
+    }
+}
+
+/// Products and storefronts of one currency, added up over periods.
+struct ProductTable {
+    let say: Reader
+    let currency: Currency
+    let catalog: Catalog
+    let periods: [SettlementReport.Period]
+
+    /// A page that lists everything helps nobody; the CSV has all.
+    private static let rowLimit = 200
+
+    private struct Place: Hashable {
+        let product: ProductID
+        let storefront: String?
+    }
+
+    var html: HTML {
+        let rows = periods.flatMap(\.rows).filter { $0.currency == currency }
+        var sums: [Place: SettlementReport.Figures] = [:]
+        for row in rows {
+            let place = Place(product: row.productID, storefront: row.storefront)
+            let so = sums[place] ?? SettlementReport.Figures()
+            sums[place] = so.adding(row.figures) ?? so
+        }
+        let unknown = Set(rows.filter(\.isTaxUnknown).map(\.storefront))
+        let sorted = sums.sorted { left, right in
+            (left.key.product, left.key.storefront ?? "") < (right.key.product, right.key.storefront ?? "")
+        }
+        return HTML.table(
+            "figures", label: say("Products, in \(currency)", "商品，以 \(currency) 计"),
+            columns: [say("Product", "商品"), say("Storefront", "店面")] + FigureCells.columns(say)
+        ) {
+            for (place, figures) in sorted.prefix(Self.rowLimit) {
+                HTML.row {
+                    HTML.cell("name") { HTML.outside(catalog.name(of: place.product, say), limit: 100) }
+                    FigureCells.cell("storefront", say("Storefront", "店面")) {
+                        HTML.outside(place.storefront ?? "–", limit: 10)
+                        if unknown.contains(place.storefront) { " *" }
+                    }
+                    FigureCells(say: say, currency: currency, figures: figures).html
+                }
+            }
+        }
+            + FigureCells.note(rows, say)
+            + (sorted.count > Self.rowLimit
+                ? element("p", .class("hint")) {
+                    say(
+                        "The first \(Self.rowLimit) of \(sorted.count) rows; `till report --csv` has all.",
+                        "仅列出 \(sorted.count) 行中的前 \(Self.rowLimit) 行；全部内容见 till report --csv。")
+                } : .empty)
+    }
+}
+
+/// The cells that every row of figures has. On a narrow screen each says what it is.
+struct FigureCells {
+    let say: Reader
+    let currency: Currency
+    let figures: SettlementReport.Figures
+
+    static func columns(_ say: Reader) -> [String] {
+        [
+            say("Units", "数量"), say("Gross", "总额"), say("Tax", "税"), say("Commission", "佣金"),
+            say("Proceeds", "收入"), say("Refunds", "退款"), say("Expected", "预计回款"),
+        ]
+    }
+
+    @HTMLBuilder var html: HTML {
+        let titles = Self.columns(say)
+        Self.cell("amount", titles[0]) {
+            Grouped.text(figures.unitsSold)
+            if figures.unitsRefunded > 0 { " − \(Grouped.text(figures.unitsRefunded))" }
+        }
+        for (title, amount) in zip(titles.dropFirst(), amounts) {
+            Self.cell("amount", title) { Grouped.text(amount, currency) }
+        }
+    }
+
+    private var amounts: [Int64] {
+        [
+            figures.sales.gross, figures.sales.tax, figures.sales.commission, figures.sales.proceeds,
+            -figures.refunds.proceeds, figures.netProceeds,
+        ]
+    }
+
+    static func cell(_ name: StaticString, _ title: String, @HTMLBuilder _ content: () -> HTML) -> HTML {
+        element("td", .class(name), Attribute("role", "cell"), .data("data-title", title), content: content)
+    }
+
+    @HTMLBuilder static func note(_ rows: [SettlementReport.Row], _ say: Reader) -> HTML {
+        if rows.contains(where: \.isTaxUnknown) {
+            element("p", .class("hint")) {
+                say(
+                    "* The storefront's tax is not known and was taken for nothing: Apple will pay less.",
+                    "* 该店面的税率未知，按无税计算：Apple 实际支付的会更少。")
+            }
+        }
+    }
+}
