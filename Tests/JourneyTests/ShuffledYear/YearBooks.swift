@@ -53,10 +53,11 @@ struct YearBooks {
             LEFT JOIN orders o ON o.sequence = t.order_sequence LEFT JOIN grants g ON g.transaction_sequence = t.sequence
             """, []
         ) { row in
-            let state = ["", "granted", "quarantined", "revoked"][Int(row.integer(4))]
-            return "transaction \(row.text(0)) of \(row.text(1)): \(row.text(2)) x\(row.integer(3)) \(state) "
-                + "\(row.text(5)) order's \(row.text(6)) grant's \(row.text(7)) revoked \(row.integer(8)) "
-                + "bought \(row.integer(9)) for \(row.integer(10)) \(row.text(11))"
+            // What was taken back before it was granted has no grant, and needs none.
+            let states = ["", "granted to \(row.text(7))", "quarantined", "revoked"]
+            return "transaction \(row.text(0)) of \(row.text(1)): \(row.text(2)) x\(row.integer(3)) "
+                + "\(states[Int(row.integer(4))]) \(row.text(5)) order's \(row.text(6)) "
+                + "revoked \(row.integer(8)) bought \(row.integer(9)) for \(row.integer(10)) \(row.text(11))"
         }
     }
 
@@ -80,7 +81,8 @@ struct YearBooks {
         try session.query(
             """
             SELECT t.id, p.user, p.currency, sum(p.amount) FROM postings p \
-            JOIN transactions t ON t.sequence = p.grant_sequence GROUP BY t.id, p.user, p.currency
+            JOIN transactions t ON t.sequence = p.grant_sequence GROUP BY t.id, p.user, p.currency \
+            HAVING sum(p.amount) <> 0
             """, []
         ) { "points of \($0.text(1)) for \($0.text(0)): \($0.integer(3)) \($0.text(2))" }
     }
@@ -103,7 +105,7 @@ struct YearBooks {
             for id in ids.sorted().prefix(3) {
                 let chain = copies.first { $0.id == id }?.original ?? id
                 text += "\(books.name), chain of \(id):\n"
-                text += copies.filter { $0.original == chain }.map { "  \($0.line)\n" }.joined()
+                text += copies.filter { $0.original == chain }.prefix(40).map { "  \($0.line)\n" }.joined()
             }
         }
         return text
