@@ -86,6 +86,7 @@ import TillHTTP
         let samples = try Self.samples.merging(Self.offerSamples) { own, _ in own }
             .merging(Self.planSamples) { own, _ in own }
             .merging(Self.transferSamples) { own, _ in own }
+            .merging(Self.rightSamples) { own, _ in own }
         let own = Set(OpenAPI.schemas.keys).subtracting([
             "Metadata", "AnyObject", "LoginForm", "LogoutForm", "Empty", "SubmitProof",
             "AppleObject",
@@ -169,6 +170,8 @@ import TillHTTP
                     ], 201
                 ),
                 (.post, Paths.transferReversal, "/v1/transfers/x/reversal", ["reason": "r", "operator": "o"], 404),
+                (.get, Paths.entitlement, "/v1/users/u1/entitlements/nothing", nil, 404),
+                (.get, Paths.subscriptions, "/v1/users/u1/subscriptions", nil, 200),
                 (.post, Paths.planPreview, Paths.planPreview, ["userId": "u1", "planId": "nothing"], 422),
                 (.post, Paths.planPreview, Paths.planPreview, ["userId": "u1", "planId": product], 400),
                 (

@@ -7,12 +7,6 @@ extension OpenAPITests {
     static var planSamples: [String: (full: JSONValue, least: JSONValue)] {
         get throws {
             let at = Instant(seconds: 1_790_000_000)
-            let right = EntitlementReply(
-                entitlement: "premium", productId: ProductID("p"), kind: .service, plan: PlanID("p"), deviceId: "d",
-                deviceIds: ["d"], since: at, expiresAt: at, transactionId: TransactionID("1"))
-            let lasting = EntitlementReply(
-                entitlement: "pro", productId: ProductID("p"), kind: .lasting, since: at,
-                transactionId: TransactionID("1"))
             let full = try preview(device: "d", transaction: TransactionID("1"), to: "premium", at: at)
             let least = try preview(device: nil, transaction: nil, to: "basic", at: at)
             let told = OpenOrderBody.Preview(at: at, expiresAt: at, price: Money(amount: 1, currency: Currency("USD")))
@@ -22,8 +16,6 @@ extension OpenAPITests {
                     price: Money(amount: 1, currency: Currency("USD")), preview: OrderPreview(at: at, expiresAt: at),
                     createdAt: at, updatedAt: at), metadata: nil, history: [])
             return [
-                "Entitlements": try same(EntitlementsReply(data: [lasting])),
-                "Entitlement": try both(right, lasting),
                 "PlanTerms": try both(terms("basic", rank: "basic", scope: .device), terms("basic", rank: nil)),
                 "OpenOrderPreview": try both(told, OpenOrderBody.Preview(at: at, expiresAt: at)),
                 "OrderPreview": try same(order.preview),
