@@ -21,6 +21,11 @@ import TillBilling
         token OA, revoked                                     | revoked
         token OA, order status cancelled                      | grant A OA token
         token OA, order status failed                         | grant A OA token
+        token OA, partly revoked                              | grant A OA token
+        token OA, partly revoked, order quantity 2            | revoked
+        token OA, partly revoked, granted at 105              | revoke
+        token OA, partly revoked, taken back at 105           | revoked
+        partly revoked                                        | revoked
         token OA, opened later                                | grant A OA token
         token unknown                                         | quarantine unknown_token
         token unknown, claims OA                              | quarantine unknown_token
@@ -204,6 +209,7 @@ private struct Facts {
         var terms = TransactionTerms(type: has("lasts") ? .nonConsumable : has("renews") ? .autoRenewable : nil)
         terms.isFamilyShared = has("shared")
         terms.isUpgraded = has("upgraded")
+        if has("partly revoked") { terms.revocationPercentage = 40_000 }
         return PaidTransaction(
             id: TransactionID("T"), originalID: TransactionID(has("renewal") || began != nil ? "S" : "T"),
             productID: product.id, quantity: Int(number(after: "pieces ") ?? 1), environment: .sandbox, token: token,
@@ -213,7 +219,7 @@ private struct Facts {
     }
 
     var decision: String {
-        let transaction = transaction(signed: 110, isRevoked: has("revoked"))
+        let transaction = transaction(signed: 110, isRevoked: has("revoked") || has("partly revoked"))
         let claimed = has("claims OA") ? orderA : has("claims OB") ? orderB : has("claims unknown") ? unknownOrder : nil
         let settlement = Settlement(
             SettlementFacts(

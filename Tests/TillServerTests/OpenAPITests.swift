@@ -87,6 +87,7 @@ import TillHTTP
             .merging(Self.planSamples) { own, _ in own }
             .merging(Self.transferSamples) { own, _ in own }
             .merging(Self.rightSamples) { own, _ in own }
+            .merging(Self.walletSamples) { own, _ in own }
         let own = Set(OpenAPI.schemas.keys).subtracting([
             "Metadata", "AnyObject", "LoginForm", "LogoutForm", "Empty", "SubmitProof",
             "AppleObject",
@@ -151,8 +152,22 @@ import TillHTTP
                 (.post, Paths.debits, "/v1/users/u1/wallet/debits", debit, 200),
                 (
                     .post, Paths.debits, "/v1/users/u9/wallet/debits",
-                    ["currency": "p", "amount": 1, "reference": "z"], 409
+                    ["currency": "points", "amount": 1, "reference": "z"], 409
                 ),
+                (.post, Paths.bonuses, "/v1/users/u1/wallet/bonuses", debit, 201),
+                (
+                    .post, Paths.bonuses, "/v1/users/u1/wallet/bonuses",
+                    ["currency": "pionts", "amount": 1, "reference": "z"], 422
+                ),
+                (.post, Paths.corrections, "/v1/users/u1/wallet/corrections", Self.correction, 201),
+                (.post, Paths.corrections, "/v1/users/u1/wallet/corrections", Self.correction, 200),
+                (.post, Paths.corrections, "/v1/users/u1/wallet/corrections", debit, 400),
+                (.get, Paths.lots, "/v1/users/u1/wallet/lots?currency=points", nil, 200),
+                (.get, Paths.lots, "/v1/users/u1/wallet/lots", nil, 400),
+                (.get, Paths.consumptionConsent, "/v1/users/u1/consents/consumption", nil, 200),
+                (.put, Paths.consumptionConsent, "/v1/users/u1/consents/consumption", ["given": true], 200),
+                (.get, Paths.consumptionConsent, "/v1/users/u1/consents/consumption", nil, 200),
+                (.get, Paths.consumptionRequests, Paths.consumptionRequests, nil, 200),
                 (.get, Paths.postings, "/v1/users/u1/wallet/postings", nil, 200),
                 (.get, Paths.entitlements, "/v1/users/u1/entitlements", nil, 200),
                 (
@@ -186,7 +201,9 @@ import TillHTTP
                 (.get, Paths.readiness, Paths.readiness, nil, 200), (.get, Paths.openAPI, Paths.openAPI, nil, 200),
             ]
             for (method, pattern, path, body, status) in calls {
-                var request = HTTPRequest(method: method, path: path)
+                let parts = path.split(separator: "?").map(String.init)
+                let query = parts.count == 2 ? try PercentEncoding.items(parts[1].utf8) : []
+                var request = HTTPRequest(method: method, path: parts[0], query: query)
                 request.headers.add("Authorization", "Bearer \(Office.secretKey)")
                 request.body = body.map { Array($0.encoded().utf8) } ?? []
                 let reply = await office.server.respond(to: request)
@@ -233,6 +250,10 @@ extension OpenAPITests {
         "bundle_id": "e", "password": "f", "is_sandbox": "0",
     ]
 
+    private static let correction: JSONValue = [
+        "currency": "points", "amount": -1, "reference": "c1", "reason": "why", "operator": "anna",
+    ]
+
     private static var verifyReceiptReply: JSONValue {
         var answer = VerifyReceiptAnswer(status: .genuine)
         answer.environment = "Sandbox"
@@ -269,10 +290,6 @@ extension OpenAPITests {
                     id: ProductID("p"), type: .consumable, names: Text(en: "a", zh: "b"), price: money,
                     points: ["points": 1], entitlement: entitlement, plan: plan)
             }
-            let posting = PostingReply(
-                Posting(
-                    environment: .sandbox, userID: UserID("u"), contra: .sold, currency: "points", amount: 60,
-                    kind: .purchase, reference: "r", at: now))
             func problem(_ detail: String?) -> Problem {
                 Problem(refusal: .invalidField, status: 400, language: .english, requestId: "r", detail: detail)
             }
@@ -299,8 +316,6 @@ extension OpenAPITests {
                 "Wallet": try same(WalletReply(balances: ["points": 1])), "Debit": try same(debit),
                 "DebitReply": try same(
                     DebitReply(reference: "r", currency: "points", amount: 1, balance: 2, at: now)),
-                "Posting": try same(posting),
-                "PostingPage": try same(Page(data: [posting], hasMore: false, nextCursor: nil)),
                 "Products": try same(ProductsReply(data: [product(nil)])),
                 "Product": try both(product("pro", terms("p", rank: "a")), product(nil)),
                 "Text": try same(Text(en: "a", zh: "b")),

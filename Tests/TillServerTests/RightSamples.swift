@@ -12,6 +12,7 @@ extension OpenAPITests {
                 why: .gracePeriod, since: at, expiresAt: at, transactionId: TransactionID("1"))
             right.plan = "p"
             right.deviceId = "d"
+            right.deviceIds = ["d"]
             right.willRenew = true
             right.originalTransactionId = "1"
             let lasting = EntitlementReply(
