@@ -7,30 +7,32 @@ import TillBilling
 
     private func told(_ reply: Reply) -> JSONValue { ["at": reply["at"], "expiresAt": reply["expiresAt"]] }
 
-    @Test(
-        "It ends when the preview said, though up to 24 hours passed; after that, as the purchase's own moment says (C6)",
-        arguments: [
+    @Test("It ends when the preview said, though up to 24 hours passed; after that, as its own moment says (C6)")
+    func honoured() async throws {
+        let table: [(toOrder: Int64, toPayment: Int64, isHonoured: Bool)] = [
             (0, 0, true), (70, 5, true), (3_600, 82_800, true), (86_400, 0, true), (0, 86_400, true),
             (1, 86_400, false), (0, 200_000, false),
-        ])
-    func honoured(_ toOrder: Int64, _ toPayment: Int64, _ isHonoured: Bool) async throws {
+        ]
         try await CloudShop.open { shop in
-            try await shop.buyPlan("basic_monthly", as: "u1")
-            shop.time.advance(seconds: 15 * Self.day)
-            let said = try await shop.preview("premium_monthly", as: "u1")
-            shop.time.advance(seconds: toOrder)
-            let order = try await shop.openPlan("premium_monthly", as: "u1", preview: told(said))
-            #expect(order.status == 201 && order["preview"] == told(said), "\(order.body)")
-            shop.time.advance(seconds: toPayment)
-            let atPayment = try await shop.preview("premium_monthly", as: "u1")
-            try await shop.payPlan(order, as: "u1")
-            let end = (isHonoured ? said : atPayment)["expiresAt"].text
-            #expect(try await shop.rights(of: "u1") == ["service premium premium_monthly \(end)"])
-            #expect(isHonoured == (said["expiresAt"] == atPayment["expiresAt"]) || toOrder + toPayment > 0)
-            // What comes next counts from there.
-            let next = try await shop.preview("premium_monthly", as: "u1")
-            let extended = try #require(Instant(rfc3339: end)).adding(seconds: 30 * Self.day)
-            #expect(next["expiresAt"].text == extended.rfc3339)
+            for (number, row) in table.enumerated() {
+                let buyer = "u\(number)"
+                try await shop.buyPlan("basic_monthly", as: buyer)
+                shop.time.advance(seconds: 15 * Self.day)
+                let said = try await shop.preview("premium_monthly", as: buyer)
+                shop.time.advance(seconds: row.toOrder)
+                let order = try await shop.openPlan("premium_monthly", as: buyer, preview: told(said))
+                #expect(order.status == 201 && order["preview"] == told(said), "\(order.body)")
+                shop.time.advance(seconds: row.toPayment)
+                let atPayment = try await shop.preview("premium_monthly", as: buyer)
+                try await shop.payPlan(order, as: buyer)
+                let end = (row.isHonoured ? said : atPayment)["expiresAt"].text
+                #expect(try await shop.rights(of: buyer) == ["service premium premium_monthly \(end)"], "\(row)")
+                #expect((said["expiresAt"] == atPayment["expiresAt"]) == (row.toOrder + row.toPayment == 0))
+                // What comes next counts from there.
+                let next = try await shop.preview("premium_monthly", as: buyer)
+                let extended = try #require(Instant(rfc3339: end)).adding(seconds: 30 * Self.day)
+                #expect(next["expiresAt"].text == extended.rfc3339)
+            }
         }
     }
 
@@ -73,7 +75,7 @@ import TillBilling
             let dearer: JSONValue = ["amount": 700, "currency": "USD"]
             for preview: JSONValue in [
                 ["at": at, "expiresAt": time(0)], ["at": time(1), "expiresAt": end],
-                ["at": time(-1), "expiresAt": end], ["at": at, "expiresAt": end, "price": dearer],
+                ["at": time(-60), "expiresAt": end], ["at": at, "expiresAt": end, "price": dearer],
             ] {
                 #expect(try await outcome(preview) == "409 preview_changed", "\(preview)")
             }
@@ -94,9 +96,6 @@ import TillBilling
             _ = try await shop.submit(refunded["signedTransaction"].text, as: .user("u1"))
             #expect(try await outcome(told(later)) == "409 preview_changed")
             let again = try await shop.preview("premium_monthly", as: "u1", device: "a")
-            try await shop.buyPlan("basic_monthly", as: "u1", device: "b")
-            #expect(try await outcome(told(again)).hasPrefix("201"))
-            shop.time.advance(seconds: 1)
             try await shop.buyPlan("basic_monthly", as: "u1", device: "b")
             #expect(try await outcome(told(again)) == "409 preview_changed")
         }

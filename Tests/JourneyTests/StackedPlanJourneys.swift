@@ -16,39 +16,39 @@ import TillBilling
         refund of the change | 0 basic_pass, 10 ~premium_monthly, 20 basic_pass     | basic_monthly 60
         """
 
-    @Test(
-        "The server keeps the time of non-renewing subscriptions as of consumables: purchases stack (C11)",
-        arguments: table.split(separator: "\n").map(String.init))
-    func stacks(_ row: String) async throws {
-        let cells = row.split(separator: "|").map { $0.trimmed }
-        try #require(cells.count == 3)
+    @Test("The server keeps the time of non-renewing subscriptions as of consumables: purchases stack (C11)")
+    func stacks() async throws {
         try await CloudShop.open { shop in
-            let start = shop.time.now
-            var refunds: [String] = []
-            for purchase in cells[1].split(separator: ",") {
-                let words = purchase.split(separator: " ")
-                try #require(words.count == 2)
-                let day = try #require(Int64(words[0]))
-                shop.time.advance(seconds: start.seconds + day * 86_400 - shop.time.now.seconds)
-                let name = words[1].drop { $0 == "~" }
-                let quantity = Int64(name.prefix { $0.isNumber }) ?? 1
-                let id = try await shop.buyPlan(
-                    String(name.drop { $0.isNumber }), as: "u1", quantity: quantity)
-                if words[1].hasPrefix("~") { refunds.append(id) }
+            for (number, row) in Self.table.split(separator: "\n").enumerated() {
+                let cells = row.split(separator: "|").map { $0.split(separator: " ").joined(separator: " ") }
+                try #require(cells.count == 3)
+                let start = shop.time.now
+                try await buy(cells[1], as: "u\(number)", shop)
+                let end = cells[2].split { " +".contains($0) }.dropFirst().compactMap { Int64($0) }
+                let seconds = (end.first ?? 0) * 86_400 + (end.dropFirst().first ?? 0)
+                let plan = cells[2].prefix { $0 != " " }
+                let had = "service \(plan.prefix { $0 != "_" }) \(plan) \(start.adding(seconds: seconds).rfc3339)"
+                #expect(try await shop.rights(of: "u\(number)") == [had], "\(row)")
             }
-            for id in refunds {
-                let refunded = try await shop.ask(.post, "/emulator/transactions/\(id)/refund")
-                _ = try await shop.submit(refunded["signedTransaction"].text, as: .user("u1"))
-            }
-            let (plan, end) = (cells[2].prefix { $0 != " " }, cells[2].split { " +".contains($0) }.dropFirst())
-            let (days, seconds) = (
-                end.first.flatMap { Int64($0) } ?? 0, end.dropFirst().first.flatMap { Int64($0) } ?? 0
-            )
-            let rank = plan.prefix { $0 != "_" }
-            #expect(
-                try await shop.rights(of: "u1") == [
-                    "service \(rank) \(plan) \(start.adding(seconds: days * 86_400 + seconds).rfc3339)"
-                ])
+        }
+    }
+
+    private func buy(_ purchases: String, as buyer: String, _ shop: Shop) async throws {
+        let start = shop.time.now
+        var refunds: [String] = []
+        for purchase in purchases.split(separator: ",") {
+            let words = purchase.split(separator: " ")
+            try #require(words.count == 2)
+            let day = try #require(Int64(words[0]))
+            shop.time.advance(seconds: start.seconds + day * 86_400 - shop.time.now.seconds)
+            let name = words[1].drop { $0 == "~" }
+            let quantity = Int64(name.prefix { $0.isNumber }) ?? 1
+            let id = try await shop.buyPlan(String(name.drop { $0.isNumber }), as: buyer, quantity: quantity)
+            if words[1].hasPrefix("~") { refunds.append(id) }
+        }
+        for id in refunds {
+            let refunded = try await shop.ask(.post, "/emulator/transactions/\(id)/refund")
+            _ = try await shop.submit(refunded["signedTransaction"].text, as: .user(buyer))
         }
     }
 

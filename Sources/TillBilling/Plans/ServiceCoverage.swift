@@ -24,16 +24,18 @@ public enum ServiceCoverage: Hashable, Sendable {
 
     /// All that any of them is for.
     init(joining all: [ServiceCoverage]) {
-        var joined: Set<String> = []
-        for case .devices(let devices) in all where devices.count > joined.count { joined = devices }
+        var sets: [Set<String>] = []
         for coverage in all {
             guard case .devices(let devices) = coverage else {
                 self = .account
                 return
             }
-            // The largest is there already; to walk through it each time would make many changes of plan slow.
-            if devices.count < joined.count || devices.first.map(joined.contains) != true { joined.formUnion(devices) }
+            sets.append(devices)
         }
+        // The largest takes in the others, so that going to and fro between plans stays cheap.
+        let largest = sets.indices.max { sets[$0].count < sets[$1].count }
+        var joined = largest.map { sets[$0] } ?? []
+        for index in sets.indices where index != largest { joined.formUnion(sets[index]) }
         self = .devices(joined)
     }
 }

@@ -57,8 +57,7 @@ extension Server {
                 ? try PlanHistory.purchases(of: order.userID, in: environment, catalog: catalog, session) : nil
         }
         guard let purchases else { return }
-        // The store's clock may be ahead of ours, and nothing can be bought before what was bought.
-        let now = max(order.createdAt, PlanPurchase.counted(purchases).last?.at ?? order.createdAt)
+        let now = PlanHistory.next(after: purchases, at: order.createdAt)
         guard preview.at <= now, now <= preview.at.adding(seconds: PlanPurchase.previewLife) else {
             throw Refused(.previewChanged, "preview.at: at most 24 hours ago")
         }

@@ -14,14 +14,11 @@ extension Server {
         let device = try body.deviceId.map { try Bounds.string($0, "deviceId", 128) }
         let quantity = body.quantity ?? 1
         guard (1...10).contains(quantity) else { throw Refused(.quantityNotAllowed) }
-        let purchases = PlanPurchase.counted(
-            try await database.read { [catalog = configuration.catalog] session in
-                try PlanHistory.purchases(of: user, in: environment, catalog: catalog, session)
-            })
-        // The store's clock may be ahead of ours, and nothing can be bought before what was bought.
-        let now = clock()
-        let at = body.at ?? max(now, purchases.last?.at ?? now)
-        let service = Service(inOrder: purchases.prefix { $0.at <= at })
+        let purchases = try await database.read { [catalog = configuration.catalog] session in
+            try PlanHistory.purchases(of: user, in: environment, catalog: catalog, session)
+        }
+        let at = body.at ?? PlanHistory.next(after: purchases, at: clock())
+        let service = Service(inOrder: PlanPurchase.counted(purchases).prefix { $0.at <= at })
         let proration = service.proration(to: plan, quantity: quantity, device: device, at: at)
         return JSONText.response(200, PlanPreviewReply(proration))
     }
@@ -48,6 +45,12 @@ enum PlanHistory {
             catalog[id].flatMap { Plan(soldBy: $0) } != nil
         }
         .compactMap { PlanPurchase($0, catalog: catalog) }
+    }
+
+    /// When the next purchase is made at the earliest. The store's clock may be ahead of ours, and nothing can be bought
+    /// before what was bought.
+    static func next(after purchases: [PlanPurchase], at now: Instant) -> Instant {
+        (purchases + PlanPurchase.counted(purchases)).reduce(now) { max($0, $1.at) }
     }
 }
 

@@ -18,24 +18,24 @@ import TillBilling
         refund in front     | ~BM@0, PM@15                                 | 16 | PM 15–45
         refund in between   | BM@0, ~PM@15, PM@20                          | 21 | PM 20–54+23980s
         refund at the end   | BM@0, ~PM@15                                 | 16 | BM 0–30
-        to and fro          | BM@0, PM@0, BM@0                             | 1  | BM 0–130+11636s
+        to and fro          | BM@0, PM@0, BM@0                             | 1  | BM 0–130+11561s
         two devices         | BM*a@0, BM*b@10                              | 11 | BM 0–30 a; BM 10–40 b
         the same device     | BM*a@0, BM*b@10, BM*a@20                     | 21 | BM 0–60 a; BM 10–40 b
         a device's gap      | BM*a@0, BM*b@10, BM*a@35                     | 36 | BM 10–40 b; BM 35–65 a
-        both change         | BM*a@0, BM*b@0, PM*c@15                      | 16 | PM 15–57+71940s a b c
-        worth more than new | BM*a@0, BM*b@0, BM*c@0, BM*d@0, PM*a@0       | 1  | PM 0–81+28737s a b c d
-        only what runs      | BM*a@0, BM*b@20, PM*b@30                     | 31 | PM 30–68+47960s b
-        beside, after that  | BM*a@0, BM*b@0, PM*c@15, PM*d@20             | 21 | PM 15–57+71940s a b c; PM 20–50 d
+        both change         | BM*a@0, BM*b@0, PM*c@15                      | 16 | PM 15–57+71939s a b c
+        worth more than new | BM*a@0, BM*b@0, BM*c@0, BM*d@0, PM*a@0       | 1  | PM 0–81+28553s a b c d
+        only what runs      | BM*a@0, BM*b@20, PM*b@30                     | 31 | PM 30–68+47959s b
+        beside, after that  | BM*a@0, BM*b@0, PM*c@15, PM*d@20             | 21 | PM 15–57+71939s a b c; PM 20–50 d
         extends for all     | BM*a@0, BM*b@0, PM*c@15, PM*a@20             | 21 | PM 15–87+71940s a b c
-        change twice        | BM*a@0, PM*b@0, BM*c@0                       | 1  | BM 0–130+11636s a b c
-        change, and apart   | BM*a@0, BM*b@0, PM*a@0, PM*c@0, BM*a@0       | 1  | BM 0–230+23272s a b c
+        change twice        | BM*a@0, PM*b@0, BM*c@0                       | 1  | BM 0–130+11561s a b c
+        change, and apart   | BM*a@0, BM*b@0, PM*a@0, PM*c@0, BM*a@0       | 1  | BM 0–230+23119s a b c
         refund of one       | BM*a@0, ~BM*b@0, PM*c@15                     | 16 | PM 15–51+35970s a c
         no device named     | BM*@0, BM*a@10                               | 11 | BM 0–60
         account beside      | BM*a@0, BM*@10                               | 11 | BM 0–30 a; BM 10–40
         own before account  | BM*a@0, BM*@10, BM*a@20, BM*b@20             | 21 | BM 0–60 a; BM 10–70
         account over first  | BM*@0, BM*a@31, BM*@32                       | 33 | BM 31–61 a; BM 32–62
-        both into one       | BM*a@0, BM*@0, PM*b@15                       | 16 | PM 15–57+71940s
-        to an account plan  | BM*a@0, BM*b@0, PM@15                        | 16 | PM 15–57+71940s
+        both into one       | BM*a@0, BM*@0, PM*b@15                       | 16 | PM 15–57+71939s
+        to an account plan  | BM*a@0, BM*b@0, PM@15                        | 16 | PM 15–57+71939s
         from an account one | BM@0, PM*a@15                                | 16 | PM 15–51+35970s
         trials by device    | T*a@0, T*b@3, T*a@5                          | 6  | T 0–14 a; T 3–10 b
         """

@@ -61,12 +61,13 @@ import TillBilling
         var late = 0
         for _ in 0..<200 {
             let before = PlanSequence.random(&generator, count: Int.random(in: 0...6, using: &generator))
-            let last = PlanPurchase.counted(before).last?.at ?? CloudPlans.start
+            // A preview is asked for after all that was bought by then.
+            let last = (before + PlanPurchase.counted(before)).map(\.at).max() ?? CloudPlans.start
             let at = last.adding(milliseconds: .random(in: 0...2_000_000_000, using: &generator))
             var bought = PlanSequence.purchase(&generator, at: at, number: 99)
             let said = Service(before).proration(
                 to: bought.plan, quantity: bought.quantity, device: bought.deviceID, at: at)
-            let delay = Int64.random(in: 0...90_000_000, using: &generator)
+            let delay = Int64.random(in: 0...100_000_000, using: &generator)
             bought = PlanPurchase(
                 plan: bought.plan, quantity: bought.quantity, paid: bought.paid, at: at.adding(milliseconds: delay),
                 previewedAt: at, deviceID: bought.deviceID, transactionID: bought.transactionID)
