@@ -99,7 +99,7 @@ struct FinanceCommandTests {
             ("proceeds --price 6", 2, "--currency is missing"),
             ("proceeds --price 6 --currency CNY", 2, "--storefront is missing"),
             ("proceeds --price 6 --currency CNY --storefront CN", 1, "Did you mean CHN?"),
-            ("proceeds --price 6 --currency CNY --storefront CHM", 1, "Did you mean CHN?"),
+            ("proceeds --price 6 --currency CNY --storefront CHNA", 1, "Did you mean CHN?"),
             ("proceeds --price 6.001 --currency CNY --storefront CHN", 2, "--price wants an amount of CNY"),
             ("proceeds --price 6 --currency CNY --storefront CHN --at soon", 2, "--at wants a day"),
             ("proceeds --price 6 --currency CNY --storefront CHN --paid-days 400", 2, "auto-renewable only"),

@@ -15,8 +15,10 @@ public enum FinancialReportDefect: String, Hashable, Sendable, Codable, CaseIter
         }
     }
 
+    /// What is wrong.
+    ///
     /// - Parameter about: the column, the value, or the two numbers that differ.
-    func sentence(_ about: String) -> Text {
+    public func sentence(_ about: String) -> Text {
         switch self {
         case .empty: Text(en: "The file is empty.", zh: "文件是空的。")
         case .tooLong: Text(en: "The file is longer than \(about).", zh: "文件超过 \(about)。")
@@ -56,7 +58,8 @@ public enum FinancialReportDefect: String, Hashable, Sendable, Codable, CaseIter
         }
     }
 
-    var cure: Text {
+    /// What to do about it.
+    public var cure: Text {
         switch self {
         case .empty, .noHeader, .missingColumn, .repeatedColumn, .noPeriod:
             Text(

@@ -13,7 +13,7 @@ enum FactSheets {
 
     /// Its lines without the first, cell by cell.
     static func rows(_ name: String) throws -> [[String]] {
-        try String(contentsOf: location(name), encoding: .utf8).split(separator: "\n").dropFirst().map {
+        try String(contentsOf: location(name), encoding: .utf8).split(whereSeparator: \.isNewline).dropFirst().map {
             $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
         }
     }

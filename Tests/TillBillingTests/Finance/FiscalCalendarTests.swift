@@ -27,7 +27,7 @@ import TillBilling
         #expect(FiscalCalendar.periods(ofYear: 2023)[11].paymentDate == civilDay("2023-11-02"))
         #expect(FiscalCalendar.periods(ofYear: 2025)[0].end == civilDay("2024-11-02"))
         #expect(FiscalCalendar.periods(ofYear: 2025)[0].paymentDate == civilDay("2024-12-05"))
-        #expect((2016...2040).filter { FiscalCalendar.weeks(ofYear: $0) == 53 } == [2017, 2023, 2028, 2034])
+        #expect((2016...2040).filter { FiscalCalendar.weeks(ofYear: $0) == 53 } == [2017, 2023, 2028, 2034, 2040])
     }
 
     @Test("for two centuries: no day is in two months or in none, quarters are 5-4-4, payments are on Thursdays")
@@ -45,8 +45,8 @@ import TillBilling
                 }
                 next = period.end.adding(days: 1)
             }
-            let (start, october) = (periods[0].start, civilDay("\(year - 1)-10-01"))
-            #expect((-6...1).contains(start.daysSinceEpoch - october.daysSinceEpoch - 1 + 1), "\(start)")
+            // The Saturday before is in September, and the next one no more.
+            #expect(periods[0].start.adding(days: -1).month == 9 && periods[0].start.adding(days: 6).month == 10)
         }
     }
 }
@@ -84,7 +84,7 @@ import TillBilling
         #expect(all.allSatisfy { $0.alpha3.utf8.count == 3 && $0.alpha2.utf8.count == 2 })
         #expect(Territory(code: "CHN")?.alpha2 == "CN" && Territory(code: "SE")?.alpha3 == "SWE")
         #expect(Territory(code: "XKS")?.alpha2 == "XK" && Territory(code: "chn") == nil)
-        #expect(ReportingRegion.allCases.map { region in all.count { $0.region == region } } == [39, 103, 29, 4])
+        #expect(ReportingRegion.allCases.map { region in all.count { $0.region == region } } == [39, 102, 30, 4])
     }
 
     @Test("A day is read and written as ISO 8601, and as nothing else")
