@@ -119,7 +119,9 @@ let package = Package(
         ),
         .testTarget(
             name: "TillCommandTests",
-            dependencies: ["till", "TillAppStore", "TillCrypto", "TillBilling", "TillServer"]
+            dependencies: [
+                "till", "TillAppStore", "TillCrypto", "TillBilling", "TillServer", "TillStorage", "TillSQLite",
+            ]
         ),
         // What the fuzzers claim, asked of what they begin with; `make fuzz` asks it of everything else.
         .testTarget(

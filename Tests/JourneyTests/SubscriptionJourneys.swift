@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 import TillAppStore
 import TillBilling
@@ -111,7 +112,9 @@ import TillStorage
     func life(_ journey: String) async throws {
         try await SubscriptionShop.open { shop in
             for line in journey.split(separator: "\n") {
-                let cells = line.split(separator: "|", omittingEmptySubsequences: false).map { $0.trimmed }
+                let cells = line.split(separator: "|", omittingEmptySubsequences: false).map {
+                    $0.trimmingCharacters(in: .whitespaces)
+                }
                 try #require(cells.count == 3)
                 try await shop.act(cells[0])
                 #expect(try await shop.rights() == cells[1], "\(cells[0])")
@@ -176,22 +179,22 @@ import TillStorage
             #expect(never["allowed"] == false && never["why"].text == "never_had" && never["until"] == .null)
             #expect(never["sentence"].at("zh").text == "从未购买。")
             for party in [Party.user("u2"), .nobody] {
-                let status = try await shop.shop.send(.get, path + "basic", as: party).status
-                #expect(status == (try await shop.shop.send(.get, "/v1/users/u1/subscriptions", as: party).status))
-                #expect(status == 401 || status == 403)
+                for path in [path + "basic", "/v1/users/u1/subscriptions"] {
+                    let status = try await shop.shop.send(.get, path, as: party).status
+                    #expect(status == 401 || status == 403)
+                }
             }
         }
     }
 
-    @Test("A thousand renewals are told as quickly as one")
+    @Test("A thousand renewals are told at once")
     func manyPeriods() async throws {
         try await SubscriptionShop.open { shop in
             try await shop.act("buy basic")
             let now = shop.shop.time.now
             let first = TransactionID(shop.newest)
             try await shop.shop.ledger.write { session in
-                let order = try #require(
-                    try TransactionTable(session).find(first, in: .sandbox)?.orderSequence)
+                let order = try TransactionTable(session).find(first, in: .sandbox)?.orderSequence
                 for number in 1...1_000 {
                     let bought = now.adding(seconds: Int64(number - 1_000) * 86_400 * 30)
                     let transaction = PaidTransaction(
@@ -205,12 +208,14 @@ import TillStorage
                         transaction, state: .granted, quarantine: nil, orderSequence: order, at: now)
                 }
             }
-            let clock = ContinuousClock()
-            let spent = try await clock.measure {
-                for _ in 0..<10 { #expect(try await shop.rights().hasPrefix("basic:")) }
+            let start = ContinuousClock.now
+            for _ in 0..<10 {
+                let rights = try await shop.rights()
+                #expect(rights.hasPrefix("basic:"))
             }
             // Forty answers, in a debug build.
-            #expect(spent < .seconds(4), "\(spent)")
+            let spent = ContinuousClock.now - start
+            #expect(spent < .seconds(4))
             print("forty answers about a thousand periods: \(spent)")
         }
     }

@@ -88,9 +88,10 @@ import TillHTTP
             .merging(Self.transferSamples) { own, _ in own }
             .merging(Self.rightSamples) { own, _ in own }
             .merging(Self.walletSamples) { own, _ in own }
+            .merging(Self.financeSamples) { own, _ in own }
         let own = Set(OpenAPI.schemas.keys).subtracting([
             "Metadata", "AnyObject", "LoginForm", "LogoutForm", "Empty", "SubmitProof",
-            "AppleObject",
+            "AppleObject", "AppleReportText", "ImportForm",
         ])
         #expect(Set(samples.keys) == own, "\(own.symmetricDifference(samples.keys))")
         for (name, sample) in samples {
@@ -197,6 +198,12 @@ import TillHTTP
                     .post, Paths.introductoryOffers, Paths.introductoryOffers,
                     ["productId": product, "allowed": true, "transactionId": "1"], 501
                 ),
+                (.get, Paths.financeReport, Paths.financeReport, nil, 200),
+                (.get, Paths.fiscalCalendar, Paths.fiscalCalendar, nil, 200),
+                (.get, Paths.priceTiers, Paths.priceTiers, nil, 200), (.get, Paths.proceeds, Paths.proceeds, nil, 400),
+                (.post, Paths.appleReports, Paths.appleReports, [:], 422),
+                (.get, Paths.appleReports, Paths.appleReports, nil, 200),
+                (.get, Paths.reportComparison, Paths.reportComparison, nil, 400),
                 (.get, Paths.products, Paths.products, nil, 200), (.get, Paths.health, Paths.health, nil, 200),
                 (.get, Paths.readiness, Paths.readiness, nil, 200), (.get, Paths.openAPI, Paths.openAPI, nil, 200),
             ]

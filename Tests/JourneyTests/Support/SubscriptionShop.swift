@@ -34,7 +34,7 @@ struct SubscriptionShop {
             let listed = products.map { product -> JSONValue in
                 let trial: JSONValue = [["kind": "introductory", "discount": "FREE_TRIAL", "period": "P1W"]]
                 return [
-                    "id": .string(prefix + product.id), "type": .string(ProductType.autoRenewable.rawValue),
+                    "id": .string(prefix + product.id), "type": .string(TillBilling.ProductType.autoRenewable.rawValue),
                     "prices": ["USA": ["amount": .int(product.cents), "currency": "USD"]],
                     "subscriptionGroup": .string(product.group), "level": .int(product.level),
                     "period": .string(product.period), "familyShareable": .bool(product.id == "music"),
