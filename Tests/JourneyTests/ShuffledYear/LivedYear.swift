@@ -22,9 +22,6 @@ struct LivedYear: Sendable {
     var orders: [Order] { opened.withLock { $0 } }
     var notifications: [YearWorld.Attempt] { world.attempts }
     var users: [String] { year.customers.map(\.name) }
-    var stories: [String: String] {
-        Dictionary(year.customers.map { ($0.name, $0.story) }, uniquingKeysWith: { first, _ in first })
-    }
 
     /// So many stories a seed: seeds that follow each other tell all of them in turn.
     static let storyCount = 12
@@ -36,21 +33,27 @@ struct LivedYear: Sendable {
         return YearStories.all.filter { !$0.isWalker }.shuffled(using: &dice)
     }()
 
+    /// The seed's own stories, the plans' and a walker's, who does what a dice says.
     init(seed: UInt64) async throws {
         let first = Int(seed % UInt64(Self.roundOfSeeds)) * Self.storyCount
         let stories = (0..<Self.storyCount).map { Self.told[(first + $0) % Self.told.count] }
         let walkers = YearStories.all.filter(\.isWalker)
-        let all = stories + YearShelf.planStories + [walkers[Int(seed % UInt64(walkers.count))]]
+        try await self.init(
+            stories + YearShelf.planStories + [walkers[Int(seed % UInt64(walkers.count))]], seed: seed, losing: 12)
+    }
+
+    /// - Parameter losing: one in so many purchases loses its token on the way (U1); 0 for none.
+    init(_ stories: [YearStories.Story], seed: UInt64 = 1, losing: Int = 0) async throws {
         let opened = Locked<[Order]>([])
         world = try await YearWorld(seed: seed, keys: Shop.receiptKeys, outages: [])
         year = try await Year(
-            world, subscribers: all.reduce(0) { $0 + $1.roles.count }, stories: all, seed: seed,
-            app: Self.app(opened, SeededEntropy(seed &+ 4_711)))
+            world, subscribers: stories.reduce(0) { $0 + $1.roles.count }, stories: stories, seed: seed,
+            app: Self.app(opened, SeededEntropy(seed &+ 4_711), losing))
         self.opened = opened
     }
 
-    /// Orders are opened before anything is bought in the app. Now and then the token is lost on the way (U1).
-    private static func app(_ opened: Locked<[Order]>, _ dice: SeededEntropy) -> YearApp {
+    /// Orders are opened before anything is bought in the app.
+    private static func app(_ opened: Locked<[Order]>, _ dice: SeededEntropy, _ losing: Int) -> YearApp {
         @Sendable func open(_ world: YearWorld, _ user: String, _ product: ProductID, _ quantity: Int64) -> OrderID {
             let order = Order(
                 id: UniqueID(random: dice.bytes(16)), user: user, product: product, quantity: quantity,
@@ -61,7 +64,7 @@ struct LivedYear: Sendable {
         var app = YearApp()
         app.token = { world, customer, _, request in
             let order = open(world, customer.name, request.productID, request.quantity)
-            return dice.roll(12) == 0 ? nil : order
+            return losing > 0 && dice.roll(losing) == 0 ? nil : order
         }
         // The developer's server tells Apple whose a subscription is that has no token, and repeats the one it has.
         app.newToken = { world, customer, known in

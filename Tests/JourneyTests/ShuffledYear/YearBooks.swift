@@ -23,6 +23,13 @@ struct YearBooks {
                 lines += data.map { "\(word) of \(user): \($0.encoded())" }
             }
         }
+        let report = await server.send(
+            .get, "/v1/finance/report", query: [("from", "2026-01-01"), ("to", "2027-01-31")], accepting: "text/csv")
+        if report.status != 404 {
+            try #require(report.status == 200)
+            lines += String(decoding: report.body, as: UTF8.self).split(whereSeparator: \.isNewline)
+                .map { "report: \($0)" }
+        }
         let known = Set(server.lived.orders.map(\.id))
         lines += try await server.ledger.read { session in
             try Self.orders(session, known) + Self.transactions(session) + Self.terms(session) + Self.sums(session)

@@ -64,13 +64,17 @@ final class YearServer: Sendable {
     // MARK: What comes in
 
     func send(
-        _ method: HTTPMethod, _ path: String, _ body: [UInt8] = [], as party: Party = .backend
+        _ method: HTTPMethod, _ path: String, query: [(name: String, value: String)] = [], _ body: [UInt8] = [],
+        as party: Party = .backend, accepting type: String = "application/json"
     ) async -> HTTPResponse {
         let now = time.withLock { $0 }
-        var headers = HTTPHeaders([(name: "Content-Type", value: "application/json")])
+        var headers = HTTPHeaders([
+            (name: "Content-Type", value: "application/json"), (name: "Accept", value: type),
+        ])
         if let authorization = party.authorization(now: now) { headers.add("Authorization", authorization) }
         return await server.respond(
-            to: HTTPRequest(method: method, path: path, headers: headers, body: body, peer: "127.0.0.1"))
+            to: HTTPRequest(
+                method: method, path: path, query: query, headers: headers, body: body, peer: "127.0.0.1"))
     }
 
     func open(_ orders: some Sequence<LivedYear.Order>) async throws {
