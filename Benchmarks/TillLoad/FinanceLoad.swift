@@ -87,7 +87,8 @@ struct FinanceLoad {
     }
 
     private static let storefronts: [(code: String, currency: String, times: Int64)] = [
-        ("CHN", "CNY", 6), ("USA", "USD", 1), ("JPN", "JPY", 1), ("DEU", "EUR", 1), ("GBR", "GBP", 1), ("FRA", "EUR", 1),
+        ("CHN", "CNY", 6), ("USA", "USD", 1), ("JPN", "JPY", 1), ("DEU", "EUR", 1), ("GBR", "GBP", 1),
+        ("FRA", "EUR", 1),
         ("KOR", "KRW", 12), ("AUS", "AUD", 2),
     ]
 

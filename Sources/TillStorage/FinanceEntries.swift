@@ -145,7 +145,8 @@ private struct FinanceSums {
             Period(
                 chain: chain(row.text(11)), start: row.integer(0),
                 end: row.isNull(6) ? row.integer(0) : row.integer(6),
-                revokedAt: row.isNull(1) ? 0 : row.integer(1), traits: traits ?? (isUnpriced ? Period.unpriced : Period.free),
+                revokedAt: row.isNull(1) ? 0 : row.integer(1),
+                traits: traits ?? (isUnpriced ? Period.unpriced : Period.free),
                 percentage: row.integer(7) != 0 ? -percentage - 1 : percentage))
     }
 

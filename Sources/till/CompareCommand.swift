@@ -107,7 +107,8 @@ extension ReportComparison {
         if call.isSet(.csv) { return call.console.write(csv) }
         call.say(
             Text(
-                en: "FY\(period.fiscalYear) period \(period.number) (\(period.label)): \(period.start) to \(period.end)",
+                en:
+                    "FY\(period.fiscalYear) period \(period.number) (\(period.label)): \(period.start) to \(period.end)",
                 zh: "\(period.fiscalYear) 财年第 \(period.number) 期（\(period.label)）：\(period.start) 至 \(period.end)"))
         for line in lines(call.language) { call.console.print(line) }
     }

@@ -88,7 +88,8 @@ extension FinanceSpan {
         guard year == nil, number == nil, call.isSet(.from), call.isSet(.to) else {
             throw UsageError(
                 Text(
-                    en: "give --from and --to, or --fiscal-year and --period", zh: "请同时给出 --from 和 --to，或用 --fiscal-year 和 --period"),
+                    en: "give --from and --to, or --fiscal-year and --period",
+                    zh: "请同时给出 --from 和 --to，或用 --fiscal-year 和 --period"),
                 command: "report")
         }
         let days = try [Flag.from, .to].map { try call.day($0, storefront: nil, command: "report") }

@@ -108,7 +108,9 @@ import TillStorage
         """,
     ]
 
-    @Test("Whatever happens to a subscription, each step is told as Apple signed it (C7, U2, U4, U6)", arguments: journeys)
+    @Test(
+        "Whatever happens to a subscription, each step is told as Apple signed it (C7, U2, U4, U6)", arguments: journeys
+    )
     func life(_ journey: String) async throws {
         try await SubscriptionShop.open { shop in
             for line in journey.split(separator: "\n") {

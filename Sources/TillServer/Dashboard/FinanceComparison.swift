@@ -50,7 +50,8 @@ struct AppleReportSection {
     @HTMLBuilder private var form: HTML {
         if let token = page.visit.visitor.formToken {
             element(
-                "form", Attribute("method", "post"), .action(.appleReports), Attribute("enctype", "multipart/form-data"),
+                "form", Attribute("method", "post"), .action(.appleReports),
+                Attribute("enctype", "multipart/form-data"),
                 .class("import")
             ) {
                 HTML.hidden("form", token)
@@ -82,7 +83,8 @@ struct ComparisonTable {
         let shown = different.prefix(Self.lineLimit)
         return element("p") {
             element("span", .class("pill", different.isEmpty ? "good" : "bad")) {
-                different.isEmpty ? say("No difference", "完全一致") : say("\(different.count) differ", "\(different.count) 行不同")
+                different.isEmpty
+                    ? say("No difference", "完全一致") : say("\(different.count) differ", "\(different.count) 行不同")
             }
             say(
                 " \(comparison.lines.count - different.count) of \(comparison.lines.count) lines are equal.",
@@ -137,7 +139,9 @@ struct ComparisonTable {
                     HTML.cell("status") {
                         element("span", .class("pill", line.verdict.styleClass)) { say(line.verdict.name) }
                     }
-                    FigureCells.cell("country", say("Country", "国家或地区")) { HTML.outside(line.country ?? "–", limit: 10) }
+                    FigureCells.cell("country", say("Country", "国家或地区")) {
+                        HTML.outside(line.country ?? "–", limit: 10)
+                    }
                     FigureCells.cell("amount", say("Price", "单价")) { line.customerPrice.description }
                     FigureCells.cell("amount", titles[0]) { line.apple.map { Grouped.text($0.units) } ?? "–" }
                     FigureCells.cell("amount", titles[1]) { line.ledger.map { Grouped.text($0.units) } ?? "–" }

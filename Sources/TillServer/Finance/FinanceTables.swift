@@ -42,12 +42,13 @@ extension Server {
             return day
         }
         let at = day ?? ReportingDay.day(of: clock(), storefront: territory.alpha3)
-        let type = try call.request.queryValue("type").map { text in
-            guard let type = ProductType(word: text) else {
-                throw Refused(.invalidField, "type: \(ProductType.words.joined(separator: ", "))")
-            }
-            return type
-        } ?? .consumable
+        let type =
+            try call.request.queryValue("type").map { text in
+                guard let type = ProductType(word: text) else {
+                    throw Refused(.invalidField, "type: \(ProductType.words.joined(separator: ", "))")
+                }
+                return type
+            } ?? .consumable
         let paidDays = try call.request.queryValue("paidDays").map { text in
             guard let days = Int(text), (0...36_525).contains(days) else {
                 throw Refused(.invalidField, "paidDays: 0 to 36525")

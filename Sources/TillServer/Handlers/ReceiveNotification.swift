@@ -44,7 +44,8 @@ extension Server {
     /// Makes of a stored notification what there is to make of it. Its type is not asked: what Apple signed about the
     /// transaction says what became of it, also in types that are yet to come (U4).
     func settleNotification(
-        _ sequence: Int64, _ notification: VerifiedNotification, isUnderDoubt: Bool, at door: Settle.Door = .notification
+        _ sequence: Int64, _ notification: VerifiedNotification, isUnderDoubt: Bool,
+        at door: Settle.Door = .notification
     ) async throws {
         guard verifier.accepts(notification.environment) else {
             let detail = "\(Refusal.wrongEnvironment.rawValue): \(notification.environment.rawValue)"
