@@ -13,7 +13,7 @@ public struct ConsumptionSettings: Sendable, Hashable {
 }
 
 extension Server {
-    /// Keeps what a CONSUMPTION_REQUEST asks, in the commit that settles the notification. `ConsumptionAnswers` answers.
+    /// Keeps what a CONSUMPTION_REQUEST asks, in the commit that settles it. `ConsumptionAnswers` answers.
     func noteConsumptionRequest(
         _ sequence: Int64, _ notification: VerifiedNotification, _ session: any Session
     ) throws {
@@ -89,10 +89,12 @@ extension Server {
         guard let grant = purchase.grantID else { return nil }
         let ledger = LedgerTable(session)
         let bought = try ledger.postings(grantOf: purchase.sequence).map(\.posting).filter { $0.kind == .purchase }
-        let lots = try bought.compactMap { posting in
-            try ledger.lots(of: posting.userID, in: environment, currency: posting.currency).lot(ofGrant: grant)
+        // What another customer had spent before it moved is used as well: all but what is left with its holder.
+        let shares = try bought.map { posting in
+            let left = try ledger.lots(of: user, in: environment, currency: posting.currency).lot(ofGrant: grant)
+            return UsedShare(used: posting.amount - (left?.remaining ?? 0), of: posting.amount)
         }
-        if let share = UsedShare(lots) { return share }
+        if let share = UsedShare(shares) { return share }
         guard let product = configuration.catalog[purchase.productID], let plan = Plan(soldBy: product),
             let stored = try TransactionTable(session).find(sequence: purchase.sequence)
         else { return nil }

@@ -10,6 +10,7 @@ struct TransferBooks {
     private let transfers: TransferTable
     private let holders: HolderTable
     private let guests: GuestTable
+    private let transactions: TransactionTable
     private let ledger: LedgerTable
     private let outbox: OutboxTable
     private let reminders: ReminderBook
@@ -24,6 +25,7 @@ struct TransferBooks {
         transfers = TransferTable(session)
         holders = HolderTable(session)
         guests = GuestTable(session)
+        transactions = TransactionTable(session)
         ledger = LedgerTable(session)
         outbox = OutboxTable(session)
         self.reminders = reminders
@@ -48,13 +50,30 @@ struct TransferBooks {
             return Made(stored: stored, isNew: false)
         }
         guard try guests.find(account) == nil else { throw Refused(.accountMerged) }
-        let points = try Environment.allCases.flatMap { environment in
-            MovedPoints.all(of: try ledger.wallet(of: guest, in: environment), in: environment)
-        }
+        let points = try Environment.allCases.flatMap { try everything(of: guest, in: $0) }
         let stored = try carryOut(
             transfer(.guestMerge, from: guest, to: account, reason: reason), try holders.all(of: guest), points)
         try guests.insert(guest, account: account, transfer: stored.sequence)
         return Made(stored: stored, isNew: true)
+    }
+
+    /// What is left of each purchase, so that a refund of it finds it in the account; then whatever else there is,
+    /// debts too: it is the same person.
+    private func everything(of guest: UserID, in environment: Environment) throws -> [MovedPoints] {
+        let balances = try ledger.wallet(of: guest, in: environment).balances
+        return try balances.sorted { $0.key < $1.key }.flatMap { currency, balance -> [MovedPoints] in
+            let lots = try ledger.lots(of: guest, in: environment, currency: currency).settled().lots
+            let purchases = try lots.filter { $0.remaining > 0 }.compactMap { lot -> MovedPoints? in
+                guard let id = lot.opening.transactionID, let paid = try transactions.find(id, in: environment) else {
+                    return nil
+                }
+                return MovedPoints(
+                    environment: environment, currency: currency, amount: lot.remaining, grant: paid.sequence)
+            }
+            let rest = purchases.reduce(balance) { $0 - $1.amount }
+            guard rest != 0 else { return purchases }
+            return purchases + [MovedPoints(environment: environment, currency: currency, amount: rest)]
+        }
     }
 
     // MARK: Chains
@@ -87,10 +106,10 @@ struct TransferBooks {
         let taker = try guests.account(of: original.transfer.from) ?? original.transfer.from
         guard giver != taker else { throw Refused(.notReversible) }
         let back = try holders.stillMoved(by: original)
-        var points = try back.flatMap { try holders.points(of: $0, in: giver) }
-        if original.transfer.kind == .guestMerge {
-            points = Self.sums(of: points + (try transfers.points(of: original.sequence)))
-        }
+        let isMerge = original.transfer.kind == .guestMerge
+        var points = try back.flatMap { try holders.points(of: $0, in: giver, withMoved: !isMerge) }
+        // What a merge moved is written down, of the purchases and beside them.
+        if isMerge { points = Self.sums(of: points + (try transfers.points(of: original.sequence))) }
         let stored = try carryOut(
             transfer(.reversal, from: giver, to: taker, reason: reason, by: operatorName), back,
             try left(of: points, in: giver), reverses: original.sequence)

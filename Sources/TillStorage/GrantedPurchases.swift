@@ -48,7 +48,7 @@ public struct GrantedPurchases {
             WHERE h.grant_sequence = t.sequence AND h.user <> ?1) \
             UNION ALL \
             SELECT t.sequence, t.id, t.original_id, t.product, t.quantity, t.purchased_at, t.price, t.currency, \
-            g.entitlement, o.product, o.quantity, o.price, o.currency, o.device \
+            g.entitlement, o.product, o.quantity, o.price, o.currency, o.device, o.previewed_at \
             FROM holders h CROSS JOIN transactions t ON t.sequence = h.grant_sequence \
             CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
             CROSS JOIN orders o ON o.sequence = g.order_sequence \

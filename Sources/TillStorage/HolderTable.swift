@@ -119,13 +119,16 @@ public struct HolderTable {
             ], Self.read)
     }
 
-    /// What a grant put into a user's wallet, less what was taken back.
-    public func points(of grant: HeldGrant, in user: UserID) throws -> [MovedPoints] {
+    /// What a grant put into a user's wallet, less what was taken back; without what only moved there, if that is not
+    /// wanted.
+    public func points(
+        of grant: HeldGrant, in user: UserID, withMoved: Bool = true
+    ) throws -> [MovedPoints] {
         try session.query(
             """
             SELECT currency, sum(amount) FROM postings WHERE user = ? AND grant_sequence = ? \
-            GROUP BY currency HAVING sum(amount) <> 0 ORDER BY currency
-            """, [.text(user.text), .integer(grant.sequence)]
+            AND (kind <> 'moved' OR ?) GROUP BY currency HAVING sum(amount) <> 0 ORDER BY currency
+            """, [.text(user.text), .integer(grant.sequence), .flag(withMoved)]
         ) { row in
             MovedPoints(
                 environment: grant.environment, currency: row.text(0), amount: row.integer(1), grant: grant.sequence)

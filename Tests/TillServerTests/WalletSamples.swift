@@ -1,8 +1,39 @@
 import TillAPI
 import TillAppStore
 import TillBilling
+import TillHTTP
 
 extension OpenAPITests {
+    private static let debit: JSONValue = ["currency": "points", "amount": 5, "reference": "r1"]
+    private static let correction: JSONValue = [
+        "currency": "points", "amount": -1, "reference": "c1", "reason": "why", "operator": "anna",
+    ]
+
+    /// Calls about the wallet of a user who has points: method, pattern, address, body, status.
+    static let walletCalls: [(HTTPMethod, String, String, JSONValue?, Int)] = [
+        (.post, Paths.debits, "/v1/users/u1/wallet/debits", debit, 201),
+        (.post, Paths.debits, "/v1/users/u1/wallet/debits", debit, 200),
+        (
+            .post, Paths.debits, "/v1/users/u9/wallet/debits",
+            ["currency": "points", "amount": 1, "reference": "z"], 409
+        ),
+        (.post, Paths.bonuses, "/v1/users/u1/wallet/bonuses", debit, 201),
+        (
+            .post, Paths.bonuses, "/v1/users/u1/wallet/bonuses",
+            ["currency": "pionts", "amount": 1, "reference": "z"], 422
+        ),
+        (.post, Paths.corrections, "/v1/users/u1/wallet/corrections", correction, 201),
+        (.post, Paths.corrections, "/v1/users/u1/wallet/corrections", correction, 200),
+        (.post, Paths.corrections, "/v1/users/u1/wallet/corrections", debit, 400),
+        (.get, Paths.lots, "/v1/users/u1/wallet/lots?currency=points", nil, 200),
+        (.get, Paths.lots, "/v1/users/u1/wallet/lots", nil, 400),
+        (.get, Paths.consumptionConsent, "/v1/users/u1/consents/consumption", nil, 200),
+        (.put, Paths.consumptionConsent, "/v1/users/u1/consents/consumption", ["given": true], 200),
+        (.get, Paths.consumptionConsent, "/v1/users/u1/consents/consumption", nil, 200),
+        (.get, Paths.consumptionRequests, Paths.consumptionRequests, nil, 200),
+        (.get, Paths.postings, "/v1/users/u1/wallet/postings", nil, 200),
+    ]
+
     /// What is sent and taken about points and consents, each with everything in it and with as little as there can be.
     static var walletSamples: [String: (full: JSONValue, least: JSONValue)] {
         get throws {

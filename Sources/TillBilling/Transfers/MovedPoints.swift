@@ -23,12 +23,6 @@ public struct MovedPoints: Hashable, Sendable {
         }
     }
 
-    /// All that is in a guest's wallet, debts too: it is the same person (P12).
-    public static func all(of wallet: Wallet, in environment: Environment) -> [MovedPoints] {
-        wallet.balances.sorted { $0.key < $1.key }.filter { $0.value != 0 }
-            .map { MovedPoints(environment: environment, currency: $0.key, amount: $0.value) }
-    }
-
     /// What is left of the points that came with purchases: no more than the wallet holds. What was spent stays spent.
     ///
     /// - Parameter points: what these purchases put into the giver's wallet, less what was taken back.

@@ -113,16 +113,19 @@ public struct Lots: Sendable {
 
     /// All lots, the oldest first, and what no lot covers.
     public func settled() -> (lots: [Lot], debt: Int64) {
-        var rest = spent
+        var debt = spent
         var settled = lots.sorted { $0.opening < $1.opening }
-        // More can be taken back of a purchase than came from another customer: the rest was spent there.
-        for lot in settled where lot.held < 0 { rest = rest.addingWithinBounds(-lot.held) }
-        for index in settled.indices {
-            let used = min(rest, max(0, settled[index].held))
-            settled[index].used = used
-            rest -= used
+        // What a refund takes beyond its own lot, others have to give.
+        for index in settled.indices where settled[index].held < 0 {
+            debt = debt.addingWithinBounds(-settled[index].held)
+            settled[index].takenBack += settled[index].held
         }
-        return (settled, rest)
+        for index in settled.indices {
+            let used = min(debt, settled[index].held)
+            settled[index].used = used
+            debt -= used
+        }
+        return (settled, debt)
     }
 
     /// The lot of a grant.

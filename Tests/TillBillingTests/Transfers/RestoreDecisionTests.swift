@@ -126,8 +126,10 @@ import TillBilling
         let transfer = Transfer(
             id: UniqueID(high: 1, low: 2), kind: .guestMerge, from: UserID("G"), to: UserID("A"), reason: "r",
             actor: "user:A", at: Instant(seconds: 1))
-        let wallet = Wallet(balances: ["points": 60, "gems": -5, "none": 0])
-        let postings = MovedPoints.all(of: wallet, in: .sandbox).flatMap { $0.postings(transfer) }
+        let moved = [("gems", -5), ("points", 60)].map { currency, amount in
+            MovedPoints(environment: .sandbox, currency: currency, amount: Int64(amount))
+        }
+        let postings = moved.flatMap { $0.postings(transfer) }
         #expect(postings.map(\.userID.text) == ["G", "A", "G", "A"])
         #expect(postings.map(\.amount) == [5, -5, -60, 60])
         #expect(postings.allSatisfy { $0.contra == .moved && $0.kind == .moved })

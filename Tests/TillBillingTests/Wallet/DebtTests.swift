@@ -41,7 +41,7 @@ import TillBilling
         buy A 7, refund A 50000                                           | 4 | 4 | 4
         buy A 3, refund A 33333                                           | 3 | 3 | 3
         buy A 3, refund A 100000                                          | 0 | 0 | 0
-        correct points -30, buy A 100, spend points 70, refund A          | -100 | -100 | -30
+        correct points -30, buy A 100, spend points 70, refund A          | -100 | -100 | 0
         correct points -30, buy A 100, spend points 70, refund A, reverse A | 0 | 0 | 0
         """
 
