@@ -54,7 +54,8 @@ public struct OrderTable {
         try session.first(
             """
             SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-            device, metadata, created_at, updated_at, moves, previewed_at, previewed_until FROM orders WHERE sequence = ?
+            device, metadata, created_at, updated_at, moves, previewed_at, previewed_until FROM orders \
+            WHERE sequence = ?
             """, [.integer(sequence)], Self.read)
     }
 

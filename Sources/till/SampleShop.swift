@@ -20,7 +20,8 @@ enum SampleShop: String, Sendable, CaseIterable {
         }
     }
 
-    /// Basic and Premium, by the month and the year, for one device each. A product's id is the bundle id, a period and the plan's own id.
+    /// Basic and Premium, by the month and the year, for one device each. A product's id is the bundle id, a period and
+    /// the plan's own id.
     private static let plans: String = {
         let plans = [
             ("basic", "monthly", "P1M", 299, "Basic Monthly", "基础版月付"),

@@ -97,7 +97,8 @@ struct ReadsTests {
                 {"data":[
                 {"entitlement":"pro","productId":"a.pro","kind":"lasting","since":"2026-01-01T00:00:00.000Z",
                  "transactionId":"1"},
-                {"entitlement":"basic","productId":"b","kind":"service","plan":"basic_monthly","deviceId":"d","deviceIds":["d","e"],
+                {"entitlement":"basic","productId":"b","kind":"service","plan":"basic_monthly","deviceId":"d",
+                 "deviceIds":["d","e"],
                  "since":"2026-01-02T00:00:00.500Z","expiresAt":"2026-02-01T00:00:00Z","transactionId":"2"},
                 {"entitlement":"moon","productId":"c","kind":"leased","since":"2026-01-01T00:00:00Z",
                  "transactionId":"3","more":1}]}

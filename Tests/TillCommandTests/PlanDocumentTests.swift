@@ -18,7 +18,7 @@ struct PlanDocumentTests {
     }
 
     @Test(
-        "Its example is what the command prints, in both languages, and more days rather than a negative price (C5, C6)",
+        "Its example is what the command prints, in both languages: more days, never a negative price (C5, C6)",
         arguments: ["plans.md", "plans.zh-CN.md"])
     func example(of page: String) async throws {
         let (arguments, output) = try example(page)

@@ -286,9 +286,6 @@ extension OpenAPITests {
                 Problem(refusal: .invalidField, status: 400, language: .english, requestId: "r", detail: detail)
             }
             let debit = DebitBody(currency: "points", amount: 1, reference: "r")
-            let fullOrder = OpenOrderBody(
-                id: id, userId: "u", productId: "p", quantity: 1, deviceId: "d",
-                preview: OpenOrderBody.Preview(at: now, expiresAt: now), metadata: .integer(1))
             let fullProof = SubmitProofBody(
                 signedTransaction: "a", receipt: nil, transactionId: "1", productId: "p", orderId: id, userId: "u")
             let withReceipt = SubmitProofBody(receipt: "b", transactionId: "1", productId: "p")
@@ -299,7 +296,6 @@ extension OpenAPITests {
                 "Order": try both(order(.integer(1)), order(nil)),
                 "OrderMove": try same(order(nil).history[0]),
                 "OrderPage": try same(Page(data: [order(nil)], hasMore: true, nextCursor: "1")),
-                "OpenOrder": try both(fullOrder, OpenOrderBody(productId: "p")),
                 "OrderReason": try both(OrderReasonBody(reason: "r"), OrderReasonBody(reason: nil)),
                 "SubmitProofReply": try both(
                     fullReply, SubmitProofReply(outcome: .accepted, transactionId: "1", finish: false)),

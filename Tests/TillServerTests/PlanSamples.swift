@@ -15,7 +15,11 @@ extension OpenAPITests {
                     id: UniqueID(high: 1, low: 2), userID: UserID("u"), productID: ProductID("p"), quantity: 1,
                     price: Money(amount: 1, currency: Currency("USD")), preview: OrderPreview(at: at, expiresAt: at),
                     createdAt: at, updatedAt: at), metadata: nil, history: [])
+            let fullOrder = OpenOrderBody(
+                id: UniqueID(high: 1, low: 2), userId: "u", productId: "p", quantity: 1, deviceId: "d", preview: told,
+                metadata: .integer(1))
             return [
+                "OpenOrder": try both(fullOrder, OpenOrderBody(productId: "p")),
                 "PlanTerms": try both(terms("basic", rank: "basic", scope: .device), terms("basic", rank: nil)),
                 "OpenOrderPreview": try both(told, OpenOrderBody.Preview(at: at, expiresAt: at)),
                 "OrderPreview": try same(order.preview),

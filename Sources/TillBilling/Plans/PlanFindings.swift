@@ -13,8 +13,8 @@ extension Catalog {
                     Finding(
                         code: .planDiffers, product: product.id,
                         sentence: Text(
-                            en:
-                                "Plan \(plan.id) of \(product.id) has another length, rank or scope elsewhere. Give it one.",
+                            en: "Plan \(plan.id) of \(product.id) has another length, rank or scope elsewhere. Make "
+                                + "them the same.",
                             zh: "商品 \(product.id) 的套餐 \(plan.id) 在别处的时长、等级或适用范围不同。请统一。")))
             }
         }

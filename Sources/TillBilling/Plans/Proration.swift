@@ -14,7 +14,7 @@ public struct Proration: Sendable {
             case converted
             /// It is the new plan already, and goes on.
             case kept
-            /// It goes on by itself: a trial, anything beside a trial that is taken, or the same plan on another device.
+            /// It goes on by itself: a trial, anything beside a trial that is taken, the same plan on another device.
             case untouched
         }
 

@@ -1,9 +1,9 @@
 /// An account's service with plans whose time the server keeps: what its purchases come to, as a fold over them, with
 /// nothing stored beside the ledger. Non-renewing subscriptions and service bought as consumables stack (C11).
 ///
-/// Every purchase of a plan converts what is left of other plans at that moment, of all devices of the account, and adds
-/// its own time; so it does what a preview at that moment says (C6). A purchase that was taken back is left out of the
-/// fold, as if it had never been.
+/// Every purchase of a plan converts what is left of other plans at that moment, of all devices of the account, and
+/// adds its own time; so it does what a preview at that moment says (C6). A purchase that was taken back is left out of
+/// the fold, as if it had never been.
 ///
 /// Service is *strands*: each is one plan, what it is for, and its periods one after the other. A plan for the account
 /// has one. A plan for devices may have several that run side by side; a change of plan makes one of them all, for all
@@ -154,7 +154,8 @@ public struct Service: Sendable {
         (running(at: now) + sortedTrials.filter { $0.isRunning(at: now) }).compactMap(Holding.init)
     }
 
-    /// The end of the service that a purchase's time went into, converted perhaps. Nil if there was other service since.
+    /// The end of the service that a purchase's time went into, converted perhaps. Nil if it is over, and a change of
+    /// plan came after it.
     public func end(of transaction: TransactionID) -> Instant? {
         (Array(strands.values) + trials.values).first { $0.transactions.contains(transaction) }?.end
     }

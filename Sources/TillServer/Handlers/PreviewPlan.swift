@@ -47,8 +47,8 @@ enum PlanHistory {
         .compactMap { PlanPurchase($0, catalog: catalog) }
     }
 
-    /// When the next purchase is made at the earliest. The store's clock may be ahead of ours, and nothing can be bought
-    /// before what was bought.
+    /// When the next purchase is made at the earliest. The store's clock may be ahead of ours, and nothing can be
+    /// bought before what was bought.
     static func next(after purchases: [PlanPurchase], at now: Instant) -> Instant {
         (purchases + PlanPurchase.counted(purchases)).reduce(now) { max($0, $1.at) }
     }

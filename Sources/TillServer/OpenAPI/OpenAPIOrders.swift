@@ -23,10 +23,10 @@ extension OpenAPI {
             method: .post, path: Paths.orders, id: "openOrder", tag: .orders, summary: "Open an order",
             description: """
                 Before any money moves. The order's id goes into the purchase as `appAccountToken`, and so decides who \
-                is given what was paid. The same id again is the same order. An order for a plan may carry the preview that \
-                its buyer saw, at most 24 hours old: then it is opened only if buying now would come to the same, and \
-                the purchase counts at the previewed moment, if it follows within those 24 hours with no other \
-                purchase of a plan in between.
+                is given what was paid. The same id again is the same order. An order for a plan may carry the \
+                preview that its buyer saw, at most 24 hours old: then it is opened only if buying now would come to \
+                the same, and the purchase counts at the previewed moment, if it follows within those 24 hours with \
+                no other purchase of a plan in between.
                 """,
             caller: .app, parameters: [.environment],
             body: OpenAPIOperation.Body(

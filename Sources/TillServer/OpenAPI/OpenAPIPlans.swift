@@ -118,8 +118,8 @@ extension OpenAPI {
             "origin": OpenAPISchema.words(
                 "Bought, or converted from other plans earlier.", ServicePeriod.Origin.allCases.map(\.rawValue)),
             "fate": OpenAPISchema.words(
-                "What the purchase does to it; `kept` is the same plan, `untouched` goes on by itself: a trial, or what "
-                    + "another device has.",
+                "What the purchase does to it; `kept` is the same plan, `untouched` goes on by itself: a trial, or "
+                    + "what another device has.",
                 Proration.Remainder.Fate.allCases.map(\.rawValue)),
             "deviceId": OpenAPISchema.text("As the order named it."),
             "transactionId": OpenAPISchema.text("Whose purchase it is."), "paid": ref("Money"),

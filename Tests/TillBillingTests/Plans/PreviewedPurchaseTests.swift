@@ -59,7 +59,7 @@ import TillBilling
     func honoured() throws {
         var generator = SeededGenerator(state: 21)
         var late = 0
-        for _ in 0..<200 {
+        for _ in 0..<80 {
             let before = PlanSequence.random(&generator, count: Int.random(in: 0...6, using: &generator))
             // A preview is asked for after all that was bought by then.
             let last = (before + PlanPurchase.counted(before)).map(\.at).max() ?? CloudPlans.start
