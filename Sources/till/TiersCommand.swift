@@ -24,7 +24,8 @@ extension Command {
                 --json of a price: {"price", "standing": "onTiers|pricePoint|notOffered|onNoTier|unknownCurrency",
                 "isOffered": true, false or null (not known), "tiers": […], "nearest": {"below", "above"}};
                 of --tier: one tier; without arguments {"validFrom", "tiers": […]}.
-                A tier: {"tier", "name", "prices": {"USD": {"amount", "currency"}, …}, "proceeds": {…}}, the proceeds at 70 %.
+                A tier: {"tier", "name", "prices": {"USD": {"amount", "currency"}, …}, "proceeds": {…}},
+                the proceeds at 70 %.
                 """,
             zh: """
                 不带参数时打印整张经典价格表（2019-10-03）。价格不在任何一档时，会指出相邻的档位；美元还认识现在的价格点。
@@ -112,8 +113,7 @@ private struct TierLookup {
         case .onNoTier:
             call.say(
                 Text(
-                    en:
-                        "\(price) is on no tier. Which prices Apple offers in \(price.currency) today is not known here",
+                    en: "\(price) is on no tier. Which prices Apple offers in \(price.currency) today is not known",
                     zh: "\(price) 不在任何档位上。苹果现在提供哪些 \(price.currency) 价格点，这里不知道"))
         case .unknownCurrency:
             call.say(

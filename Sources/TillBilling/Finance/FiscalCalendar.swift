@@ -1,6 +1,6 @@
 /// Apple's fiscal calendar, by its rule (facts/business-rules §7): a year starts on the Sunday after the last Saturday
-/// of September, and each quarter has months of 5, 4 and 4 weeks. Every few years the next such Sunday is 53 weeks away:
-/// then December has the extra week. That it is the first quarter is certain; that it is December is assumed.
+/// of September, and each quarter has months of 5, 4 and 4 weeks. Every few years the next such Sunday is 53 weeks
+/// away: then December has the extra week. That it is the first quarter is certain; that it is December is assumed.
 public enum FiscalCalendar {
     /// The first day of a fiscal year: of 2026 it is 2025-09-28.
     public static func start(ofYear year: Int) -> CivilDate {

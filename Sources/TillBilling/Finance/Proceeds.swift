@@ -7,10 +7,10 @@
 /// the exact fraction and not on the way to the proceeds; tax and commission are what lies between, so that
 /// gross = tax + commission + proceeds in whole minor units.
 ///
-/// A classic price in US dollars pays on the price rounded up to the whole dollar: of 0.99 at 70 % it is 0.70. The facts
-/// say so of the classic tiers at 70 % only. Till does it for every price that stands in the classic table, at any
-/// rate and on any day, and never for other price points of today (of 1.29 it is 70 % of 1.29). What Apple does with
-/// 0.99 at 85 % is not known for certain; its financial report is.
+/// A classic price in US dollars pays on the price rounded up to the whole dollar: of 0.99 at 70 % it is 0.70. The
+/// facts say so of the classic tiers at 70 % only. Till does it for every price that stands in the classic table, at
+/// any rate and on any day, and never for other price points of today (of 1.29 it is 70 % of 1.29). What Apple pays of
+/// 0.99 at 85 % is not known for certain; its financial report says it.
 public struct Proceeds: Hashable, Sendable {
     /// What the customer paid.
     public let gross: Money

@@ -20,7 +20,8 @@ extension Proceeds {
                     en: "Tax: \(gross) − \(gross.decimal) ÷ \(divisor) = \(tax), \(net) without tax",
                     zh: "税：\(gross) − \(gross.decimal) ÷ \(divisor) = \(tax)，不含税 \(net)"),
             Text(
-                en: "Rate: \(percent) % (\(terms.rateClass.name.en))", zh: "分成：\(percent)%（\(terms.rateClass.name.zh)）"),
+                en: "Rate: \(percent) % (\(terms.rateClass.name.en))",
+                zh: "分成：\(percent)%（\(terms.rateClass.name.zh)）"),
             Text(
                 en: "Proceeds: \(basis.decimal) ÷ \(divisor) × \(percent) % = \(proceeds), rounded half up",
                 zh: "开发者收入：\(basis.decimal) ÷ \(divisor) × \(percent)% = \(proceeds)（四舍五入）"),
