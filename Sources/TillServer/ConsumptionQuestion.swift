@@ -13,7 +13,7 @@ public struct ConsumptionSettings: Sendable, Hashable {
 }
 
 extension Server {
-    /// Keeps what a CONSUMPTION_REQUEST asks, in the commit that settles the notification. `ConsumptionAnswers` answers.
+    /// Keeps what a CONSUMPTION_REQUEST asks, in the commit that settles it. `ConsumptionAnswers` answers.
     func noteConsumptionRequest(
         _ sequence: Int64, _ notification: VerifiedNotification, _ session: any Session
     ) throws {

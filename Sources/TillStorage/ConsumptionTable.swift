@@ -44,7 +44,8 @@ extension Schema {
         """
 }
 
-/// `consumption_requests`: Apple's questions about purchases whose money a customer wants back, and what became of them.
+/// `consumption_requests`: Apple's questions about purchases whose money a customer wants back, and their
+/// answers.
 public struct ConsumptionTable {
     private let session: any Session
     public init(_ session: any Session) { self.session = session }

@@ -45,9 +45,9 @@ import TillBilling
         }
     }
 
-    @Test("Sixty spenders at once never overdraw")
-    func concurrent() async throws {
-        try await Shop.open { shop in
+    @Test("Sixty spenders at once never overdraw", arguments: Reach.allCases)
+    func concurrent(_ reach: Reach) async throws {
+        try await Shop.open(reach) { shop in
             try await funded(shop)
             let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
                 for number in 0..<60 { group.addTask { try await debit(shop, 7, "n\(number)").status } }

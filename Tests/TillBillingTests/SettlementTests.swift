@@ -21,6 +21,11 @@ import TillBilling
         token OA, revoked                                     | revoked
         token OA, order status cancelled                      | grant A OA token
         token OA, order status failed                         | grant A OA token
+        token OA, partly revoked                              | grant A OA token
+        token OA, partly revoked, order quantity 2            | revoked
+        token OA, partly revoked, granted at 105              | revoke
+        token OA, partly revoked, taken back at 105           | revoked
+        partly revoked                                        | revoked
         token OA, opened later                                | grant A OA token
         token unknown                                         | quarantine unknown_token
         token unknown, claims OA                              | quarantine unknown_token
@@ -166,11 +171,13 @@ private struct Facts {
     }
 
     var decision: String {
+        var terms = TransactionTerms()
+        if has("partly revoked") { terms.revocationPercentage = 40_000 }
         let transaction = PaidTransaction(
             id: TransactionID("T"), originalID: TransactionID(has("renewal") ? "S" : "T"), productID: product.id,
             quantity: Int(number(after: "pieces ") ?? 1), environment: .sandbox, token: token, purchasedAt: at(100),
-            signedAt: at(110), revokedAt: has("revoked") ? at(105) : nil, isRenewal: has("renewal"),
-            isFromReceipt: has("receipt"), price: nil)
+            signedAt: at(110), revokedAt: has("revoked") || has("partly revoked") ? at(105) : nil,
+            isRenewal: has("renewal"), isFromReceipt: has("receipt"), price: nil, terms: terms)
         let claimed = has("claims OA") ? orderA : has("claims OB") ? orderB : has("claims unknown") ? unknownOrder : nil
         let settlement = Settlement(
             SettlementFacts(

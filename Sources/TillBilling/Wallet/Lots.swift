@@ -89,14 +89,19 @@ public struct Lots: Sendable {
 
     /// All lots, the oldest first, and what no lot covers.
     public func settled() -> (lots: [Lot], debt: Int64) {
-        var rest = spent
+        var debt = spent
         var settled = lots.sorted { $0.opening < $1.opening }
-        for index in settled.indices {
-            let used = min(rest, settled[index].amount - settled[index].takenBack)
-            settled[index].used = used
-            rest -= used
+        // What a refund takes beyond its own lot, others have to give.
+        for index in settled.indices where settled[index].takenBack > settled[index].amount {
+            debt = debt.addingWithinBounds(settled[index].takenBack - settled[index].amount)
+            settled[index].takenBack = settled[index].amount
         }
-        return (settled, rest)
+        for index in settled.indices {
+            let used = min(debt, settled[index].amount - settled[index].takenBack)
+            settled[index].used = used
+            debt -= used
+        }
+        return (settled, debt)
     }
 
     /// The lot of a grant.

@@ -4,7 +4,7 @@ import TillHTTP
 import TillStorage
 
 extension Server {
-    /// `GET /v1/consumption-requests?limit=&cursor=`: what Apple asked about refunds and what it was told, newest first.
+    /// `GET /v1/consumption-requests?limit=&cursor=`: what Apple asked before refunds and was told, newest first.
     func listConsumptionRequests(_ call: Call) async throws -> HTTPResponse {
         try call.credential.requireBackend()
         let (limit, cursor) = (try call.limit(), try call.cursor())

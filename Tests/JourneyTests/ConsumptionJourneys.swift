@@ -1,0 +1,280 @@
+import Testing
+import TillAppStore
+import TillBilling
+import TillHTTP
+import TillServer
+
+/// Apple asks how much of a purchase was used, and is told with the customer's consent or not at all.
+@Suite("Answers to Apple before a refund") struct ConsumptionJourneys {
+    private static let hour: Int64 = 3_600
+
+    private func open(
+        _ line: AppleLine?, cloud: Bool = false, preference: ConsumptionInformation.RefundPreference? = nil,
+        _ journey: (Shop) async throws -> Void
+    ) async throws {
+        let change: (inout ServerConfiguration) -> Void = { configuration in
+            if cloud { configuration.catalog = CloudShop.catalog }
+            configuration.consumption.preference = preference
+        }
+        try await Shop.open(change: change, line: line) { shop in
+            if cloud { try await CloudShop.stock(shop) }
+            _ = try await shop.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
+            try await journey(shop)
+        }
+    }
+
+    /// Buys sixty points and spends ten of them; returns the transaction's id.
+    private func buy(_ shop: Shop) async throws -> String {
+        let order = try await shop.openOrder(as: "u1")
+        let id = try await shop.pay(token: order).id
+        await shop.emulator.sendDueNotifications()
+        let spent = try await shop.send(
+            .post, "/v1/users/u1/wallet/debits", ["currency": "points", "amount": 10, "reference": "r"])
+        #expect(spent.status == 201)
+        return id
+    }
+
+    private func consent(_ shop: Shop, _ isGiven: Bool = true, as party: Party = .user("u1")) async throws {
+        let reply = try await shop.send(
+            .put, "/v1/users/u1/consents/consumption", ["given": .bool(isGiven)], as: party)
+        #expect(reply.status == 200 && reply["given"].bool == isGiven)
+    }
+
+    /// The customer asks Apple for the money, and Apple asks us.
+    private func askForRefund(_ shop: Shop, _ id: String) async throws {
+        shop.time.advance(seconds: 60)
+        let asked = try await shop.ask(
+            .post, "/emulator/transactions/\(id)/consumptionRequest", ["reason": "UNINTENDED_PURCHASE"])
+        #expect(asked.status == 200, "\(asked.body)")
+        await shop.emulator.sendDueNotifications()
+    }
+
+    @discardableResult
+    private func answer(_ shop: Shop) async throws -> Int { try await ConsumptionAnswers(shop.server).answerAll() }
+
+    /// What the store was told, if anything.
+    private func received(_ shop: Shop, _ id: String) async throws -> JSONValue? {
+        let request = try await shop.emulator.store.refundRequest(try #require(Int64(id)))
+        return try request?.answer.map { try JSONValue(decoding: Array($0.utf8)) }
+    }
+
+    private func listed(_ shop: Shop) async throws -> JSONValue {
+        try #require(try await shop.send(.get, "/v1/consumption-requests")["data"].list.first)
+    }
+
+    @Test("With consent Apple is told what was used of the points, and refunds the rest (U5)")
+    func points() async throws {
+        try await open(AppleLine(), preference: .grantProrated) { shop in
+            let id = try await buy(shop)
+            try await consent(shop)
+            try await askForRefund(shop, id)
+            #expect(try await listed(shop).at("state").text == "waiting")
+            #expect(try await answer(shop) == 1)
+            let told: JSONValue = [
+                "customerConsented": true, "deliveryStatus": "DELIVERED", "sampleContentProvided": false,
+                "consumptionPercentage": 16_666, "refundPreference": "GRANT_PRORATED",
+            ]
+            #expect(try await received(shop, id) == told)
+            let row = try await listed(shop)
+            #expect(row.at("state").text == "answered" && row.at("answer") == told && row.at("userId").text == "u1")
+            #expect(row.at("reason").text == "UNINTENDED_PURCHASE" && row.at("transactionId").text == id)
+            #expect(try await answer(shop) == 0, "once is enough")
+            shop.time.advance(seconds: 12 * Self.hour)
+            await shop.emulator.sendDueNotifications()
+            // 83.334 % of sixty points, rounded down, go back with the money.
+            #expect(try await shop.points(of: "u1") == 50 - 50)
+            let evidence = try await shop.ledger.read { session in
+                try session.query("SELECT decision FROM evidence ORDER BY sequence", []) { $0.text(0) }
+            }
+            #expect(evidence == ["granted", "consumption_answered", "revoked"])
+        }
+    }
+
+    /// what was said about consent, in order, before and after Apple asked | whether Apple is told
+    static let consents = """
+        nothing       | nothing | no
+        yes           | nothing | told
+        no            | nothing | no
+        yes, no       | nothing | no
+        no, yes       | nothing | told
+        nothing       | yes     | told
+        yes           | no      | no
+        no            | no, yes | told
+        """
+
+    @Test(
+        "The newest word about consent counts, at the moment of sending; without one nothing is sent (U5)",
+        arguments: consents.split(separator: "\n").map(String.init))
+    func consent(_ row: String) async throws {
+        let cells = row.split(separator: "|").map { $0.split { $0 == "," || $0 == " " }.map(String.init) }
+        let line = AppleLine()
+        try await open(line) { shop in
+            let id = try await buy(shop)
+            for word in cells[0] where word != "nothing" { try await consent(shop, word == "yes") }
+            try await askForRefund(shop, id)
+            for word in cells[1] where word != "nothing" { try await consent(shop, word == "yes", as: .backend) }
+            let isTold = cells[2] == ["told"]
+            #expect(try await answer(shop) == (isTold ? 1 : 0))
+            let told = try await received(shop, id)
+            #expect((told != nil) == isTold)
+            #expect(line.asked.contains { $0.contains("consumption") } == isTold)
+            guard !isTold else { return }
+            #expect(try await listed(shop).at("detail").text.hasPrefix("no_consent"))
+            shop.time.advance(seconds: 12 * Self.hour)
+            #expect(try await answer(shop) == 0)
+            let row = try await listed(shop)
+            #expect(row.at("state").text == "unanswered" && row.at("detail").text.hasPrefix("no_consent"))
+            // Too late.
+            try await consent(shop)
+            #expect(try await answer(shop) == 0 && line.asked.allSatisfy { !$0.contains("consumption") })
+        }
+    }
+
+    @Test("A consent is the user's own, and stays on record")
+    func ownConsent() async throws {
+        try await open(nil) { shop in
+            let path = "/v1/users/u1/consents/consumption"
+            #expect(try await shop.send(.get, path, as: .user("u1")).body == ["given": false])
+            #expect(try await shop.send(.put, path, ["given": true], as: .user("u2")).status == 403)
+            #expect(try await shop.send(.get, path, as: .user("u2")).status == 403)
+            #expect(try await shop.send(.put, path, ["given": 1], as: .user("u1")).status == 400)
+            let first = try await shop.send(.put, path, ["given": true], as: .user("u1"))
+            shop.time.advance(seconds: 60)
+            #expect(try await shop.send(.put, path, ["given": true], as: .backend).body == first.body)
+            #expect(try await shop.send(.get, path, as: .backend)["at"] == first["at"])
+            #expect(try await shop.send(.put, path, ["given": false], as: .backend)["given"] == false)
+            let rows = try await shop.ledger.read { session in
+                try session.query("SELECT given, actor FROM consents ORDER BY sequence", []) { row in
+                    "\(row.integer(0)) \(row.text(1))"
+                }
+            }
+            #expect(rows == ["1 user:u1", "0 key:backend"])
+            #expect(try await shop.send(.get, "/v1/consumption-requests", as: .user("u1")).status == 403)
+        }
+    }
+
+    @Test("While Apple is out of reach the answer is tried again; after the window it is given up (U5, U7)")
+    func outage() async throws {
+        let line = AppleLine()
+        try await open(line) { shop in
+            let id = try await buy(shop)
+            try await consent(shop)
+            line.outage = AppleOutage(.timedOut)
+            try await askForRefund(shop, id)
+            for _ in 0..<3 {
+                #expect(try await answer(shop) == 0)
+                shop.time.advance(seconds: 120)
+            }
+            let waiting = try await listed(shop)
+            #expect(waiting.at("state").text == "waiting" && waiting.at("attempts").int == 3)
+            #expect(waiting.at("detail").text.hasPrefix("outage"))
+            // What is spent meanwhile is used: the share is of the moment of sending.
+            _ = try await shop.send(
+                .post, "/v1/users/u1/wallet/debits", ["currency": "points", "amount": 50, "reference": "r2"])
+            line.outage = nil
+            #expect(try await answer(shop) == 1)
+            #expect(try await received(shop, id)?["consumptionPercentage"] == 100_000)
+
+            let second = try await shop.pay(token: try await shop.openOrder(as: "u1")).id
+            await shop.emulator.sendDueNotifications()
+            try await askForRefund(shop, second)
+            line.outage = AppleOutage(.unreachable)
+            let before = line.asked.count
+            for _ in 0..<200 {
+                #expect(try await answer(shop) == 0)
+                shop.time.advance(seconds: Self.hour / 12)
+            }
+            #expect((10...40).contains(line.asked.count - before), "\(line.asked.count - before)")
+            let ended = try await listed(shop)
+            #expect(ended.at("state").text == "unanswered" && ended.at("detail").text.hasPrefix("outage"))
+        }
+    }
+
+    @Test("Without a key, after the window, or once Apple has decided, it is written down why nothing was sent (U5)")
+    func silence() async throws {
+        try await open(nil) { shop in
+            let id = try await buy(shop)
+            try await consent(shop)
+            try await askForRefund(shop, id)
+            #expect(try await answer(shop) == 0)
+            #expect(try await listed(shop).at("detail").text.hasPrefix("no_in_app_purchase_key"))
+        }
+        let line = AppleLine()
+        try await open(line) { shop in
+            let id = try await buy(shop)
+            try await consent(shop)
+            try await askForRefund(shop, id)
+            shop.time.advance(seconds: 12 * Self.hour)
+            #expect(try await answer(shop) == 0)
+            let late = try await listed(shop)
+            #expect(late.at("state").text == "unanswered" && late.at("detail").text.hasPrefix("too_late"))
+        }
+        try await open(line) { shop in
+            let id = try await buy(shop)
+            try await consent(shop)
+            try await askForRefund(shop, id)
+            _ = try await shop.ask(.post, "/emulator/transactions/\(id)/refund")
+            await shop.emulator.sendDueNotifications()
+            #expect(try await answer(shop) == 0)
+            #expect(try await listed(shop).at("detail").text.hasPrefix("already_refunded"))
+        }
+        #expect(line.asked.allSatisfy { !$0.contains("consumption") })
+    }
+
+    @Test("Apple's final no is kept, with what was sent")
+    func refused() async throws {
+        let line = AppleLine()
+        try await open(line) { shop in
+            let id = try await buy(shop)
+            try await consent(shop)
+            try await askForRefund(shop, id)
+            line.answer = AppleAnswer(
+                status: 404, headers: [.init("Content-Type", "application/json")],
+                body: Array(#"{"errorCode":4040010,"errorMessage":"Transaction id not found."}"#.utf8))
+            #expect(try await answer(shop) == 0)
+            let row = try await listed(shop)
+            #expect(row.at("state").text == "refused" && row.at("answer").at("consumptionPercentage").int == 16_666)
+            #expect(try await answer(shop) == 0 && line.asked.count == 1)
+        }
+    }
+
+    @Test("What was never granted is told as undelivered, with nothing used (U5)")
+    func undelivered() async throws {
+        try await open(AppleLine(), preference: .grantProrated) { shop in
+            let order = try await shop.openOrder(as: "u1", quantity: 2)
+            let payment = try await shop.pay(token: order)
+            await shop.emulator.sendDueNotifications()
+            #expect(try await shop.points(of: "u1") == 0)
+            try await consent(shop)
+            try await askForRefund(shop, payment.id)
+            #expect(try await answer(shop) == 1)
+            #expect(
+                try await received(shop, payment.id) == [
+                    "customerConsented": true, "deliveryStatus": "UNDELIVERED_OTHER", "sampleContentProvided": false,
+                    "consumptionPercentage": 0, "refundPreference": "GRANT_FULL",
+                ])
+        }
+    }
+
+    @Test("Of a plan the time that is over is told; of time behind it nothing; of Apple's own periods no share (U5)")
+    func time() async throws {
+        try await open(AppleLine(), cloud: true, preference: .grantProrated) { shop in
+            let first = try await shop.buyPlan("basic_monthly", as: "u1")
+            shop.time.advance(seconds: 86_400)
+            let second = try await shop.buyPlan("basic_monthly", as: "u1")
+            let renewing = try await shop.buyPlan("premium_monthly_auto", as: "u1")
+            let lasting = try await shop.buyPlan("pro", as: "u1")
+            try await consent(shop)
+            shop.time.advance(seconds: 2 * 86_400 - 60 * 4)
+            for id in [first, second, renewing, lasting] { try await askForRefund(shop, id) }
+            #expect(try await answer(shop) == 4)
+            var told: [String] = []
+            for id in [first, second, renewing, lasting] {
+                let answer = try #require(try await received(shop, id))
+                let share = answer["consumptionPercentage"]?.int.map { "\($0)" } ?? "none"
+                told.append("\(share) \(answer["refundPreference"]?.string ?? "none")")
+            }
+            #expect(told == ["10000 GRANT_PRORATED", "0 GRANT_FULL", "none GRANT_PRORATED", "none none"])
+        }
+    }
+}

@@ -1,0 +1,82 @@
+import Testing
+import TillAppStore
+import TillBilling
+
+@testable import till
+
+@Suite("The wallet's rules, by configuration")
+struct WalletSettingsTests {
+    private func load(
+        _ members: String, environment: [String: String] = [:]
+    ) throws -> Result<Configuration, ConfigurationRefusal> {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write(
+            "till.json",
+            """
+            {"database": "sqlite:a.db", "catalog": \(sampleCatalog),
+             "apple": {"bundleId": "com.example", "environments": ["Sandbox"]}\(members)}
+            """)
+        do throws(ConfigurationRefusal) {
+            return .success(try Configuration.load(file: file, environment: environment))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func problems(_ members: String, environment: [String: String] = [:]) throws -> [String] {
+        guard case .failure(let refusal) = try load(members, environment: environment) else { return [] }
+        return refusal.failure.reasons.map { String($0.en.drop { $0 != ":" }.dropFirst(2)) }
+    }
+
+    @Test("nothing said: debts are owed, nobody can try first, and Apple is told no preference (U5)")
+    func silence() throws {
+        let configuration = try load("").get()
+        #expect(configuration.debt == .owe && configuration.server.debt == .owe)
+        #expect(!configuration.consumption.hadSample && configuration.server.consumption.preference == nil)
+    }
+
+    @Test("what is said in the file or in the environment reaches the server")
+    func said() throws {
+        let file = try load(
+            """
+            , "wallet": {"debt": "forgive"},
+            "consumption": {"sampleContentProvided": true, "refundPreference": "grant_prorated"}
+            """
+        ).get().server
+        #expect(file.debt == .forgive)
+        #expect(file.consumption.hadSample && file.consumption.preference == .grantProrated)
+        let environment = try load(
+            ", \"wallet\": {}",
+            environment: [
+                "TILL_WALLET_DEBT": "freeze", "TILL_CONSUMPTION_SAMPLE_CONTENT_PROVIDED": "true",
+                "TILL_CONSUMPTION_REFUND_PREFERENCE": "decline",
+            ]
+        ).get().server
+        #expect(environment.debt == .freeze)
+        #expect(environment.consumption.hadSample && environment.consumption.preference == .decline)
+        #expect(
+            try load(", \"consumption\": {\"refundPreference\": \"none\"}").get().server.consumption.preference == nil)
+    }
+
+    @Test("what is not usable is said, with the name that was meant")
+    func wrong() throws {
+        #expect(
+            try problems(", \"wallet\": {\"debt\": \"forgve\"}") == [
+                "wallet.debt: wants one of owe, freeze, forgive, found \"forgve\". Did you mean forgive?"
+            ])
+        #expect(
+            try problems(", \"wallet\": {\"dept\": \"owe\"}") == [
+                "wallet.dept: there is no such key. Did you mean debt?"
+            ])
+        #expect(
+            try problems(", \"consumption\": {\"sampleContentProvided\": \"yes\", \"refundPreference\": 7}") == [
+                "consumption.sampleContentProvided: wants true or false, found text",
+                "consumption.refundPreference: wants text, found a number",
+            ])
+        #expect(
+            try problems("", environment: ["TILL_CONSUMPTION_SAMPLE_CONTENT_PROVIDED": "yes"]) == [
+                "wants true or false, found \"yes\""
+            ])
+        #expect(try problems(", \"walet\": {}") == ["walet: there is no such key. Did you mean wallet?"])
+    }
+}

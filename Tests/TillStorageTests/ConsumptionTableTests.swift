@@ -1,0 +1,99 @@
+import Testing
+import TillBilling
+
+@testable import TillStorage
+
+@Suite("What Apple asks, and what customers agreed to, on disk") struct ConsumptionTableTests {
+    private let at = Instant(milliseconds: 1_700_000_000_123)
+
+    private func notified(_ session: any Session, _ uuid: String) throws -> Int64 {
+        try NotificationTable(session).insert(
+            uuid: uuid, environment: .sandbox, type: "CONSUMPTION_REQUEST", subtype: nil, signedAt: nil, at: at,
+            payload: "p") ?? 0
+    }
+
+    private func question(_ id: String) -> ConsumptionTable.Question {
+        ConsumptionTable.Question(
+            environment: .sandbox, transactionID: TransactionID(id), reason: "OTHER", requestedAt: at)
+    }
+
+    private func posting(_ kind: PostingKind, _ contra: ContraAccount) -> Posting {
+        var posting = Posting(
+            environment: .sandbox, userID: UserID("u1"), contra: contra, currency: "points", amount: 5,
+            kind: kind, reference: "r", at: at)
+        posting.note = Posting.Note(reason: "why", actor: kind == .bonus ? nil : "anna")
+        return posting
+    }
+
+    @Test("The newest word about a consent counts, and the older ones can be neither edited nor deleted (U5)")
+    func consents() async throws {
+        try await withLedger { ledger in
+            let found = try await ledger.write { session in
+                let table = ConsentTable(session)
+                let first = try table.newest(of: UserID("u1"))
+                for isGiven in [true, false, true] {
+                    try table.insert(.init(isGiven: isGiven, actor: "user:u1", at: at), of: UserID("u1"))
+                }
+                try table.insert(.init(isGiven: false, actor: "key:b", at: at), of: UserID("u2"))
+                return (first, try table.newest(of: UserID("u1")), try table.newest(of: UserID("u2")))
+            }
+            #expect(found.0 == nil && found.1?.isGiven == true && found.2?.isGiven == false)
+            for statement in ["UPDATE consents SET given = 1", "DELETE FROM consents"] as [StaticString] {
+                await #expect(throws: DatabaseFault.self) {
+                    try await ledger.write { session in _ = try session.execute(statement, []) }
+                }
+            }
+        }
+    }
+
+    @Test("A question is kept once for its notification, waits, and ends once (U5)")
+    func questions() async throws {
+        try await withLedger { ledger in
+            try await ledger.write { session in
+                let table = ConsumptionTable(session)
+                let (one, two) = (try notified(session, "a"), try notified(session, "b"))
+                #expect(try table.insert(question("1"), notification: one))
+                #expect(try !table.insert(question("1"), notification: one))
+                #expect(try table.insert(question("2"), notification: two))
+                #expect(try table.due(at: at, limit: 10).map(\.question) == [question("1"), question("2")])
+                #expect(question("1").answerBy == at.adding(seconds: 43_200))
+
+                try table.postpone(1, until: at.adding(seconds: 9), detail: "no_consent")
+                #expect(try table.due(at: at, limit: 10).map(\.sequence) == [2])
+                try table.end(2, .answered, answer: "{}", detail: "", at: at)
+                try table.end(2, .refused, answer: nil, detail: "x", at: at)
+                try table.postpone(2, until: at, detail: "x")
+                let listed = try table.list(before: .max, limit: 10)
+                #expect(listed.map(\.sequence) == [2, 1] && listed.map(\.state) == [.answered, .waiting])
+                #expect(listed[0].answer == "{}" && listed[0].endedAt == at && listed[0].detail.isEmpty)
+                #expect(listed[1].attempts == 1 && listed[1].detail == "no_consent")
+                #expect(try table.due(at: at.adding(seconds: 9), limit: 10).map(\.sequence) == [1])
+            }
+        }
+    }
+
+    @Test("A bonus and a correction are each found by their reference, and posted once; by the index and nothing else")
+    func handmade() async throws {
+        try await withLedger { ledger in
+            try await ledger.write { session in
+                let books = LedgerTable(session)
+                for (kind, contra) in [(PostingKind.bonus, ContraAccount.given), (.correction, .corrected)] {
+                    #expect(try books.handmade(kind, reference: "r", in: .sandbox) == nil)
+                    try books.post(posting(kind, contra), grant: nil)
+                    #expect(try books.handmade(kind, reference: "r", in: .sandbox)?.posting == posting(kind, contra))
+                }
+                #expect(try books.handmade(.bonus, reference: "r", in: .production) == nil)
+                let plan = try session.query(
+                    """
+                    EXPLAIN QUERY PLAN SELECT sequence FROM postings p WHERE p.environment = ? AND p.kind = ? \
+                    AND p.reference = ? AND p.kind IN ('bonus', 'correction')
+                    """, [.integer(2), .text("bonus"), .text("r")]
+                ) { $0.text(3) }
+                #expect(plan.count == 1 && plan[0].contains("postings_one_by_hand"), "\(plan)")
+            }
+            await #expect(throws: DatabaseFault.self) {
+                try await ledger.write { try LedgerTable($0).post(posting(.bonus, .given), grant: nil) }
+            }
+        }
+    }
+}
