@@ -129,7 +129,6 @@ import TillHTTP
             let stray = try await office.pay(token: nil)
             let receipt = Base64.encode(try await office.emulator.receipt(bundleID: Office.bundleID))
             let product: JSONValue = .string(Office.points60)
-            let debit: JSONValue = ["currency": "points", "amount": 5, "reference": "r1"]
             let calls: [(HTTPMethod, String, String, JSONValue?, Int)] = [
                 (.post, Paths.orders, Paths.orders, ["userId": "u2", "productId": product], 201),
                 (.post, Paths.orders, Paths.orders, ["userId": "u2", "productId": "nothing"], 422),
@@ -149,27 +148,6 @@ import TillHTTP
                 (.post, Paths.postPay, Paths.postPay, [:], 400),
                 (.post, Paths.postPay, Paths.postPay, Self.shippedPurchase, 401),
                 (.get, Paths.wallet, "/v1/users/u1/wallet", nil, 200),
-                (.post, Paths.debits, "/v1/users/u1/wallet/debits", debit, 201),
-                (.post, Paths.debits, "/v1/users/u1/wallet/debits", debit, 200),
-                (
-                    .post, Paths.debits, "/v1/users/u9/wallet/debits",
-                    ["currency": "points", "amount": 1, "reference": "z"], 409
-                ),
-                (.post, Paths.bonuses, "/v1/users/u1/wallet/bonuses", debit, 201),
-                (
-                    .post, Paths.bonuses, "/v1/users/u1/wallet/bonuses",
-                    ["currency": "pionts", "amount": 1, "reference": "z"], 422
-                ),
-                (.post, Paths.corrections, "/v1/users/u1/wallet/corrections", Self.correction, 201),
-                (.post, Paths.corrections, "/v1/users/u1/wallet/corrections", Self.correction, 200),
-                (.post, Paths.corrections, "/v1/users/u1/wallet/corrections", debit, 400),
-                (.get, Paths.lots, "/v1/users/u1/wallet/lots?currency=points", nil, 200),
-                (.get, Paths.lots, "/v1/users/u1/wallet/lots", nil, 400),
-                (.get, Paths.consumptionConsent, "/v1/users/u1/consents/consumption", nil, 200),
-                (.put, Paths.consumptionConsent, "/v1/users/u1/consents/consumption", ["given": true], 200),
-                (.get, Paths.consumptionConsent, "/v1/users/u1/consents/consumption", nil, 200),
-                (.get, Paths.consumptionRequests, Paths.consumptionRequests, nil, 200),
-                (.get, Paths.postings, "/v1/users/u1/wallet/postings", nil, 200),
                 (.get, Paths.entitlements, "/v1/users/u1/entitlements", nil, 200),
                 (.get, Paths.entitlement, "/v1/users/u1/entitlements/nothing", nil, 404),
                 (.get, Paths.subscriptions, "/v1/users/u1/subscriptions", nil, 200),
@@ -192,7 +170,7 @@ import TillHTTP
                 (.get, Paths.products, Paths.products, nil, 200), (.get, Paths.health, Paths.health, nil, 200),
                 (.get, Paths.readiness, Paths.readiness, nil, 200), (.get, Paths.openAPI, Paths.openAPI, nil, 200),
             ]
-            for (method, pattern, path, body, status) in calls + Self.transferCalls(paid.id, paid.signed) {
+            for (method, pattern, path, body, status) in calls + Self.walletCalls + Self.transferCalls(paid.id, paid.signed) {
                 let parts = path.split(separator: "?").map(String.init)
                 let query = parts.count == 2 ? try PercentEncoding.items(parts[1].utf8) : []
                 var request = HTTPRequest(method: method, path: parts[0], query: query)

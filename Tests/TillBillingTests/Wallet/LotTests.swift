@@ -77,7 +77,7 @@ import TillBilling
             writeOffs += books.postings.count { $0.kind == .writeOff }
             checkReversal(of: names, books, &generator)
         }
-        #expect(steps == 2_700 && debts > 200 && writeOffs > 40, "\(debts) \(writeOffs)")
+        #expect(steps == 2_700 && debts > 100 && writeOffs > 10, "\(debts) \(writeOffs)")
     }
 
     /// - Returns: 1 if there is a debt.
