@@ -192,7 +192,8 @@ public enum Settlement: Hashable, Sendable {
             guard isNewer, transaction.revokedAt == nil else { return .revoked }
             return recorded.grant.map { .reinstate($0) }
         case .quarantined:
-            return isNewer && transaction.revokedAt != nil ? .revoked : nil
+            let isGone = isNewer && transaction.revokedAt != nil && RevokedShare(transaction) == .all
+            return isGone ? .revoked : nil
         }
     }
 

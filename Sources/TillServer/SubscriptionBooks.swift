@@ -85,8 +85,10 @@ struct SubscriptionBooks {
     private static func state(
         _ stored: SubscriptionTable.Stored, _ now: Instant, _ table: SubscriptionTable
     ) throws -> Subscription? {
-        let owned = try table.periods(of: stored.sequence).filter { $0.state != .quarantined }
-        return Subscription(owned.map(\.period), renewal: stored.renewal, at: now)
+        let all = try table.periods(of: stored.sequence)
+        let (owned, strangers) = (all.filter { $0.state != .quarantined }, all.filter { $0.state == .quarantined })
+        return Subscription(
+            owned.map(\.period), among: strangers.map(\.period), renewal: stored.renewal, at: now)
     }
 
     /// What a backend wants to hear of.

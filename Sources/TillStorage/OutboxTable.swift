@@ -46,8 +46,8 @@ public struct OutboxTable {
     public func list(after sequence: Int64, limit: Int) throws -> [Event] {
         try session.query(
             """
-            SELECT sequence, type, user, at, transaction_sequence, transfer_sequence, body FROM outbox WHERE sequence > ? \
-            ORDER BY sequence LIMIT ?
+            SELECT sequence, type, user, at, transaction_sequence, transfer_sequence, body FROM outbox \
+            WHERE sequence > ? ORDER BY sequence LIMIT ?
             """, [.integer(sequence), .integer(Int64(limit))]
         ) { row in
             Event(

@@ -15,9 +15,9 @@ extension Command {
             en: "Apple's financial report held against the ledger, line by line", zh: "逐行核对 Apple 财务报告与账本"),
         discussion: Text(
             en: """
-                FILE is the tab-separated text from App Store Connect (Payments and Financial Reports), unpacked; several
-                files of a period, one for each region, are compared together. Reads the ledger, also beside a running
-                server; keeps nothing. Ends with 1 if a line differs. --json prints {"comparisons": […]}, one for each
+                FILE is the tab-separated text from App Store Connect (Payments and Financial Reports), unpacked;
+                several files of a period, one for each region, are compared together. Reads the ledger, also beside
+                a running server; keeps nothing. Ends with 1 if a line differs. --json prints {"comparisons": […]}, one for each
                 fiscal period, as GET /v1/finance/comparison answers.
                 """,
             zh: """
@@ -107,8 +107,8 @@ extension ReportComparison {
         if call.isSet(.csv) { return call.console.write(csv) }
         call.say(
             Text(
-                en:
-                    "FY\(period.fiscalYear) period \(period.number) (\(period.label)): \(period.start) to \(period.end)",
+                en: "FY\(period.fiscalYear) period \(period.number) (\(period.label)): "
+                    + "\(period.start) to \(period.end)",
                 zh: "\(period.fiscalYear) 财年第 \(period.number) 期（\(period.label)）：\(period.start) 至 \(period.end)"))
         for line in lines(call.language) { call.console.print(line) }
     }

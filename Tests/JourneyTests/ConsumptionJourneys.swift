@@ -80,6 +80,8 @@ import TillServer
             #expect(row.at("reason").text == "UNINTENDED_PURCHASE" && row.at("transactionId").text == id)
             #expect(try await answer(shop) == 0, "once is enough")
             shop.time.advance(seconds: 12 * Self.hour)
+            // What is due at the store happens as soon as somebody looks.
+            #expect(try await shop.ask(.get, "/emulator/state").status == 200)
             await shop.emulator.sendDueNotifications()
             // 83.334 % of sixty points, rounded down, go back with the money.
             #expect(try await shop.points(of: "u1") == 50 - 50)

@@ -162,7 +162,9 @@ import TillServer
             #expect(
                 full.first == [
                     "entitlement": "pro", "productId": .string(CloudShop.prefix + "pro"), "kind": "lasting",
-                    "deviceId": "phone", "since": .string(start.rfc3339), "transactionId": .string(pro),
+                    "state": "active", "why": "bought",
+                    "sentence": ["en": "Bought, for good.", "zh": "已购买，永久有效。"], "deviceId": "phone",
+                    "since": .string(start.rfc3339), "transactionId": .string(pro),
                 ])
             // A subscription is none of what is converted.
             let said = try await shop.preview("premium_monthly", as: "u1")

@@ -64,6 +64,8 @@ import TillServer
             #expect(refused.status == 409 && refused.code == cells[2])
             let other = try await shop.openOrder(as: "u1")
             _ = try await shop.pay(token: other, account: "u1")
+            // What is due at the store happens as soon as somebody looks.
+            #expect(try await shop.ask(.get, "/emulator/state").status == 200)
             await shop.emulator.sendDueNotifications()
             #expect(try await shop.points(of: "u1") == Int64(cells[3]))
             try await tell(shop, "refundReversal", id)
@@ -174,6 +176,8 @@ import TillServer
             let (order, id) = try await buy(shop, spending: 50)
             try await tell(shop, "consumptionRequest", id, ["decision": "decline"])
             shop.time.advance(seconds: 12 * 3_600)
+            // What is due at the store happens as soon as somebody looks.
+            #expect(try await shop.ask(.get, "/emulator/state").status == 200)
             await shop.emulator.sendDueNotifications()
             #expect(
                 try await shop.ask(.get, "/emulator/transactions/\(id)/consumptionRequest")["outcome"] == "declined")

@@ -109,7 +109,9 @@ import TillStorage
             let first = try await shop.buyPlan("premium_monthly_auto", as: "u1")
             _ = try await shop.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
             // So that the server knows that Apple will renew it.
+            shop.time.advance(seconds: 1)
             _ = try await shop.ask(.post, "/emulator/subscriptions/\(first)/cancel")
+            shop.time.advance(seconds: 1)
             _ = try await shop.ask(.post, "/emulator/subscriptions/\(first)/resume")
             await shop.emulator.sendDueNotifications()
             #expect(try await waiting(shop, "u1").count == 1)

@@ -100,11 +100,10 @@ import TillStorage
         """,
         """
         buy music      | music:trial                        | active music 7 renews music trial
-        buy basic      | basic:subscribed music:trial       | active basic 30 renews basic, active music 7 renews music trial
+        buy basic | basic:subscribed music:trial | active basic 30 renews basic, active music 7 renews music trial
         cancel music   | basic:subscribed music:renewal_off | active basic 30 renews basic, cancelled music 7 ends trial
-        wait 8         | basic:subscribed music:cancelled   | active basic 30 renews basic, expired music 7 ends cancelled trial
+        wait 8 | basic:subscribed music:cancelled | active basic 30 renews basic, expired music 7 ends cancelled trial
         buy music      | basic:subscribed music:subscribed  | active music 15 renews music, active basic 30 renews basic
-        change premium | basic:subscribed music:subscribed  | active music 15 renews music, active basic 30 renews basic
         """,
     ]
 

@@ -22,10 +22,10 @@ import TillBilling
         token OA, order status cancelled                      | grant A OA token
         token OA, order status failed                         | grant A OA token
         token OA, partly revoked                              | grant A OA token
-        token OA, partly revoked, order quantity 2            | revoked
+        token OA, partly revoked, order quantity 2            | quarantine contradicts_order
         token OA, partly revoked, granted at 105              | revoke
         token OA, partly revoked, taken back at 105           | revoked
-        partly revoked                                        | revoked
+        partly revoked                                        | quarantine no_owner
         token OA, opened later                                | grant A OA token
         token unknown                                         | quarantine unknown_token
         token unknown, claims OA                              | quarantine unknown_token
@@ -201,10 +201,10 @@ private struct Facts {
     }
 
     private func copy(_ signed: Int64, isRevoked: Bool) -> SignedCopy {
-        SignedCopy(transaction(signed: signed, isRevoked: isRevoked))
+        SignedCopy(transaction(signed: signed, isRevoked: isRevoked, isFromReceipt: false))
     }
 
-    private func transaction(signed: Int64, isRevoked: Bool) -> PaidTransaction {
+    private func transaction(signed: Int64, isRevoked: Bool, isFromReceipt: Bool) -> PaidTransaction {
         let began = number(after: "chain began at ")
         var terms = TransactionTerms(type: has("lasts") ? .nonConsumable : has("renews") ? .autoRenewable : nil)
         terms.isFamilyShared = has("shared")
@@ -214,12 +214,13 @@ private struct Facts {
             id: TransactionID("T"), originalID: TransactionID(has("renewal") || began != nil ? "S" : "T"),
             productID: product.id, quantity: Int(number(after: "pieces ") ?? 1), environment: .sandbox, token: token,
             purchasedAt: at(100), signedAt: at(signed), revokedAt: isRevoked ? at(105) : nil,
-            isRenewal: has("renewal"), isFromReceipt: has("receipt"), price: nil, terms: terms,
+            isRenewal: has("renewal"), isFromReceipt: isFromReceipt, price: nil, terms: terms,
             chainBeganAt: began.map(at))
     }
 
     var decision: String {
-        let transaction = transaction(signed: 110, isRevoked: has("revoked") || has("partly revoked"))
+        let transaction = transaction(
+            signed: 110, isRevoked: has("revoked") || has("partly revoked"), isFromReceipt: has("receipt"))
         let claimed = has("claims OA") ? orderA : has("claims OB") ? orderB : has("claims unknown") ? unknownOrder : nil
         let settlement = Settlement(
             SettlementFacts(

@@ -60,7 +60,7 @@ struct StoreErrorTests {
         ["chain_expired", "certificate_revoked"],
         [
             "bad_root", "no_in_app_purchase_key", "internal_error", "same_user", "not_the_holder", "unknown_transfer",
-            "not_reversible",
+            "not_reversible", "unknown_entitlement", "unknown_currency", "report_unusable",
         ],
         ["revocation_unknown", "unavailable"],
         ["transaction_not_in_receipt", "transaction_mismatch", "product_mismatch"],
@@ -103,6 +103,7 @@ struct StoreErrorTests {
     private static func saysWhatToDo(_ en: String, _ zh: String) -> Bool {
         let verbs = [
             "try", "check", "open", "update", "choose", "sign in", "buy", "allow", "wait", "restore", "top it up",
+            "top up",
             "tell", "send", "tap", "begin", "go back", "connect", "free some", "restart", "close", "get it",
             "come back",
             "search", "finish",

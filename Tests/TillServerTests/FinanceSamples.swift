@@ -100,8 +100,8 @@ enum FinanceSample {
 
     /// A line that tells of no known country.
     static let oddFile = """
-        Start Date\tEnd Date\tVendor Identifier\tQuantity\tPartner Share\tExtended Partner Share\tPartner Share Currency\t\
-        Sales or Return\tCountry Of Sale\tCustomer Price\tCustomer Currency
+        Start Date\tEnd Date\tVendor Identifier\tQuantity\tPartner Share\tExtended Partner Share\t\
+        Partner Share Currency\tSales or Return\tCountry Of Sale\tCustomer Price\tCustomer Currency
         08/30/2026\t09/26/2026\tp\t1\t4.41\t4.41\tCNY\tS\tQQ\t6.00\tCNY
 
         """

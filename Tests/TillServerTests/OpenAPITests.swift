@@ -170,7 +170,8 @@ import TillHTTP
                 (.get, Paths.products, Paths.products, nil, 200), (.get, Paths.health, Paths.health, nil, 200),
                 (.get, Paths.readiness, Paths.readiness, nil, 200), (.get, Paths.openAPI, Paths.openAPI, nil, 200),
             ]
-            for (method, pattern, path, body, status) in calls + Self.walletCalls + Self.transferCalls(paid.id, paid.signed) {
+            let others = Self.walletCalls + Self.transferCalls(paid.id, paid.signed)
+            for (method, pattern, path, body, status) in calls + others {
                 let parts = path.split(separator: "?").map(String.init)
                 let query = parts.count == 2 ? try PercentEncoding.items(parts[1].utf8) : []
                 var request = HTTPRequest(method: method, path: parts[0], query: query)

@@ -253,7 +253,7 @@ import TillStorage
             configuration.catalog = Self.catalog
             let pieces = try Self.pieces(office, office.server.receiptDesk.verifier)
             let expected = try await Self.books(pieces, office, configuration)
-            #expect(expected.contains("100 1 A"), "\(expected.joined(separator: "\n"))")
+            #expect(expected.contains { $0.hasPrefix("100 1 A") }, "\(expected.joined(separator: "\n"))")
             var random = Dice(state: 20_260_301)
             for seed in 0..<16 {
                 var shuffled = pieces + pieces.filter { _ in random.next() % 3 == 0 }

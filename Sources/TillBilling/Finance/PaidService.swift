@@ -53,8 +53,10 @@ public struct PaidService: Hashable, Sendable {
     /// - Returns: whether it began after a year of paid service, so that the better rate holds for it.
     @discardableResult
     public mutating func add(_ period: Period) -> Bool {
-        // Of a period that an upgrade cut short, more was added than was served.
-        if let last, last.isUpgraded, !last.isFree, period.start < last.end {
+        // Of a period that an upgrade cut short, more was added than was served. What ends before the period that it
+        // follows is no renewal of it, also while Apple's word about that one has not come.
+        let isCut = last.map { $0.isUpgraded || period.end < $0.end } ?? false
+        if let last, isCut, !last.isFree, period.start < last.end {
             milliseconds = max(0, milliseconds - Self.length(from: period.start, to: last.end))
             servedUntil = period.start
         }
@@ -64,7 +66,7 @@ public struct PaidService: Hashable, Sendable {
         let began = isAfterOneYear
         if !period.isFree {
             // A renewal may be charged a day before it starts (§8.3); days are counted once.
-            let paidBefore = last.map { $0.isUpgraded ? min($0.end, period.start) : $0.end }
+            let paidBefore = last.map { isCut ? min($0.end, period.start) : $0.end }
             let counted =
                 period.isRecoveredInGrace ? paidBefore ?? period.start : max(period.start, paidBefore ?? .first)
             milliseconds += Self.length(from: counted, to: period.end)

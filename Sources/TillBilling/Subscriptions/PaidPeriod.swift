@@ -61,10 +61,15 @@ public struct PaidStretch: Hashable, Sendable {
     /// The stretches of a chain, in order, without gaps between what follows on.
     ///
     /// A renewal begins when what was paid before it ends. What a customer buys begins at once and takes the place of
-    /// what was there, because one has one subscription in a group, also if the copy that says so has not come yet.
-    static func all(_ periods: [PaidPeriod]) -> [PaidStretch] {
+    /// what was there, because one has one subscription in a group, also if the copy that says so has not come yet, and
+    /// if what was bought was refunded later or is nobody's yet.
+    ///
+    /// - Parameter strangers: periods of the chain that are nobody's yet: they give nothing, and take a place.
+    static func all(_ periods: [PaidPeriod], among strangers: [PaidPeriod] = []) -> [PaidStretch] {
         var stretches: [PaidStretch] = []
-        for period in periods where period.stands {
+        let own = Set(periods.map(\.transactionID))
+        let all = strangers.isEmpty ? periods : (periods + strangers).sorted(by: PaidPeriod.isEarlier)
+        for period in all where period.stands || !period.isRenewal {
             var start = period.purchasedAt
             if period.isRenewal {
                 if let last = stretches.last { start = max(start, last.end) }
@@ -77,6 +82,7 @@ public struct PaidStretch: Hashable, Sendable {
                     stretches[index].isSuperseded = true
                 }
             }
+            guard period.stands, own.contains(period.transactionID) else { continue }
             stretches.append(PaidStretch(period: period, start: start, end: max(start, period.expiresAt)))
         }
         return stretches

@@ -65,14 +65,22 @@ public struct Subscription: Hashable, Sendable {
         }
     }
 
-    /// - Parameter periods: the newest copies of all that is known, in any order.
+    /// - Parameters:
+    ///   - periods: the newest copies of all that the customer has, in any order.
+    ///   - strangers: those of the same chain that are nobody's yet: an upgrade bought outside of the app, without a
+    ///     token, still takes the place of what was there.
     /// - Returns: nil without any.
-    public init?(_ periods: [PaidPeriod], renewal: RenewalTerms?, at now: Instant) {
+    public init?(
+        _ periods: [PaidPeriod], among strangers: [PaidPeriod] = [], renewal: RenewalTerms?, at now: Instant
+    ) {
         let ordered = periods.sorted(by: PaidPeriod.isEarlier)
         guard let newest = ordered.last else { return nil }
         // What Apple said before the newest period was charged says nothing about it.
         let word = renewal.flatMap { $0.signedAt >= newest.purchasedAt ? $0 : nil }
-        let paid = PaidStretch.all(ordered)
+        let paid = PaidStretch.all(ordered, among: strangers)
+        let replacedAt = strangers.filter { other in
+            !other.isRenewal && newest.purchasedAt < other.purchasedAt && other.purchasedAt < newest.expiresAt
+        }.map(\.purchasedAt).min()
         let running = paid.filter { $0.end > now && $0.end > $0.start }
         stretches = running
         let used = running.first { $0.start <= now } ?? running.first
@@ -81,12 +89,14 @@ public struct Subscription: Hashable, Sendable {
         let found: State
         if used != nil {
             found = word?.autoRenews == false ? .cancelled : .active
+        } else if replacedAt != nil, newest.revokedAt == nil {
+            found = .upgraded
         } else {
             found = Self.stateWithoutPeriod(newest, word, at: now)
         }
         state = found
         graceUntil = found == .grace ? word?.graceUntil : nil
-        until = running.last?.end ?? Self.end(newest, found, word, at: now)
+        until = running.last?.end ?? (found == .upgraded ? replacedAt : nil) ?? Self.end(newest, found, word, at: now)
 
         let goesOn = used != nil || found == .grace || found == .billingRetry
         let renews = goesOn ? word?.autoRenews : false

@@ -67,7 +67,8 @@ struct FinanceChart {
         let sales = figures.sales
         let label = say(
             """
-            \(name): gross \(Grouped.text(sales.gross, currency)), tax \(Grouped.text(sales.tax, currency)), commission \
+            \(name): gross \(Grouped.text(sales.gross, currency)), tax \(Grouped.text(sales.tax, currency)), \
+            commission \
             \(Grouped.text(sales.commission, currency)), proceeds \(Grouped.text(sales.proceeds, currency)), refunded \
             \(Grouped.text(figures.refunds.gross, currency))
             """,

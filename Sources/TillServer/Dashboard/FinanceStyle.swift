@@ -37,7 +37,9 @@ enum FinanceStyle {
           .chart .line { grid-template-columns: minmax(0, 1fr) auto; }
           .chart svg { order: 3; grid-column: 1 / -1; }
           .chart .amount { order: 2; }
-          .figures td[data-title], .findings td[data-title] { display: flex; justify-content: space-between; gap: 1rem; }
+          .figures td[data-title], .findings td[data-title] {
+            display: flex; justify-content: space-between; gap: 1rem;
+          }
           .figures td[data-title]::before, .findings td[data-title]::before {
             content: attr(data-title); color: var(--faint);
           }

@@ -8,8 +8,8 @@ extension Server {
     /// A line has some 200 bytes.
     static let appleReportLimit = 8 << 20
 
-    /// `POST /v1/finance/apple-reports?name=`: keeps a financial report of Apple's, the tab-separated text as it is. All
-    /// of it or nothing; the same text again changes nothing.
+    /// `POST /v1/finance/apple-reports?name=`: keeps a financial report of Apple's, the tab-separated text as it is.
+    /// All of it or nothing; the same text again changes nothing.
     func importAppleReport(_ call: Call) async throws -> HTTPResponse {
         try call.credential.requireBackend()
         let language = Language(preference: call.request.headers["Accept-Language"] ?? "")

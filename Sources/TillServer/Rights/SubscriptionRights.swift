@@ -19,8 +19,13 @@ struct SubscriptionRights {
                 > (right.value.last?.period.purchasedAt.milliseconds ?? 0, right.key)
         }
         for (original, chain) in newest.prefix(Rights.subscriptionLimit) {
-            let renewal = try table.find(original, in: environment)?.renewal
-            guard let state = Subscription(chain.map(\.period), renewal: renewal, at: now) else { continue }
+            let found = try table.find(original, in: environment)
+            let strangers = try found.map { try table.periods(of: $0.sequence) } ?? []
+            guard
+                let state = Subscription(
+                    chain.map(\.period), among: strangers.filter { $0.state == .quarantined }.map(\.period),
+                    renewal: found?.renewal, at: now)
+            else { continue }
             add(state, of: original, chain, catalog)
         }
     }

@@ -18,7 +18,7 @@ struct ShortStoryTests {
         is refunded twice                | 1 buy pass 2; 3 refundonce pass; 5 buy pass; 6 refundonce pass
         is refunded part, and undone     | 1 buy points300; 3 ask points300 prorated; 9 reverseonce points300
         buys outside, and is known later | 1 outside silver.month silver-gift; \
-                                           2 token club
+                                           2 token club; 4 cancel club
         shares with the family           | 1 found; 2 buy home.month; 5 refund home full
         + joins                          | 1 join
         leaves the family                | 1 found; 2 buy library

@@ -14,10 +14,8 @@ struct ShuffledYearTests {
     }
 
     @Test(
-        """
-        A year posted shuffled, repeated and partly dropped, then caught up through history, ends in the same \
-        entitlements, wallets and books as in order (U3, U4)
-        """, arguments: seeds)
+        "A year told in any order, in part twice and in part never, then caught up, ends as one in order (U3, U4)",
+        arguments: seeds)
     func year(_ seed: UInt64) async throws {
         let lived = try await LivedYear(seed: seed)
         let dice = SeededEntropy(seed &+ 31)

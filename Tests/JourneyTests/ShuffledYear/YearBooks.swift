@@ -57,7 +57,8 @@ struct YearBooks {
             SELECT t.id, t.original_id, t.product, t.quantity, t.state, coalesce(t.quarantine, ''), \
             coalesce(o.user, 'nobody'), coalesce(g.user, 'nobody'), coalesce(t.revoked_at, 0), t.purchased_at, \
             coalesce(t.price, 0), coalesce(t.currency, '') FROM transactions t \
-            LEFT JOIN orders o ON o.sequence = t.order_sequence LEFT JOIN grants g ON g.transaction_sequence = t.sequence
+            LEFT JOIN orders o ON o.sequence = t.order_sequence \
+            LEFT JOIN grants g ON g.transaction_sequence = t.sequence
             """, []
         ) { row in
             // What was taken back before it was granted has no grant, and needs none.
