@@ -14,12 +14,11 @@ public struct UsedShare: Hashable, Sendable {
         thousandths = Int(amount.dividingFullWidth(max(0, used).multipliedFullWidth(by: 100_000)).quotient)
     }
 
-    /// Of points: used ÷ bought. Of several kinds each counts the same, because no price says what one is worth in
-    /// another. Nil if there is no lot.
-    public init?(_ lots: [Lot]) {
-        guard !lots.isEmpty else { return nil }
-        let shares = lots.map { UsedShare(used: $0.used, of: $0.amount).thousandths }
-        thousandths = shares.reduce(0, +) / shares.count
+    /// Of several kinds of points each counts the same, because no price says what one is worth in another. Nil if
+    /// there is none.
+    public init?(mean shares: [UsedShare]) {
+        guard !shares.isEmpty else { return nil }
+        thousandths = shares.map(\.thousandths).reduce(0, +) / shares.count
     }
 
     /// Of time: how much of it is over.
