@@ -88,13 +88,16 @@ extension Server {
     ) throws -> UsedShare? {
         guard let grant = purchase.grantID else { return nil }
         let ledger = LedgerTable(session)
-        let bought = try ledger.postings(grantOf: purchase.sequence).map(\.posting).filter { $0.kind == .purchase }
-        // What another customer had spent before it moved is used as well: all but what is left with its holder.
-        let shares = try bought.map { posting in
-            let left = try ledger.lots(of: user, in: environment, currency: posting.currency).lot(ofGrant: grant)
-            return UsedShare(used: posting.amount - (left?.remaining ?? 0), of: posting.amount)
+        let postings = try ledger.postings(grantOf: purchase.sequence).map(\.posting)
+        let shares = try Dictionary(grouping: postings, by: \.currency).map { currency, postings in
+            let bought = postings.filter { $0.kind == .purchase }.map(\.amount).reduce(0, +)
+            // Of everybody who had it.
+            let used = try Set(postings.map(\.userID)).map { holder in
+                try ledger.lots(of: holder, in: environment, currency: currency).lot(ofGrant: grant)?.used ?? 0
+            }
+            return UsedShare(used: used.reduce(0, +), of: bought)
         }
-        if let share = UsedShare(shares) { return share }
+        if let share = UsedShare(mean: shares) { return share }
         guard let product = configuration.catalog[purchase.productID], let plan = Plan(soldBy: product),
             let stored = try TransactionTable(session).find(sequence: purchase.sequence)
         else { return nil }

@@ -9,7 +9,7 @@ public struct QuestionedPurchase: Sendable, Hashable {
     public let type: ProductType?
     /// Nil if nothing was granted for it.
     public let grantID: UniqueID?
-    /// Whose it is: by the grant, else by the order that it pays for or that its token names.
+    /// Whose it is: who holds the grant, else by the order that it pays for or that its token names.
     public let userID: UserID?
 
     /// Nil if the ledger doesn't know the transaction.
@@ -18,8 +18,9 @@ public struct QuestionedPurchase: Sendable, Hashable {
     ) throws -> QuestionedPurchase? {
         try session.first(
             """
-            SELECT t.sequence, t.state, t.product, t.purchased_at, t.type, g.id, coalesce(g.user, o.user, n.user) \
+            SELECT t.sequence, t.state, t.product, t.purchased_at, t.type, g.id, coalesce(h.user, g.user, o.user, n.user) \
             FROM transactions t LEFT JOIN grants g ON g.transaction_sequence = t.sequence \
+            LEFT JOIN holders h ON h.grant_sequence = t.sequence \
             LEFT JOIN orders o ON o.sequence = t.order_sequence LEFT JOIN orders n ON n.id = t.token \
             WHERE t.environment = ? AND t.id = ?
             """, [environment.column, .text(id.text)]

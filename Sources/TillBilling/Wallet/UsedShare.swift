@@ -16,9 +16,9 @@ public struct UsedShare: Hashable, Sendable {
 
     /// Of several kinds of points each counts the same, because no price says what one is worth in another. Nil if
     /// there is none.
-    public init?(_ shares: [UsedShare]) {
+    public init?(mean shares: [UsedShare]) {
         guard !shares.isEmpty else { return nil }
-        thousandths = shares.reduce(0) { $0 + $1.thousandths } / shares.count
+        thousandths = shares.map(\.thousandths).reduce(0, +) / shares.count
     }
 
     /// Of time: how much of it is over.

@@ -143,7 +143,7 @@ import TillBilling
         let lots = ["gems", "points"].compactMap { currency in
             books.grantID("A").flatMap { books.lots(of: currency).lot(ofGrant: $0) }
         }
-        #expect(UsedShare(lots.map { UsedShare(used: $0.used, of: $0.amount) })?.thousandths == 37_500)
-        #expect(UsedShare([]) == nil)
+        #expect(UsedShare(mean: lots.map { UsedShare(used: $0.used, of: $0.amount) })?.thousandths == 37_500)
+        #expect(UsedShare(mean: []) == nil)
     }
 }
