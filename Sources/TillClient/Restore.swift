@@ -11,8 +11,6 @@ import TillBilling
 /// purchases were paid long ago, so the journal makes no orders of them; the server knows them.
 struct Restore: Sendable {
     private let access: StoreAccess
-    private let journal: OrderJournal
-    private let submit: Submit
     private let server: ServerAccess
 
     /// Proofs in one request.
@@ -20,23 +18,16 @@ struct Restore: Sendable {
 
     init(_ rooms: Rooms) {
         access = rooms.access
-        journal = rooms.journal
-        submit = rooms.submit
         server = rooms.server
     }
 
-    /// - Parameter heard: told what became of those that an order of this device still waits for: they go the way of a
-    ///   purchase first.
-    func callAsFunction(_ heard: (SubmitOutcome) async -> Void) async -> RestoreOutcome {
+    func callAsFunction() async -> RestoreOutcome {
         let shown: [QueuedTransaction]
         do throws(StoreProblem) { shown = try await access.restore() } catch {
             return RestoreOutcome(error: .store(error))
         }
         var outcome = RestoreOutcome()
         guard !shown.isEmpty else { return outcome }
-        for transaction in shown where await journal.awaits(transaction) {
-            await heard(await submit.again(transaction))
-        }
         for request in await requests(for: shown, &outcome) { await send(request, &outcome) }
         return outcome
     }
@@ -107,13 +98,5 @@ struct Restore: Sendable {
         outcome.add(
             rest,
             waitingFor: .undelivered(Trouble(code: Refusal.transactionNotInReceipt.rawValue, isFinal: false)))
-    }
-}
-
-extension OrderJournal {
-    /// Whether an order of this device is paid with it and not settled, or may be.
-    fileprivate func awaits(_ transaction: QueuedTransaction) -> Bool {
-        if let entry = entry(of: transaction.id) { return entry.status == .ongoing }
-        return transaction.token.flatMap { self[$0] }.map { $0.transactionID == nil } ?? false
     }
 }

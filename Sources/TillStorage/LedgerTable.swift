@@ -62,8 +62,8 @@ public struct LedgerTable {
             [.text(user.text), environment.column, .integer(before), .integer(Int64(limit))], Self.read)
     }
 
-    /// All postings of one grant, oldest first. They are looked for among those of its user and of whoever had it later,
-    /// which an index holds together.
+    /// All postings of one grant, oldest first. They are looked for among those of its user and of whoever had it
+    /// later, which an index holds together.
     public func postings(grantOf sequence: Int64) throws -> [Stored] {
         try session.query(
             """

@@ -4,7 +4,7 @@ extension Schema {
     /// What was moved from one customer to another, why and by whom. A transfer is never edited; taking it back is a
     /// transfer of its own. `holders` is what the transfers come to: whose a granted purchase is now, where that is
     /// not whom it was granted to, or not whose order it was; with the chain it belongs to, so that what follows in a
-    /// chain goes to the same customer. `guests` says whose account a guest's purchases go to, also those still to come.
+    /// chain goes to the same customer. `guests` says whose account a guest's purchases go to, also those to come.
     static let transfers: StaticString = """
         CREATE TABLE transfers (
             sequence INTEGER PRIMARY KEY,

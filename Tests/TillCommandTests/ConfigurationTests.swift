@@ -137,7 +137,7 @@ struct ConfigurationTests {
         "each wrong value is named by its path, with what was found and what is wanted",
         arguments: [
             ("\"listn\": \"127.0.0.1:1\"", "listn: there is no such key. Did you mean listen?"),
-            ("\"zzz\": 1", "zzz: there is no such key; known: apple, listen"),
+            ("\"zzz\": 1", "zzz: there is no such key; known: apple, restore, listen"),
             ("\"listen\": 8787", "listen: wants text, found a number"),
             ("\"listen\": \"8787\"", "listen: wants ADDRESS:PORT such as 127.0.0.1:8787 or [::1]:8787, found \"8787\""),
             ("\"listen\": \"127.0.0.1:65536\"", "listen: wants ADDRESS:PORT"),

@@ -41,7 +41,7 @@ struct RestoreSettingsTests {
             (#"{"policy": 1}"#, "restore.policy: wants text"),
             (#"{"movesPerYear": 0}"#, "restore.movesPerYear: must be above zero"),
             (#"{"movesPerYear": 1001}"#, "restore.movesPerYear: must be at most 1000, is 1001"),
-            (#"{"policies": "move"}"#, "restore.policies: there is no such key. Did you mean policy"),
+            (#"{"polcy": "move"}"#, "restore.polcy: there is no such key. Did you mean policy"),
         ])
     func refused(_ restore: String, _ sentence: String) throws {
         let (terms, problems) = try load("\"restore\": \(restore),")

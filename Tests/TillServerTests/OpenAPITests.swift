@@ -154,21 +154,6 @@ import TillHTTP
                 ),
                 (.get, Paths.postings, "/v1/users/u1/wallet/postings", nil, 200),
                 (.get, Paths.entitlements, "/v1/users/u1/entitlements", nil, 200),
-                (
-                    .post, Paths.restores, Paths.restores,
-                    ["userId": "u1", "signedTransactions": [.string(paid.signed), "x"]], 200
-                ),
-                (.post, Paths.guests, "/v1/users/u2/guests", ["guestId": "u1"], 201),
-                (.post, Paths.guests, "/v1/users/u2/guests", ["guestId": "u1"], 200),
-                (.get, Paths.userTransfers, "/v1/users/u2/transfers", nil, 200),
-                (
-                    .post, Paths.transfers, Paths.transfers,
-                    [
-                        "from": "u2", "to": "u3", "originalTransactionId": .string(paid.id), "reason": "r",
-                        "operator": "o",
-                    ], 201
-                ),
-                (.post, Paths.transferReversal, "/v1/transfers/x/reversal", ["reason": "r", "operator": "o"], 404),
                 (.post, Paths.planPreview, Paths.planPreview, ["userId": "u1", "planId": "nothing"], 422),
                 (.post, Paths.planPreview, Paths.planPreview, ["userId": "u1", "planId": product], 400),
                 (
@@ -182,7 +167,7 @@ import TillHTTP
                 (.get, Paths.products, Paths.products, nil, 200), (.get, Paths.health, Paths.health, nil, 200),
                 (.get, Paths.readiness, Paths.readiness, nil, 200), (.get, Paths.openAPI, Paths.openAPI, nil, 200),
             ]
-            for (method, pattern, path, body, status) in calls {
+            for (method, pattern, path, body, status) in calls + Self.transferCalls(paid.id, paid.signed) {
                 var request = HTTPRequest(method: method, path: path)
                 request.headers.add("Authorization", "Bearer \(Office.secretKey)")
                 request.body = body.map { Array($0.encoded().utf8) } ?? []

@@ -1,8 +1,27 @@
 import TillAPI
 import TillAppStore
 import TillBilling
+import TillHTTP
 
 extension OpenAPITests {
+    /// Calls about a purchase of u1's: method, address, its path, body and status.
+    static func transferCalls(
+        _ transaction: String, _ signed: String
+    ) -> [(HTTPMethod, String, String, JSONValue?, Int)] {
+        let move: JSONValue = [
+            "from": "u2", "to": "u3", "originalTransactionId": .string(transaction), "reason": "r", "operator": "o",
+        ]
+        let restore: JSONValue = ["userId": "u1", "signedTransactions": [.string(signed), "x"]]
+        return [
+            (.post, Paths.restores, Paths.restores, restore, 200),
+            (.post, Paths.guests, "/v1/users/u2/guests", ["guestId": "u1"], 201),
+            (.post, Paths.guests, "/v1/users/u2/guests", ["guestId": "u1"], 200),
+            (.get, Paths.userTransfers, "/v1/users/u2/transfers", nil, 200),
+            (.post, Paths.transfers, Paths.transfers, move, 201),
+            (.post, Paths.transferReversal, "/v1/transfers/x/reversal", ["reason": "r", "operator": "o"], 404),
+        ]
+    }
+
     /// What is sent and taken about restoring and moving purchases, each with everything in it and with as little as
     /// there can be.
     static var transferSamples: [String: (full: JSONValue, least: JSONValue)] {

@@ -6,8 +6,8 @@ import TillHTTP
 import TillStorage
 
 extension Server {
-    /// `POST /v1/restores`: what a device shows as its customer's own comes back to its owner (P10, T11). Every proof is
-    /// verified and settled as through the first door; what becomes of another customer's is the shop's policy.
+    /// `POST /v1/restores`: what a device shows as its customer's own comes back to its owner (P10, T11). Every proof
+    /// is verified and settled as through the first door; what becomes of another customer's is the shop's policy.
     func restorePurchases(_ call: Call) async throws -> HTTPResponse {
         let body = try JSONText.decode(RestoreBody.self, from: call.request.body)
         let restore = try await restore(body, call)
