@@ -133,6 +133,7 @@ struct Settle: Sendable {
                     session: session, transaction: copy.transaction, proof: .kept, origin: origin, now: now, debt: debt)
                 let facts = try books.load(product: catalog[copy.transaction.productID])
                 let settlement = Settlement(facts)
+                if facts.recorded?.state == .revoked { try books.adopt(facts) }
                 guard facts.recorded?.state == .quarantined, case .grant = settlement else { continue }
                 _ = try books.carryOut(settlement, facts, freshGrantID: UniqueID(random: entropy(16))) {
                     UniqueID(random: entropy(16))

@@ -236,6 +236,18 @@ struct SettlementBooks {
         return nil
     }
 
+    /// What was taken back before anybody knew whose it was belongs to its customer's history all the same, as if it
+    /// had come later.
+    mutating func adopt(_ facts: SettlementFacts) throws {
+        guard let stored, stored.orderSequence == nil, let (order, isItsOwn) = Settlement.order(of: facts) else { return }
+        let found =
+            isItsOwn
+            ? try move(order, to: .refunded, reason: "revoked_by_apple").sequence : knownOrders[order.id]?.sequence
+        try transactions.update(
+            stored.sequence, state: .revoked, quarantine: nil, orderSequence: found, signedAt: stored.signedAt,
+            revokedAt: stored.revokedAt)
+    }
+
     private mutating func quarantine(_ reason: QuarantineReason) throws -> QuarantineReason {
         if let stored, stored.quarantine == reason {
             if isNews { try record(.quarantined, quarantine: reason, orderSequence: nil) }

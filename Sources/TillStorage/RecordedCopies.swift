@@ -36,7 +36,8 @@ public struct RecordedCopies {
             t.is_upgraded, t.is_shared, t.group_id, t.storefront, t.offer_type, t.offer_id, t.offer_discount, \
             t.revocation_type, t.revocation_percentage FROM transactions t \
             LEFT JOIN proofs p ON p.transaction_sequence = t.sequence \
-            WHERE t.state = 2 AND t.original_id = ? AND +t.environment = ? ORDER BY t.purchased_at, t.sequence LIMIT ?
+            WHERE t.order_sequence IS NULL AND t.original_id = ? AND +t.environment = ? \
+            ORDER BY t.purchased_at, t.sequence LIMIT ?
             """, [.text(original.text), environment.column, .integer(Self.limit)], Self.read)
     }
 
@@ -49,7 +50,8 @@ public struct RecordedCopies {
             t.is_upgraded, t.is_shared, t.group_id, t.storefront, t.offer_type, t.offer_id, t.offer_discount, \
             t.revocation_type, t.revocation_percentage FROM transactions t \
             LEFT JOIN proofs p ON p.transaction_sequence = t.sequence \
-            WHERE t.state = 2 AND t.token = ? AND +t.environment = ? ORDER BY t.purchased_at, t.sequence LIMIT ?
+            WHERE t.order_sequence IS NULL AND t.token = ? AND +t.environment = ? \
+            ORDER BY t.purchased_at, t.sequence LIMIT ?
             """, [.id(token), environment.column, .integer(Self.limit)], Self.read)
     }
 

@@ -35,8 +35,9 @@ extension Schema {
             PRIMARY KEY (subscription_sequence, transaction_sequence)
         ) STRICT, WITHOUT ROWID;
 
-        CREATE INDEX transactions_waiting_in_chain ON transactions (original_id) WHERE state = 2;
-        CREATE INDEX transactions_waiting_for_order ON transactions (token) WHERE state = 2 AND token IS NOT NULL;
+        CREATE INDEX transactions_waiting_in_chain ON transactions (original_id) WHERE order_sequence IS NULL;
+        CREATE INDEX transactions_waiting_for_order ON transactions (token)
+            WHERE order_sequence IS NULL AND token IS NOT NULL;
         CREATE INDEX transactions_without_type ON transactions (sequence) WHERE type IS NULL;
         """
 }

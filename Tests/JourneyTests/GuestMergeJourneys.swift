@@ -172,6 +172,29 @@ import TillBilling
         }
     }
 
+    @Test("A merge that fails at its last step has moved nothing, and the next one moves all of it (P12)")
+    func oneCommit() async throws {
+        try await CloudShop.open { shop in
+            try await shop.buyPlan("pro", as: guest)
+            try await shop.buyPlan("points60", as: guest)
+            let (rights, events) = (try await shop.rights(of: guest), try await shop.events())
+            try await shop.ledger.write { session in
+                _ = try session.execute(
+                    "CREATE TRIGGER stop BEFORE INSERT ON guests BEGIN SELECT RAISE(ABORT, 'stop'); END", [])
+            }
+            #expect(try await shop.merge(guest, into: "ann").status >= 500)
+            #expect(try await shop.rights(of: guest) == rights)
+            #expect(try await shop.points(of: guest) == 60)
+            #expect(try await shop.points(of: "ann") == 0)
+            #expect(try await shop.transfers(of: guest).isEmpty)
+            #expect(try await shop.events() == events)
+            try await shop.ledger.write { _ = try $0.execute("DROP TRIGGER stop", []) }
+            #expect(try await shop.merge(guest, into: "ann").status == 201)
+            #expect(try await shop.rights(of: "ann") == rights)
+            #expect(try await shop.points(of: "ann") == 60)
+        }
+    }
+
     @Test("Two accounts claim one guest at the same moment: one of them has it, whole (P12)")
     func race() async throws {
         try await Shop.open { shop in
