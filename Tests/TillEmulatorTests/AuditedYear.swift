@@ -8,6 +8,8 @@ struct AuditedYear {
     let year: Year
     /// Customers as the outside saw them when their accounts were closed.
     private let closed: Locked<[(name: String, customer: AuditRecord.Customer)]>
+    /// Each notification is taken apart once, though every audit looks at all of them.
+    private let known = Locked<[String: AuditRecord.Notification]>([:])
 
     init(subscribers: Int, seed: UInt64, isWild: Bool = false) async throws {
         let closed = Locked<[(name: String, customer: AuditRecord.Customer)]>([])
@@ -35,8 +37,16 @@ struct AuditedYear {
             if let first { asked.append((customer.name, YearCatalogue.bundleID, first.id.text)) }
         }
         var record = try await AuditRecord.collect(
-            from: year.world.emulator, notifications: year.notifications, customers: asked)
+            from: year.world.emulator, notifications: year.notifications, customers: asked,
+            reading: read)
         record.closed = closed.map(\.customer)
         return record
+    }
+
+    func read(_ signedPayload: String) throws -> AuditRecord.Notification {
+        if let notification = known.withLock({ $0[signedPayload] }) { return notification }
+        let notification = try AuditRecord.Notification(signedPayload: signedPayload)
+        known.withLock { $0[signedPayload] = notification }
+        return notification
     }
 }

@@ -59,7 +59,7 @@ struct YearOfSubscribersTests {
         }
         #expect(year.tallied.refusals == [])
 
-        let post = try YearPost(attempts: year.world.attempts).check()
+        let post = try YearPost(attempts: year.world.attempts).check(reading: audited.read)
         #expect(post.violations == [])
         // Nothing is lost but what was tried six times in vain, and that the history still had.
         let uuids = { (texts: [String]) in try Set(texts.map { try AuditRecord.Notification(signedPayload: $0).uuid }) }

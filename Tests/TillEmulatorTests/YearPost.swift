@@ -27,13 +27,15 @@ struct YearPost {
 
     /// What is not as Apple's schedule and the server's outages have it.
     /// - Returns: the sentences, and the texts that never arrived.
-    func check() throws -> (violations: [String], lost: [String], retried: Int) {
+    func check(
+        reading read: (String) throws -> AuditRecord.Notification
+    ) throws -> (violations: [String], lost: [String], retried: Int) {
         var found: [String] = []
         var lost: [String] = []
         var retried = 0
         var uuids: Set<String> = []
         for (text, all) in Dictionary(grouping: attempts, by: \.signedPayload) {
-            let notification = try AuditRecord.Notification(signedPayload: text)
+            let notification = try read(text)
             if !uuids.insert(notification.uuid).inserted {
                 found.append("\(notification.word) \(notification.uuid) was signed twice")
             }

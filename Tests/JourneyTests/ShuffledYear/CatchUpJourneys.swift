@@ -61,7 +61,7 @@ import TillStorage
 
             let progress = try await Self.catchUp(catchUp, shop)
             #expect(progress.hasAllNotifications && progress.newNotifications == progress.notifications)
-            #expect(progress.notifications >= 5 && progress.customers == 3 && progress.untoldCount == 0)
+            #expect(progress.notifications >= 4 && progress.customers == 3 && progress.untoldCount == 0)
             #expect(try await shop.points(of: "ann") == 60)
             let rights = try await shop.rights(of: "ben")
             #expect(rights.count == 1 && rights[0].contains("premium_monthly"), "renewed: \(rights)")

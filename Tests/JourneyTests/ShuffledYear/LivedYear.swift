@@ -24,7 +24,7 @@ struct LivedYear: Sendable {
     var users: [String] { year.customers.map(\.name) }
 
     /// So many stories a seed: seeds that follow each other tell all of them in turn.
-    static let storyCount = 12
+    static let storyCount = 8
     /// No fewer seeds tell every story.
     static var roundOfSeeds: Int { (told.count + storyCount - 1) / storyCount }
 

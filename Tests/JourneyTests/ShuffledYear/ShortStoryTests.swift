@@ -9,6 +9,7 @@ struct ShortStoryTests {
         """
         goes up                          | 1 buy silver.month; 5 change gold.month
         goes up and is refunded          | 1 buy silver.month; 5 change gold.month; 8 refund club full
+        goes up, and nobody knows whose  | 1 buy silver.month; 5 code gold.month gold-code
         goes up within renewals          | 1 buy bronze.week; 10 change gold.month
         goes down                        | 1 buy gold.month; 5 change bronze.week; 36 cancel club
         comes back under another order   | 1 buy bronze.week; 2 cancel club; 20 buy bronze.week; 21 cancel club
@@ -18,7 +19,7 @@ struct ShortStoryTests {
         is refunded twice                | 1 buy pass 2; 3 refundonce pass; 5 buy pass; 6 refundonce pass
         is refunded part, and undone     | 1 buy points300; 3 ask points300 prorated; 9 reverseonce points300
         buys outside, and is known later | 1 outside silver.month silver-gift; \
-                                           2 token club; 4 cancel club
+                                           2 token club; 18 cancel club
         shares with the family           | 1 found; 2 buy home.month; 5 refund home full
         + joins                          | 1 join
         leaves the family                | 1 found; 2 buy library
@@ -53,11 +54,11 @@ struct ShortStoryTests {
         await lived.end()
     }
 
-    private static let most = 24
+    private static let most = 8
 
-    /// Every permutation, the one in order first; of more than four notifications so many as of four, by a seed.
+    /// Every permutation, the one in order first; of more than three notifications in order, backwards, and some others.
     private static func routes(of count: Int) -> [[Int]] {
-        guard count > 4 else { return permutations(Array(0..<count)) }
+        guard count > 3 else { return permutations(Array(0..<count)) }
         var dice = SeededNumbers(state: 7)
         return [Array(0..<count), Array((0..<count).reversed())]
             + (2..<most).map { _ in (0..<count).shuffled(using: &dice) }

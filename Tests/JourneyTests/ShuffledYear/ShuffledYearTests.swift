@@ -21,9 +21,8 @@ struct ShuffledYearTests {
         let dice = SeededEntropy(seed &+ 31)
         let inOrder = try await YearServer("in order", lived, seed: 1)
         let shuffled = try await YearServer("shuffled", lived, seed: 2)
-        let near = try await YearServer("shuffled a little, with apps", lived, seed: 3)
-        let partly = try await YearServer("partly dropped, and caught up", lived, seed: 4)
-        let silent = try await YearServer("only caught up", lived, seed: 5)
+        let partly = try await YearServer("partly dropped, and caught up", lived, seed: 3)
+        let silent = try await YearServer("only caught up", lived, seed: 4)
 
         // Apple tells of 180 days, so whoever wants to catch up has to ask twice a year.
         var (ordered, told, late) = (0, 0, [Int]())
@@ -37,32 +36,40 @@ struct ShuffledYearTests {
             for number in YearRoute.shuffled(late + sooner, dropped: 10 + dice.roll(30), dice) {
                 try await partly.post(notifications[number].signedPayload, at: now)
             }
-            try await partly.catchUp()
-            try await silent.catchUp()
+            #expect(try await partly.catchUp().newNotifications > 0)
+            #expect(try await silent.catchUp().newNotifications == notifications.count - told)
             (ordered, told, late) = (orders.count, notifications.count, later)
         }
-
         try await deliverInOrder(to: inOrder)
-        try await deliver(to: shuffled, YearRoute.shuffled(0..<told, dice), apps: 0, dice)
-        try await deliver(to: near, YearRoute.shuffled(0..<told, window: 40, dice), apps: 4, dice)
+        // By turns: all over the year; or near their place, and apps send in the transactions too.
+        if seed % 2 == 0 {
+            try await deliver(to: shuffled, YearRoute.shuffled(0..<told, dice), apps: 0, dice)
+        } else {
+            try await deliver(to: shuffled, YearRoute.shuffled(0..<told, window: 40, dice), apps: 6, dice)
+        }
 
         let expected = try await YearBooks(of: inOrder)
-        for server in [shuffled, near] {
-            let difference = try await YearBooks(of: server).difference(from: expected)
-            #expect(difference == nil, "seed \(seed): \(difference ?? "")")
-        }
+        #expect(expected.lines.count > 100 && told > 100)
+        try await compare(shuffled, with: expected, seed)
         try await inOrder.catchUp()
         let caughtUp = try await YearBooks(of: inOrder)
-        // The history knows what no notification told: that an upgrade superseded a period.
-        let changed = try caughtUp.difference(from: expected) { !$0.hasPrefix("terms") }
+        let changed = try caughtUp.difference(from: expected) { Self.isToldByNotifications($0, expected) }
         #expect(changed == nil, "seed \(seed): \(changed ?? "")")
-        for server in [partly, silent] {
-            let difference = try await YearBooks(of: server).difference(from: caughtUp)
-            #expect(difference == nil, "seed \(seed): \(difference ?? "")")
-        }
-        #expect(expected.lines.count > 100 && told > 100)
-        for server in [inOrder, shuffled, near, partly, silent] { await server.close() }
+        for server in [partly, silent] { try await compare(server, with: caughtUp, seed) }
+        for server in [inOrder, shuffled, partly, silent] { await server.close() }
         await lived.end()
+    }
+
+    private func compare(_ server: YearServer, with expected: YearBooks, _ seed: UInt64) async throws {
+        let difference = try await YearBooks(of: server).difference(from: expected)
+        #expect(difference == nil, "seed \(seed): \(difference ?? "")")
+    }
+
+    /// What the history knows beyond the notifications: that an upgrade superseded a period, which is signed into that
+    /// period's later copies and told by no notification (facts/business-rules §8.2). While the upgrade itself is
+    /// granted the customer has that; while it is nobody's, what it superseded seems to go on.
+    private static func isToldByNotifications(_ line: String, _ books: YearBooks) -> Bool {
+        !line.hasPrefix("terms") && !books.unsettledChains.contains { line.contains($0) }
     }
 
     private func split(_ numbers: Range<Int>, _ dice: SeededEntropy) -> (later: [Int], sooner: [Int]) {

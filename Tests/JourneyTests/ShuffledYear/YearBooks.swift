@@ -8,6 +8,8 @@ import TillStorage
 struct YearBooks {
     let name: String
     let lines: [String]
+    /// Original transactions of the chains in which something was paid that is nobody's yet.
+    let unsettledChains: Set<String>
     private let arrivals: [YearServer.Arrival]
 
     init(of server: YearServer) async throws {
@@ -35,6 +37,9 @@ struct YearBooks {
             try Self.orders(session, known) + Self.transactions(session) + Self.terms(session) + Self.sums(session)
         }
         self.lines = lines.sorted()
+        unsettledChains = try await server.ledger.read { session in
+            Set(try session.query("SELECT original_id FROM transactions WHERE state = 2", []) { $0.text(0) })
+        }
         name = server.name
         arrivals = server.arrivals
     }

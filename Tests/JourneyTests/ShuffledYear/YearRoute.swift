@@ -12,7 +12,7 @@ enum YearRoute {
         let window = window ?? numbers.count
         return numbers.enumerated().flatMap { place, number -> [(at: Int, number: Int)] in
             guard dice.roll(100) >= dropped else { return [] }
-            let copies = dice.roll(10) < 7 ? 1 : 2 + dice.roll(4)
+            let copies = dice.roll(10) < 8 ? 1 : 2 + dice.roll(4)
             return (0..<copies).map { _ in (place + dice.roll(max(1, window)), number) }
         }
         // Of those at one place, whichever the dice put there first.

@@ -25,6 +25,8 @@ final class YearServer: Sendable {
     let ledger: SQLiteDatabase
     let lived: LivedYear
     private let server: Server
+    /// Made once, as a listener makes it.
+    private let router: Router
     private let api: ServerAPI
     private let folder: URL
     private let time: Locked<Instant>
@@ -52,6 +54,7 @@ final class YearServer: Sendable {
         server = try Server(
             configuration: configuration, database: ledger, clock: { time.withLock { $0 } },
             entropy: { entropy.bytes($0) })
+        router = server.router
         api = try await Self.api(of: emulator, arrived, time)
         (self.name, self.lived, self.folder, self.time, self.arrived) = (name, lived, folder, time, arrived)
     }
@@ -72,7 +75,7 @@ final class YearServer: Sendable {
             (name: "Content-Type", value: "application/json"), (name: "Accept", value: type),
         ])
         if let authorization = party.authorization(now: now) { headers.add("Authorization", authorization) }
-        return await server.respond(
+        return await router.respond(
             to: HTTPRequest(
                 method: method, path: path, query: query, headers: headers, body: body, peer: "127.0.0.1"))
     }

@@ -113,24 +113,28 @@ struct AuditCollection {
 }
 
 extension AuditRecord {
-    /// - Parameter notifications: signed payloads in the order in which the developer's server got them.
+    /// - Parameters:
+    ///   - notifications: signed payloads in the order in which the developer's server got them.
+    ///   - read: takes one apart.
     static func collect(
         from emulator: Emulator, notifications: [String],
-        customers: [(account: String, bundleID: String, anyTransactionID: String)]
+        customers: [(account: String, bundleID: String, anyTransactionID: String)],
+        reading read: (String) throws -> Notification = { try Notification(signedPayload: $0) }
     ) async throws -> AuditRecord {
         try await collect(
             AuditCollection(ask: { await emulator.respond(to: $0) }, now: emulator.store.now),
-            notifications: notifications, customers: customers)
+            notifications: notifications, customers: customers, reading: read)
     }
 
     static func collect(
         _ collection: AuditCollection, notifications: [String],
-        customers: [(account: String, bundleID: String, anyTransactionID: String)]
+        customers: [(account: String, bundleID: String, anyTransactionID: String)],
+        reading read: (String) throws -> Notification = { try Notification(signedPayload: $0) }
     ) async throws -> AuditRecord {
         // 180 days back at most (facts/server-api §4.3), and not to the millisecond.
         let begins = collection.now.adding(seconds: 60 - 180 * 86_400)
         var record = AuditRecord(now: collection.now.milliseconds, historyBegins: begins.milliseconds)
-        record.notifications = try notifications.map { try Notification(signedPayload: $0) }
+        record.notifications = try notifications.map(read)
         for customer in customers {
             record.customers.append(
                 try await collection.customer(
