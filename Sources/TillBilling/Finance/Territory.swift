@@ -34,7 +34,8 @@ public struct Territory: Hashable, Sendable {
     ]
 
     /// The regions are Apple's (iTunes partner pages, "Sales and Trends": what time zone is used for reports; the
-    /// notice of 2016-04-08 names the territories that moved from Central European to Japan's and Western Australia's time).
+    /// notice of 2016-04-08 names the territories that moved from Central European to Japan's and Western
+    /// Australia's time).
     /// In no list stand Fiji, the Maldives, Micronesia, Myanmar, Nauru, Tonga and Vanuatu: as Asia and the Pacific
     /// they are counted by Japan's clock; nor the rest of Central Asia, Afghanistan and Pakistan, which did not move.
     private static let text = """
