@@ -239,7 +239,9 @@ struct SettlementBooks {
     /// What was taken back before anybody knew whose it was belongs to its customer's history all the same, as if it
     /// had come later.
     mutating func adopt(_ facts: SettlementFacts) throws {
-        guard let stored, stored.orderSequence == nil, let (order, isItsOwn) = Settlement.order(of: facts) else { return }
+        guard let stored, stored.orderSequence == nil, let (order, isItsOwn) = Settlement.order(of: facts) else {
+            return
+        }
         let found =
             isItsOwn
             ? try move(order, to: .refunded, reason: "revoked_by_apple").sequence : knownOrders[order.id]?.sequence

@@ -17,8 +17,8 @@ extension Command {
             en: """
                 FILE is the tab-separated text from App Store Connect (Payments and Financial Reports), unpacked;
                 several files of a period, one for each region, are compared together. Reads the ledger, also beside
-                a running server; keeps nothing. Ends with 1 if a line differs. --json prints {"comparisons": […]}, one for each
-                fiscal period, as GET /v1/finance/comparison answers.
+                a running server; keeps nothing. Ends with 1 if a line differs. --json prints {"comparisons": […]}, one
+                for each fiscal period, as GET /v1/finance/comparison answers.
                 """,
             zh: """
                 FILE 是从 App Store Connect“付款和财务报告”下载并解压的制表符分隔文本；同一财务月按地区分开的几个文件可一起核对。

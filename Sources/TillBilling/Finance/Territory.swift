@@ -34,10 +34,10 @@ public struct Territory: Hashable, Sendable {
     ]
 
     /// The regions are Apple's (iTunes partner pages, "Sales and Trends": what time zone is used for reports; the
-    /// notice of 2016-04-08 names the territories that moved from Central European to Japan's and Western Australia's
-    /// time). In no list stand Fiji, the Maldives, Micronesia, Myanmar, Nauru, Tonga and Vanuatu: as Asia and the
-    /// Pacific they are counted by Japan's clock; nor the rest of Central Asia, Afghanistan and Pakistan, which did
-    /// not move.
+    /// notice of 2016-04-08 names the territories that moved from Central European to Japan's and Western
+    /// Australia's time).
+    /// In no list stand Fiji, the Maldives, Micronesia, Myanmar, Nauru, Tonga and Vanuatu: as Asia and the Pacific
+    /// they are counted by Japan's clock; nor the rest of Central Asia, Afghanistan and Pakistan, which did not move.
     private static let text = """
         AFG AF e, AGO AO e, AIA AI p, ALB AL e, ARE AE e, ARG AR p, ARM AM e, ATG AG p, AUS AU a,
         AUT AT e, AZE AZ e, BEL BE e, BEN BJ e, BFA BF e, BGR BG e, BHR BH e, BHS BS p, BIH BA e,
