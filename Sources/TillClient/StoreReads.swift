@@ -37,6 +37,19 @@ extension Store {
     /// What may be used now, the oldest first.
     public func entitlements() async throws(StoreError) -> [Entitlement] { try await rooms.reads.entitlements() }
 
+    /// Whether one thing may be used now, until when, and why: the gate in front of a feature, in one call.
+    ///
+    /// - Parameter name: the right's name in the catalogue.
+    /// - Throws: `server` with the code `unknown_entitlement` for a name that the catalogue does not have.
+    public func entitlement(_ name: String) async throws(StoreError) -> EntitlementAccess {
+        try await rooms.reads.entitlement(name)
+    }
+
+    /// All auto-renewable subscriptions that there are or were, the newest first.
+    public func subscriptions() async throws(StoreError) -> [SubscriptionRecord] {
+        try await rooms.reads.subscriptions()
+    }
+
     /// What buying a plan now would come to, with the arithmetic spelled out (C6).
     ///
     /// - Parameter plan: the product's id, with or without the app's bundle id before it; or the plan's.

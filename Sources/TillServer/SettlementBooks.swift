@@ -76,8 +76,8 @@ struct SettlementBooks {
         return found.order
     }
 
-    /// The order of what was granted last before a renewal in its chain; of the first of the chain, if the ledger has no
-    /// list of it.
+    /// The order of what was granted last before a renewal in its chain; of the chain's first, where there is no list
+    /// of it.
     private mutating func originalOrder() throws -> Order? {
         guard transaction.isRenewal else { return nil }
         let sequence =

@@ -48,7 +48,7 @@ public struct PurchaseHistory {
                 quantity: Int(row.integer(2)), isRevoked: row.integer(3) == 3, entitlement: row.optionalText(4),
                 deviceID: row.optionalText(5))
         }
-        .sorted { ($0.period.purchasedAt, $0.sequence) < ($1.period.purchasedAt, $1.sequence) }
+        .sorted { ($0.period.purchasedAt, $0.period.transactionID) < ($1.period.purchasedAt, $1.period.transactionID) }
     }
 }
 

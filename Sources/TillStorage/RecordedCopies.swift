@@ -1,6 +1,6 @@
 import TillBilling
 
-/// The newest signed copy of a transaction, out of the ledger: what an older one, and what comes later, is held against.
+/// The newest signed copies of transactions, out of the ledger: what comes later, or late, is held against them.
 public struct RecordedCopies {
     private let session: any Session
     public init(_ session: any Session) { self.session = session }

@@ -162,6 +162,8 @@ import TillServer
             #expect(
                 full.first == [
                     "entitlement": "pro", "productId": .string(CloudShop.prefix + "pro"), "kind": "lasting",
+                    "state": "active", "why": "bought",
+                    "sentence": ["en": "Bought, for good.", "zh": "已购买，永久有效。"],
                     "deviceId": "phone", "since": .string(start.rfc3339), "transactionId": .string(pro),
                 ])
             // A subscription is none of what is converted.

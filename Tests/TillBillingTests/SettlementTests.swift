@@ -69,6 +69,26 @@ import TillBilling
         token OA, quarantined at 110                          | grant A OA token
         quarantined at 110                                    | quarantine no_owner
         token OA, quarantined at 110, revoked                 | revoked
+        token OA, quarantined at 120, revoked                 | grant A OA token
+        quarantined at 120, revoked                           | quarantine no_owner
+        receipt, claims OA, granted at 105                    | alreadyGranted
+        receipt, granted at 105, revoked                      | revoke
+        receipt, granted at 120, revoked                      | revoke
+        token unknown, renewal, original OA                   | grant A OA original_transaction
+        token unknown, renewal, original OA, by backend naming B | grant A OA original_transaction
+        token unreadable, renewal, original OA                | grant A OA original_transaction
+        token unknown, original OA                            | quarantine unknown_token
+        token OA, chain began at 95                           | grant A new token
+        token OA, chain began at 80                           | grant A OA token
+        token OA, chain began at 80, order product other      | grant A new token
+        token OA, chain began at 80, order quantity 2         | grant A new token
+        token OA, chain began at 95, order holds T            | grant A OA token
+        token OA, chain began at 95, order holds X            | grant A new token
+        shared                                                | quarantine no_owner
+        shared, token OA                                      | quarantine no_owner
+        shared, claims OA                                     | quarantine no_owner
+        shared, by backend naming B                           | grant B new backend
+        shared, renewal, original OA                          | grant A OA original_transaction
         """
 
     @Test(
@@ -151,26 +171,39 @@ private struct Facts {
             userID: UserID("A"), productID: product.id, quantity: 1,
             points: [GrantedPoints(currency: "points", amount: 60)], entitlement: nil, at: at(106))
         if let signed = number(after: "granted at ") {
-            return RecordedTransaction(state: .granted, signedAt: at(signed), grant: grant)
+            return RecordedTransaction(state: .granted, newest: copy(signed, isRevoked: false), grant: grant)
         }
         if let signed = number(after: "taken back at ") {
-            return RecordedTransaction(state: .revoked, signedAt: at(signed), grant: grant)
+            return RecordedTransaction(state: .revoked, newest: copy(signed, isRevoked: true), grant: grant)
         }
         if let signed = number(after: "never granted but revoked at ") {
-            return RecordedTransaction(state: .revoked, signedAt: at(signed), grant: nil)
+            return RecordedTransaction(state: .revoked, newest: copy(signed, isRevoked: true), grant: nil)
         }
         if let signed = number(after: "quarantined at ") {
-            return RecordedTransaction(state: .quarantined, signedAt: at(signed), grant: nil)
+            return RecordedTransaction(state: .quarantined, newest: copy(signed, isRevoked: false), grant: nil)
         }
         return nil
     }
 
+    private func copy(_ signed: Int64, isRevoked: Bool) -> SignedCopy {
+        SignedCopy(transaction(signed: signed, isRevoked: isRevoked))
+    }
+
+    private func transaction(signed: Int64, isRevoked: Bool) -> PaidTransaction {
+        let began = number(after: "chain began at ")
+        var terms = TransactionTerms()
+        terms.isFamilyShared = has("shared")
+        terms.isUpgraded = has("upgraded")
+        return PaidTransaction(
+            id: TransactionID("T"), originalID: TransactionID(has("renewal") || began != nil ? "S" : "T"),
+            productID: product.id, quantity: Int(number(after: "pieces ") ?? 1), environment: .sandbox, token: token,
+            purchasedAt: at(100), signedAt: at(signed), revokedAt: isRevoked ? at(105) : nil,
+            isRenewal: has("renewal"), isFromReceipt: has("receipt"), price: nil, terms: terms,
+            chainBeganAt: began.map(at))
+    }
+
     var decision: String {
-        let transaction = PaidTransaction(
-            id: TransactionID("T"), originalID: TransactionID(has("renewal") ? "S" : "T"), productID: product.id,
-            quantity: Int(number(after: "pieces ") ?? 1), environment: .sandbox, token: token, purchasedAt: at(100),
-            signedAt: at(110), revokedAt: has("revoked") ? at(105) : nil, isRenewal: has("renewal"),
-            isFromReceipt: has("receipt"), price: nil)
+        let transaction = transaction(signed: 110, isRevoked: has("revoked"))
         let claimed = has("claims OA") ? orderA : has("claims OB") ? orderB : has("claims unknown") ? unknownOrder : nil
         let settlement = Settlement(
             SettlementFacts(

@@ -84,7 +84,7 @@ import TillHTTP
     @Test("Schemas name the members that are really sent and taken, and require those that are always there")
     func members() throws {
         let samples = try Self.samples.merging(Self.offerSamples) { own, _ in own }
-            .merging(Self.planSamples) { own, _ in own }
+            .merging(Self.planSamples) { own, _ in own }.merging(Self.rightSamples) { own, _ in own }
         let own = Set(OpenAPI.schemas.keys).subtracting([
             "Metadata", "AnyObject", "LoginForm", "LogoutForm", "Empty", "SubmitProof",
             "AppleObject",
@@ -153,6 +153,8 @@ import TillHTTP
                 ),
                 (.get, Paths.postings, "/v1/users/u1/wallet/postings", nil, 200),
                 (.get, Paths.entitlements, "/v1/users/u1/entitlements", nil, 200),
+                (.get, Paths.entitlement, "/v1/users/u1/entitlements/nothing", nil, 404),
+                (.get, Paths.subscriptions, "/v1/users/u1/subscriptions", nil, 200),
                 (.post, Paths.planPreview, Paths.planPreview, ["userId": "u1", "planId": "nothing"], 422),
                 (.post, Paths.planPreview, Paths.planPreview, ["userId": "u1", "planId": product], 400),
                 (

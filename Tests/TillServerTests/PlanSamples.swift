@@ -7,17 +7,9 @@ extension OpenAPITests {
     static var planSamples: [String: (full: JSONValue, least: JSONValue)] {
         get throws {
             let at = Instant(seconds: 1_790_000_000)
-            let right = EntitlementReply(
-                entitlement: "premium", productId: ProductID("p"), kind: .service, plan: PlanID("p"), deviceId: "d",
-                since: at, expiresAt: at, transactionId: TransactionID("1"))
-            let lasting = EntitlementReply(
-                entitlement: "pro", productId: ProductID("p"), kind: .lasting, since: at,
-                transactionId: TransactionID("1"))
             let full = try preview(device: "d", transaction: TransactionID("1"), to: "premium", at: at)
             let least = try preview(device: nil, transaction: nil, to: "basic", at: at)
             return [
-                "Entitlements": try same(EntitlementsReply(data: [lasting])),
-                "Entitlement": try both(right, lasting),
                 "PlanTerms": try both(terms("basic", rank: "basic"), terms("basic", rank: nil)),
                 "PlanPreview": try both(
                     PlanPreviewBody(userId: "u", planId: "p", quantity: 1, at: at), PlanPreviewBody(planId: "p")),

@@ -36,6 +36,17 @@ package struct Reads: Sendable {
         try await get(EntitlementsAnswer.self) { Paths.entitlements(of: $0) }.data.map(Entitlement.init)
     }
 
+    /// Whether one thing may be used now, until when, and why.
+    package func entitlement(_ name: String) async throws(StoreError) -> EntitlementAccess {
+        EntitlementAccess(
+            try await get(EntitlementAccessAnswer.self) { Paths.entitlement(name, of: $0) })
+    }
+
+    /// All subscriptions, the newest first.
+    package func subscriptions() async throws(StoreError) -> [SubscriptionRecord] {
+        try await get(SubscriptionsAnswer.self) { Paths.subscriptions(of: $0) }.data.map(SubscriptionRecord.init)
+    }
+
     /// What buying a plan now would come to (C6).
     ///
     /// - Parameter plan: the product's id, with or without the app's bundle id before it; or the plan's.

@@ -1,0 +1,228 @@
+import Foundation
+import Testing
+import TillAppStore
+import TillBilling
+import TillHTTP
+import TillStorage
+
+@testable import TillServer
+
+@Suite("Subscriptions, from what Apple signs") struct SubscriptionJourneys {
+    /// What happens | what may be used, or not, and why | the subscriptions, by day of their end
+    ///
+    /// It is the 21st of September when it begins; each line happens one second after the one before.
+    static let journeys = [
+        """
+        buy basic      | basic:subscribed   | active basic 30 renews basic
+        wait 31        | basic:subscribed   | active basic 61 renews basic
+        wait 31        | basic:subscribed   | active basic 91 renews basic
+        """,
+        """
+        buy basic      | basic:subscribed   | active basic 30 renews basic
+        cancel         | basic:renewal_off  | cancelled basic 30 ends
+        resume         | basic:subscribed   | active basic 30 renews basic
+        cancel         | basic:renewal_off  | cancelled basic 30 ends
+        wait 31        | basic:cancelled    | expired basic 30 ends cancelled
+        buy basic      | basic:subscribed   | active basic 62 renews basic
+        wait 32        | basic:subscribed   | active basic 92 renews basic
+        """,
+        """
+        grace 16       |                    |
+        buy basic      | basic:subscribed   | active basic 30 renews basic
+        billingFailure | basic:subscribed   | active basic 30 renews basic
+        wait 31        | basic:grace_period | grace basic 46 renews basic
+        recover        | basic:subscribed   | active basic 61 renews basic
+        """,
+        """
+        grace 16       |                       |
+        buy basic      | basic:subscribed      | active basic 30 renews basic
+        billingFailure | basic:subscribed      | active basic 30 renews basic
+        wait 31        | basic:grace_period    | grace basic 46 renews basic
+        wait 16        | basic:billing_problem | billing_retry basic 46 renews basic billing_error
+        wait 50        | basic:payment_failed  | expired basic 30 ends billing_error
+        """,
+        """
+        grace 16       |                       |
+        buy basic      | basic:subscribed      | active basic 30 renews basic
+        billingFailure | basic:subscribed      | active basic 30 renews basic
+        wait 31        | basic:grace_period    | grace basic 46 renews basic
+        cancel         | basic:cancelled       | expired basic 30 ends cancelled
+        """,
+        """
+        buy basic      | basic:subscribed      | active basic 30 renews basic
+        billingFailure | basic:subscribed      | active basic 30 renews basic
+        wait 31        | basic:billing_problem | billing_retry basic 30 renews basic billing_error
+        wait 5         | basic:billing_problem | billing_retry basic 30 renews basic billing_error
+        recover        | basic:subscribed      | active basic 67 renews basic
+        """,
+        """
+        buy basic      | basic:subscribed                  | active basic 30 renews basic
+        wait 10        | basic:subscribed                  | active basic 30 renews basic
+        change premium | basic:replaced premium:subscribed | active premium 41 renews premium
+        refund         | basic:replaced premium:refunded   | revoked premium 10 ends
+        """,
+        """
+        buy premium    | premium:subscribed               | active premium 30 renews premium
+        change basic   | premium:subscribed               | active premium 30 renews basic
+        wait 31        | basic:subscribed premium:expired | active basic 61 renews basic
+        """,
+        """
+        buy premium           | premium:subscribed | active premium 30 renews premium
+        change premium_annual | premium:subscribed | active premium 30 renews premium_annual
+        wait 31               | premium:subscribed | active premium_annual 395 renews premium_annual
+        """,
+        """
+        buy basic      | basic:subscribed  | active basic 30 renews basic
+        refund         | basic:refunded    | revoked basic 0 ends
+        reverse        | basic:renewal_off | cancelled basic 30 ends
+        """,
+        """
+        buy basic      | basic:subscribed  | active basic 30 renews basic
+        wait 31        | basic:subscribed  | active basic 61 renews basic
+        refund first   | basic:subscribed  | active basic 61 renews basic
+        refund         | basic:refunded    | revoked basic 31 ends
+        """,
+        """
+        buy basic      | basic:subscribed  | active basic 30 renews basic
+        raise 499      | basic:subscribed  | active basic 30 renews basic pending
+        consent        | basic:subscribed  | active basic 30 renews basic accepted
+        wait 31        | basic:subscribed  | active basic 61 renews basic
+        """,
+        """
+        buy basic      | basic:subscribed         | active basic 30 renews basic
+        raise 499      | basic:subscribed         | active basic 30 renews basic pending
+        wait 31        | basic:price_not_accepted | expired basic 30 ends price_increase
+        """,
+        """
+        buy basic      | basic:subscribed  | active basic 30 renews basic
+        extend 10      | basic:subscribed  | active basic 40 renews basic
+        wait 35        | basic:subscribed  | active basic 40 renews basic
+        """,
+        """
+        buy music    | music:trial                        | active music 7 renews music trial
+        wait 8       | music:subscribed                   | active music 14 renews music
+        """,
+        """
+        buy basic    | basic:subscribed                   | active basic 30 renews basic
+        wait 30      | basic:subscribed                   | active basic 61 renews basic
+        buy premium  | basic:replaced premium:subscribed  | active premium 61 renews premium
+        """,
+        """
+        buy basic | basic:subscribed | active basic 30 renews basic
+        buy music | basic:subscribed music:trial | active music 7 renews music trial, active basic 30 renews basic
+        cancel music | basic:subscribed music:renewal_off | cancelled music 7 ends trial, active basic 30 renews basic
+        wait 8 | basic:subscribed music:cancelled | expired music 7 ends cancelled trial, active basic 30 renews basic
+        buy music | basic:subscribed music:subscribed | active music 15 renews music, active basic 30 renews basic
+        """,
+    ]
+
+    @Test(
+        "Whatever happens to a subscription, each step is told as Apple signed it (C7, U2, U4, U6)",
+        arguments: journeys)
+    func life(_ journey: String) async throws {
+        try await SubscriptionShop.open { shop in
+            for line in journey.split(separator: "\n") {
+                let cells = line.split(separator: "|", omittingEmptySubsequences: false).map {
+                    $0.trimmingCharacters(in: .whitespaces)
+                }
+                try #require(cells.count == 3)
+                try await shop.act(cells[0])
+                #expect(try await shop.rights() == cells[1], "\(cells[0])")
+                #expect(try await shop.subscriptions() == cells[2], "\(cells[0])")
+            }
+        }
+    }
+
+    @Test("Each change that Apple signs is an event; what time alone changes is none (invariant 2)")
+    func events() async throws {
+        try await SubscriptionShop.open { shop in
+            for act in ["buy basic", "cancel", "resume", "wait 31", "cancel", "wait 31"] { try await shop.act(act) }
+            let told = try await shop.shop.ledger.read { session in
+                try session.query(
+                    "SELECT user, body FROM outbox WHERE type = 'subscription.updated' ORDER BY sequence", []
+                ) { ($0.text(0), try JSONValue(decoding: Array($0.text(1).utf8))) }
+            }
+            #expect(told.allSatisfy { $0.0 == "u1" && !$0.1.at("originalTransactionId").text.isEmpty })
+            #expect(
+                told.map { $0.1.at("state").text } == ["active", "cancelled", "active", "active", "cancelled"],
+                "\(told)")
+        }
+    }
+
+    @Test("A family's copy is nobody's until a backend says whose; what renews it then is the same member's (C7, U1)")
+    func family() async throws {
+        try await SubscriptionShop.open { shop in
+            let world = shop.shop
+            for (name, family) in [("u1", "u1"), ("kid", "u1")] {
+                let joined = try await world.ask(
+                    .put, "/emulator/accounts/\(name)", ["family": .string(family), "storefront": "USA"])
+                #expect(joined.status == 200, "\(joined.body)")
+            }
+            try await shop.act("buy music")
+            let copies = try await world.ask(.get, "/emulator/subscriptions?account=kid")["data"].list
+            let copy = try #require(copies.first?.at("currentTransactionId").text)
+            let signed = try await world.ask(.get, "/emulator/transactions/\(copy)")["signedTransaction"].text
+            let waiting = try await world.submit(signed, as: .user("kid"))
+            #expect(waiting["outcome"].text == "quarantined" && waiting["reason"].text == "no_owner")
+            #expect(try await shop.subscriptions(of: "kid").isEmpty)
+
+            let given = try await world.submit(signed, as: .backend, userID: "kid")
+            #expect(given["outcome"].text == "granted", "\(given.body)")
+            #expect(try await shop.rights(of: "kid") == "music:family_shared")
+            try await shop.act("wait 8")
+            #expect(try await shop.rights(of: "kid") == "music:family_shared")
+            #expect(try await shop.subscriptions(of: "kid") == "active music 14 renews music shared")
+            _ = try await world.ask(.post, "/emulator/accounts/kid/leaveFamily")
+            try await shop.act("wait 0")
+            #expect(try await shop.rights(of: "kid") == "music:family_access_ended")
+            #expect(try await shop.rights() == "music:subscribed")
+        }
+    }
+
+    @Test("A name that the catalogue does not have is refused, and others' rights are not told")
+    func access() async throws {
+        try await SubscriptionShop.open { shop in
+            let path = "/v1/users/u1/entitlements/"
+            let unknown = try await shop.shop.send(.get, path + "moon", as: .user("u1"))
+            #expect(unknown.status == 404 && unknown.code == "unknown_entitlement")
+            let never = try await shop.shop.send(.get, path + "basic", as: .user("u1"))
+            #expect(never["allowed"] == false && never["why"].text == "never_had" && never["until"] == .null)
+            #expect(never["sentence"].at("zh").text == "从未购买。")
+            for party in [Party.user("u2"), .nobody] {
+                for path in [path + "basic", "/v1/users/u1/subscriptions"] {
+                    let status = try await shop.shop.send(.get, path, as: party).status
+                    #expect(status == 401 || status == 403)
+                }
+            }
+        }
+    }
+
+    @Test("However many renewals there were, all of them are one right of one subscription")
+    func manyPeriods() async throws {
+        try await SubscriptionShop.open { shop in
+            try await shop.act("buy basic")
+            let now = shop.shop.time.now
+            let first = TransactionID(shop.newest)
+            try await shop.shop.ledger.write { session in
+                let order = try TransactionTable(session).find(first, in: .sandbox)?.orderSequence
+                for number in 1...Self.periods {
+                    let bought = now.adding(seconds: Int64(number - Self.periods) * 86_400 * 30)
+                    let transaction = PaidTransaction(
+                        id: TransactionID("9\(1_000_000 + number)"), originalID: first,
+                        productID: ProductID(SubscriptionShop.prefix + "basic"), quantity: 1, environment: .sandbox,
+                        token: nil, purchasedAt: bought, signedAt: bought, revokedAt: nil, isRenewal: true,
+                        isFromReceipt: false, price: nil,
+                        terms: TransactionTerms(
+                            type: .autoRenewable, expiresAt: bought.adding(seconds: 86_400 * 30)))
+                    _ = try TransactionTable(session).insert(
+                        transaction, state: .granted, quarantine: nil, orderSequence: order, at: now)
+                }
+            }
+            let answer = try await shop.shop.send(.get, "/v1/users/u1/entitlements/basic", as: .user("u1"))
+            #expect(answer["allowed"] == true && answer["sources"].list.count == 1, "\(answer.body)")
+            #expect(try await shop.shop.send(.get, "/v1/users/u1/subscriptions")["data"].list.count == 1)
+        }
+    }
+
+    private static let periods = 200
+}

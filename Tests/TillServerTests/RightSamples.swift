@@ -1,0 +1,64 @@
+import TillAPI
+import TillAppStore
+import TillBilling
+
+extension OpenAPITests {
+    /// What is told about rights and subscriptions, with everything in it and with as little as there can be.
+    static var rightSamples: [String: (full: JSONValue, least: JSONValue)] {
+        get throws {
+            let at = Instant(seconds: 1_790_000_000)
+            var right = EntitlementReply(
+                entitlement: "premium", productId: ProductID("p"), kind: .subscription, state: .grace,
+                why: .gracePeriod, since: at, expiresAt: at, transactionId: TransactionID("1"))
+            right.plan = "p"
+            right.deviceId = "d"
+            right.willRenew = true
+            right.originalTransactionId = "1"
+            let lasting = EntitlementReply(
+                entitlement: "pro", productId: ProductID("p"), kind: .lasting, state: .active, why: .bought,
+                since: at, transactionId: TransactionID("1"))
+            let offer = TransactionTerms.Offer(type: 3, id: "code", discount: "PAY_UP_FRONT")
+            var full = try subscription(offer: offer, state: .grace, at: at)
+            full.entitlement = "premium"
+            full.plan = "p"
+            // No one subscription has all of it.
+            full.renewsAt = at
+            full.priceIncrease = "pending"
+            full.reason = "other"
+            let least = try subscription(offer: nil, state: .active, at: at)
+            return [
+                "Entitlements": try same(EntitlementsReply(data: [lasting])),
+                "Entitlement": try both(right, lasting),
+                "EntitlementAnswer": try both(
+                    EntitlementAnswer(entitlement: "premium", until: at, why: .gracePeriod, sources: [right]),
+                    EntitlementAnswer(entitlement: "premium", until: nil, why: .neverHad, sources: [])),
+                "Subscriptions": try same(SubscriptionsReply(data: [least])),
+                "Subscription": try both(full, least),
+                "SubscriptionOffer": try both(
+                    SubscriptionOfferReply(offer), SubscriptionOfferReply(TransactionTerms.Offer(type: 1))),
+            ]
+        }
+    }
+
+    private static func subscription(
+        offer: TransactionTerms.Offer?, state: Subscription.State, at: Instant
+    ) throws -> SubscriptionReply {
+        var terms = TransactionTerms(
+            type: .autoRenewable, expiresAt: state == .grace ? at : at.adding(seconds: 1),
+            groupID: state == .grace ? "1" : nil)
+        terms.offer = offer
+        let period = PaidPeriod(
+            transactionID: TransactionID("1"), productID: ProductID("p"), purchasedAt: at, signedAt: at,
+            isRenewal: false, terms: terms)
+        var word = RenewalTerms(signedAt: at)
+        word.autoRenews = true
+        word.graceUntil = at.adding(seconds: 9)
+        word.price = Money(amount: 1, currency: Currency("USD"))
+        word.offer = offer
+        guard
+            let subscription = Subscription([period], renewal: state == .grace ? word : nil, at: at),
+            subscription.state == state
+        else { throw CancellationError() }
+        return SubscriptionReply(TransactionID("1"), subscription, title: Text(en: "a", zh: "b"))
+    }
+}

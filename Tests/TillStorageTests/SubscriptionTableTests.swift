@@ -1,0 +1,125 @@
+import Testing
+import TillBilling
+import TillSQLite
+
+@testable import TillStorage
+
+@Suite("The table of subscriptions") struct SubscriptionTableTests {
+    private let at = Instant(milliseconds: 1_700_000_000_123)
+    private let chain = TransactionID("100")
+
+    private func period(
+        _ id: String, chain: String = "100", days: Int64 = 0, token: AppAccountToken? = nil,
+        terms: TransactionTerms = TransactionTerms(type: .autoRenewable), isRenewal: Bool = true
+    ) -> PaidTransaction {
+        let bought = at.adding(seconds: days * 86_400)
+        return PaidTransaction(
+            id: TransactionID(id), originalID: TransactionID(chain), productID: ProductID("p"), quantity: 1,
+            environment: .sandbox, token: token, purchasedAt: bought, signedAt: bought, revokedAt: nil,
+            isRenewal: isRenewal, isFromReceipt: false, price: Money(amount: 299, currency: Currency("USD")),
+            terms: terms)
+    }
+
+    private var everything: RenewalTerms {
+        var terms = RenewalTerms(signedAt: at)
+        terms.productID = ProductID("q")
+        terms.autoRenews = false
+        terms.isInBillingRetry = true
+        terms.graceUntil = at.adding(seconds: 1)
+        terms.expirationIntent = 2
+        terms.priceIncrease = 0
+        terms.price = Money(amount: 699, currency: Currency("USD"))
+        terms.renewsAt = at.adding(seconds: 2)
+        terms.offer = TransactionTerms.Offer(type: 3, id: "code", discount: "PAY_UP_FRONT")
+        return terms
+    }
+
+    @Test("A word about the renewal comes back as it was stored, and so does its proof")
+    func renewal() async throws {
+        try await withLedger { ledger in
+            try await ledger.write { session in
+                let table = SubscriptionTable(session)
+                #expect(try table.find(chain, in: .sandbox) == nil)
+                let made = try table.insert(chain, in: .sandbox, at: at)
+                #expect(try table.find(chain, in: .sandbox) == made && made.renewal == nil)
+                for terms in [everything, RenewalTerms(signedAt: at)] {
+                    try table.update(made.sequence, to: terms, proof: [1, 2, 3], at: at)
+                    #expect(try table.find(chain, in: .sandbox)?.renewal == terms)
+                }
+                #expect(try table.renewalProof(of: made.sequence) == [1, 2, 3])
+                #expect(try table.find(chain, in: .production) == nil)
+            }
+        }
+    }
+
+    @Test("Periods are listed newest purchase first, once each, with all that was signed of them")
+    func periods() async throws {
+        try await withLedger { ledger in
+            try await ledger.write { session in
+                var full = TransactionTerms(type: .autoRenewable, expiresAt: at, isUpgraded: true, groupID: "9")
+                full.isFamilyShared = true
+                full.offer = TransactionTerms.Offer(type: 1, discount: "FREE_TRIAL")
+                full.revocationType = "REFUND_PRORATED"
+                full.revocationPercentage = 50_000
+                let table = SubscriptionTable(session)
+                let made = try table.insert(chain, in: .sandbox, at: at)
+                for (id, days, terms) in [("101", Int64(30), full), ("100", 0, TransactionTerms()), ("102", 60, full)] {
+                    let row = try TransactionTable(session).insert(
+                        period(id, days: days, terms: terms), state: .quarantined, quarantine: .noOwner,
+                        orderSequence: nil, at: at)
+                    for _ in 0..<2 { try table.add(transaction: row, to: made.sequence) }
+                }
+                let found = try table.periods(of: made.sequence)
+                #expect(found.map(\.period.transactionID.text) == ["102", "101", "100"])
+                #expect(found.map(\.state) == [.quarantined, .quarantined, .quarantined])
+                #expect(found[0].period.terms == full && found[0].period.price?.amount == 299)
+                #expect(try table.order(before: at, of: chain, in: .sandbox) == nil)
+                #expect(try table.holder(of: made.sequence) == nil)
+            }
+        }
+    }
+
+    @Test("What waits is found by its chain and by its order, without a look at anything else")
+    func waiting() async throws {
+        try await withLedger { ledger in
+            try await ledger.write { session in
+                let table = TransactionTable(session)
+                let token = UniqueID(high: 1, low: 2)
+                for (id, chain, token, state) in [
+                    ("101", "100", AppAccountToken.order(token), RecordedTransaction.State.quarantined),
+                    ("102", "100", .unreadable, .quarantined), ("103", "100", .order(token), .revoked),
+                    ("201", "200", .order(token), .quarantined),
+                ] {
+                    _ = try table.insert(
+                        period(id, chain: chain, token: token), state: state,
+                        quarantine: state == .quarantined ? .noOwner : nil, orderSequence: nil, at: at)
+                }
+                let copies = RecordedCopies(session)
+                let inChain = try copies.waiting(inChain: chain, of: .sandbox)
+                #expect(inChain.map(\.transaction.id.text) == ["101", "102"])
+                #expect(inChain.map(\.transaction.token) == [.order(token), nil])
+                #expect(
+                    try copies.waiting(forOrder: token, of: .sandbox).map(\.transaction.id.text) == ["101", "201"])
+                #expect(try copies.waiting(inChain: chain, of: .production).isEmpty)
+                #expect(try copies.find(inChain[0].sequence) == period("101", token: .order(token)))
+                for (sql, index): (StaticString, String) in [
+                    (
+                        "EXPLAIN QUERY PLAN SELECT 1 FROM transactions t WHERE t.state = 2 AND t.original_id = ?",
+                        "transactions_waiting_in_chain"
+                    ),
+                    (
+                        "EXPLAIN QUERY PLAN SELECT 1 FROM transactions t WHERE t.state = 2 AND t.token = ?",
+                        "transactions_waiting_for_order"
+                    ),
+                    (
+                        "EXPLAIN QUERY PLAN SELECT 1 FROM transactions t WHERE t.type IS NULL AND t.sequence > ?",
+                        "transactions_without_type"
+                    ),
+                ] {
+                    let plan = try session.query(sql, [.null]) { $0.text(3) }.joined()
+                    #expect(plan.contains(index), "\(plan)")
+                }
+            }
+        }
+    }
+}
