@@ -206,8 +206,7 @@ public enum Settlement: Hashable, Sendable {
     /// The order of a transaction that was taken back before anything was granted, and whether it is the one that the
     /// order is about, rather than another one of the same customer.
     public static func order(of facts: SettlementFacts) -> (order: Order, isItsOwn: Bool)? {
-        guard case .grant(_, let order, _, _) = match(facts) else { return nil }
-        if let order { return (order, true) }
+        if case .grant(_, let order?, _, _) = match(facts) { return (order, true) }
         return facts.tokenOrder.map { ($0, false) }
     }
 

@@ -42,10 +42,17 @@ struct SubscriptionBooks {
         try books.tell()
     }
 
-    /// Lists a recorded transaction as one of its periods.
+    /// Lists a recorded transaction as one of its periods. What was taken back before anybody knew whose it was is
+    /// whose the chain is: nothing was given for it, but it says why there is nothing.
     mutating func list(_ transaction: PaidTransaction) throws {
-        guard let row = try TransactionTable(session).find(transaction.id, in: environment) else { return }
-        try table.add(transaction: row.sequence, to: try opened())
+        let transactions = TransactionTable(session)
+        guard let row = try transactions.find(transaction.id, in: environment) else { return }
+        let subscription = try opened()
+        try table.add(transaction: row.sequence, to: subscription)
+        for lost in try table.unownedRevocations(of: subscription) {
+            guard let order = try table.order(before: lost.purchasedAt, of: originalID, in: environment) else { return }
+            try transactions.link(lost.sequence, toOrder: order)
+        }
     }
 
     func isAbout(_ renewal: Settle.Renewal?) -> Bool {

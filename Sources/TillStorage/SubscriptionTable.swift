@@ -149,6 +149,18 @@ public struct SubscriptionTable {
         return (owned.first { $0.period.purchasedAt < moment } ?? owned.last)?.orderSequence
     }
 
+    /// Renewals that were taken back before anybody knew whose they are.
+    public func unownedRevocations(of subscription: Int64) throws -> [(sequence: Int64, purchasedAt: Instant)] {
+        try session.query(
+            """
+            SELECT t.sequence, t.purchased_at FROM subscription_periods p \
+            CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
+            WHERE p.subscription_sequence = ? AND t.state = 3 AND t.order_sequence IS NULL AND t.is_renewal = 1 \
+            LIMIT ?
+            """, [.integer(subscription), .integer(Self.periodLimit)]
+        ) { ($0.integer(0), $0.instant(1)) }
+    }
+
     /// Who has the newest period of a subscription.
     public func holder(of subscription: Int64) throws -> UserID? {
         try session.first(

@@ -38,8 +38,9 @@ public struct PaidPeriod: Hashable, Sendable {
 
     /// Apple's ids are numbers that grow.
     static func isEarlier(_ left: PaidPeriod, _ right: PaidPeriod) -> Bool {
+        guard left.purchasedAt == right.purchasedAt else { return left.purchasedAt < right.purchasedAt }
         let (first, second) = (left.transactionID.text, right.transactionID.text)
-        return (left.purchasedAt, first.utf8.count, first) < (right.purchasedAt, second.utf8.count, second)
+        return (first.utf8.count, first) < (second.utf8.count, second)
     }
 }
 
@@ -49,8 +50,6 @@ public struct PaidStretch: Hashable, Sendable {
     public let start: Instant
     /// The first moment after it.
     public internal(set) var end: Instant
-    /// A later purchase in the group took its place (facts/business-rules §8.2).
-    public internal(set) var isSuperseded = false
 
     init(period: PaidPeriod, start: Instant, end: Instant) {
         self.period = period
@@ -79,12 +78,33 @@ public struct PaidStretch: Hashable, Sendable {
                 for index in stretches.indices.reversed() {
                     guard stretches[index].end > start else { break }
                     stretches[index].end = max(stretches[index].start, start)
-                    stretches[index].isSuperseded = true
                 }
             }
             guard period.stands, own.contains(period.transactionID) else { continue }
             stretches.append(PaidStretch(period: period, start: start, end: max(start, period.expiresAt)))
         }
         return stretches
+    }
+}
+
+extension Subscription {
+    /// How one of its periods ended, or is to end.
+    public struct Fate: Hashable, Sendable {
+        public let state: State
+        public let reason: RightReason
+        public let at: Instant
+    }
+
+    /// - Parameter periods: all of the chain.
+    public static func fate(of period: PaidPeriod, among periods: [PaidPeriod]) -> Fate {
+        if period.revokedAt != nil {
+            return Fate(state: .revoked, reason: period.revocationReason, at: period.servedUntil)
+        }
+        let next = periods.filter { !$0.isRenewal && PaidPeriod.isEarlier(period, $0) }.map(\.purchasedAt).min()
+        if let next, next < period.expiresAt { return Fate(state: .upgraded, reason: .replaced, at: next) }
+        if period.terms.isUpgraded {
+            return Fate(state: .upgraded, reason: .replaced, at: min(period.expiresAt, period.signedAt))
+        }
+        return Fate(state: .expired, reason: .expired, at: period.expiresAt)
     }
 }

@@ -66,14 +66,9 @@ struct SubscriptionRights {
         for entry in chain.reversed() {
             guard let before = entry.right(catalog), told.insert(before).inserted else { continue }
             let period = entry.period
-            let (stood, why): (Subscription.State, RightReason) =
-                entry.isRevoked
-                ? (.revoked, period.revocationReason)
-                : period.terms.isUpgraded ? (.upgraded, .replaced) : (.expired, .expired)
+            let fate = Subscription.fate(of: period, among: chain.map(\.period))
             rights.append(
-                right(
-                    before, period, stood, why, since: period.purchasedAt,
-                    until: min(period.expiresAt, period.revokedAt ?? period.expiresAt)))
+                right(before, period, fate.state, fate.reason, since: period.purchasedAt, until: fate.at))
         }
     }
 }

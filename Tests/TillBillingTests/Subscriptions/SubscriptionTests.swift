@@ -11,70 +11,71 @@ import TillBilling
     /// `price 699`, `asks`, `agreed`. What follows: state, product, until when, what comes then, why; and since when
     /// and how it ended, if there is anything to say.
     static let table = """
-        buy b 0-30                                                    | 0  | active b 30 unknown subscribed
-        buy b 0-30                                                    | 29 | active b 30 unknown subscribed
-        buy b 0-30                                                    | 30 | expired b 30 ends expired
-        buy b 0-30, word 0 on                                         | 1  | active b 30 renews b 30 subscribed
-        buy b 0-30, word 0 on, word 5 off                             | 6  | cancelled b 30 ends renewal_off
-        buy b 0-30, word 5 off, word 0 on                             | 6  | cancelled b 30 ends renewal_off
-        buy b 0-30, word 5 off, word 7 on                             | 8  | active b 30 renews b 30 subscribed
-        buy b 0-30, word 5 off                                        | 30 | expired b 30 ends cancelled by cancelled
-        buy b 0-30, word 30 off intent 1                              | 31 | expired b 30 ends cancelled by cancelled
-        buy b 0-30, word 30 off intent 3 | 31 | expired b 30 ends price_not_accepted by price_increase
-        buy b 0-30, word 30 off intent 4 | 31 | expired b 30 ends not_for_sale by product_unavailable
-        buy b 0-30, word 30 off intent 5                              | 31 | expired b 30 ends expired by other
-        buy b 0-30, word 30 off intent 9                              | 31 | expired b 30 ends expired by other
-        buy b 0-30, word 0 on                                         | 31 | expired b 30 ends expired
-        buy b 0-30, word 30 on retry intent 2 | 31 | billing_retry b 30 renews b billing_problem by billing_error
-        buy b 0-30, word 30 on retry intent 2 grace 46                | 31 | grace b 46 renews b grace_period grace 46
-        buy b 0-30, word 30 on retry intent 2 grace 46                | 45 | grace b 46 renews b grace_period grace 46
-        buy b 0-30, word 30 on retry intent 2 grace 46|46| billing_retry b 46 renews b billing_problem by billing_error
-        buy b 0-30, word 30 on grace 46                               | 40 | grace b 46 renews b grace_period grace 46
-        buy b 0-30, word 30 on retry grace 46, word 35 off retry      | 36 | expired b 30 ends cancelled by cancelled
-        buy b 0-30, word 35 off intent 1 gave up                      | 36 | expired b 30 ends cancelled by cancelled
-        buy b 0-30, word 90 off intent 2 gave up | 91 | expired b 30 ends payment_failed by billing_error
+        buy b 0-30                                   |  0 | active b 30 unknown subscribed
+        buy b 0-30                                   | 29 | active b 30 unknown subscribed
+        buy b 0-30                                   | 30 | expired b 30 ends expired
+        buy b 0-30, word 0 on                        |  1 | active b 30 renews b 30 subscribed
+        buy b 0-30, word 0 on, word 5 off            |  6 | cancelled b 30 ends renewal_off
+        buy b 0-30, word 5 off, word 0 on            |  6 | cancelled b 30 ends renewal_off
+        buy b 0-30, word 5 off, word 7 on            |  8 | active b 30 renews b 30 subscribed
+        buy b 0-30, word 5 off                       | 30 | expired b 30 ends cancelled by cancelled
+        buy b 0-30, word 30 off intent 1             | 31 | expired b 30 ends cancelled by cancelled
+        buy b 0-30, word 30 off intent 3             | 31 | expired b 30 ends price_not_accepted by price_increase
+        buy b 0-30, word 30 off intent 4             | 31 | expired b 30 ends not_for_sale by product_unavailable
+        buy b 0-30, word 30 off intent 5             | 31 | expired b 30 ends expired by other
+        buy b 0-30, word 30 off intent 9             | 31 | expired b 30 ends expired by other
+        buy b 0-30, word 0 on                        | 31 | expired b 30 ends expired
+        buy b 0-30, word 30 on retry intent 2        | 31 | billing_retry b 30 renews b billing_problem by billing_error
+        buy b 0-30, word 30 on retry intent 2 grace 46 | 31 | grace b 46 renews b grace_period grace 46
+        buy b 0-30, word 30 on retry intent 2 grace 46 | 45 | grace b 46 renews b grace_period grace 46
+        buy b 0-30, word 30 on retry grace 46 | 46 | billing_retry b 46 renews b billing_problem by billing_error
+        buy b 0-30, word 30 on grace 46              | 40 | grace b 46 renews b grace_period grace 46
+        buy b 0-30, word 30 on retry grace 46, word 35 off retry | 36 | expired b 30 ends cancelled by cancelled
+        buy b 0-30, word 35 off intent 1 gave up     | 36 | expired b 30 ends cancelled by cancelled
+        buy b 0-30, word 90 off intent 2 gave up     | 91 | expired b 30 ends payment_failed by billing_error
         buy b 0-30, word 90 off intent 2 gave up grace 46 | 91 | expired b 46 ends payment_failed by billing_error
         buy b 0-30, word 30 on retry grace 46, renew b 40-60, word 40 on | 41 | active b 60 renews b 60 subscribed
-        buy b 0-30, word 30 on retry grace 46, renew b 40-60          | 41 | active b 60 unknown subscribed
-        buy b 0-30, word 30 on retry grace 46, renew b 40-60          | 61 | expired b 60 ends expired
-        buy b 0-30, word 30 on retry, renew b 50-80, word 50 on       | 51 | active b 80 renews b 80 subscribed
-        buy b 0-30, word 20 off, renew b 29-60                        | 30 | active b 60 unknown subscribed
-        buy b 0-30, renew b 29-60, word 29 on                         | 29 | active b 60 renews b 60 subscribed
-        buy b 0-30, renew b 29-60, word 29 on                         | 31 | active b 60 renews b 60 subscribed
-        renew b 29-60, buy b 0-30                                     | 31 | active b 60 unknown subscribed
-        renew b 29-60                                                 | 31 | active b 60 unknown subscribed since 29
-        buy b 0-30, renew b 31-61                                     | 30 | active b 61 unknown subscribed
-        buy b 0-30, renew b 31-61                                     | 40 | active b 61 unknown subscribed
-        buy b 0-30 refunded 5                                         | 6  | revoked b 5 ends refunded
-        buy b 0-30 refunded 5, word 5 off                             | 6  | revoked b 5 ends refunded
-        buy b 0-30 refunded 40                                        | 41 | revoked b 30 ends refunded
-        buy b 0-30 refunded 40, renew b 29-60, word 29 on             | 41 | active b 60 renews b 60 subscribed
-        buy b 0-30, renew b 29-60 refunded 40, word 40 off            | 41 | revoked b 40 ends refunded
-        buy b 0-30, renew b 29-60 refunded 29, word 29 off            | 29 | cancelled b 30 ends renewal_off
-        buy b 0-30, renew b 29-60 refunded 29, word 29 off            | 30 | revoked b 29 ends refunded
-        buy b 0-30 refunded 5, buy b 10-40                            | 11 | active b 40 unknown subscribed since 10
-        buy b 0-30, word 30 off intent 1, buy b 50-80, word 50 on     | 51 | active b 80 renews b 80 subscribed since 50
-        buy b 0-30, word 30 off intent 1, buy p 50-80                 | 51 | active p 80 unknown subscribed since 50
-        buy b 0-30 upgraded, buy p 10-40, word 10 on                  | 11 | active p 40 renews p 40 subscribed
-        buy b 0-30, buy p 10-40                                       | 11 | active p 40 unknown subscribed
-        buy p 10-40, buy b 0-30 upgraded                              | 11 | active p 40 unknown subscribed
-        buy b 0-30 upgraded, buy p 10-40                              | 41 | expired p 40 ends expired
-        buy b 0-30 upgraded                                           | 11 | upgraded b 0 ends replaced
-        buy b 0-30 upgraded, buy p 10-40 refunded 12                  | 13 | revoked p 12 ends refunded
-        buy b 0-30, renew b 29-60, buy p 30-60                        | 31 | active p 60 unknown subscribed
-        buy p 0-30, word 10 on next b price 299 | 11 | active p 30 renews b 30 subscribed price 299
-        buy p 0-30, word 10 on next b, renew b 29-60, word 29 on      | 29 | active p 60 renews b 60 subscribed
-        buy p 0-30, word 10 on next b, renew b 29-60, word 29 on      | 30 | active b 60 renews b 60 subscribed
-        buy b 0-30, word 10 on asks price 999 | 11 | active b 30 renews b 30 subscribed price 999 pending
-        buy b 0-30, word 10 on asks, word 12 on agreed                | 13 | active b 30 renews b 30 subscribed accepted
-        buy b 0-30, word 10 on asks, renew b 29-60                    | 31 | active b 60 unknown subscribed
-        buy b 0-7 trial, word 0 on                                    | 1  | active b 7 renews b 7 trial introductory
-        buy b 0-7 trial, word 3 off                                   | 4  | cancelled b 7 ends renewal_off introductory
-        buy b 0-7 trial, renew b 6-37, word 6 on                      | 8  | active b 37 renews b 37 subscribed
-        buy b 0-30 intro, word 0 on | 1  | active b 30 renews b 30 subscribed introductory
-        buy b 0-30 shared                                             | 1  | active b 30 unknown family_shared
-        buy b 0-30 shared unshared 9                                  | 10 | revoked b 9 ends family_access_ended
-        buy b 0-44, word 20 on                                        | 35 | active b 44 renews b 44 subscribed
+        buy b 0-30, word 30 on retry grace 46, renew b 40-60 | 41 | active b 60 unknown subscribed
+        buy b 0-30, word 30 on retry grace 46, renew b 40-60 | 61 | expired b 60 ends expired
+        buy b 0-30, word 30 on retry, renew b 50-80, word 50 on | 51 | active b 80 renews b 80 subscribed
+        buy b 0-30, word 20 off, renew b 29-60       | 30 | active b 60 unknown subscribed
+        buy b 0-30, renew b 29-60, word 29 on        | 29 | active b 60 renews b 60 subscribed
+        buy b 0-30, renew b 29-60, word 29 on        | 31 | active b 60 renews b 60 subscribed
+        renew b 29-60, buy b 0-30                    | 31 | active b 60 unknown subscribed
+        renew b 29-60                                | 31 | active b 60 unknown subscribed since 29
+        buy b 0-30, renew b 31-61                    | 30 | active b 61 unknown subscribed
+        buy b 0-30, renew b 31-61                    | 40 | active b 61 unknown subscribed
+        buy b 0-30 refunded 5                        |  6 | revoked b 5 ends refunded
+        buy b 0-30 refunded 5, word 5 off            |  6 | revoked b 5 ends refunded
+        buy b 0-30 refunded 40                       | 41 | revoked b 30 ends refunded
+        buy b 0-30 refunded 40, renew b 29-60, word 29 on | 41 | active b 60 renews b 60 subscribed
+        buy b 0-30, renew b 29-60 refunded 40, word 40 off | 41 | revoked b 40 ends refunded
+        buy b 0-30, renew b 29-60 refunded 29, word 29 off | 29 | cancelled b 30 ends renewal_off
+        buy b 0-30, renew b 29-60 refunded 29, word 29 off | 30 | revoked b 29 ends refunded
+        buy b 0-30 refunded 5, buy b 10-40           | 11 | active b 40 unknown subscribed since 10
+        buy b 0-30, word 30 off intent 1, buy b 50-80, word 50 on | 51 | active b 80 renews b 80 subscribed since 50
+        buy b 0-30, word 30 off intent 1, buy p 50-80 | 51 | active p 80 unknown subscribed since 50
+        buy b 0-30 upgraded, buy p 10-40, word 10 on | 11 | active p 40 renews p 40 subscribed
+        buy b 0-30, buy p 10-40                      | 11 | active p 40 unknown subscribed
+        buy p 10-40, buy b 0-30 upgraded             | 11 | active p 40 unknown subscribed
+        buy b 0-30 upgraded, buy p 10-40             | 41 | expired p 40 ends expired
+        buy b 0-30 upgraded                          | 11 | upgraded b 0 ends replaced
+        buy b 0-30 upgraded, buy p 10-40 refunded 12 | 13 | revoked p 12 ends refunded
+        buy b 0-30, buy p 10-40 refunded 12          | 13 | revoked p 12 ends refunded
+        buy b 0-30, renew b 29-60, buy p 30-60       | 31 | active p 60 unknown subscribed
+        buy p 0-30, word 10 on next b price 299      | 11 | active p 30 renews b 30 subscribed price 299
+        buy p 0-30, word 10 on next b, renew b 29-60, word 29 on | 29 | active p 60 renews b 60 subscribed
+        buy p 0-30, word 10 on next b, renew b 29-60, word 29 on | 30 | active b 60 renews b 60 subscribed
+        buy b 0-30, word 10 on asks price 999        | 11 | active b 30 renews b 30 subscribed price 999 pending
+        buy b 0-30, word 10 on asks, word 12 on agreed | 13 | active b 30 renews b 30 subscribed accepted
+        buy b 0-30, word 10 on asks, renew b 29-60   | 31 | active b 60 unknown subscribed
+        buy b 0-7 trial, word 0 on                   |  1 | active b 7 renews b 7 trial introductory
+        buy b 0-7 trial, word 3 off                  |  4 | cancelled b 7 ends renewal_off introductory
+        buy b 0-7 trial, renew b 6-37, word 6 on     |  8 | active b 37 renews b 37 subscribed
+        buy b 0-30 intro, word 0 on                  |  1 | active b 30 renews b 30 subscribed introductory
+        buy b 0-30 shared                            |  1 | active b 30 unknown family_shared
+        buy b 0-30 shared unshared 9                 | 10 | revoked b 9 ends family_access_ended
+        buy b 0-44, word 20 on                       | 35 | active b 44 renews b 44 subscribed
         """
 
     @Test(
