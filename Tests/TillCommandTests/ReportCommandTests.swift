@@ -16,7 +16,12 @@ import TillStorage
         _ body: (_ directory: TemporaryDirectory, _ server: SQLiteDatabase) async throws -> Void
     ) async throws {
         let directory = try TemporaryDirectory()
-        try directory.write("catalog.json", #"{"products": []}"#)
+        try directory.write(
+            "catalog.json",
+            """
+            {"products": [{"id": "\(Self.product)", "type": "Consumable", "names": {"en": "60 points", "zh": "60 学点"},
+             "price": {"amount": 600, "currency": "CNY"}, "points": {"points": 60}}]}
+            """)
         try directory.write(
             "till.json",
             """

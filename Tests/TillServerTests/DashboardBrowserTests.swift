@@ -34,6 +34,9 @@ struct DashboardBrowserTests {
         let signed = try #require(try Answer(reply).member("signedTransaction"))
         try await office.submit(signed, order: refunded)
         try await office.submit(try await office.pay(Office.unlisted, token: nil).signed)
+        _ = try await office.server.keepAppleReport(
+            Array(DashboardFinanceTests.file(units: 3, sum: "13.23").utf8), name: "S_\(hostileUser).txt",
+            actor: "operator:anna")
         return Scene(paid: paid, hostile: hostile, cancelled: cancelled)
     }
 
@@ -158,11 +161,12 @@ struct DashboardBrowserTests {
             let pages = [
                 "list": "", "paid": "/orders/\(scene.paid)", "hostile": "/orders/\(scene.hostile)",
                 "cancelled": "/orders/\(scene.cancelled)", "quarantine": "/quarantine", "refusals": "/refusals",
-                "unclaimed": "/transactions/3", "missing": "/orders/3f2c91ab-0000-4000-8000-000000000001",
+                "unclaimed": "/transactions/3", "finance": "/finance", "period": "/finance?fiscalYear=2026&period=12",
+                "missing": "/orders/3f2c91ab-0000-4000-8000-000000000001",
             ]
             for language in ["en", "zh"] {
                 for (name, path) in pages.sorted(by: { $0.key < $1.key }) {
-                    try await page.open("\(address)\(path)?lang=\(language)")
+                    try await page.open("\(address)\(path)\(path.contains("?") ? "&" : "?")lang=\(language)")
                     _ = try await page.value("document.querySelectorAll('details').forEach((one) => one.open = true)")
                     for (width, isPhone) in [(360 as Int64, true), (1280, false)] {
                         try await page.resize(width: width, height: isPhone ? 740 : 900, isPhone: isPhone)

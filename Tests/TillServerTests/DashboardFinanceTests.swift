@@ -20,7 +20,7 @@ import TillStorage
     private static let september = "/dashboard/finance?fiscalYear=2026&period=12"
 
     /// Apple's report of the two sales, which are worth 4.41 each: 6.00 ÷ 1.0203 × 75 %.
-    private static func file(units: Int = 2, share: String = "4.41", sum: String = "8.82") -> String {
+    static func file(units: Int = 2, share: String = "4.41", sum: String = "8.82") -> String {
         """
         Start Date\tEnd Date\tVendor Identifier\tQuantity\tPartner Share\tExtended Partner Share\t\
         Partner Share Currency\tSales or Return\tCountry Of Sale\tCustomer Price\tCustomer Currency
@@ -120,12 +120,14 @@ import TillStorage
             let abroad = try await visitor.upload(Self.file(), named: "a", ["Origin": "https://evil.example"])
             #expect(abroad.status == 403)
             #expect(try await visitor.upload(Self.file(), named: "a", token: "guessed").status == 403)
-            #expect(try await visitor.upload(Self.file(), named: "a", token: nil).status == 403)
+            #expect(try await visitor.upload(Self.file(), named: "a", token: .some(nil)).status == 403)
             #expect(try await Visitor(office).upload(Self.file(), named: "a", token: "x").status == 303)
             for (type, body) in [
                 ("text/plain", "x"), ("multipart/form-data", "x"), ("multipart/form-data; boundary=b", "--c\r\n"),
                 ("multipart/form-data; boundary=b", "--b\r\nContent-Disposition: form-data; name=\"form\"\r\n\r\nx"),
-                ("multipart/form-data; boundary=b", "--b\r\n\r\n\r\n--b--"), ("multipart/form-data; boundary=b", "--b"),
+                ("multipart/form-data; boundary=b", "--b\r\n\r\n\r\n--b--"), ("multipart/form-data; boundary=b", "--b\r\n--b--"),
+                ("multipart/form-data; boundary=b", "--b\r\n"), ("multipart/form-data; boundary=b", "--b\r"),
+                ("multipart/form-data; boundary=b", "--b"),
                 ("multipart/form-data; boundary=\(String(repeating: "b", count: 71))", "--b"),
                 (
                     "multipart/form-data; boundary=b",

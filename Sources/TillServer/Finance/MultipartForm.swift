@@ -33,7 +33,7 @@ struct MultipartForm: Sendable {
         var start = delimiter.count
         while !body[start...].starts(with: Array("--".utf8)) {
             guard parts.count < Self.partLimit, body[start...].starts(with: Array("\r\n".utf8)),
-                let end = Self.find(between, in: body, from: start),
+                let end = Self.find(between, in: body, from: start + 2),
                 let part = Self.part(body[(start + 2)..<end])
             else { throw Refused(.invalidField, "form") }
             parts.append(part)
