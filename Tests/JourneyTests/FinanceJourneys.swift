@@ -24,6 +24,7 @@ import TillStorage
             [
                 "bundleId": .string(Shop.bundleID), "productId": .string(CloudShop.prefix + product),
                 "quantity": .int(quantity), "storefront": .string(storefront), "account": .string("\(product)-buyer"),
+                "receipt": false,
             ])
         #expect(paid.status == 200, "\(paid.body)")
         let purchase = Purchase(id: paid["transactionId"].text, signed: paid["signedTransaction"].text)
@@ -265,7 +266,7 @@ import TillStorage
             let files = [
                 "": "The file is empty.", "one\ttwo\n1\t2\n": "No line has the names of the columns.",
                 broken: "Line 2: seventeen is no amount.",
-                String(good.dropLast(60)): "",
+                String(good.dropLast(60)): "There is no value for Country Of Sale.",
                 good.replacing("Country Of Sale", with: "Land"): "The column Country Of Sale is missing.",
             ]
             for (text, reason) in files {
