@@ -79,7 +79,7 @@ import TillSQLite
         }
     }
 
-    @Test("What waits is found by its chain and by its order, without a look at anything else")
+    @Test("What nobody has is found by its chain and by its order, without a look at anything else")
     func waiting() async throws {
         try await withLedger { ledger in
             try await ledger.write { session in
@@ -96,19 +96,27 @@ import TillSQLite
                 }
                 let copies = RecordedCopies(session)
                 let inChain = try copies.waiting(inChain: chain, of: .sandbox)
-                #expect(inChain.map(\.transaction.id.text) == ["101", "102"])
-                #expect(inChain.map(\.transaction.token) == [.order(token), nil])
+                #expect(inChain.map(\.transaction.id.text) == ["101", "102", "103"])
+                #expect(inChain.map(\.transaction.token) == [.order(token), nil, .order(token)])
                 #expect(
-                    try copies.waiting(forOrder: token, of: .sandbox).map(\.transaction.id.text) == ["101", "201"])
+                    try copies.waiting(forOrder: token, of: .sandbox).map(\.transaction.id.text) == [
+                        "101", "103", "201",
+                    ])
                 #expect(try copies.waiting(inChain: chain, of: .production).isEmpty)
                 #expect(try copies.find(inChain[0].sequence) == period("101", token: .order(token)))
                 for (sql, index): (StaticString, String) in [
                     (
-                        "EXPLAIN QUERY PLAN SELECT 1 FROM transactions t WHERE t.state = 2 AND t.original_id = ?",
+                        """
+                        EXPLAIN QUERY PLAN SELECT 1 FROM transactions t \
+                        WHERE t.order_sequence IS NULL AND t.original_id = ?
+                        """,
                         "transactions_waiting_in_chain"
                     ),
                     (
-                        "EXPLAIN QUERY PLAN SELECT 1 FROM transactions t WHERE t.state = 2 AND t.token = ?",
+                        """
+                        EXPLAIN QUERY PLAN SELECT 1 FROM transactions t \
+                        WHERE t.order_sequence IS NULL AND t.token = ?
+                        """,
                         "transactions_waiting_for_order"
                     ),
                     (

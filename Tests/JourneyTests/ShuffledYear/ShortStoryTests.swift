@@ -56,7 +56,8 @@ struct ShortStoryTests {
 
     private static let most = 8
 
-    /// Every permutation, the one in order first; of more than three notifications in order, backwards, and some others.
+    /// Every permutation, the one in order first; of more than three notifications in order, backwards, and some
+    /// others.
     private static func routes(of count: Int) -> [[Int]] {
         guard count > 3 else { return permutations(Array(0..<count)) }
         var dice = SeededNumbers(state: 7)
