@@ -54,7 +54,7 @@ struct ShortStoryTests {
         await lived.end()
     }
 
-    private static let most = 8
+    private static let most = 6
 
     /// Every permutation, the one in order first; of more than three notifications in order, backwards, and some
     /// others.

@@ -8,8 +8,9 @@ import TillStorage
 struct YearBooks {
     let name: String
     let lines: [String]
-    /// Original transactions of the chains in which something was paid that is nobody's yet.
-    let unsettledChains: Set<String>
+    /// Chains in which something was paid that is nobody's yet, by their original transactions, and orders that nobody
+    /// has paid for: what is known later may settle them.
+    let openEnds: Set<String>
     private let arrivals: [YearServer.Arrival]
 
     init(of server: YearServer) async throws {
@@ -37,17 +38,27 @@ struct YearBooks {
             try Self.orders(session, known) + Self.transactions(session) + Self.terms(session) + Self.sums(session)
         }
         self.lines = lines.sorted()
-        unsettledChains = try await server.ledger.read { session in
-            Set(try session.query("SELECT original_id FROM transactions WHERE state = 2", []) { $0.text(0) })
+        openEnds = try await server.ledger.read { session in
+            let chains = try session.query("SELECT original_id FROM transactions WHERE state = 2", []) { $0.text(0) }
+            let orders = try session.query("SELECT id FROM orders WHERE transaction_id IS NULL", []) {
+                UniqueID(bytes: $0.blob(0))?.description ?? ""
+            }
+            return Set(chains + orders)
         }
         name = server.name
         arrivals = server.arrivals
     }
 
-    /// The orders that customers opened; one that was made for a transaction stands beside it.
+    /// The orders that customers opened; one that was made for a transaction stands beside it. A customer who comes
+    /// back outside the app pays under the token of before: then the order is whichever purchase's came first, and the
+    /// other has one of its own (DESIGN §1). Both are the same customer's, and which one it is nobody compares.
     private static func orders(_ session: any Session, _ known: Set<OrderID>) throws -> [String] {
         try session.query(
-            "SELECT id, user, product, quantity, status, transaction_id, price, currency FROM orders", []
+            """
+            SELECT id, user, product, quantity, status, transaction_id FROM orders WHERE id NOT IN \
+            (SELECT token FROM transactions WHERE token IS NOT NULL AND is_renewal = 0 \
+            GROUP BY token HAVING count(*) > 1)
+            """, []
         ) { row -> String? in
             guard let id = UniqueID(bytes: row.blob(0)), known.contains(id) else { return nil }
             let paid = row.isNull(5) ? "nothing" : row.text(5)
@@ -102,8 +113,8 @@ struct YearBooks {
 
     // MARK: Comparing
 
-    /// What differs from the other's, with the copies of the transactions that the lines name, in the order in which
-    /// each of the two had them; nil if nothing differs.
+    /// What differs from the other's, with the copies of the last transactions that the lines name, in the order in
+    /// which each of the two had them; nil if nothing differs.
     func difference(from other: YearBooks, _ isCompared: (String) -> Bool = { _ in true }) throws -> String? {
         let (mine, theirs) = (Set(lines.filter(isCompared)), Set(other.lines.filter(isCompared)))
         let differing = mine.symmetricDifference(theirs)
@@ -112,15 +123,18 @@ struct YearBooks {
         for line in differing.sorted().prefix(16) {
             text += (mine.contains(line) ? "\(name): " : "\(other.name): ") + line + "\n"
         }
-        let ids = Set(differing.flatMap { $0.split { !$0.isNumber }.filter { $0.count >= 15 }.map(String.init) })
         for books in [self, other] {
             let copies = try books.arrivals.flatMap { try ArrivedCopy.all(in: $0) }
-            for id in ids.sorted().prefix(3) {
-                let chain = copies.first { $0.id == id }?.original ?? id
-                text += "\(books.name), chain of \(id):\n"
-                text += copies.filter { $0.original == chain }.prefix(40).map { "  \($0.line)\n" }.joined()
+            for id in Self.ids(in: differing).sorted().suffix(4) {
+                let told = copies.filter { $0.id == id }
+                text += "\(books.name), \(id) of \(told.first?.original ?? "nothing known"):\n"
+                text += told.prefix(20).map { "  \($0.line)\n" }.joined()
             }
         }
         return text
+    }
+
+    private static func ids(in lines: Set<String>) -> Set<String> {
+        Set(lines.flatMap { $0.split { !$0.isNumber }.filter { $0.count >= 15 }.map(String.init) })
     }
 }

@@ -111,10 +111,15 @@ final class YearServer: Sendable {
         try #require([200, 202].contains(response.status), "\(String(decoding: response.body, as: UTF8.self))")
     }
 
-    @discardableResult
-    func catchUp() async throws -> CatchUpProgress {
+    /// The server's clock goes on to the store's.
+    func passTime() {
         let now = lived.world.store.now
         time.withLock { $0 = now }
+    }
+
+    @discardableResult
+    func catchUp() async throws -> CatchUpProgress {
+        passTime()
         return try await HistoryCatchUp(server, asking: api).run(since: YearWorld.start, in: .production)
     }
 
