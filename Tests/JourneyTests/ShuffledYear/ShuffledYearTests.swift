@@ -66,10 +66,10 @@ struct ShuffledYearTests {
         #expect(difference == nil, "seed \(seed): \(difference ?? "")")
     }
 
-    /// What the history knows beyond the notifications: that an upgrade superseded a period, and whose token was set on
-    /// a transaction since; both are signed into its later copies and told by no notification (facts/business-rules
-    /// §8.2, facts/server-api §3). It shows where something is nobody's yet: what the upgrade superseded seems to go on,
-    /// and the token's order to be unpaid.
+    /// What the history knows beyond the notifications: that an upgrade superseded a period, and whose token was set
+    /// on a transaction since; both are signed into its later copies and told by no notification
+    /// (facts/business-rules §8.2, facts/server-api §3). It shows where something is nobody's yet: what the upgrade
+    /// superseded seems to go on, and the token's order to be unpaid.
     private static func isToldByNotifications(_ line: String, except openEnds: Set<String>) -> Bool {
         !line.hasPrefix("terms") && !openEnds.contains { line.contains($0) }
     }
