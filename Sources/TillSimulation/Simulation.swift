@@ -1,0 +1,51 @@
+import Foundation
+import TillBilling
+
+/// What one seed came to.
+public struct SeedReport: Sendable {
+    public let seed: UInt64
+    /// Purchases that were begun.
+    public let purchases: Int
+    /// Transactions that Apple was paid for, renewals among them.
+    public let paid: Int
+    public let faults: [FaultKind: Int]
+    public let violations: [Violation]
+    /// Why the run itself could not be finished; nil if it was.
+    public let fault: String?
+    /// Pieces of work between two awaits.
+    public let steps: Int
+    /// How much time passed in the world, in milliseconds.
+    public let virtualTime: Int64
+    /// How often the books were looked at.
+    public let looks: Int
+    /// Of what the run did, if it was told.
+    public let story: Story
+    /// The same for the same seed: a digest of what the books said in the end.
+    public let digest: UInt64
+}
+
+/// Runs seeds one after the other, in this process and on this thread.
+public struct Simulation {
+    private let keys: StoreKeys
+    private let folder: URL
+
+    /// - Parameter folder: for files of emulated devices; it is made.
+    public init(folder: URL) throws {
+        keys = try StoreKeys()
+        self.folder = folder
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+
+    public func run(_ plan: SimulationPlan) -> SeedReport {
+        let place = folder.appendingPathComponent("seed-\(plan.seed)")
+        defer { try? FileManager.default.removeItem(at: place) }
+        let world = World(plan, keys: keys, folder: place)
+        world.run()
+        return SeedReport(
+            seed: plan.seed, purchases: world.owners.reduce(0) { $0 + $1.begun }, paid: world.paid,
+            faults: world.parts.faults.counts, violations: world.auditor?.violations ?? [], fault: world.fault,
+            steps: world.parts.clockwork.steps,
+            virtualTime: world.parts.clockwork.now.milliseconds - World.start.milliseconds,
+            looks: world.auditor?.looks ?? 0, story: world.parts.story, digest: world.digest)
+    }
+}
