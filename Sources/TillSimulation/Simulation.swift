@@ -18,10 +18,27 @@ public struct SeedReport: Sendable {
     public let virtualTime: Int64
     /// How often the books were looked at.
     public let looks: Int
-    /// Of what the run did, if it was told.
-    public let story: Story
+    /// What happened, if it was to be told.
+    public let lines: [Story.Line]
     /// The same for the same seed: a digest of what the books said in the end.
     public let digest: UInt64
+
+    init(
+        seed: UInt64, purchases: Int, paid: Int, faults: [FaultKind: Int], violations: [Violation], fault: String?,
+        steps: Int, virtualTime: Int64, looks: Int, lines: [Story.Line], digest: UInt64
+    ) {
+        self.seed = seed
+        self.purchases = purchases
+        self.paid = paid
+        self.faults = faults
+        self.violations = violations
+        self.fault = fault
+        self.steps = steps
+        self.virtualTime = virtualTime
+        self.looks = looks
+        self.lines = lines
+        self.digest = digest
+    }
 }
 
 /// Runs seeds one after the other, in this process and on this thread.
@@ -46,6 +63,15 @@ public struct Simulation {
             faults: world.parts.faults.counts, violations: world.auditor?.violations ?? [], fault: world.fault,
             steps: world.parts.clockwork.steps,
             virtualTime: world.parts.clockwork.now.milliseconds - World.start.milliseconds,
-            looks: world.auditor?.looks ?? 0, story: world.parts.story, digest: world.digest)
+            looks: world.auditor?.looks ?? 0, lines: world.parts.story.lines, digest: world.digest)
+    }
+}
+
+extension SeedReport {
+    /// The process that ran it ended in the middle of it.
+    public init(crashed seed: UInt64, how: String) {
+        self.init(
+            seed: seed, purchases: 0, paid: 0, faults: [:], violations: [], fault: "the process ended: \(how)",
+            steps: 0, virtualTime: 0, looks: 0, lines: [], digest: 0)
     }
 }

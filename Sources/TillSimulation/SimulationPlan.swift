@@ -16,6 +16,9 @@ public struct SimulationPlan: Sendable {
 
     public init(seed: UInt64) { self.seed = seed }
 
+    /// No world has more.
+    public static let mostPhones = 7
+
     /// How often each fault strikes where it can. Each seed has weather of its own: most faults are rare or absent, a
     /// few are heavy, so that a run is neither always calm nor always the same storm.
     var rates: [FaultKind: Double] {

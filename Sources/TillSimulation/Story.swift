@@ -25,15 +25,17 @@ public final class Story: @unchecked Sendable {
         guard isKept else { return }
         lines.append(Line(at: now(), who: who(), text: text(), about: Set(about())))
     }
+}
 
-    /// The lines about any of these, and with them about whatever those lines name beside them.
-    public func lines(about subjects: Set<String>) -> [Line] {
+extension [Story.Line] {
+    /// The lines about any of these, and about the orders and transactions that those name beside them.
+    public func about(_ subjects: Set<String>) -> [Story.Line] {
         var wanted = subjects
-        // An order leads to its transaction and back; a user leads to everything, so users widen nothing.
-        let linking = lines.filter { $0.about.count > 1 }
-        for line in linking where !line.about.isDisjoint(with: subjects) {
+        for line in self where !line.about.isDisjoint(with: subjects) {
+            // A user leads to everything that the user ever did, so users widen nothing.
             wanted.formUnion(line.about.filter { !$0.hasPrefix("user ") })
         }
-        return lines.filter { $0.about.isEmpty ? $0.who == "world" : !$0.about.isDisjoint(with: wanted) }
+        wanted = wanted.filter { !$0.hasPrefix("user ") || subjects.count == 1 }
+        return filter { $0.who == "world" || !$0.about.isDisjoint(with: wanted) }
     }
 }
