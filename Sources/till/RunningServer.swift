@@ -60,6 +60,15 @@ final class RunningServer: Sendable {
                 await Self.repeating(every: 30) { _ = try await ConsumptionAnswers(server).answerAll() }
             }
             jobs.addTask { [server] in
+                await Self.repeating(every: 1) { _ = try await SavedProofs(server).settleAll() }
+            }
+            jobs.addTask { [server] in
+                await Self.repeating(every: 15) { _ = try await AppleErrands(server).runAll() }
+            }
+            jobs.addTask { [server] in
+                await Self.repeating(every: 15) { _ = try await WaitingClaims(server).askAll() }
+            }
+            jobs.addTask { [server] in
                 await Self.repeating(every: 30) { _ = try await DueReminders(server).tellAll() }
             }
         }
