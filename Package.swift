@@ -89,6 +89,15 @@ let package = Package(
             path: "Benchmarks/TillLoad"
         ),
 
+        // Runs the real programs under kills and faults, and audits what is left: `make soak`.
+        .executableTarget(
+            name: "TillSoak",
+            dependencies: [
+                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillAPI", "TillStorage", "TillSQLite",
+            ],
+            path: "Benchmarks/TillSoak"
+        ),
+
         .testTarget(name: "TidyTests"),
         .testTarget(name: "TillBillingTests", dependencies: ["TillBilling"]),
         .testTarget(name: "TillCryptoTests", dependencies: ["TillCrypto"]),
