@@ -132,6 +132,9 @@ let package = Package(
                 "till", "TillAppStore", "TillCrypto", "TillBilling", "TillServer", "TillStorage", "TillSQLite",
             ]
         ),
+        .testTarget(
+            name: "SoakTests", dependencies: ["TillSoak", "TillBilling", "TillStorage", "TillSQLite"]
+        ),
         // What the fuzzers claim, asked of what they begin with; `make fuzz` asks it of everything else.
         .testTarget(
             name: "FuzzTests",

@@ -80,7 +80,7 @@ final class Crowd: Sendable {
     /// What its users do, as they would type it.
     private func script(of phone: Phone, _ dice: inout Dice) -> [String] {
         var lines: [String] = []
-        for _ in 0..<Int.random(in: 1...5, using: &dice) {
+        for _ in 0..<Int.random(in: 2...7, using: &dice) {
             switch Int.random(in: 0..<20, using: &dice) {
             case 0..<8: lines.append("buy \(Goods.all[0].id) \(Int.random(in: 1...3, using: &dice))")
             case 8..<11: lines.append("buy \(Goods.all[1].id)")

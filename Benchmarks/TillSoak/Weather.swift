@@ -50,7 +50,7 @@ struct Weather: Sendable {
         settings["delayTo"] = 2_000
         var endpoints: [String: JSONValue] = [:]
         // None of them arrives for a while; Apple tries again in an hour.
-        if dice.strikes(0.2) { endpoints["notifications"] = ["dropBefore": 1] }
+        if dice.strikes(0.35) { endpoints["notifications"] = ["dropBefore": 1] }
         // What the app said of who buys is lost before anything is signed (U1).
         if dice.strikes(0.2) { endpoints["purchases"] = ["lostApplicationUsername": 0.2] }
         settings["endpoints"] = .object(endpoints)
