@@ -85,8 +85,8 @@ final class Crowd: Sendable {
             case 0..<8: lines.append("buy \(Goods.all[0].id) \(Int.random(in: 1...3, using: &dice))")
             case 8..<11: lines.append("buy \(Goods.all[1].id)")
             case 11: lines.append("buy \(Goods.all[2].id)")
-            case 12: lines.append("buy \(Goods.all[3].id)")
-            case 13..<15:
+            case 12..<14: lines.append("buy \(Goods.all[3].id)")
+            case 14:
                 lines.append("sign-out")
                 if let user = dice.pick(phone.users) { lines.append("sign-in \(user) \(keys.token(of: user))") }
             case 15..<17:

@@ -26,6 +26,7 @@ final class Line: Sendable {
         var roughness = Roughness.smooth
         var dice: Dice
         var owners: [OrderID: String] = [:]
+        var proofs: [JSONValue] = []
     }
 
     private let name: String
@@ -51,6 +52,9 @@ final class Line: Sendable {
 
     /// Who opened each order, as the requests said.
     var owners: [OrderID: String] { state.withLock { $0.owners } }
+
+    /// The last proofs that went over it, as their requests said them.
+    var proofs: [JSONValue] { state.withLock { $0.proofs } }
 
     func become(_ roughness: Roughness) { state.withLock { $0.roughness = roughness } }
 
@@ -129,8 +133,14 @@ final class Line: Sendable {
     // MARK: Noting
 
     private func note(_ request: HTTPRequest) {
-        guard request.method == .post, request.path == Paths.orders,
-            let id = (try? JSONValue(decoding: request.body))?["id"]?.string.flatMap({ UniqueID($0) }),
+        guard request.method == .post, let body = try? JSONValue(decoding: request.body) else { return }
+        if request.path == Paths.transactions {
+            state.withLock { state in
+                state.proofs.append(body)
+                if state.proofs.count > 100 { state.proofs.removeFirst() }
+            }
+        }
+        guard request.path == Paths.orders, let id = body["id"]?.string.flatMap({ UniqueID($0) }),
             let user = Self.subject(request.headers["Authorization"])
         else { return }
         state.withLock { $0.owners[id] = user }

@@ -44,7 +44,7 @@ struct Soak: Sendable {
             store: store, server: server, control: control,
             storeLine: try Line("store", to: store.url, seed: seed, send: fetch.send, tally: tally),
             serverLine: try Line("server", to: server.url, seed: seed, send: fetch.send, tally: tally), keys: keys,
-            tally: tally)
+            tally: tally, send: fetch.send)
         let report = try await live(parts)
         await parts.storeLine.close()
         await parts.serverLine.close()
@@ -59,6 +59,7 @@ struct Soak: Sendable {
         let serverLine: Line
         let keys: Place.Keys
         let tally: Tally
+        let send: HTTPSend
     }
 
     private func live(_ parts: Parts) async throws -> SoakReport {
@@ -73,6 +74,9 @@ struct Soak: Sendable {
             control: control, lines: [parts.serverLine, parts.storeLine], tally: tally, seed: seed,
             mayLoseNotifications: try await Ending.canReconcile(place), notificationURL: notifications)
         let world = World(control: control, tally: tally, seed: seed)
+        let adversary = Adversary(
+            url: parts.server.url, send: parts.send, line: parts.serverLine,
+            token: parts.keys.token(of: Adversary.user), tally: tally, seed: seed)
         let killer = Killer(server: parts.server, store: parts.store, tally: tally, seed: seed, length: chaos)
 
         say("chaos for \(chaos.components.seconds) seconds, seed \(seed), in \(place.root.path)")
@@ -82,6 +86,7 @@ struct Soak: Sendable {
             group.addTask { await crowd.run(until: deadline) }
             group.addTask { await weather.run(until: deadline) }
             group.addTask { await world.run(until: deadline) }
+            group.addTask { await adversary.run(until: deadline) }
             group.addTask { await progress(tally, until: deadline) }
             try await group.waitForAll()
         }
@@ -125,7 +130,8 @@ struct Soak: Sendable {
         if Int(total) != sales.count {
             report.faults.append("the store says that \(total) were paid, and lists \(sales.count)")
         }
-        let audit = Audit(sales: sales, owners: parts.serverLine.owners, points: Goods.points)
+        let audit = Audit(
+            sales: sales, owners: parts.serverLine.owners, strangers: [Adversary.user], points: Goods.points)
         try await parts.server.stop()
         report.take(audit(try await LedgerBooks.read(place.ledger)), sales)
         for finding in report.findings.prefix(20) {

@@ -19,7 +19,7 @@ struct World: Sendable {
             let all = bought.values.flatMap { $0 }
             if dice.strikes(0.25), let id = dice.pick(all), await act("refund", on: id) { refunded.append(id) }
             if dice.strikes(0.1), let id = dice.pick(refunded) { _ = await act("refundReversal", on: id) }
-            if dice.strikes(0.05) { try? await cancel(of: account) }
+            if dice.strikes(0.02) { try? await cancel(of: account) }
         }
     }
 

@@ -34,7 +34,7 @@ struct AuditTests {
     }
 
     private static func audit(_ sales: [Sale], _ books: LedgerBooks) -> Audit.Result {
-        Audit(sales: sales, owners: [order: "ann"], points: Goods.points)(books)
+        Audit(sales: sales, owners: [order: "ann"], strangers: ["mallory"], points: Goods.points)(books)
     }
 
     @Test("What was paid once and granted once to whoever asked for it is no finding, and its wait is measured")
@@ -57,6 +57,7 @@ struct AuditTests {
         ("points twice", sale(), books(points: 120), [.grantedTwice]),
         ("somebody else has it", sale(), books(user: "ben"), [.misattributed]),
         ("somebody else's order, no token", sale(token: nil), books(user: "ben"), [.misattributed]),
+        ("who never paid has it", sale(token: nil), books(user: "mallory"), [.misattributed]),
         ("refund not heard of", sale(isRevoked: true), books(), [.refund]),
         ("taken back by nobody's word", sale(), books(points: 0, state: 3), [.refund]),
         ("refunded, and the points still there", sale(isRevoked: true), books(state: 3), [.grantedTwice]),
@@ -121,7 +122,8 @@ struct AuditTests {
                 "INSERT INTO grants (transaction_sequence, id, order_sequence, user, at) VALUES (?, ?, ?, 'ann', 2000)",
                 [key, order, key])
             let posting = Posting(
-                environment: .sandbox, userID: UserID("ann"), contra: .sold, currency: "points", amount: 60, kind: .purchase,
+                environment: .sandbox, userID: UserID("ann"), contra: .sold, currency: "points", amount: 60,
+                kind: .purchase,
                 reference: "", at: Instant(milliseconds: 2_000))
             try LedgerTable(session).post(posting, grant: number)
         }
@@ -138,7 +140,7 @@ struct AuditTests {
         await ledger.close()
         let owners = Dictionary(
             uniqueKeysWithValues: Self.sales().compactMap { sale in sale.token.map { ($0, "ann") } })
-        let audit = Audit(sales: Self.sales(), owners: owners, points: Goods.points)
+        let audit = Audit(sales: Self.sales(), owners: owners, strangers: [], points: Goods.points)
         let before = audit(try await LedgerBooks.read(path))
         #expect(before.findings.isEmpty, "\(before.findings)")
         #expect(before.waits == Array(repeating: 1_000, count: Int(Self.count)))

@@ -32,6 +32,8 @@ struct Audit: Sendable {
     let sales: [Sale]
     /// Who asked for each order, as seen from outside.
     let owners: [OrderID: String]
+    /// Users who never paid.
+    let strangers: Set<String>
     /// What a transaction is worth in points; nil for a product that is not sold.
     let points: @Sendable (_ product: String, _ quantity: Int64) -> Int64?
 
@@ -97,6 +99,9 @@ struct Audit: Sendable {
     }
 
     private func judgeOwner(_ sale: Sale, _ grant: LedgerBooks.Grant, _ result: inout Result) {
+        if strangers.contains(grant.user) {
+            return result.note(.misattributed, sale.id, "\(grant.user) has it, who never paid for anything")
+        }
         // Without a token in what Apple signed it is the order's that the proof came with.
         guard let order = sale.token ?? grant.order else { return }
         guard let owner = owners[order] else {
