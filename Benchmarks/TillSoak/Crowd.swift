@@ -7,6 +7,7 @@ final class Crowd: Sendable {
     private struct State {
         var inUse: Set<Int> = []
         var surprises: [String] = []
+        var underWay: [Int: Int64] = [:]
     }
 
     private let place: Place
@@ -36,6 +37,10 @@ final class Crowd: Sendable {
 
     /// Apps that ended as no app should.
     var surprises: [String] { state.withLock { $0.surprises } }
+
+    /// How many orders the app of each phone still waited for when it was closed for the last time, of those phones
+    /// that waited for any.
+    var underWay: [Int: Int64] { state.withLock { $0.underWay.filter { $0.value > 0 } } }
 
     // MARK: Under chaos
 
@@ -129,7 +134,7 @@ final class Crowd: Sendable {
             tally.add(.deeds, "app closed by force")
         }
         let said = child.said
-        note(said)
+        note(said, of: phone)
         switch ending {
         case .signal(SIGKILL): tally.add(.kills, "app")
         case .exit(0): tally.add(.deeds, "app closed")
@@ -140,10 +145,11 @@ final class Crowd: Sendable {
         }
     }
 
-    private func note(_ said: String) {
+    private func note(_ said: String, of phone: Phone) {
         for line in said.split(separator: "\n") {
             guard let event = try? JSONValue(decoding: line), let name = event["event"]?.string else { continue }
             let code = event["code"]?.string
+            if let number = event["underWay"]?.int { state.withLock { $0.underWay[phone.number] = number } }
             if name == "purchase" { tally.add(.outcomes, event["outcome"]?.string ?? "?") }
             if let code { tally.add(.refusals, "\(name): \(code)") }
         }

@@ -144,6 +144,11 @@ struct Soak: Sendable {
         let found = Set(audit(try await LedgerBooks.read(planted.path)).findings.map(Lie.init))
         report.lies = (lies.count, lies.filter { found.contains(Lie(kind: $0.key, transaction: $0.value)) }.count)
         report.faults += parts.server.surprises + parts.store.surprises + crowd.surprises
+        // What waits in quarantine is under way on the phone that brought it.
+        if report.unattributed.isEmpty {
+            report.faults += crowd.underWay.sorted { $0.key < $1.key }
+                .map { "phone \($0.key) still waits for \($0.value) orders" }
+        }
         report.peakMemory = ["server": parts.server.peakMemory, "store": parts.store.peakMemory]
         try await parts.store.stop()
         report.tally = parts.tally

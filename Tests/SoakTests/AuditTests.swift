@@ -19,7 +19,8 @@ struct AuditTests {
 
     /// Books in which that sale is granted as it should be, but for what `change` does to them.
     private static func books(
-        user: String = "ann", points: Int64 = 60, status: Int64 = 1, quantity: Int64 = 1, state: Int64 = 1,
+        user: String = "ann", points: Int64 = 60, status: OrderStatus = .completed, quantity: Int64 = 1,
+        state: Int64 = 1,
         granted: Int = 1
     ) -> LedgerBooks {
         var books = LedgerBooks()
@@ -42,7 +43,9 @@ struct AuditTests {
         let result = Self.audit([Self.sale()], Self.books())
         #expect(result.findings.isEmpty, "\(result.findings)")
         #expect(result.waits == [250])
-        #expect(Self.audit([Self.sale(isRevoked: true)], Self.books(points: 0, status: 6, state: 3)).findings.isEmpty)
+        #expect(
+            Self.audit([Self.sale(isRevoked: true)], Self.books(points: 0, status: .refunded, state: 3)).findings
+                .isEmpty)
         // Taken back before anybody had it.
         #expect(Self.audit([Self.sale(isRevoked: true)], LedgerBooks()).findings.isEmpty)
     }
@@ -62,7 +65,7 @@ struct AuditTests {
         ("taken back by nobody's word", sale(), books(points: 0, state: 3), [.refund]),
         ("refunded, and the points still there", sale(isRevoked: true), books(state: 3), [.grantedTwice]),
         ("another quantity", sale(), books(quantity: 2), [.books]),
-        ("order still prepared", sale(), books(status: 0), [.books]),
+        ("order still prepared", sale(), books(status: .prepared), [.books]),
         ("in the queue for ever", sale(isFinished: false), books(), [.unsettled]),
     ]
 
@@ -81,7 +84,8 @@ struct AuditTests {
         broken.unbalanced = ["2 ann points"]
         broken.damage = ["row 3 missing from index"]
         broken.waiting = ["notification n"]
-        #expect(Self.audit([Self.sale()], broken).findings.map(\.kind) == [.books, .books, .unsettled])
+        broken.moves = [Self.order: [.prepared, .completed, .failed]]
+        #expect(Self.audit([Self.sale()], broken).findings.map(\.kind) == [.books, .books, .books, .unsettled])
     }
 
     @Test("What Apple signed for nobody may wait in quarantine, and is counted (U1)")

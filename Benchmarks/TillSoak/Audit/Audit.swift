@@ -61,6 +61,11 @@ struct Audit: Sendable {
         for grant in books.grants where !known.contains(grant.transaction) {
             result.note(.forgedGranted, grant.transaction, "\(grant.user) has it, and the store knows nothing of it")
         }
+        for (order, moves) in books.moves {
+            for (before, after) in zip(moves, moves.dropFirst()) where !before.mayMove(to: after) {
+                result.note(.books, nil, "the order \(order) went from \(before.name) to \(after.name)")
+            }
+        }
         for line in books.unbalanced { result.note(.books, nil, "not the sum of its postings: \(line)") }
         for line in books.damage { result.note(.books, nil, line) }
         for line in books.waiting { result.note(.unsettled, nil, line) }
@@ -77,9 +82,9 @@ struct Audit: Sendable {
                 "granted as \(grant.quantity) of \(grant.product), paid as \(sale.quantity) of \(sale.product)")
         }
         judgePoints(sale, grant, books.records[sale.id], &result)
-        // 1 completed, 6 refunded: money outranks whatever was said before.
-        if grant.orderStatus != 1, grant.orderStatus != 6 {
-            result.note(.books, sale.id, "its order has the status \(grant.orderStatus)")
+        // Money outranks whatever was said before.
+        if grant.orderStatus != .completed, grant.orderStatus != .refunded {
+            result.note(.books, sale.id, "its order is \(grant.orderStatus?.name ?? "nothing known")")
         }
         if !sale.isFinished {
             result.note(.unsettled, sale.id, "granted, and still in the queue of \(sale.account)")

@@ -7,7 +7,7 @@ struct LedgerBooks: Sendable {
     struct Grant: Sendable, Hashable {
         let transaction: String
         let order: OrderID?
-        let orderStatus: Int64
+        let orderStatus: OrderStatus?
         let user: String
         let product: String
         let quantity: Int64
@@ -26,6 +26,8 @@ struct LedgerBooks: Sendable {
     var records: [String: Record] = [:]
     /// Whose each order is.
     var owners: [OrderID: String] = [:]
+    /// What each order was, one after the other.
+    var moves: [OrderID: [OrderStatus]] = [:]
     /// Balances that are not the sum of their postings, and sums without a balance.
     var unbalanced: [String] = []
     /// Notifications and receipts that are kept and not settled.
@@ -57,7 +59,8 @@ struct LedgerBooks: Sendable {
             """, []
         ) { row in
             Grant(
-                transaction: row.text(0), order: UniqueID(bytes: row.blob(1)), orderStatus: row.integer(2),
+                transaction: row.text(0), order: UniqueID(bytes: row.blob(1)),
+                orderStatus: OrderStatus(rawValue: Int(row.integer(2))),
                 user: row.text(3), product: row.text(4), quantity: row.integer(5), points: row.integer(7),
                 at: Instant(milliseconds: row.integer(6)))
         }
@@ -67,6 +70,13 @@ struct LedgerBooks: Sendable {
         self.records = Dictionary(records, uniquingKeysWith: { first, _ in first })
         let orders = try session.query("SELECT id, user FROM orders", []) { (UniqueID(bytes: $0.blob(0)), $0.text(1)) }
         for case (let id?, let user) in orders { owners[id] = user }
+        let moves = try session.query(
+            """
+            SELECT o.id, m.status FROM order_moves m JOIN orders o ON o.sequence = m.order_sequence \
+            ORDER BY m.order_sequence, m.number
+            """, []
+        ) { (UniqueID(bytes: $0.blob(0)), OrderStatus(rawValue: Int($0.integer(1)))) }
+        for case (let id?, let status?) in moves { self.moves[id, default: []].append(status) }
         unbalanced =
             try LedgerTable(session).unbalanced()
             + session.query(
