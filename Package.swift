@@ -90,6 +90,15 @@ let package = Package(
             path: "Benchmarks/TillLoad"
         ),
 
+        // Runs the real programs under kills and faults, and audits what is left: `make soak`.
+        .executableTarget(
+            name: "TillSoak",
+            dependencies: [
+                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillAPI", "TillStorage", "TillSQLite",
+            ],
+            path: "Benchmarks/TillSoak"
+        ),
+
         .testTarget(name: "TidyTests"),
         .testTarget(name: "TillBillingTests", dependencies: ["TillBilling"]),
         .testTarget(name: "TillCryptoTests", dependencies: ["TillCrypto"]),
@@ -123,6 +132,9 @@ let package = Package(
             dependencies: [
                 "till", "TillAppStore", "TillCrypto", "TillBilling", "TillServer", "TillStorage", "TillSQLite",
             ]
+        ),
+        .testTarget(
+            name: "SoakTests", dependencies: ["TillSoak", "TillBilling", "TillStorage", "TillSQLite"]
         ),
         // What the fuzzers claim, asked of what they begin with; `make fuzz` asks it of everything else.
         .testTarget(

@@ -1,0 +1,106 @@
+import Foundation
+import TillAppStore
+import TillSQLite
+import TillStorage
+
+/// After the chaos: everything is up, nothing goes wrong any more, every app is opened once, and what the store could
+/// not tell it tells again. Then nothing may be left that waits.
+struct Ending: Sendable {
+    let place: Place
+    let server: KeptProgram
+    let control: StoreControl
+    let crowd: Crowd
+    let tally: Tally
+    let say: @Sendable (String) -> Void
+
+    func run(_ world: World, seed: UInt64) async throws {
+        var dice = Dice(seed: seed, player: "ending")
+        try await world.settle(&dice)
+        say("every phone opens its app once more")
+        await openAll()
+        say("the store sends again what did not arrive")
+        try await resend()
+        try await reconcile()
+        try await becomeQuiet()
+    }
+
+    private func openAll() async {
+        await withTaskGroup(of: Void.self) { group in
+            var rest = Phone.all[...]
+            for _ in 0..<4 { if let phone = rest.popFirst() { open(phone, &group) } }
+            while await group.next() != nil {
+                if let phone = rest.popFirst() { open(phone, &group) }
+            }
+        }
+    }
+
+    private func open(_ phone: Phone, _ group: inout TaskGroup<Void>) {
+        group.addTask { [crowd] in await crowd.comeBack(to: phone, within: .seconds(40)) }
+    }
+
+    /// Apple tries again for three days; here it does so at once.
+    private func resend() async throws {
+        for state in ["pending", "failed"] {
+            // In the order of what they tell.
+            for notification in try await control.list("/emulator/notifications?state=\(state)").reversed() {
+                guard let id = notification["id"]?.string else { continue }
+                if (try? await control.post("/emulator/notifications/\(id)/resend")) != nil {
+                    tally.add(.deeds, "notification sent again")
+                }
+            }
+        }
+    }
+
+    // MARK: Reconciliation
+
+    /// Whether this `till` can reconcile.
+    static func canReconcile(_ place: Place) async throws -> Bool {
+        let child = try Child(
+            place.till, ["reconcile", "--help"], log: place.root.appendingPathComponent("reconcile-help.log"))
+        return await child.end() == .exit(0)
+    }
+
+    private func reconcile() async throws {
+        guard try await Self.canReconcile(place) else {
+            say("this till does not reconcile: notifications and buyers must do")
+            return
+        }
+        say("till reconcile")
+        let child = try Child(
+            place.till, ["reconcile", "--config", place.configuration.path, "--json"],
+            log: place.server.appendingPathComponent("reconcile.log"))
+        let ending = await child.end(within: .seconds(300))
+        if ending == nil { child.kill() }
+        guard ending == .exit(0) else { throw SoakFault("till reconcile failed: \(child.said.suffix(2_000))") }
+    }
+
+    // MARK: Quiet
+
+    /// Waits until nothing waits, or gives up: then the audit says what is left.
+    private func becomeQuiet() async throws {
+        say("waiting until nothing waits")
+        let clock = ContinuousClock()
+        let deadline = clock.now + .seconds(120)
+        while clock.now < deadline {
+            if try await isQuiet() { return }
+            try await Task.sleep(for: .seconds(1))
+        }
+        say("it did not become quiet")
+    }
+
+    private func isQuiet() async throws -> Bool {
+        let state = try await control.get("/emulator/state")
+        guard state["transactions"]?["unfinished"]?.int == 0, state["notifications"]?["pending"]?.int == 0 else {
+            return false
+        }
+        let ledger = try SQLiteDatabase.open(path: place.ledger, role: .operator)
+        let waiting = try await ledger.read { session in
+            try session.first(
+                "SELECT (SELECT count(*) FROM notifications WHERE state = 0) + (SELECT count(*) FROM waiting_proofs)",
+                []
+            ) { $0.integer(0) } ?? 0
+        }
+        await ledger.close()
+        return waiting == 0
+    }
+}
