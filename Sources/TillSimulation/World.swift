@@ -18,6 +18,7 @@ final class World: @unchecked Sendable {
     private var random: SeededRandom
     private(set) var auditor: Auditor?
     private(set) var owners: [Owner] = []
+    private var users: [String] = []
     private var server: ServerHost?
     private var mallory: Mallory?
     /// Notifications by their content, and whether they are never sent.
@@ -104,10 +105,11 @@ final class World: @unchecked Sendable {
         self.mallory = mallory
         let household = Household(apple, truth, accounts: accounts, parts)
         let weather = Weather(server, apple, parts)
-        await storm(server, mallory, household, weather)
-        await calm(household, weather)
+        let backend = Backend(parts, Link("backend-server", parts) { server.end }, users: users)
+        await storm(server, mallory, household, weather, backend)
+        await calm(apple, household, weather, backend)
         await server.clearGraves()
-        if let ledger = server.ledger { await auditor.judge(ledger) } else { fault = "the server does not start" }
+        if let ledger = server.ledger { await auditor.judge(ledger, backend) } else { fault = "the server does not start" }
         let sold = try await apple.transactions()
         paid = sold.filter(\.isPaid).count
         let books = try await server.ledger?.read { try LedgerEye($0).entries.values.map { "\($0)" }.sorted() } ?? []
@@ -145,6 +147,8 @@ final class World: @unchecked Sendable {
                 appAppleID: apple.emulator.configuration.app.appleID, environments: [.production]),
             secretKeys: [SecretKey(id: "backend", sha256: Digest.sha256.hash(SimulatedShop.secretKey.utf8))],
             userTokens: [UserTokenKey(id: "app", algorithm: .hs256(secret: SimulatedShop.tokenSecret))])
+        // G4: both orders of delivery keep the promise.
+        if random.chance(0.35) { configuration.delivery.order = .saveThenFinish }
         configuration.inAppPurchaseKey = try InAppPurchaseKey(
             issuerID: issuer, keyID: id, privateKey: PrivateKey(pem: pem))
         guard let inAppPurchaseKey = configuration.inAppPurchaseKey else { throw WorldFault("the store has no key") }
@@ -166,7 +170,7 @@ final class World: @unchecked Sendable {
 
     private func makeOwners(_ accounts: [String], _ apple: AppleHost, _ server: ServerHost) {
         let count = 3 + random.below(5)
-        let users = (1...(count + random.below(3))).map { "user\($0)" }
+        users = (1...(count + random.below(3))).map { "user\($0)" }
         let toStore = Link("phones-store", parts) { apple.end }
         // A payment is one confirmation by its customer, however often a packet is repeated.
         toStore.repeats = { $0.path != "/emulator/purchases" }
@@ -187,12 +191,14 @@ final class World: @unchecked Sendable {
     }
 
     private func storm(
-        _ server: ServerHost, _ mallory: Mallory, _ household: Household, _ weather: Weather
+        _ server: ServerHost, _ mallory: Mallory, _ household: Household, _ weather: Weather,
+        _ backend: Backend
     ) async {
         let goesOn: @Sendable () -> Bool = { [self] in isStormy }
         process.spawn { await weather.blow(while: goesOn) }
         process.spawn { await household.live(while: goesOn) }
         process.spawn { await mallory.live(while: goesOn) }
+        process.spawn { await backend.live(while: goesOn) }
         process.spawn { [self] in
             while isStormy {
                 await parts.clockwork.pause(6 * 3_600_000)
@@ -214,7 +220,7 @@ final class World: @unchecked Sendable {
         }
     }
 
-    private func calm(_ household: Household, _ weather: Weather) async {
+    private func calm(_ apple: AppleHost, _ household: Household, _ weather: Weather, _ backend: Backend) async {
         parts.faults.calmDown()
         parts.story.tell("world", "all faults are over")
         weather.clear()
@@ -223,6 +229,8 @@ final class World: @unchecked Sendable {
         await parts.clockwork.pause(Self.calmDays * Self.day)
         await household.settle()
         for owner in owners { await owner.settle() }
+        await parts.clockwork.pause(Self.day / 4)
+        await backend.emptyQuarantine(truth, apple)
         await parts.clockwork.pause(Self.day / 4)
     }
 

@@ -129,7 +129,11 @@ final class Auditor: @unchecked Sendable {
             do {
                 state = try await ledger.read { session in
                     try session.first(
-                        "SELECT state FROM transactions WHERE environment = 1 AND id = ?", [.text(id)]
+                        """
+                        SELECT state FROM transactions WHERE environment = 1 AND id = ?1 AND state <> 2 UNION ALL \
+                        SELECT 0 FROM saved_proofs WHERE environment = 1 AND transaction_id = ?1 UNION ALL \
+                        SELECT state FROM transactions WHERE environment = 1 AND id = ?1
+                        """, [.text(id)]
                     ) { $0.integer(0) }
                 }
             } catch {
@@ -146,8 +150,9 @@ final class Auditor: @unchecked Sendable {
     // MARK: Liveness
 
     /// Faults are over, and days have passed.
-    func judge(_ ledger: any Database) async {
+    func judge(_ ledger: any Database, _ backend: Backend) async {
         await look(ledger)
+        await judge(backend, ledger)
         guard let books = try? await ledger.read({ try LedgerEye($0) }), let sold = try? await apple.transactions()
         else { return complain(.stuck, "the books can't be read", about: []) }
         let bought = Dictionary(sold.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
@@ -180,12 +185,35 @@ final class Auditor: @unchecked Sendable {
         }
     }
 
+    /// Whoever was told that points were taken has them taken, once; and nobody else has.
+    private func judge(_ backend: Backend, _ ledger: any Database) async {
+        let taken = try? await ledger.read { session in
+            try session.query(
+                "SELECT reference, user, -amount, kind FROM postings WHERE grant_sequence IS NULL", []
+            ) { (reference: $0.text(0), user: $0.text(1), amount: $0.integer(2), kind: $0.text(3)) }
+        }
+        guard let taken else { return }
+        for reference in backend.answered.sorted() where !taken.contains(where: { $0.reference == reference }) {
+            complain(.forgotten, "the debit \(reference) was answered, and is gone", about: [reference])
+        }
+        for debit in taken {
+            let asked = backend.asked[debit.reference]
+            if debit.kind != "debit" || asked?.user != debit.user || asked?.amount != debit.amount {
+                complain(
+                    .grantedTwice, "\(-debit.amount) points of \(debit.user) come from nowhere (\(debit.kind))",
+                    about: ["user \(debit.user)", debit.reference])
+            }
+        }
+    }
+
     private func judgeQueues(_ ledger: any Database) async {
         let waiting = try? await ledger.read { session in
             try session.query(
                 """
                 SELECT 'notifications', count(*) FROM notifications WHERE state = 0 UNION ALL \
-                SELECT 'receipts', count(*) FROM waiting_proofs
+                SELECT 'receipts', count(*) FROM waiting_proofs UNION ALL \
+                SELECT 'saved proofs', count(*) FROM saved_proofs UNION ALL \
+                SELECT 'errands', count(*) FROM errands WHERE state = 0
                 """, []
             ) { ($0.text(0), $0.integer(1)) }
         }

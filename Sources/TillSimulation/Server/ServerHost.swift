@@ -29,6 +29,7 @@ final class ServerHost: @unchecked Sendable {
     private let disk: CrashableDisk
     private var run: Run?
     private var runs = 0
+    private var lastAsked = World.start
     private var random: SeededRandom
     private let entropy: Entropy
     /// Looks at the books before anything is done after a start.
@@ -81,10 +82,10 @@ final class ServerHost: @unchecked Sendable {
             self.run = run
             process.afterStep = { [weak self] in self?.lookAtPower() }
             parts.story.tell(process.name, "starts")
-            let (clockwork, leisure, isOpened) = (parts.clockwork, terms.leisure, isOpened)
-            process.spawn {
+            let isOpened = isOpened
+            process.spawn { [self] in
                 await isOpened(ledger)
-                await BackgroundJobs(run.server, leisure: leisure) { await clockwork.pause($0) }.run()
+                await BackgroundJobs(run.server) { await self.rest($0) }.run()
             }
             lookAtPower()
         } catch {
@@ -92,6 +93,13 @@ final class ServerHost: @unchecked Sendable {
             process.kill()
             parts.clockwork.after(random.between(1_000, 60_000)) { self.start() }
         }
+    }
+
+    /// Between two walks of a job: longer than in the world outside, and much longer while nobody asks for anything, or
+    /// a virtual week would be nothing but walks over nothing.
+    private func rest(_ milliseconds: Int64) async {
+        let isQuiet = parts.clockwork.now.milliseconds - lastAsked.milliseconds > 600_000
+        await parts.clockwork.pause(max(milliseconds * terms.leisure, isQuiet ? 1_200_000 : 0))
     }
 
     private func server(on ledger: SQLiteDatabase, in process: SimulatedProcess) throws -> Server {
@@ -111,6 +119,7 @@ final class ServerHost: @unchecked Sendable {
     /// Who answers requests; nil while nobody does.
     var end: Link.End? {
         guard let run, run.process.isAlive else { return nil }
+        lastAsked = parts.clockwork.now
         return Link.End(process: run.process) { [self] request in
             let response = await run.router.respond(to: request)
             // What is said after the power went is heard by nobody.

@@ -25,6 +25,8 @@ final class Truth: @unchecked Sendable {
     private(set) var transactions: [String: Tap] = [:]
     /// Transactions that nobody of the app bought there: Apple's own shop sold them.
     private(set) var strays: Set<String> = []
+    /// Who showed that a stray is theirs.
+    private var claims: [String: String] = [:]
     private let parts: WorldParts
 
     /// Tells Apple's end which tap a purchase came of.
@@ -76,10 +78,15 @@ final class Truth: @unchecked Sendable {
 
     func note(stray id: String) { strays.insert(id) }
 
+    /// Somebody shows that a purchase of Apple's own shop is theirs.
+    func note(claim id: String, by user: String) { claims[id] = user }
+
     /// Whose a transaction is by rights: who made the order that Apple signed; without one, who tapped.
     func owner(of sold: AppleHost.Sold, in all: [String: AppleHost.Sold]) -> String? {
-        if let token = sold.token { return orders[token.lowercased()]?.user }
+        // One that our server set by itself (Set App Account Token) names no order of an app.
+        if let token = sold.token, let tap = orders[token.lowercased()] { return tap.user }
         if let tap = transactions[sold.id] { return tap.user }
+        if let user = claims[sold.originalID] { return user }
         guard sold.originalID != sold.id, let original = all[sold.originalID] else { return nil }
         return owner(of: original, in: all)
     }
