@@ -104,6 +104,7 @@ package actor Submit {
             // Somebody else's answer, from a cache in between.
             if reply.transactionId != transaction.id.text { throw .unreadable(status: 200, retryAfter: nil) }
         } catch {
+            if PlantedMistake.finishesAnyway.isPlanted { await queue.finish(transaction.id) }
             return await postpone(entry, because: error)
         }
         return await obey(reply, transaction, entry)

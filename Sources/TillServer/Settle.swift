@@ -94,8 +94,18 @@ struct Settle: Sendable {
     ) async throws -> Outcome {
         let transaction = PaidTransaction(verified)
         let now = clock()
-        return try await database.write { session in
+        let outcome = try await database.write { session in
             try carryOut(transaction, proof, origin, renewal, now, session)
+        }
+        if PlantedMistake.tellsApart.isPlanted, case .granted(let grant) = outcome { try await tellApart(of: grant) }
+        return outcome
+    }
+
+    private func tellApart(of grant: Grant) async throws {
+        try await database.write { session in
+            let stored = try TransactionTable(session).find(grant.transactionID, in: grant.environment)
+            try OutboxTable(session).insert(
+                type: "grant.created", user: grant.userID, transaction: stored?.sequence, at: grant.at)
         }
     }
 
@@ -113,6 +123,9 @@ struct Settle: Sendable {
         _ transaction: PaidTransaction, _ proof: Proof, _ origin: Origin, _ renewal: Renewal?, _ now: Instant,
         _ session: any Session
     ) throws -> Outcome {
+        if PlantedMistake.refusesLate.isPlanted, transaction.purchasedAt.adding(seconds: 86_400) < now {
+            return .revoked(nil)
+        }
         var subscription = try SubscriptionBooks(of: transaction, now: now, session)
         let outcome = try settle(transaction, proof, origin, now, session)
         let given = try settleWaiting(for: transaction, origin, now, session)

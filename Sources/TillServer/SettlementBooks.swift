@@ -51,7 +51,9 @@ struct SettlementBooks {
     }
 
     /// Whether the copy that came says more than the ledger has. An older one changes nothing (U4).
-    private var isNews: Bool { known.map { SignedCopy(transaction) > SignedCopy($0) } ?? true }
+    private var isNews: Bool {
+        PlantedMistake.believesLastCopy.isPlanted || known.map { SignedCopy(transaction) > SignedCopy($0) } ?? true
+    }
 
     // MARK: Facts
 
@@ -62,7 +64,9 @@ struct SettlementBooks {
                 .map { try holders.present($0, of: stored.sequence) }
         }
         if let stored { known = try RecordedCopies(session).find(stored.sequence) }
-        if let known, SignedCopy(transaction) < SignedCopy(known) { transaction.yield(to: known) }
+        if let known, SignedCopy(transaction) < SignedCopy(known), !PlantedMistake.believesLastCopy.isPlanted {
+            transaction.yield(to: known)
+        }
         var tokenOrder: Order?
         var claimedOrder: Order?
         if case .order(let id)? = transaction.token, !transaction.terms.isFamilyShared {
@@ -151,6 +155,7 @@ struct SettlementBooks {
             stored = try transactions.find(transaction.id, in: transaction.environment)
             return .revoked(try revoke(given))
         case .alreadyGranted(let grant):
+            if PlantedMistake.grantsAgain.isPlanted, origin.door == .notification { try repeatPoints(of: grant) }
             if let stored, isNews, !transaction.isFromReceipt {
                 try record(.granted, quarantine: nil, orderSequence: stored.orderSequence)
             }
@@ -170,7 +175,10 @@ struct SettlementBooks {
         _ id: UniqueID, to target: OrderTable.Stored, product: Product, rung: MatchingRung, _ facts: SettlementFacts
     ) throws -> Grant {
         let points = product.points(quantity: transaction.quantity) ?? []
-        let succession = try succession(target)
+        var succession = try succession(target)
+        if PlantedMistake.believesCaller.isPlanted, case .user(let user) = origin.caller {
+            succession = Succession(buyer: user, chainHolder: nil, account: nil)
+        }
         let grant = Grant(
             id: id, environment: transaction.environment, transactionID: transaction.id, orderID: target.order.id,
             userID: succession.heir, productID: product.id, quantity: transaction.quantity,
@@ -218,6 +226,7 @@ struct SettlementBooks {
     /// - Returns: whether anything was.
     @discardableResult
     private func settlePoints(of grant: Grant, _ sequence: Int64) throws -> Bool {
+        if PlantedMistake.keepsRefundedPoints.isPlanted { return false }
         let postings = TakenBack(try ledger.postings(grantOf: sequence).map(\.posting)).postings(
             bringing: grant, to: RevokedShare(transaction),
             in: try ledger.wallet(of: grant.userID, in: grant.environment), under: debt, at: now)
@@ -290,7 +299,9 @@ struct SettlementBooks {
         guard let stored else {
             let sequence = try transactions.insert(
                 transaction, state: state, quarantine: quarantine, orderSequence: orderSequence, at: now)
-            try proofs.insert(transaction: sequence, kind: proof.kind, body: proof.bytes)
+            if state != .quarantined || !PlantedMistake.dropsProofs.isPlanted {
+                try proofs.insert(transaction: sequence, kind: proof.kind, body: proof.bytes)
+            }
             if state != .quarantined { try errands.finish(sequence) }
             return sequence
         }
@@ -362,7 +373,18 @@ struct SettlementBooks {
         }
     }
 
+    private func repeatPoints(of grant: Grant) throws {
+        for points in grant.points {
+            try ledger.post(
+                Posting(
+                    environment: grant.environment, userID: grant.userID, contra: .given, currency: points.currency,
+                    amount: points.amount, kind: .bonus, reference: "again \(now.milliseconds)", at: now),
+                grant: nil)
+        }
+    }
+
     private func tell(_ type: String, _ grant: Grant, _ sequence: Int64) throws {
+        if PlantedMistake.tellsApart.isPlanted, type == "grant.created" { return }
         try outbox.insert(type: type, user: grant.userID, transaction: sequence, at: now)
     }
 }

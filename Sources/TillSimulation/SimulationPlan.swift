@@ -1,3 +1,5 @@
+import TillBilling
+
 /// One run: everything that is decided before it begins.
 public struct SimulationPlan: Sendable {
     public var seed: UInt64
@@ -10,11 +12,15 @@ public struct SimulationPlan: Sendable {
     /// The only phones that are used, by number; nil: all.
     public var phones: Set<Int>?
     /// A mistake that somebody put into the code, to see that it is found.
-    public var planted: PlantedFault?
+    /// One of `PlantedMistake`, by its name.
+    public var planted: String?
     /// Whether everything is written down that happens.
     public var isTold = false
 
     public init(seed: UInt64) { self.seed = seed }
+
+    /// What can be planted.
+    public static let plantable = PlantedMistake.allCases.map(\.rawValue)
 
     /// No world has more.
     public static let mostPhones = 7

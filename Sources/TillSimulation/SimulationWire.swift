@@ -12,7 +12,7 @@ extension SimulationPlan {
         ]
         if faultLimit != .max { members["faultLimit"] = .int(Int64(faultLimit)) }
         if let phones { members["phones"] = .array(phones.sorted().map { .int(Int64($0)) }) }
-        if let planted { members["planted"] = .string(planted.rawValue) }
+        if let planted { members["planted"] = .string(planted) }
         return .object(members)
     }
 
@@ -31,7 +31,7 @@ extension SimulationPlan {
         if case .array(let numbers)? = members["phones"] {
             phones = Set(numbers.compactMap { if case .int(let number) = $0 { Int(number) } else { nil } })
         }
-        if case .string(let name)? = members["planted"] { planted = PlantedFault(rawValue: name) }
+        if case .string(let name)? = members["planted"] { planted = name }
     }
 
     /// What a person types to see this run again.
@@ -40,7 +40,7 @@ extension SimulationPlan {
         if !without.isEmpty { words.append("--without \(without.map(\.rawValue).sorted().joined(separator: ","))") }
         if faultLimit != .max { words.append("--faults \(faultLimit)") }
         if let phones { words.append("--phones \(phones.sorted().map(String.init).joined(separator: ","))") }
-        if let planted { words.append("--plant \(planted.rawValue)") }
+        if let planted { words.append("--plant \(planted)") }
         return words.joined(separator: " ") + " --story"
     }
 }

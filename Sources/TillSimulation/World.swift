@@ -45,7 +45,8 @@ final class World: @unchecked Sendable {
         self.plan = plan
         self.keys = keys
         self.folder = folder
-        let clockwork = Clockwork(seed: plan.seed, start: Self.start)
+        let clockwork = Clockwork(
+            seed: plan.seed, start: Self.start, planted: plan.planted.flatMap { PlantedMistake(rawValue: $0) })
         let story = Story(isKept: plan.isTold) { clockwork.now }
         let faults = FaultLedger(seed: plan.seed, rates: plan.rates, limit: plan.faultLimit) { kind, detail in
             story.tell("fault", "\(kind.rawValue) \(detail)")

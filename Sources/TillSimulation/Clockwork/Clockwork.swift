@@ -8,6 +8,8 @@ import TillBilling
 public final class Clockwork: @unchecked Sendable {
     /// The true time of this world. What a process believes may differ.
     public private(set) var now: Instant
+    /// The mistake that every task of this world makes.
+    let planted: PlantedMistake?
     /// How many pieces of work were done.
     public private(set) var steps = 0
 
@@ -20,7 +22,8 @@ public final class Clockwork: @unchecked Sendable {
         let process: SimulatedProcess
     }
 
-    public init(seed: UInt64, start: Instant) {
+    init(seed: UInt64, start: Instant, planted: PlantedMistake? = nil) {
+        self.planted = planted
         random = SeededRandom(seed: seed)
         now = start
     }

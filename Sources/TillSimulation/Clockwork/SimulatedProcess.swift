@@ -39,7 +39,8 @@ public final class SimulatedProcess: TaskExecutor, @unchecked Sendable {
     /// Begins work that nobody waits for.
     func spawn(_ work: @escaping @Sendable () async -> Void) {
         guard isAlive else { return }
-        Task(executorPreference: self) { await work() }
+        let planted = clockwork.planted
+        Task(executorPreference: self) { await PlantedMistake.$current.withValue(planted) { await work() } }
     }
 
     /// Has the process do something, for somebody of another process.

@@ -70,6 +70,11 @@ final class ServerHost: @unchecked Sendable {
     /// Starts it, or tries again a little later if its disk does not let it.
     func start() {
         guard run == nil, !isHeldDown else { return }
+        // It is started by nobody's task.
+        PlantedMistake.$current.withValue(parts.clockwork.planted) { boot() }
+    }
+
+    private func boot() {
         if !disk.hasPower { disk.restart() }
         runs += 1
         let process = SimulatedProcess("server-\(runs)", on: parts.clockwork)
@@ -77,8 +82,9 @@ final class ServerHost: @unchecked Sendable {
             var options = SQLiteDatabase.Options()
             options.vfs = disk.vfs
             options.threads = .inline
+            if PlantedMistake.answersBeforeSync.isPlanted { options.synchronous = "OFF" }
             let ledger = try SQLiteDatabase.open(path: "till.db", role: .server, options: options)
-            let run = Run(process, ledger, try server(on: ledger, in: process))
+            let run = Run(process, ledger, try server(on: SteppedDatabase(ledger), in: process))
             self.run = run
             process.afterStep = { [weak self] in self?.lookAtPower() }
             parts.story.tell(process.name, "starts")
@@ -102,7 +108,7 @@ final class ServerHost: @unchecked Sendable {
         await parts.clockwork.pause(max(milliseconds * terms.leisure, isQuiet ? 1_200_000 : 0))
     }
 
-    private func server(on ledger: SQLiteDatabase, in process: SimulatedProcess) throws -> Server {
+    private func server(on ledger: any Database, in process: SimulatedProcess) throws -> Server {
         let clockwork = parts.clockwork
         let clock: @Sendable () -> Instant = { [self] in clockwork.now.adding(milliseconds: clockError) }
         let effects = AppleEffects(

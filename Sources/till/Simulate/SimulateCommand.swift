@@ -26,7 +26,7 @@ extension Flag {
     fileprivate static let phones = Flag(
         "phones", .text("N,…"), summary: Text(en: "only these phones are used, by number", zh: "只使用这些手机（编号）"))
     fileprivate static let plant = Flag(
-        "plant", .choice(PlantedFault.allCases.map(\.rawValue)),
+        "plant", .choice(SimulationPlan.plantable),
         summary: Text(
             en: "puts a mistake into our own code, to see that it is found", zh: "在自己的代码里植入一个错误，检验能否发现"))
     fileprivate static let workers = Flag(
@@ -84,7 +84,7 @@ struct SimulationRun: Sendable {
         template.purchases = Int(call.integer(.purchases) ?? 100)
         template.faultLimit = call.integer(.faults).map { Int($0) } ?? .max
         template.isTold = call.isSet(.story)
-        template.planted = call.text(.plant).flatMap { PlantedFault(rawValue: $0) }
+        template.planted = call.text(.plant)
         if let text = call.text(.without) {
             template.without = Set(
                 try text.split(separator: ",").map { name in
