@@ -28,6 +28,8 @@ public struct ServerConfiguration: Sendable {
     public var developerTerms = DeveloperTerms()
     /// When customers are reminded of what ends.
     public var reminders = ReminderPolicy.standard
+    /// When and how much is compared with Apple's books.
+    public var reconciliation = ReconciliationSettings()
 
     public init(
         catalog: Catalog, apple: AppleTrust, secretKeys: [SecretKey], userTokens: [UserTokenKey] = [],

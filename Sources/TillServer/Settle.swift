@@ -70,18 +70,26 @@ struct Settle: Sendable {
         let transaction = PaidTransaction(verified)
         let now = clock()
         return try await database.write { session in
-            var subscription = try SubscriptionBooks(of: transaction, now: now, session)
-            let outcome = try settle(transaction, proof, origin, now, session)
-            let given = try settleWaiting(for: transaction, origin, now, session)
-            try subscription?.list(transaction)
-            let isBeside = subscription?.isAbout(renewal) ?? false
-            if let renewal, isBeside { try subscription?.keep(renewal) }
-            try subscription?.tell()
-            if let renewal, !isBeside { try SubscriptionBooks.record(renewal, now: now, session) }
-            try remind(about: [transaction] + given, now, session)
-            if let renewal, !isBeside { try remind(about: renewal, now, session) }
-            return outcome
+            try book(transaction, proof: proof, origin: origin, renewal: renewal, at: now, session)
         }
+    }
+
+    /// The same before a ledger that is open already, for who has more to write in the same commit.
+    func book(
+        _ transaction: PaidTransaction, proof: Proof, origin: Origin, renewal: Renewal?, at now: Instant,
+        _ session: any Session
+    ) throws -> Outcome {
+        var subscription = try SubscriptionBooks(of: transaction, now: now, session)
+        let outcome = try settle(transaction, proof, origin, now, session)
+        let given = try settleWaiting(for: transaction, origin, now, session)
+        try subscription?.list(transaction)
+        let isBeside = subscription?.isAbout(renewal) ?? false
+        if let renewal, isBeside { try subscription?.keep(renewal) }
+        try subscription?.tell()
+        if let renewal, !isBeside { try SubscriptionBooks.record(renewal, now: now, session) }
+        try remind(about: [transaction] + given, now, session)
+        if let renewal, !isBeside { try remind(about: renewal, now, session) }
+        return outcome
     }
 
     /// Keeps what Apple signed about a subscription's next renewal, if it is newer than what is known.

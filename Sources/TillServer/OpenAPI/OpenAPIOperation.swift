@@ -30,6 +30,8 @@ struct OpenAPIOperation: Sendable {
         case app
         case backend
         case operators
+        /// An operator with a token, or a backend with a secret key.
+        case operatorOrBackend
 
         var security: JSONValue {
             switch self {
@@ -37,6 +39,7 @@ struct OpenAPIOperation: Sendable {
             case .app: [["secretKey": []], ["userToken": []]]
             case .backend: [["secretKey": []]]
             case .operators: [["operatorToken": []], ["dashboardSession": []]]
+            case .operatorOrBackend: [["secretKey": []], ["operatorToken": []]]
             }
         }
     }
