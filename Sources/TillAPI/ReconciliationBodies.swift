@@ -39,7 +39,7 @@ public struct ReconciliationReply: Codable, Sendable, Hashable {
 
     public let id: String
     public let dryRun: Bool
-    public let state: State
+    public var state: State
     /// `first`, `regular`, `gap`, `asked`.
     public let reason: String
     /// `till`, `key:backend`, `operator:anna`.

@@ -62,6 +62,10 @@ final class RunningServer: Sendable {
             jobs.addTask { [server] in
                 await Self.repeating(every: 30) { _ = try await DueReminders(server).tellAll() }
             }
+            jobs.addTask { [server] in
+                await Self.repeating(every: 5) { _ = try await Reconciliations(server).advance() }
+            }
+            jobs.addTask { [server] in await Self.repeating(every: 2) { try await DryRuns(server).runAll() } }
         }
     }
 

@@ -70,7 +70,7 @@ extension Server {
 }
 
 extension ReconciliationReply {
-    init(_ run: ReconciliationTable.Run, counts: [ReconciliationTable.Count]) {
+    public init(_ run: ReconciliationTable.Run, counts: [ReconciliationTable.Count]) {
         let state: State =
             switch run.state {
             case .running: run.wait == nil ? .running : .waiting
@@ -93,14 +93,19 @@ extension ReconciliationReply {
         self.counts = counts.map { Count(environment: $0.environment, name: $0.name, count: $0.count) }
     }
 
-    fileprivate init(_ run: DryRunDesk.DryRun) {
-        let state: State = run.endedAt == nil ? .running : run.failure == nil ? .finished : .failed
+    /// Of a comparison that changes nothing and is under way.
+    public init(of comparison: BookComparison, caller: String, since: Instant?, beganAt: Instant, id: String = "") {
         self.init(
-            id: run.id.description, dryRun: true, state: state, asked: ("asked", run.caller), since: run.since,
-            beganAt: run.beganAt)
+            id: id, dryRun: true, state: .running, asked: ("asked", caller), since: since, beganAt: beganAt)
+        counts = comparison.listedCounts
+    }
+
+    fileprivate init(_ run: DryRunDesk.DryRun) {
+        self.init(
+            of: run.comparison, caller: run.caller, since: run.since, beganAt: run.beganAt, id: run.id.description)
+        if run.endedAt != nil { state = run.failure == nil ? .finished : .failed }
         endedAt = run.endedAt
         ending = run.failure ?? run.endedAt.map { _ in run.comparison.isEqual ? "equal" : "different" }
-        counts = run.comparison.listedCounts
     }
 }
 
