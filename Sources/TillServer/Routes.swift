@@ -66,6 +66,7 @@ extension Server {
         router.on(.get, Paths.appleReports, guarded(listAppleReports))
         router.on(.get, Paths.reportComparison, guarded(compareAppleReports))
         router.on(.get, Paths.openAPI, open(readOpenAPI))
+        addOperations(to: &router)
         addDashboard(to: &router)
         return router
     }

@@ -25,6 +25,7 @@ public struct Server: Sendable {
     let dashboard: Dashboard
     let receiptDesk: ReceiptDesk
     let financeDesk = FinanceDesk()
+    let dryRuns = DryRunDesk()
 
     /// - Parameters:
     ///   - appleEffects: what Apple is asked about its certificates through; nil asks nothing, whatever the

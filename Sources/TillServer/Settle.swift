@@ -95,7 +95,7 @@ struct Settle: Sendable {
         let transaction = PaidTransaction(verified)
         let now = clock()
         let outcome = try await database.write { session in
-            try carryOut(transaction, proof, origin, renewal, now, session)
+            try book(transaction, proof: proof, origin: origin, renewal: renewal, at: now, session)
         }
         if PlantedMistake.tellsApart.isPlanted, case .granted(let grant) = outcome { try await tellApart(of: grant) }
         return outcome
@@ -116,11 +116,12 @@ struct Settle: Sendable {
         guard try TransactionTable(session).find(sequence: sequence)?.state == .quarantined,
             let copy = try RecordedCopies(session).find(sequence)
         else { return nil }
-        return try carryOut(copy, .kept, origin, nil, now, session)
+        return try book(copy, proof: .kept, origin: origin, renewal: nil, at: now, session)
     }
 
-    private func carryOut(
-        _ transaction: PaidTransaction, _ proof: Proof, _ origin: Origin, _ renewal: Renewal?, _ now: Instant,
+    /// The same before a ledger that is open already, for who has more to write in the same commit.
+    func book(
+        _ transaction: PaidTransaction, proof: Proof, origin: Origin, renewal: Renewal?, at now: Instant,
         _ session: any Session
     ) throws -> Outcome {
         if PlantedMistake.refusesLate.isPlanted, transaction.purchasedAt.adding(seconds: 86_400) < now {

@@ -17,6 +17,8 @@ public struct BackgroundJobs: Sendable {
         Job(name: "errands", interval: 15_000) { _ = try await AppleErrands($0).runAll() },
         Job(name: "claims", interval: 15_000) { _ = try await WaitingClaims($0).askAll() },
         Job(name: "consumption", interval: 30_000) { _ = try await ConsumptionAnswers($0).answerAll() },
+        Job(name: "reconciliation", interval: 5_000) { _ = try await Reconciliations($0).advance() },
+        Job(name: "dryRuns", interval: 2_000) { try await DryRuns($0).runAll() },
         Job(name: "reminders", interval: 30_000) { _ = try await DueReminders($0).tellAll() },
     ]
 

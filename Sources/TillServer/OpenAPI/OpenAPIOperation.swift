@@ -32,6 +32,8 @@ struct OpenAPIOperation: Sendable {
         case app
         case backend
         case operators
+        /// An operator with a token, or a backend with a secret key.
+        case operatorOrBackend
 
         var security: JSONValue {
             switch self {
@@ -39,6 +41,7 @@ struct OpenAPIOperation: Sendable {
             case .app: [["secretKey": []], ["userToken": []]]
             case .backend: [["secretKey": []]]
             case .operators: [["operatorToken": []], ["dashboardSession": []]]
+            case .operatorOrBackend: [["secretKey": []], ["operatorToken": []]]
             }
         }
     }

@@ -7,6 +7,7 @@ extension Command {
         .emulate,
         .verify,
         .apple,
+        .reconcile,
         .convert,
         .report,
         .compare,

@@ -30,6 +30,8 @@ struct Configuration: Sendable {
     var reminders = ReminderPolicy.standard
     /// In which order purchases are delivered.
     var delivery = DeliveryTerms()
+    /// When and how much is compared with Apple's books.
+    var reconciliation = ReconciliationSettings()
 }
 
 /// Where the server listens.
@@ -107,6 +109,7 @@ extension Configuration {
         server.developerTerms = developerTerms
         server.reminders = reminders
         server.delivery = delivery
+        server.reconciliation = reconciliation
         return server
     }
 }

@@ -30,6 +30,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case remindersBefore = "reminders.before"
     case deliveryOrder = "delivery.order"
     case finishAfterMinutes = "delivery.finishAfterMinutes"
+    case reconciliationInterval = "reconciliation.interval"
+    case reconciliationCustomers = "reconciliation.customersPerRun"
 
     /// How the text of an environment variable is read.
     enum VariableForm: Sendable {
@@ -46,10 +48,10 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         switch self {
         case .listen, .database, .catalog, .bundleID, .issuerID, .keyID, .privateKey, .privateKeyFile, .sharedSecret,
             .sharedSecretFile, .revocation, .emulator, .walletDebt, .refundPreference, .restorePolicy, .smallBusiness,
-            .deliveryOrder:
+            .deliveryOrder, .reconciliationInterval:
             .text
         case .sampleContentProvided: .truth
-        case .appAppleID, .restoreMovesPerYear, .finishAfterMinutes: .number
+        case .appAppleID, .restoreMovesPerYear, .finishAfterMinutes, .reconciliationCustomers: .number
         case .environments, .roots, .dashboardHosts, .reviewUsers, .remindersBefore: .list
         case .secretKeys, .userTokens, .operators: .json
         }
@@ -63,7 +65,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         case .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .issuerID, .keyID,
             .privateKey, .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .dashboardHosts,
             .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference, .restorePolicy, .restoreMovesPerYear,
-            .smallBusiness, .remindersBefore, .deliveryOrder, .finishAfterMinutes:
+            .smallBusiness, .remindersBefore, .deliveryOrder, .finishAfterMinutes,
+            .reconciliationInterval, .reconciliationCustomers:
             false
         }
     }
@@ -104,7 +107,9 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     static let topLevelNames: [String] =
         ["$schema"] + sections + allCases.filter { $0.section == nil }.map(\.rawValue)
     /// The objects in it.
-    static let sections = ["apple", "wallet", "consumption", "restore", "finance", "reminders", "delivery"]
+    static let sections = [
+        "apple", "wallet", "consumption", "restore", "finance", "reminders", "delivery", "reconciliation",
+    ]
     /// Keys of one of them.
     static func names(in section: String) -> [String] { allCases.filter { $0.section == section }.map(\.name) }
     /// Keys of one of `secretKeys` or `operators`.

@@ -57,6 +57,7 @@ struct ConfigurationReader {
         let developerTerms = readDeveloperTerms()
         let reminders = readReminders()
         let delivery = readDelivery()
+        let reconciliation = readReconciliation(hasKey: appleService?.key != nil)
         guard let listen, let database, let catalog, let apple, let appleService else { return nil }
         var configuration = Configuration(
             listen: listen, database: database, catalog: catalog, apple: apple, appleService: appleService,
@@ -68,6 +69,7 @@ struct ConfigurationReader {
         configuration.developerTerms = developerTerms
         configuration.reminders = reminders
         configuration.delivery = delivery
+        configuration.reconciliation = reconciliation
         return configuration
     }
 
