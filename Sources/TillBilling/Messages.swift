@@ -12,6 +12,9 @@ extension Refusal {
             businessSentence
         case .guestTaken, .accountMerged, .sameUser, .notTheHolder, .unknownTransfer, .notReversible:
             transferSentence
+        case .unknownEndpoint:
+            Text(en: "The configuration has no webhook endpoint of this id.", zh: "配置中没有这个 webhook 端点。")
+        case .unknownEvent: Text(en: "There is no such event.", zh: "没有这个事件。")
         default: requestSentence
         }
     }

@@ -10,6 +10,8 @@ final class RunningServer: Sendable {
     private let ledger: SQLiteDatabase
     private let listener: Listener
     private let apple: AppleClient
+    private let webhookFetch: Fetch
+    private let webhooks: WebhookDeliveries
 
     var port: UInt16 { listener.port }
 
@@ -25,13 +27,15 @@ final class RunningServer: Sendable {
             throw error.failure(ledger: shown(path))
         }
         apple = try AppleClient(configuration, process: process)
+        webhookFetch = try Fetch.forWebhooks(configuration.webhooks)
         do {
             server = try Server(
                 configuration: configuration.server, database: ledger, clock: process.clock, entropy: process.entropy,
-                appleEffects: apple.effects, serverAPI: apple.api)
+                appleEffects: apple.effects, serverAPI: apple.api, webhookSend: webhookFetch.send)
         } catch {
             throw CommandFailure(Refusal(rawValue: error.verdict.rawValue)?.sentence ?? Text(error.detail))
         }
+        webhooks = WebhookDeliveries(server)
         var settings = ListenerConfiguration()
         settings.address = configuration.listen.host
         settings.port = configuration.listen.port
@@ -46,7 +50,7 @@ final class RunningServer: Sendable {
 
     /// What goes on beside the requests, until the task is cancelled: notifications that were stored but not settled
     /// are taken up now and every minute, receipts that wait for Apple's word, Apple's own questions about refunds and
-    /// reminders as soon as they are due.
+    /// reminders as soon as they are due; events are pushed as they come.
     func runJobs() async {
         await withTaskGroup(of: Void.self) { jobs in
             jobs.addTask { [server] in _ = try? await UnreadTerms(server).readAll() }
@@ -61,6 +65,9 @@ final class RunningServer: Sendable {
             }
             jobs.addTask { [server] in
                 await Self.repeating(every: 30) { _ = try await DueReminders(server).tellAll() }
+            }
+            jobs.addTask { [webhooks] in
+                await Self.repeating(every: 1) { _ = try await webhooks.deliverAll() }
             }
         }
     }
@@ -77,7 +84,26 @@ final class RunningServer: Sendable {
     func stop() async {
         await listener.stop(grace: 30)
         apple.stop()
+        webhookFetch.stop()
         await ledger.close()
+    }
+}
+
+extension Fetch {
+    /// What events are pushed through: to where an endpoint may be, without a proxy, with little patience.
+    ///
+    /// - Throws: `CommandFailure` if no HTTP client can be started.
+    static func forWebhooks(_ webhooks: WebhookSettings) throws -> Fetch {
+        var settings = FetchConfiguration()
+        settings.addresses = webhooks.allowsPrivate ? .internetAndOwnNetworks : .internet
+        settings.totalTimeout = 15_000
+        // Nobody reads what an endpoint says, beyond the first words of a complaint.
+        settings.answerLimit = 256 << 10
+        do {
+            return try Fetch(configuration: settings)
+        } catch {
+            throw CommandFailure(Text(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
+        }
     }
 }
 

@@ -11,7 +11,7 @@ enum OpenAPI {
     static let operations =
         orderOperations + transactionOperations + dropInOperations + transferOperations + walletOperations
         + consumptionOperations + rightOperations + planOperations + offerOperations + financeOperations
-        + shopOperations + dashboardOperations
+        + webhookOperations + shopOperations + dashboardOperations
 
     static let document: JSONValue = [
         "openapi": "3.1.0",

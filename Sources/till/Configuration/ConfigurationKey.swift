@@ -28,6 +28,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case restoreMovesPerYear = "restore.movesPerYear"
     case smallBusiness = "finance.smallBusiness"
     case remindersBefore = "reminders.before"
+    case webhookEndpoints = "webhooks.endpoints"
+    case webhooksAllowPrivate = "webhooks.allowPrivate"
 
     /// How the text of an environment variable is read.
     enum VariableForm: Sendable {
@@ -45,10 +47,10 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         case .listen, .database, .catalog, .bundleID, .issuerID, .keyID, .privateKey, .privateKeyFile, .sharedSecret,
             .sharedSecretFile, .revocation, .emulator, .walletDebt, .refundPreference, .restorePolicy, .smallBusiness:
             .text
-        case .sampleContentProvided: .truth
+        case .sampleContentProvided, .webhooksAllowPrivate: .truth
         case .appAppleID, .restoreMovesPerYear: .number
         case .environments, .roots, .dashboardHosts, .reviewUsers, .remindersBefore: .list
-        case .secretKeys, .userTokens, .operators: .json
+        case .secretKeys, .userTokens, .operators, .webhookEndpoints: .json
         }
     }
 
@@ -56,11 +58,11 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     /// store mounts. (`privateKeyFile` and `sharedSecretFile` are keys of their own, whose variables end so anyway.)
     var isSecret: Bool {
         switch self {
-        case .secretKeys, .userTokens, .operators: true
+        case .secretKeys, .userTokens, .operators, .webhookEndpoints: true
         case .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .issuerID, .keyID,
             .privateKey, .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .dashboardHosts,
             .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference, .restorePolicy, .restoreMovesPerYear,
-            .smallBusiness, .remindersBefore:
+            .smallBusiness, .remindersBefore, .webhooksAllowPrivate:
             false
         }
     }
@@ -101,7 +103,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     static let topLevelNames: [String] =
         ["$schema"] + sections + allCases.filter { $0.section == nil }.map(\.rawValue)
     /// The objects in it.
-    static let sections = ["apple", "wallet", "consumption", "restore", "finance", "reminders"]
+    static let sections = ["apple", "wallet", "consumption", "restore", "finance", "reminders", "webhooks"]
     /// Keys of one of them.
     static func names(in section: String) -> [String] { allCases.filter { $0.section == section }.map(\.name) }
     /// Keys of one of `secretKeys` or `operators`.
@@ -109,5 +111,9 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     /// Keys of one of `userTokens`.
     static let userTokenNames = [
         "id", "algorithm", "secret", "secretFile", "publicKey", "publicKeyFile", "issuer", "audience",
+    ]
+    /// Keys of one of `webhooks.endpoints`.
+    static let webhookEndpointNames = [
+        "id", "url", "secret", "secretFile", "previousSecrets", "previousSecretFiles", "types", "disabled", "from",
     ]
 }
