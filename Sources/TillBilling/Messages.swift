@@ -14,6 +14,9 @@ extension Refusal {
             transferSentence
         case .unknownTransaction, .notInQuarantine, .notClaimable, .unknownOrderNumber, .noOrderLookup:
             claimSentence
+        case .unknownEndpoint:
+            Text(en: "The configuration has no webhook endpoint of this id.", zh: "配置中没有这个 webhook 端点。")
+        case .unknownEvent: Text(en: "There is no such event.", zh: "没有这个事件。")
         default: requestSentence
         }
     }

@@ -203,42 +203,42 @@ struct SettlementBooks {
 
     private mutating func revoke(_ grant: Grant) throws -> Grant {
         guard let stored else { preconditionFailure("only a recorded grant is revoked") }
-        try settlePoints(of: grant, stored.sequence)
+        let postings = try settlePoints(of: grant, stored.sequence)
         let sequence = try record(.revoked, quarantine: nil, orderSequence: stored.orderSequence)
         try moveOwnOrder(stored.orderSequence, to: .refunded, reason: "revoked_by_apple")
         try note(sequence, "revoked", ground: "revocation_date")
-        try tell("grant.revoked", grant, sequence)
+        try tell("grant.revoked", grant, sequence, moved: postings)
         return grant
     }
 
     private mutating func reinstate(_ grant: Grant) throws -> Grant {
         guard let stored else { preconditionFailure("only a recorded grant is reinstated") }
-        try settlePoints(of: grant, stored.sequence)
+        let postings = try settlePoints(of: grant, stored.sequence)
         let sequence = try record(.granted, quarantine: nil, orderSequence: stored.orderSequence)
         try moveOwnOrder(stored.orderSequence, to: .completed, reason: "refund_reversed")
         try note(sequence, "reinstated", ground: "refund_reversed")
-        try tell("grant.reinstated", grant, sequence)
+        try tell("grant.reinstated", grant, sequence, moved: postings)
         return grant
     }
 
     /// Takes back, or gives back, what is missing to the share that Apple has taken back by this copy.
     ///
-    /// - Returns: whether anything was.
-    @discardableResult
-    private func settlePoints(of grant: Grant, _ sequence: Int64) throws -> Bool {
-        if PlantedMistake.keepsRefundedPoints.isPlanted { return false }
+    /// - Returns: what moved by it.
+    private func settlePoints(of grant: Grant, _ sequence: Int64) throws -> [Posting] {
+        if PlantedMistake.keepsRefundedPoints.isPlanted { return [] }
         let postings = TakenBack(try ledger.postings(grantOf: sequence).map(\.posting)).postings(
             bringing: grant, to: RevokedShare(transaction),
             in: try ledger.wallet(of: grant.userID, in: grant.environment), under: debt, at: now)
         for posting in postings { try ledger.post(posting, grant: sequence) }
-        return !postings.isEmpty
+        return postings
     }
 
     /// Apple gave back another share of the money than it had said before. A receipt states no share.
     private func revise(_ grant: Grant, _ sequence: Int64) throws {
-        guard !transaction.isFromReceipt, try settlePoints(of: grant, sequence) else { return }
+        guard !transaction.isFromReceipt, case let postings = try settlePoints(of: grant, sequence), !postings.isEmpty
+        else { return }
         try note(sequence, "revoked", ground: "revocation_percentage")
-        try tell("grant.revoked", grant, sequence)
+        try tell("grant.revoked", grant, sequence, moved: postings)
     }
 
     /// Apple took the money back before anything was granted, or tells of it again.
@@ -285,7 +285,9 @@ struct SettlementBooks {
         }
         let sequence = try record(.quarantined, quarantine: reason, orderSequence: nil)
         try note(sequence, "quarantined", ground: reason.rawValue, detail: ladder(facts))
-        try outbox.insert(type: "transaction.quarantined", user: nil, transaction: sequence, at: now)
+        try outbox.insert(
+            type: "transaction.quarantined", user: nil, transaction: sequence, at: now,
+            body: EventBody.quarantined(reason))
         return reason
     }
 
@@ -383,8 +385,10 @@ struct SettlementBooks {
         }
     }
 
-    private func tell(_ type: String, _ grant: Grant, _ sequence: Int64) throws {
+    /// - Parameter postings: the points that moved, where they are not the grant's own.
+    private func tell(_ type: String, _ grant: Grant, _ sequence: Int64, moved postings: [Posting]? = nil) throws {
         if PlantedMistake.tellsApart.isPlanted, type == "grant.created" { return }
-        try outbox.insert(type: type, user: grant.userID, transaction: sequence, at: now)
+        try outbox.insert(
+            type: type, user: grant.userID, transaction: sequence, at: now, body: postings.map(EventBody.moved))
     }
 }

@@ -10,6 +10,8 @@ final class RunningServer: Sendable {
     private let ledger: SQLiteDatabase
     private let listener: Listener
     private let apple: AppleClient
+    private let webhookFetch: Fetch
+    private let jobs: BackgroundJobs
 
     var port: UInt16 { listener.port }
 
@@ -25,13 +27,15 @@ final class RunningServer: Sendable {
             throw error.failure(ledger: shown(path))
         }
         apple = try AppleClient(configuration, process: process)
+        webhookFetch = try Fetch.forWebhooks(configuration.webhooks)
         do {
             server = try Server(
                 configuration: configuration.server, database: ledger, clock: process.clock, entropy: process.entropy,
-                appleEffects: apple.effects, serverAPI: apple.api)
+                appleEffects: apple.effects, serverAPI: apple.api, webhookSend: webhookFetch.send)
         } catch {
             throw CommandFailure(Refusal(rawValue: error.verdict.rawValue)?.sentence ?? Text(error.detail))
         }
+        jobs = BackgroundJobs(server) { try? await Task.sleep(for: .milliseconds($0)) }
         var settings = ListenerConfiguration()
         settings.address = configuration.listen.host
         settings.port = configuration.listen.port
@@ -46,14 +50,33 @@ final class RunningServer: Sendable {
 
     /// What goes on beside the requests, until the task is cancelled.
     func runJobs() async {
-        await BackgroundJobs(server) { try? await Task.sleep(for: .milliseconds($0)) }.run()
+        await jobs.run()
     }
 
     /// Answers what is under way, then closes the ledger: nothing that was answered is lost.
     func stop() async {
         await listener.stop(grace: 30)
         apple.stop()
+        webhookFetch.stop()
         await ledger.close()
+    }
+}
+
+extension Fetch {
+    /// What events are pushed through: to where an endpoint may be, without a proxy, with little patience.
+    ///
+    /// - Throws: `CommandFailure` if no HTTP client can be started.
+    static func forWebhooks(_ webhooks: WebhookSettings) throws -> Fetch {
+        var settings = FetchConfiguration()
+        settings.addresses = webhooks.allowsPrivate ? .internetAndOwnNetworks : .internet
+        settings.totalTimeout = 15_000
+        // Nobody reads what an endpoint says, beyond the first words of a complaint.
+        settings.answerLimit = 256 << 10
+        do {
+            return try Fetch(configuration: settings)
+        } catch {
+            throw CommandFailure(Text(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
+        }
     }
 }
 

@@ -90,6 +90,7 @@ import TillHTTP
             .merging(Self.walletSamples) { own, _ in own }
             .merging(Self.financeSamples) { own, _ in own }
             .merging(Self.reconciliationSamples) { own, _ in own }
+            .merging(Self.webhookSamples) { own, _ in own }
         let own = Set(OpenAPI.schemas.keys).subtracting([
             "Metadata", "AnyObject", "LoginForm", "LogoutForm", "Empty", "SubmitProof",
             "AppleObject", "AppleReportText", "ImportForm",
@@ -173,6 +174,7 @@ import TillHTTP
             ]
             let others =
                 Self.walletCalls + Self.transferCalls(paid.id, paid.signed) + Self.reconciliationCalls
+                + Self.webhookCalls
             for (method, pattern, path, body, status) in calls + others {
                 let parts = path.split(separator: "?").map(String.init)
                 let query = parts.count == 2 ? try PercentEncoding.items(parts[1].utf8) : []

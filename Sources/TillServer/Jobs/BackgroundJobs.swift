@@ -9,7 +9,7 @@ public struct BackgroundJobs: Sendable {
         let walk: @Sendable (Server) async throws -> Void
     }
 
-    public static let all: [Job] = [
+    private static let usual: [Job] = [
         Job(name: "terms", interval: nil) { _ = try await UnreadTerms($0).readAll() },
         Job(name: "notifications", interval: 60_000) { _ = try await PendingNotifications($0).settleAll() },
         Job(name: "receipts", interval: 5_000) { _ = try await WaitingReceipts($0).askAll() },
@@ -22,14 +22,19 @@ public struct BackgroundJobs: Sendable {
         Job(name: "reminders", interval: 30_000) { _ = try await DueReminders($0).tellAll() },
     ]
 
+    public let all: [Job]
     private let server: Server
     private let pause: @Sendable (Int64) async -> Void
     private let leisure: Int64
 
+    /// To be made before the first request is answered: a webhook endpoint that is new gets what happens from then on.
+    ///
     /// - Parameters:
     ///   - pause: comes back after that many milliseconds, or at once when the calling task is cancelled.
     ///   - leisure: so many times the intervals pass between two walks.
     public init(_ server: Server, leisure: Int64 = 1, pause: @escaping @Sendable (Int64) async -> Void) {
+        let webhooks = WebhookDeliveries(server)
+        all = Self.usual + [Job(name: "webhooks", interval: 1_000) { _ in _ = try await webhooks.deliverAll() }]
         self.server = server
         self.leisure = leisure
         self.pause = pause
@@ -38,7 +43,7 @@ public struct BackgroundJobs: Sendable {
     /// Until the task is cancelled. A walk that fails is taken up again with the next.
     public func run() async {
         await withTaskGroup(of: Void.self) { jobs in
-            for job in Self.all { jobs.addTask { await keepUp(job) } }
+            for job in all { jobs.addTask { await keepUp(job) } }
         }
     }
 

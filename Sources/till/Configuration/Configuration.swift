@@ -32,6 +32,8 @@ struct Configuration: Sendable {
     var delivery = DeliveryTerms()
     /// When and how much is compared with Apple's books.
     var reconciliation = ReconciliationSettings()
+    /// Where events are pushed to.
+    var webhooks = WebhookSettings()
 }
 
 /// Where the server listens.
@@ -110,6 +112,7 @@ extension Configuration {
         server.reminders = reminders
         server.delivery = delivery
         server.reconciliation = reconciliation
+        server.webhooks = webhooks
         return server
     }
 }

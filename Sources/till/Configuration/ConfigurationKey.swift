@@ -32,6 +32,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case finishAfterMinutes = "delivery.finishAfterMinutes"
     case reconciliationInterval = "reconciliation.interval"
     case reconciliationCustomers = "reconciliation.customersPerRun"
+    case webhookEndpoints = "webhooks.endpoints"
+    case webhooksAllowPrivate = "webhooks.allowPrivate"
 
     /// How the text of an environment variable is read.
     enum VariableForm: Sendable {
@@ -50,10 +52,10 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
             .sharedSecretFile, .revocation, .emulator, .walletDebt, .refundPreference, .restorePolicy, .smallBusiness,
             .deliveryOrder, .reconciliationInterval:
             .text
-        case .sampleContentProvided: .truth
+        case .sampleContentProvided, .webhooksAllowPrivate: .truth
         case .appAppleID, .restoreMovesPerYear, .finishAfterMinutes, .reconciliationCustomers: .number
         case .environments, .roots, .dashboardHosts, .reviewUsers, .remindersBefore: .list
-        case .secretKeys, .userTokens, .operators: .json
+        case .secretKeys, .userTokens, .operators, .webhookEndpoints: .json
         }
     }
 
@@ -61,12 +63,12 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     /// store mounts. (`privateKeyFile` and `sharedSecretFile` are keys of their own, whose variables end so anyway.)
     var isSecret: Bool {
         switch self {
-        case .secretKeys, .userTokens, .operators: true
+        case .secretKeys, .userTokens, .operators, .webhookEndpoints: true
         case .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .issuerID, .keyID,
             .privateKey, .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .dashboardHosts,
             .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference, .restorePolicy, .restoreMovesPerYear,
             .smallBusiness, .remindersBefore, .deliveryOrder, .finishAfterMinutes,
-            .reconciliationInterval, .reconciliationCustomers:
+            .reconciliationInterval, .reconciliationCustomers, .webhooksAllowPrivate:
             false
         }
     }
@@ -109,6 +111,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     /// The objects in it.
     static let sections = [
         "apple", "wallet", "consumption", "restore", "finance", "reminders", "delivery", "reconciliation",
+        "webhooks",
     ]
     /// Keys of one of them.
     static func names(in section: String) -> [String] { allCases.filter { $0.section == section }.map(\.name) }
@@ -117,5 +120,9 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     /// Keys of one of `userTokens`.
     static let userTokenNames = [
         "id", "algorithm", "secret", "secretFile", "publicKey", "publicKeyFile", "issuer", "audience",
+    ]
+    /// Keys of one of `webhooks.endpoints`.
+    static let webhookEndpointNames = [
+        "id", "url", "secret", "secretFile", "previousSecrets", "previousSecretFiles", "types", "disabled", "from",
     ]
 }

@@ -58,6 +58,7 @@ struct ConfigurationReader {
         let reminders = readReminders()
         let delivery = readDelivery()
         let reconciliation = readReconciliation(hasKey: appleService?.key != nil)
+        let webhooks = readWebhooks()
         guard let listen, let database, let catalog, let apple, let appleService else { return nil }
         var configuration = Configuration(
             listen: listen, database: database, catalog: catalog, apple: apple, appleService: appleService,
@@ -70,6 +71,7 @@ struct ConfigurationReader {
         configuration.reminders = reminders
         configuration.delivery = delivery
         configuration.reconciliation = reconciliation
+        configuration.webhooks = webhooks
         return configuration
     }
 
