@@ -1,7 +1,5 @@
 import Foundation
 import TillAppStore
-import TillSQLite
-import TillStorage
 
 /// After the chaos: everything is up, nothing goes wrong any more, every app is opened once, and what the store could
 /// not tell it tells again. Then nothing may be left that waits.
@@ -79,11 +77,12 @@ struct Ending: Sendable {
     /// Waits until nothing waits, or gives up: then the audit says what is left.
     private func becomeQuiet() async throws {
         say("waiting until nothing waits")
-        let clock = ContinuousClock()
-        let deadline = clock.now + .seconds(120)
-        while clock.now < deadline {
-            if try await isQuiet() { return }
-            try await Task.sleep(for: .seconds(1))
+        for _ in 0..<6 {
+            for _ in 0..<20 {
+                if try await isQuiet() { return }
+                try await Task.sleep(for: .seconds(1))
+            }
+            try await resend()
         }
         say("it did not become quiet")
     }
@@ -93,14 +92,6 @@ struct Ending: Sendable {
         guard state["transactions"]?["unfinished"]?.int == 0, state["notifications"]?["pending"]?.int == 0 else {
             return false
         }
-        let ledger = try SQLiteDatabase.open(path: place.ledger, role: .operator)
-        let waiting = try await ledger.read { session in
-            try session.first(
-                "SELECT (SELECT count(*) FROM notifications WHERE state = 0) + (SELECT count(*) FROM waiting_proofs)",
-                []
-            ) { $0.integer(0) } ?? 0
-        }
-        await ledger.close()
-        return waiting == 0
+        return try await LedgerBooks.waiting(in: place.ledger).isEmpty
     }
 }
