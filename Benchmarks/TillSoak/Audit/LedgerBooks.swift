@@ -96,6 +96,12 @@ struct LedgerBooks: Sendable {
 
     static func waiting(in path: String) async throws -> [String] { try await reading(path) { try waiting($0) } }
 
+    static func quarantined(in path: String) async throws -> Set<String> {
+        try await reading(path) { session in
+            Set(try session.query("SELECT id FROM transactions WHERE state = 2", []) { $0.text(0) })
+        }
+    }
+
     private static func reading<Value: Sendable>(
         _ path: String, _ read: @escaping @Sendable (any Session) throws -> Value
     ) async throws -> Value {
