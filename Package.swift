@@ -9,9 +9,11 @@ import PackageDescription
 #if os(Linux)
     let storeKit: [Target.Dependency] = ["StoreKit"]
     let linuxOnly: [Target.Dependency] = storeKit + ["TillHTTP"]
+    let simulation: [Target.Dependency] = ["TillSimulation"]
 #else
     let storeKit: [Target.Dependency] = []
     let linuxOnly: [Target.Dependency] = []
+    let simulation: [Target.Dependency] = []
 #endif
 
 let package = Package(
@@ -55,13 +57,12 @@ let package = Package(
             ]
         ),
         .target(name: "TillClient", dependencies: ["TillBilling", "TillAPI"] + linuxOnly),
-        .target(name: "TillSimulation", dependencies: ["TillStorage", "TillSQLite", "CTillSQLite"]),
         .executableTarget(
             name: "till",
             dependencies: [
                 "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillAPI", "TillStorage", "TillSQLite",
                 "TillServer", "TillEmulator", "TillClient",
-            ] + storeKit
+            ] + storeKit + simulation
         ),
 
         // Three small apps, as an app developer would write them; Examples/SwiftUISample is none of the package.
@@ -107,7 +108,7 @@ let package = Package(
             dependencies: ["TillAppStore", "TillCrypto", "TillBilling", "CTillOpenSSL"]
         ),
         .testTarget(name: "TillStorageTests", dependencies: ["TillStorage", "TillSQLite", "TillBilling"]),
-        .testTarget(name: "TillSQLiteTests", dependencies: ["TillSQLite", "TillStorage", "TillSimulation"]),
+        .testTarget(name: "TillSQLiteTests", dependencies: ["TillSQLite", "TillStorage"] + simulation),
         .testTarget(
             name: "TillServerTests",
             dependencies: [
@@ -150,10 +151,10 @@ let package = Package(
             name: "JourneyTests",
             dependencies: [
                 "TillServer", "TillEmulator", "TillClient", "TillSQLite", "TillHTTP", "TillAPI", "TillBilling",
-                "TillStorage", "TillAppStore", "TillCrypto", "TillSimulation", "till", "LearnPoints", "CloudPlans",
+                "TillStorage", "TillAppStore", "TillCrypto", "till", "LearnPoints", "CloudPlans",
                 "Game",
                 "ExampleTerminal",
-            ] + storeKit
+            ] + storeKit + simulation
         ),
     ],
     swiftLanguageModes: [.v6]
@@ -166,6 +167,14 @@ let package = Package(
         .library(name: "TillEmulator", targets: ["TillEmulator"]),
     ]
     package.targets += [
+        // The whole system on one seeded thread.
+        .target(
+            name: "TillSimulation",
+            dependencies: [
+                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillAPI", "TillStorage", "TillSQLite",
+                "TillServer", "TillEmulator", "TillClient", "StoreKit", "CTillSQLite", "CTillOpenSSL",
+            ]
+        ),
         .target(
             name: "StoreKit", dependencies: ["TillBilling", "TillAppStore", "TillCrypto", "TillHTTP"],
             exclude: ["REMAINING.md"]),

@@ -12,6 +12,8 @@ extension Refusal {
             businessSentence
         case .guestTaken, .accountMerged, .sameUser, .notTheHolder, .unknownTransfer, .notReversible:
             transferSentence
+        case .unknownTransaction, .notInQuarantine, .notClaimable, .unknownOrderNumber, .noOrderLookup:
+            claimSentence
         default: requestSentence
         }
     }
@@ -116,6 +118,28 @@ extension Refusal {
         }
     }
 
+    private var claimSentence: Text {
+        switch self {
+        case .unknownTransaction: Text(en: "There is no such transaction.", zh: "没有这笔交易。")
+        case .notInQuarantine:
+            Text(
+                en: "This purchase isn't in quarantine: it has an owner, or Apple took the money back.",
+                zh: "这笔购买不在待认领之列：已有归属，或 Apple 已退款。")
+        case .notClaimable:
+            Text(
+                en: "This purchase can't be given to that user. The detail says why.",
+                zh: "这笔购买不能发放给该用户，原因见详情。")
+        case .unknownOrderNumber:
+            Text(
+                en: "Apple knows no such order of this app. Check the number in Apple's mail.",
+                zh: "Apple 没有该 App 的这个订单号，请核对 Apple 邮件中的号码。")
+        default:
+            Text(
+                en: "This server can't look up Apple's order numbers. Send the number to support.",
+                zh: "本服务器无法查询 Apple 订单号，请将号码发给客服。")
+        }
+    }
+
     private var requestSentence: Text {
         switch self {
         case .malformedJSON: Text(en: "The body isn't the JSON this address expects.", zh: "请求体不是此接口所需的 JSON。")
@@ -186,7 +210,17 @@ extension MatchingRung {
                 zh: "买家随凭证提交了该订单号，商品、数量与时间相符。")
         case .originalTransaction:
             Text(en: "It renews a subscription of this order.", zh: "它是该订单所属订阅的续订。")
+        case .device:
+            Text(
+                en: "It is the only open order of any user on that device that the payment can be for.",
+                zh: "在该设备所有用户中，只有这一个未付款订单与付款相符。")
         case .backend: Text(en: "The app's backend named the user.", zh: "由 App 的后端指定了用户。")
+        case .orderNumber:
+            Text(
+                en: "It was nobody's, and this user showed Apple's order number for it.",
+                zh: "它不属于任何人，由该用户出示 Apple 的订单号认领。")
+        case .operatorDecision:
+            Text(en: "It was nobody's, and an operator decided whose it is.", zh: "它不属于任何人，由运营人员决定归属。")
         case .claim:
             Text(
                 en: "It was nobody's, and this user restored it on their own device.", zh: "它不属于任何人，由该用户在自己的设备上恢复并认领。")

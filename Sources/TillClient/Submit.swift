@@ -39,6 +39,8 @@ package actor Submit {
     private let server: ServerAccess
     private let effects: Effects
     private let schedule: RetrySchedule
+    /// As orders name this device.
+    private let deviceID: String?
     /// What this launch brought to its end. The store may show it once more before it notices.
     private var ended: [TransactionID: SubmitOutcome] = [:]
     /// Transactions under way, each with those who ask for the same one meanwhile.
@@ -46,13 +48,14 @@ package actor Submit {
 
     package init(
         journal: OrderJournal, queue: StoreQueue, server: ServerAccess, effects: Effects,
-        schedule: RetrySchedule = RetrySchedule()
+        schedule: RetrySchedule = RetrySchedule(), deviceID: String? = nil
     ) {
         self.journal = journal
         self.queue = queue
         self.server = server
         self.effects = effects
         self.schedule = schedule
+        self.deviceID = deviceID
     }
 
     /// Never throws and never loses: whatever goes wrong, the transaction stays in the store's queue, and where the
@@ -156,11 +159,11 @@ package actor Submit {
     private func body(for transaction: QueuedTransaction, _ entry: JournalEntry?) -> SubmitProofBody {
         let order = entry.map { $0.isOpened ? $0.id : nil } ?? transaction.token
         return switch transaction.proof {
-        case .signedTransaction(let text): SubmitProofBody(signedTransaction: text, orderId: order)
+        case .signedTransaction(let text): SubmitProofBody(signedTransaction: text, orderId: order, deviceId: deviceID)
         case .receipt(let bytes):
             SubmitProofBody(
                 receipt: Data(bytes).base64EncodedString(), transactionId: transaction.id.text,
-                productId: transaction.productID.text, orderId: order)
+                productId: transaction.productID.text, orderId: order, deviceId: deviceID)
         }
     }
 

@@ -43,7 +43,8 @@ public struct Server: Sendable {
         receiptDesk = try ReceiptDesk(trust: configuration.apple, clock: clock)
         settle = Settle(
             database: database, catalog: configuration.catalog, clock: clock, entropy: entropy,
-            debt: configuration.debt, reminders: configuration.reminders)
+            debt: configuration.debt, reminders: configuration.reminders,
+            errands: serverAPI.map { _ in ErrandBook.Policy(finishAfter: configuration.delivery.finishAfter) })
         self.serverAPI = serverAPI
         settleReceipt = SettleReceipt(
             settle: settle, lookup: serverAPI.map { [verifier] in SignedTransactionLookup($0, verifier: verifier) })

@@ -28,6 +28,8 @@ public struct ServerConfiguration: Sendable {
     public var developerTerms = DeveloperTerms()
     /// When customers are reminded of what ends.
     public var reminders = ReminderPolicy.standard
+    /// In which order purchases are delivered.
+    public var delivery = DeliveryTerms()
 
     public init(
         catalog: Catalog, apple: AppleTrust, secretKeys: [SecretKey], userTokens: [UserTokenKey] = [],

@@ -19,6 +19,7 @@ struct SettlementBooks {
     private let outbox: OutboxTable
     private let holders: HolderTable
     private let guests: GuestTable
+    private let errands: ErrandBook
 
     private let session: any Session
     private var stored: TransactionTable.Stored?
@@ -29,7 +30,7 @@ struct SettlementBooks {
 
     init(
         session: any Session, transaction: PaidTransaction, proof: Settle.Proof, origin: Settle.Origin, now: Instant,
-        debt: DebtPolicy
+        debt: DebtPolicy, errands: ErrandBook.Policy?
     ) {
         self.transaction = transaction
         self.proof = proof
@@ -45,6 +46,7 @@ struct SettlementBooks {
         outbox = OutboxTable(session)
         holders = HolderTable(session)
         guests = GuestTable(session)
+        self.errands = ErrandBook(session, under: errands, now: now)
         self.session = session
     }
 
@@ -68,7 +70,7 @@ struct SettlementBooks {
         } else if let id = origin.claimedOrder {
             claimedOrder = try order(id)
         }
-        return SettlementFacts(
+        var facts = SettlementFacts(
             transaction: transaction, caller: origin.caller,
             recorded: stored.map { stored in
                 RecordedTransaction(
@@ -76,7 +78,20 @@ struct SettlementBooks {
             },
             tokenOrder: tokenOrder, claimedOrderID: origin.claimedOrder, claimedOrder: claimedOrder,
             originalOrder: tokenOrder == nil ? try originalOrder() : nil, product: product,
-            claimant: try claimant())
+            claimant: try unlessHeld(by: origin.claimant))
+        facts.deviceOrders = try deviceOrders()
+        facts.ownershipClaim = try unlessHeld(by: origin.claim?.user) == nil ? nil : origin.claim
+        return facts
+    }
+
+    /// The unpaid orders of the device that brought it. Only where Apple signed no token: else nobody asks.
+    private mutating func deviceOrders() throws -> [Order]? {
+        guard let device = origin.device, transaction.token == nil, !transaction.isFromReceipt else { return nil }
+        let found = try orders.unpaid(
+            onDevice: device, product: transaction.productID, quantity: transaction.quantity,
+            openedBy: transaction.purchasedAt, limit: SettlementFacts.deviceOrderLimit)
+        for stored in found { knownOrders[stored.order.id] = stored }
+        return found.map(\.order)
     }
 
     private mutating func order(_ id: OrderID) throws -> Order? {
@@ -99,9 +114,9 @@ struct SettlementBooks {
         return found.order
     }
 
-    /// Who may have it if it is nobody's: who restores it, unless its chain is another customer's.
-    private func claimant() throws -> UserID? {
-        guard let claimant = origin.claimant else { return nil }
+    /// Who may have it if it is nobody's: who restores or claims it, unless its chain is another customer's.
+    private func unlessHeld(by claimant: UserID?) throws -> UserID? {
+        guard let claimant else { return nil }
         let owner = try holders.holder(of: transaction.originalID, in: transaction.environment)
         return owner == nil || owner == claimant ? claimant : nil
     }
@@ -131,7 +146,7 @@ struct SettlementBooks {
             let target =
                 try order.map { try move($0, to: .completed, reason: rung.rawValue) }
                 ?? openOrder(newOrderID ?? freshOrderID(), for: user, product: product, reason: rung.rawValue)
-            let given = try grant(freshGrantID, to: target, product: product, rung: rung)
+            let given = try grant(freshGrantID, to: target, product: product, rung: rung, facts)
             guard transaction.revokedAt != nil else { return .granted(given) }
             stored = try transactions.find(transaction.id, in: transaction.environment)
             return .revoked(try revoke(given))
@@ -147,12 +162,12 @@ struct SettlementBooks {
         case .revoked:
             return .revoked(try recordRevocation(facts))
         case .quarantine(let reason):
-            return .quarantined(try quarantine(reason))
+            return .quarantined(try quarantine(reason, facts))
         }
     }
 
     private mutating func grant(
-        _ id: UniqueID, to target: OrderTable.Stored, product: Product, rung: MatchingRung
+        _ id: UniqueID, to target: OrderTable.Stored, product: Product, rung: MatchingRung, _ facts: SettlementFacts
     ) throws -> Grant {
         let points = product.points(quantity: transaction.quantity) ?? []
         let succession = try succession(target)
@@ -170,7 +185,9 @@ struct SettlementBooks {
                 HeldGrant(
                     sequence: sequence, environment: transaction.environment, originalID: transaction.originalID))
         }
-        try note(sequence, "granted", ground: rung.rawValue)
+        try errands.repairToken(transaction, sequence, order: target.order.id, foundBy: rung)
+        // A token says it all; whatever else decided is told with what was ruled out.
+        try note(sequence, "granted", ground: rung.rawValue, detail: rung == .token ? nil : ladder(facts))
         if let ground = succession.ground { try note(sequence, "succeeded", ground: ground.rawValue) }
         try tell("grant.created", grant, sequence)
         return grant
@@ -250,13 +267,15 @@ struct SettlementBooks {
             revokedAt: stored.revokedAt)
     }
 
-    private mutating func quarantine(_ reason: QuarantineReason) throws -> QuarantineReason {
+    private mutating func quarantine(
+        _ reason: QuarantineReason, _ facts: SettlementFacts
+    ) throws -> QuarantineReason {
         if let stored, stored.quarantine == reason {
             if isNews { try record(.quarantined, quarantine: reason, orderSequence: nil) }
             return reason
         }
         let sequence = try record(.quarantined, quarantine: reason, orderSequence: nil)
-        try note(sequence, "quarantined", ground: reason.rawValue)
+        try note(sequence, "quarantined", ground: reason.rawValue, detail: ladder(facts))
         try outbox.insert(type: "transaction.quarantined", user: nil, transaction: sequence, at: now)
         return reason
     }
@@ -272,8 +291,10 @@ struct SettlementBooks {
             let sequence = try transactions.insert(
                 transaction, state: state, quarantine: quarantine, orderSequence: orderSequence, at: now)
             try proofs.insert(transaction: sequence, kind: proof.kind, body: proof.bytes)
+            if state != .quarantined { try errands.finish(sequence) }
             return sequence
         }
+        if stored.state == .quarantined, state != .quarantined { try errands.finish(stored.sequence) }
         try transactions.update(
             stored.sequence, state: state, quarantine: quarantine, orderSequence: orderSequence,
             signedAt: transaction.signedAt, revokedAt: transaction.revokedAt)
@@ -320,15 +341,24 @@ struct SettlementBooks {
         _ = try orders.move(stored, along: way, at: now, reason: reason)
     }
 
-    private func note(_ sequence: Int64, _ decision: String, ground: String) throws {
-        var notes = [(decision, ground)]
-        if proof.isUnderDoubt { notes.append((Refusal.revocationUnknown.rawValue, "accepted_on_signature")) }
-        for (decision, ground) in notes {
+    /// The rungs of U1 that were looked at and what each said, with what is evidence and decides nothing.
+    private func ladder(_ facts: SettlementFacts) -> String {
+        var parts = [MatchingLadder(facts).text]
+        if let device = origin.device { parts.append("device_id \(device)") }
+        if let id = transaction.appTransactionID { parts.append("app_transaction_id \(id)") }
+        if let reason = origin.claimReason { parts.append("reason \(reason)") }
+        return parts.filter { !$0.isEmpty }.joined(separator: "; ")
+    }
+
+    private func note(_ sequence: Int64, _ decision: String, ground: String, detail: String? = nil) throws {
+        var notes = [(decision, ground, detail)]
+        if proof.isUnderDoubt { notes.append((Refusal.revocationUnknown.rawValue, "accepted_on_signature", nil)) }
+        for (decision, ground, detail) in notes {
             try evidence.insert(
                 transaction: sequence,
                 EvidenceTable.Entry(
                     at: now, decision: decision, ground: ground, door: origin.door.rawValue,
-                    caller: origin.callerName))
+                    caller: origin.callerName, detail: detail))
         }
     }
 

@@ -160,6 +160,24 @@ public struct OrderTable {
         }
     }
 
+    /// Orders of one device that hold no transaction, of all users, for one product and quantity, opened no later than
+    /// a second; the newest first.
+    public func unpaid(
+        onDevice device: String, product: ProductID, quantity: Int, openedBy instant: Instant, limit: Int
+    ) throws -> [Stored] {
+        try session.query(
+            """
+            SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
+            device, metadata, created_at, updated_at, moves, previewed_at, previewed_until FROM orders \
+            WHERE device = ?1 AND device IS NOT NULL AND transaction_id IS NULL AND product = ?2 AND quantity = ?3 \
+            AND created_at / 1000 <= ?4 ORDER BY sequence DESC LIMIT ?5
+            """,
+            [
+                .text(device), .text(product.text), .integer(Int64(quantity)), .integer(instant.seconds),
+                .integer(Int64(limit)),
+            ], Self.read)
+    }
+
     private func insertMove(_ sequence: Int64, _ number: Int64, _ move: OrderMove) throws {
         try session.execute(
             "INSERT INTO order_moves (order_sequence, number, status, at, reason) VALUES (?, ?, ?, ?, ?)",

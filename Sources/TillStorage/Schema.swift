@@ -11,7 +11,7 @@ public enum Schema {
     /// The older ones stand here, the others beside the table that they make.
     public static let migrations: [StaticString] = [
         ledger, foreignNotifications, waitingForApple, signedTerms, subscriptions, walletNotes, consumption, transfers,
-        previewedOrders, reminders, finance,
+        previewedOrders, reminders, finance, errands, savedProofs, claims,
     ]
 
     private static let ledger: StaticString = """

@@ -5,13 +5,15 @@ import TillHTTP
 /// One method of one address, with what it takes and what it answers.
 struct OpenAPIOperation: Sendable {
     enum Tag: String, CaseIterable, Sendable {
-        case orders, transactions, transfers, wallet, consents, plans, offers, finance, shop, operations, dashboard
+        case orders, transactions, transfers, claims, wallet, consents, plans, offers, finance, shop, operations,
+            dashboard
 
         var text: String {
             switch self {
             case .orders: "What somebody set out to buy."
             case .transactions: "What Apple says was paid: proofs from apps, notifications from Apple."
             case .transfers: "Purchases that go to another user, and how that is taken back."
+            case .claims: "What was paid and is nobody's yet, and how it gets an owner."
             case .wallet: "Points, and how they moved."
             case .consents: "What a user lets Apple be told."
             case .plans: "What a user may use, and what buying a plan comes to."

@@ -89,7 +89,7 @@ extension OpenAPI {
         var all: [String: JSONValue] = [:]
         for part in [
             orderSchemas, transactionSchemas, dropInSchemas, walletSchemas, consumptionSchemas, rightSchemas,
-            planSchemas, offerSchemas, shopSchemas, dashboardSchemas, financeSchemas, transferSchemas,
+            planSchemas, offerSchemas, shopSchemas, dashboardSchemas, financeSchemas, transferSchemas, claimSchemas,
         ] {
             all.merge(part, uniquingKeysWith: { first, _ in first })
         }

@@ -13,5 +13,6 @@ extension Command {
         .tiers,
         .proceeds,
         .calendar,
+        .simulate,
     ]
 }

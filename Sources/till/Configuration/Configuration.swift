@@ -28,6 +28,8 @@ struct Configuration: Sendable {
     var developerTerms = DeveloperTerms()
     /// When customers are reminded of what ends.
     var reminders = ReminderPolicy.standard
+    /// In which order purchases are delivered.
+    var delivery = DeliveryTerms()
 }
 
 /// Where the server listens.
@@ -104,6 +106,7 @@ extension Configuration {
         server.restore = restore
         server.developerTerms = developerTerms
         server.reminders = reminders
+        server.delivery = delivery
         return server
     }
 }

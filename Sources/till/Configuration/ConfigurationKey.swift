@@ -28,6 +28,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case restoreMovesPerYear = "restore.movesPerYear"
     case smallBusiness = "finance.smallBusiness"
     case remindersBefore = "reminders.before"
+    case deliveryOrder = "delivery.order"
+    case finishAfterMinutes = "delivery.finishAfterMinutes"
 
     /// How the text of an environment variable is read.
     enum VariableForm: Sendable {
@@ -43,10 +45,11 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     var form: VariableForm {
         switch self {
         case .listen, .database, .catalog, .bundleID, .issuerID, .keyID, .privateKey, .privateKeyFile, .sharedSecret,
-            .sharedSecretFile, .revocation, .emulator, .walletDebt, .refundPreference, .restorePolicy, .smallBusiness:
+            .sharedSecretFile, .revocation, .emulator, .walletDebt, .refundPreference, .restorePolicy, .smallBusiness,
+            .deliveryOrder:
             .text
         case .sampleContentProvided: .truth
-        case .appAppleID, .restoreMovesPerYear: .number
+        case .appAppleID, .restoreMovesPerYear, .finishAfterMinutes: .number
         case .environments, .roots, .dashboardHosts, .reviewUsers, .remindersBefore: .list
         case .secretKeys, .userTokens, .operators: .json
         }
@@ -60,7 +63,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         case .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .issuerID, .keyID,
             .privateKey, .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .dashboardHosts,
             .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference, .restorePolicy, .restoreMovesPerYear,
-            .smallBusiness, .remindersBefore:
+            .smallBusiness, .remindersBefore, .deliveryOrder, .finishAfterMinutes:
             false
         }
     }
@@ -101,7 +104,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     static let topLevelNames: [String] =
         ["$schema"] + sections + allCases.filter { $0.section == nil }.map(\.rawValue)
     /// The objects in it.
-    static let sections = ["apple", "wallet", "consumption", "restore", "finance", "reminders"]
+    static let sections = ["apple", "wallet", "consumption", "restore", "finance", "reminders", "delivery"]
     /// Keys of one of them.
     static func names(in section: String) -> [String] { allCases.filter { $0.section == section }.map(\.name) }
     /// Keys of one of `secretKeys` or `operators`.

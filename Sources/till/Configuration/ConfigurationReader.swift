@@ -56,6 +56,7 @@ struct ConfigurationReader {
         let restore = readRestore()
         let developerTerms = readDeveloperTerms()
         let reminders = readReminders()
+        let delivery = readDelivery()
         guard let listen, let database, let catalog, let apple, let appleService else { return nil }
         var configuration = Configuration(
             listen: listen, database: database, catalog: catalog, apple: apple, appleService: appleService,
@@ -66,6 +67,7 @@ struct ConfigurationReader {
         configuration.restore = restore
         configuration.developerTerms = developerTerms
         configuration.reminders = reminders
+        configuration.delivery = delivery
         return configuration
     }
 
