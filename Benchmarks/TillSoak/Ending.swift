@@ -1,7 +1,6 @@
 import Foundation
 import TillAppStore
-import TillSQLite
-import TillStorage
+import TillBilling
 
 /// After the chaos: everything is up, nothing goes wrong any more, every app is opened once, and what the store could
 /// not tell it tells again. Then nothing may be left that waits.
@@ -12,6 +11,8 @@ struct Ending: Sendable {
     let crowd: Crowd
     let tally: Tally
     let say: @Sendable (String) -> Void
+    /// When the soak began.
+    let began: Instant
 
     func run(_ world: World, seed: UInt64) async throws {
         var dice = Dice(seed: seed, player: "ending")
@@ -20,8 +21,8 @@ struct Ending: Sendable {
         await openAll()
         say("the store sends again what did not arrive")
         try await resend()
-        try await reconcile()
         try await becomeQuiet()
+        try await reconcile()
     }
 
     private func openAll() async {
@@ -60,18 +61,32 @@ struct Ending: Sendable {
         return await child.end() == .exit(0)
     }
 
+    /// Asks Apple about everything since the beginning, and once more: then there may be no difference left.
     private func reconcile() async throws {
         guard try await Self.canReconcile(place) else {
             say("this till does not reconcile: notifications and buyers must do")
             return
         }
         say("till reconcile")
+        try await reconcile([])
+        say("till reconcile --dry-run")
+        try await reconcile(["--dry-run"])
+    }
+
+    private func reconcile(_ more: [String]) async throws {
         let child = try Child(
-            place.till, ["reconcile", "--config", place.configuration.path, "--json"],
-            log: place.server.appendingPathComponent("reconcile.log"))
-        let ending = await child.end(within: .seconds(300))
+            place.till,
+            [
+                "reconcile", "--config", place.configuration.path, "--key-file", place.secretKey.path, "--since",
+                began.rfc3339, "--json",
+            ] + more, log: place.server.appendingPathComponent("reconcile.log"))
+        let ending = await child.end(within: .seconds(600))
         if ending == nil { child.kill() }
-        guard ending == .exit(0) else { throw SoakFault("till reconcile failed: \(child.said.suffix(2_000))") }
+        tally.add(.deeds, (["reconcile"] + more).joined(separator: " "))
+        guard ending == .exit(0) else {
+            let outcome = ending?.description ?? "not within ten minutes"
+            throw SoakFault("till reconcile \(more.joined(separator: " ")): \(outcome): \(child.said.suffix(4_000))")
+        }
     }
 
     // MARK: Quiet
@@ -79,28 +94,25 @@ struct Ending: Sendable {
     /// Waits until nothing waits, or gives up: then the audit says what is left.
     private func becomeQuiet() async throws {
         say("waiting until nothing waits")
-        let clock = ContinuousClock()
-        let deadline = clock.now + .seconds(120)
-        while clock.now < deadline {
-            if try await isQuiet() { return }
-            try await Task.sleep(for: .seconds(1))
+        for _ in 0..<6 {
+            for _ in 0..<20 {
+                if try await isQuiet() { return }
+                try await Task.sleep(for: .seconds(1))
+            }
+            try await resend()
         }
         say("it did not become quiet")
     }
 
     private func isQuiet() async throws -> Bool {
         let state = try await control.get("/emulator/state")
-        guard state["transactions"]?["unfinished"]?.int == 0, state["notifications"]?["pending"]?.int == 0 else {
-            return false
+        guard state["notifications"]?["pending"]?.int == 0 else { return false }
+        // What nobody is named for stays in the queue, with its proof in quarantine.
+        let quarantine = try await LedgerBooks.quarantined(in: place.ledger)
+        for account in Phone.accounts {
+            let queue = try await control.list("/emulator/transactions?account=\(account)&unfinished=true")
+            guard queue.allSatisfy({ quarantine.contains($0["transactionId"]?.string ?? "") }) else { return false }
         }
-        let ledger = try SQLiteDatabase.open(path: place.ledger, role: .operator)
-        let waiting = try await ledger.read { session in
-            try session.first(
-                "SELECT (SELECT count(*) FROM notifications WHERE state = 0) + (SELECT count(*) FROM waiting_proofs)",
-                []
-            ) { $0.integer(0) } ?? 0
-        }
-        await ledger.close()
-        return waiting == 0
+        return try await LedgerBooks.waiting(in: place.ledger).isEmpty
     }
 }

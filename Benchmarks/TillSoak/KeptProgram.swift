@@ -54,7 +54,7 @@ final class KeptProgram: Sendable {
         // Somebody else may have the port for a moment.
         for _ in 0..<5 {
             let child = try launch()
-            for _ in 0..<600 {
+            for _ in 0..<1_200 {
                 if try await isReady() { return }
                 guard child.isRunning else { break }
                 try await Task.sleep(for: .milliseconds(50))
@@ -62,7 +62,7 @@ final class KeptProgram: Sendable {
             let wasRunning = child.isRunning
             child.kill()
             let ending = await child.end()
-            if wasRunning { throw SoakFault("the \(name) did not answer within half a minute of its start") }
+            if wasRunning { throw SoakFault("the \(name) did not answer within a minute of its start") }
             try await Task.sleep(for: .seconds(1))
             state.withLock { $0.surprises.append("the \(name) ended at its start with \(ending): \(child.said)") }
         }

@@ -29,6 +29,8 @@ struct Place: Sendable {
     var till: String { programs.appendingPathComponent("till").path }
     var app: String { programs.appendingPathComponent("learnpoints").path }
     var configuration: URL { server.appendingPathComponent("till.json") }
+    /// Holds the key of the app's backend, for commands that ask the running server.
+    var secretKey: URL { server.appendingPathComponent("secret.key") }
     var ledger: String { server.appendingPathComponent("till.db").path }
 
     // MARK: The server's files
@@ -49,29 +51,31 @@ struct Place: Sendable {
     }
 
     /// `till init`, and then what makes the server one of this store: its root, its key, its address.
-    func initialize(serverPort: UInt16, store url: String, root certificate: [UInt8], key: JSONValue) async throws
+    func initialize(serverPort: UInt16, store url: String, root certificate: [UInt8], appleKey: JSONValue) async throws
         -> Keys
     {
         let log = server.appendingPathComponent("init.log")
         let child = try Child(till, ["init", server.path, "--json"], log: log)
         guard await child.end() == .exit(0), let made = try? JSONValue(decoding: child.said),
-            let secretKey = made["secretKey"]?.string, let secret = made["userTokenSecret"]?.string
+            let key = made["secretKey"]?.string, let secret = made["userTokenSecret"]?.string
         else { throw SoakFault("till init failed: \(child.said)") }
         func write(_ name: String, _ bytes: [UInt8]) throws {
             try Data(bytes).write(to: server.appendingPathComponent(name))
         }
+        try write(secretKey.lastPathComponent, Array(key.utf8))
         try write("root.cer", certificate)
-        try write("apple.p8", Array((key["privateKey"]?.string ?? "").utf8))
+        try write("apple.p8", Array((appleKey["privateKey"]?.string ?? "").utf8))
         try write("catalog.json", Array(Goods.catalog.encoded(pretty: true).utf8))
         var settings = try JSONValue(decoding: try Data(contentsOf: configuration)).object ?? [:]
         settings["listen"] = .string("127.0.0.1:\(serverPort)")
         settings["apple"] = [
             "bundleId": .string(Goods.bundleID), "environments": ["Sandbox"], "roots": ["root.cer"],
-            "issuerId": key["issuerId"] ?? .null, "keyId": key["keyId"] ?? .null, "privateKeyFile": "apple.p8",
+            "issuerId": appleKey["issuerId"] ?? .null, "keyId": appleKey["keyId"] ?? .null,
+            "privateKeyFile": "apple.p8",
             "emulator": .string(url),
         ]
         try write("till.json", Array(JSONValue.object(settings).encoded(pretty: true).utf8))
-        return Keys(secretKey: secretKey, userTokenSecret: secret)
+        return Keys(secretKey: key, userTokenSecret: secret)
     }
 
     /// A port that is free now and that no client gets by chance: Linux takes theirs from 32768 on.

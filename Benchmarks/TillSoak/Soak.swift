@@ -38,7 +38,7 @@ struct Soak: Sendable {
         let control = StoreControl(url: store.url, send: fetch.send)
         let keys = try await place.initialize(
             serverPort: serverPort, store: store.url, root: try await control.bytes("/emulator/root.cer"),
-            key: try await control.get("/emulator/api-key"))
+            appleKey: try await control.get("/emulator/api-key"))
         try await server.start()
         let parts = Parts(
             store: store, server: server, control: control,
@@ -79,6 +79,7 @@ struct Soak: Sendable {
             token: parts.keys.token(of: Adversary.user), tally: tally, seed: seed)
         let killer = Killer(server: parts.server, store: parts.store, tally: tally, seed: seed, length: chaos)
 
+        let began = Instant(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000) - 60_000)
         say("chaos for \(chaos.components.seconds) seconds, seed \(seed), in \(place.root.path)")
         let deadline = ContinuousClock.now + chaos
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -97,7 +98,8 @@ struct Soak: Sendable {
         try await up(parts.server)
         try await weather.clear()
         let ending = Ending(
-            place: place, server: parts.server, control: control, crowd: crowd, tally: tally, say: say)
+            place: place, server: parts.server, control: control, crowd: crowd, tally: tally, say: say,
+            began: began)
         try await ending.run(world, seed: seed)
         return try await audit(parts, crowd)
     }

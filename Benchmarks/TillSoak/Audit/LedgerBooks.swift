@@ -35,17 +35,7 @@ struct LedgerBooks: Sendable {
     /// What SQLite finds wrong with the file.
     var damage: [String] = []
 
-    static func read(_ path: String) async throws -> LedgerBooks {
-        let ledger = try SQLiteDatabase.open(path: path, role: .operator)
-        do {
-            let books = try await ledger.read { try LedgerBooks($0) }
-            await ledger.close()
-            return books
-        } catch {
-            await ledger.close()
-            throw error
-        }
-    }
+    static func read(_ path: String) async throws -> LedgerBooks { try await reading(path) { try LedgerBooks($0) } }
 
     init() {}
 
@@ -85,15 +75,44 @@ struct LedgerBooks: Sendable {
                 AND b.user = p.user AND b.currency = p.currency WHERE b.user IS NULL
                 """, []
             ) { "\($0.text(0)) has postings and no balance" }
-        waiting =
-            try session.query("SELECT uuid, type, detail FROM notifications WHERE state = 0", []) {
-                "notification \($0.text(0)) \($0.text(1)): \($0.text(2))"
-            }
-            + session.query("SELECT transaction_id, attempts, detail FROM waiting_proofs", []) {
-                "receipt of \($0.text(0)), asked \($0.integer(1)) times: \($0.text(2))"
-            }
+        waiting = try Self.waiting(session)
         damage =
             try session.query("PRAGMA integrity_check", []) { $0.text(0) }.filter { $0 != "ok" }
             + session.query("PRAGMA foreign_key_check", []) { "foreign key of \($0.text(0))" }
+    }
+
+    /// A receipt that was settled meanwhile on somebody else's word waits for nothing, whenever it is looked at.
+    private static func waiting(_ session: any Session) throws -> [String] {
+        try session.query("SELECT uuid, type, detail FROM notifications WHERE state = 0", []) {
+            "notification \($0.text(0)) \($0.text(1)): \($0.text(2))"
+        }
+            + session.query(
+                """
+                SELECT w.transaction_id, w.attempts, w.detail FROM waiting_proofs w WHERE NOT EXISTS (SELECT 1 \
+                FROM transactions t WHERE t.environment = w.environment AND t.id = w.transaction_id AND t.state <> 2)
+                """, []
+            ) { "receipt of \($0.text(0)), asked for \($0.integer(1)) times: \($0.text(2))" }
+    }
+
+    static func waiting(in path: String) async throws -> [String] { try await reading(path) { try waiting($0) } }
+
+    static func quarantined(in path: String) async throws -> Set<String> {
+        try await reading(path) { session in
+            Set(try session.query("SELECT id FROM transactions WHERE state = 2", []) { $0.text(0) })
+        }
+    }
+
+    private static func reading<Value: Sendable>(
+        _ path: String, _ read: @escaping @Sendable (any Session) throws -> Value
+    ) async throws -> Value {
+        let ledger = try SQLiteDatabase.open(path: path, role: .operator)
+        do {
+            let value = try await ledger.read(read)
+            await ledger.close()
+            return value
+        } catch {
+            await ledger.close()
+            throw error
+        }
     }
 }
