@@ -86,11 +86,12 @@ import TillHTTP
         let samples = try Self.samples.merging(Self.offerSamples) { own, _ in own }
             .merging(Self.planSamples) { own, _ in own }
             .merging(Self.transferSamples) { own, _ in own }
+            .merging(Self.claimSamples) { own, _ in own }
             .merging(Self.rightSamples) { own, _ in own }
             .merging(Self.walletSamples) { own, _ in own }
             .merging(Self.financeSamples) { own, _ in own }
         let own = Set(OpenAPI.schemas.keys).subtracting([
-            "Metadata", "AnyObject", "LoginForm", "LogoutForm", "Empty", "SubmitProof",
+            "Metadata", "AnyObject", "LoginForm", "LogoutForm", "ClaimForm", "Empty", "SubmitProof",
             "AppleObject", "AppleReportText", "ImportForm",
         ])
         #expect(Set(samples.keys) == own, "\(own.symmetricDifference(samples.keys))")
@@ -170,7 +171,7 @@ import TillHTTP
                 (.get, Paths.products, Paths.products, nil, 200), (.get, Paths.health, Paths.health, nil, 200),
                 (.get, Paths.readiness, Paths.readiness, nil, 200), (.get, Paths.openAPI, Paths.openAPI, nil, 200),
             ]
-            let others = Self.walletCalls + Self.transferCalls(paid.id, paid.signed)
+            let others = Self.walletCalls + Self.transferCalls(paid.id, paid.signed) + Self.claimCalls(stray.id)
             for (method, pattern, path, body, status) in calls + others {
                 let parts = path.split(separator: "?").map(String.init)
                 let query = parts.count == 2 ? try PercentEncoding.items(parts[1].utf8) : []
