@@ -1,5 +1,7 @@
 #pragma once
 #include <curl/curl.h>
+#include <netinet/in.h>
+#include <string.h>
 
 // Swift cannot call variadic functions: curl_easy_setopt and its relatives get one door for each kind of value.
 
@@ -29,9 +31,8 @@ static inline CURLcode till_curl_set_list(CURL *easy, CURLoption option, struct 
 }
 
 /// As libcurl's own, but no program that this one starts inherits the socket.
-static inline curl_socket_t till_curl_open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
+static inline curl_socket_t till_curl_open_socket(curlsocktype purpose, struct curl_sockaddr *address)
 {
-    (void)context;
     (void)purpose;
 #ifdef SOCK_CLOEXEC
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
@@ -40,9 +41,29 @@ static inline curl_socket_t till_curl_open_socket(void *context, curlsocktype pu
 #endif
 }
 
-static inline CURLcode till_curl_keep_sockets(CURL *easy)
+typedef curl_socket_t (*till_curl_opener)(void *context, curlsocktype purpose, struct curl_sockaddr *address);
+
+static inline CURLcode till_curl_set_opener(CURL *easy, till_curl_opener opener)
 {
-    return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, till_curl_open_socket);
+    return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, opener);
+}
+
+/// The bytes of an IPv4 or IPv6 address, and how many they are; 0 for any other family. `bytes` has room for 16.
+static inline unsigned till_curl_address(const struct curl_sockaddr *address, unsigned char *bytes)
+{
+    if (address->family == AF_INET && address->addrlen >= sizeof(struct sockaddr_in)) {
+        struct sockaddr_in four;
+        memcpy(&four, &address->addr, sizeof four);
+        memcpy(bytes, &four.sin_addr, 4);
+        return 4;
+    }
+    if (address->family == AF_INET6 && address->addrlen >= sizeof(struct sockaddr_in6)) {
+        struct sockaddr_in6 six;
+        memcpy(&six, &address->addr, sizeof six);
+        memcpy(bytes, &six.sin6_addr, 16);
+        return 16;
+    }
+    return 0;
 }
 
 typedef size_t (*till_curl_sink)(char *bytes, size_t size, size_t count, void *context);

@@ -14,6 +14,9 @@ extension Refusal {
             transferSentence
         case .unknownTransaction, .notInQuarantine, .notClaimable, .unknownOrderNumber, .noOrderLookup:
             claimSentence
+        case .unknownEndpoint:
+            Text(en: "The configuration has no webhook endpoint of this id.", zh: "配置中没有这个 webhook 端点。")
+        case .unknownEvent: Text(en: "There is no such event.", zh: "没有这个事件。")
         default: requestSentence
         }
     }
@@ -99,8 +102,9 @@ extension Refusal {
                 zh: "优惠仅适用于自动续期订阅，该商品不是。")
         case .noInAppPurchaseKey:
             Text(
-                en: "This server has no In-App Purchase key, so it can't sign offers. Configure App Store Connect's.",
-                zh: "服务器未配置 App 内购买项目密钥，无法签署优惠。请配置 App Store Connect 中的密钥。")
+                en: "This server has no In-App Purchase key, so it can't sign offers or ask Apple. Configure App Store "
+                    + "Connect's.",
+                zh: "服务器未配置 App 内购买项目密钥，无法签署优惠或向 Apple 查询。请配置 App Store Connect 中的密钥。")
         case .reportUnusable:
             Text(
                 en: "This is no financial report of Apple's that can be read whole. Nothing of it was kept.",

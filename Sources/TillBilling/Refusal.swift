@@ -61,6 +61,10 @@ public enum Refusal: String, Error, Hashable, Sendable, CaseIterable {
     case notAutoRenewable = "not_auto_renewable"
     case noInAppPurchaseKey = "no_in_app_purchase_key"
 
+    // Webhooks.
+    case unknownEndpoint = "unknown_endpoint"
+    case unknownEvent = "unknown_event"
+
     // Finance.
     case reportUnusable = "report_unusable"
 

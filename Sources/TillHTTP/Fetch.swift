@@ -14,6 +14,9 @@ public struct FetchConfiguration: Sendable {
     public var connectionLimit = 64
     /// A proxy's URL. The environment's `http_proxy` and its kin are not looked at.
     public var proxy: String?
+    /// Looked at for every connection that is made, after names are resolved. With a proxy it is the proxy's address
+    /// that counts.
+    public var addresses = AddressRule.everywhere
     /// A PEM file of the roots to trust, in place of the system's.
     public var rootsFile: String?
 

@@ -9,6 +9,8 @@ public struct HTTPFault: Error, Sendable, Hashable {
         case badURL
         case cannotResolve
         case cannotConnect
+        /// Its address is none that may be connected to (`AddressRule`).
+        case addressRefused
         case timedOut
         case connectionLost
         case tls
@@ -28,7 +30,7 @@ public struct HTTPFault: Error, Sendable, Hashable {
     /// Whether the same request may go through later. The other end may have acted on it all the same.
     public var isRetryable: Bool {
         switch kind {
-        case .badURL, .answerTooLarge: false
+        case .badURL, .answerTooLarge, .addressRefused: false
         case .cannotResolve, .cannotConnect, .timedOut, .connectionLost, .tls, .stopped, .other: true
         }
     }

@@ -16,6 +16,8 @@ final class Transfer: @unchecked Sendable {
     private var isTooLarge = false
     private var headerLimit = 0
     private var bodyLimit = 0
+    private var addresses = AddressRule.everywhere
+    private var refusedAddress: String?
 
     /// Under the lock of the engine's inbox: the caller was cancelled.
     var isCancelled = false
@@ -42,6 +44,7 @@ final class Transfer: @unchecked Sendable {
         self.easy = easy
         headerLimit = configuration.answerHeaderLimit
         bodyLimit = configuration.answerLimit
+        addresses = configuration.addresses
         // Left to itself libcurl guesses a scheme that is not there.
         guard ["http://", "https://"].contains(where: { url.lowercased().hasPrefix($0) }) else {
             throw HTTPFault(.badURL, "the URL does not begin with http:// or https://")
@@ -50,7 +53,8 @@ final class Transfer: @unchecked Sendable {
         try set(till_curl_set_text(easy, CURLOPT_URL, url))
         try set(till_curl_set_long(easy, CURLOPT_FOLLOWLOCATION, 0))
         try set(till_curl_set_long(easy, CURLOPT_NOSIGNAL, 1))
-        try set(till_curl_keep_sockets(easy))
+        try set(till_curl_set_opener(easy, Self.openSocket))
+        try set(till_curl_set_pointer(easy, CURLOPT_OPENSOCKETDATA, Unmanaged.passUnretained(self).toOpaque()))
         try set(till_curl_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)))
         try set(till_curl_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)))
         // An empty proxy is libcurl's word for none, whatever the environment says.
@@ -118,6 +122,28 @@ final class Transfer: @unchecked Sendable {
 
     // MARK: Meanwhile
 
+    /// Called for each address that is tried, and so the one place where it is known for certain: a name may lead
+    /// somewhere else each time somebody asks.
+    private static let openSocket: till_curl_opener = { context, purpose, target in
+        guard let context, let target else { return curl_socket_t(CURL_SOCKET_BAD) }
+        let transfer = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+        guard transfer.admits(target) else { return curl_socket_t(CURL_SOCKET_BAD) }
+        return till_curl_open_socket(purpose, target)
+    }
+
+    private func admits(_ target: UnsafeMutablePointer<curl_sockaddr>) -> Bool {
+        guard addresses != .everywhere else { return true }
+        var bytes = [UInt8](repeating: 0, count: 16)
+        let count = Int(till_curl_address(target, &bytes))
+        guard let address = NetworkAddress(bytes: Array(bytes.prefix(count))) else {
+            refusedAddress = "an address of a family that nobody knows"
+            return false
+        }
+        if addresses.admits(address, isEncrypted: url.lowercased().hasPrefix("https://")) { return true }
+        refusedAddress = "\(address)"
+        return false
+    }
+
     private static let takeHeader: till_curl_sink = { bytes, size, count, context in
         guard let bytes, let context else { return 0 }
         let transfer = Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
@@ -170,6 +196,9 @@ final class Transfer: @unchecked Sendable {
     /// What came of it, once libcurl is through.
     func outcome(_ code: CURLcode) -> Result<HTTPResponse, HTTPFault> {
         if isTooLarge { return .failure(HTTPFault(.answerTooLarge, "more than \(bodyLimit) bytes")) }
+        if code == CURLE_COULDNT_CONNECT, let refusedAddress {
+            return .failure(HTTPFault(.addressRefused, "\(refusedAddress) is no place to connect to from here"))
+        }
         guard code == CURLE_OK, let easy else { return .failure(HTTPFault(code)) }
         var status = 0
         guard till_curl_get_long(easy, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK, status >= 200 else {

@@ -31,7 +31,7 @@ extension AppleOutage {
     init(_ fault: HTTPFault) {
         let reason: Reason =
             switch fault.kind {
-            case .badURL, .cannotResolve, .cannotConnect, .tls, .other: .unreachable
+            case .badURL, .cannotResolve, .cannotConnect, .addressRefused, .tls, .other: .unreachable
             case .timedOut: .timedOut
             case .connectionLost: .connectionLost
             case .answerTooLarge: .answerTooLarge

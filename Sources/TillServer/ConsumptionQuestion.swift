@@ -25,7 +25,8 @@ extension Server {
         guard try ConsumptionTable(session).insert(question, notification: sequence) else { return }
         let purchase = try QuestionedPurchase.find(transaction.id, in: notification.environment, session)
         try OutboxTable(session).insert(
-            type: "consumption.requested", user: purchase?.userID, transaction: purchase?.sequence, at: clock())
+            type: "consumption.requested", user: purchase?.userID, transaction: purchase?.sequence, at: clock(),
+            body: EventBody.asked(question))
     }
 }
 

@@ -21,7 +21,9 @@ extension Refusal {
         case .malformedJSON, .invalidField: 400
         case .unauthorized: 401
         case .forbidden: 403
-        case .notFound, .unknownOrder, .unknownEntitlement, .unknownTransfer, .unknownTransaction: 404
+        case .notFound, .unknownOrder, .unknownEntitlement, .unknownTransfer, .unknownTransaction, .unknownEndpoint,
+            .unknownEvent:
+            404
         case .methodNotAllowed: 405
         case .orderConflict, .illegalMove, .previewChanged, .insufficientFunds, .referenceConflict, .inDebt,
             .idempotencyInFlight, .guestTaken, .accountMerged, .notTheHolder, .notReversible, .notInQuarantine,

@@ -65,7 +65,16 @@ extension Server {
         router.on(.post, Paths.appleReports, bodyLimit: Self.appleReportLimit, guarded(importAppleReport))
         router.on(.get, Paths.appleReports, guarded(listAppleReports))
         router.on(.get, Paths.reportComparison, guarded(compareAppleReports))
+        router.on(.get, Paths.events, guarded(listEvents))
+        router.on(.get, Paths.webhooks, guarded(listWebhooks))
+        router.on(.get, Paths.webhookDeliveries, guarded(listWebhookDeliveries))
+        router.on(.post, Paths.webhookDeliveryReplay, post(replayWebhookDelivery))
+        router.on(.post, Paths.webhookReplays, post(replayWebhooks))
+        router.on(.get, Paths.webhookReplays, guarded(listWebhookReplays))
+        router.on(.post, Paths.webhookTest, post(testWebhook))
+        router.on(.post, Paths.webhookResumption, post(resumeWebhook))
         router.on(.get, Paths.openAPI, open(readOpenAPI))
+        addOperations(to: &router)
         addDashboard(to: &router)
         return router
     }

@@ -20,20 +20,25 @@ public struct Server: Sendable {
     let settleReceipt: SettleReceipt
     /// What Apple is asked and told through; nil without an In-App Purchase key.
     let serverAPI: ServerAPI?
+    /// What events are pushed through; nil pushes none, whatever the configuration says.
+    let webhookSend: HTTPSend?
     let authentication: Authentication
     let idempotency: Idempotency
     let dashboard: Dashboard
     let receiptDesk: ReceiptDesk
     let financeDesk = FinanceDesk()
+    let dryRuns = DryRunDesk()
 
     /// - Parameters:
     ///   - appleEffects: what Apple is asked about its certificates through; nil asks nothing, whatever the
     ///     configuration says.
     ///   - serverAPI: what Apple is asked about purchases through; nil without an In-App Purchase key.
+    ///   - webhookSend: what events are pushed through. It is the sender's to refuse addresses (`AddressRule`), to
+    ///     follow no redirect, and to bound the time and the answer. Nil pushes none.
     /// - Throws: `bad_root` if a configured root certificate can't be read.
     public init(
         configuration: ServerConfiguration, database: any Database, clock: @escaping Clock, entropy: @escaping Entropy,
-        appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil
+        appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil, webhookSend: HTTPSend? = nil
     ) throws(VerificationFailure) {
         self.configuration = configuration
         self.database = database
@@ -46,6 +51,7 @@ public struct Server: Sendable {
             debt: configuration.debt, reminders: configuration.reminders,
             errands: serverAPI.map { _ in ErrandBook.Policy(finishAfter: configuration.delivery.finishAfter) })
         self.serverAPI = serverAPI
+        self.webhookSend = webhookSend
         settleReceipt = SettleReceipt(
             settle: settle, lookup: serverAPI.map { [verifier] in SignedTransactionLookup($0, verifier: verifier) })
         authentication = Authentication(configuration: configuration, clock: clock)

@@ -30,6 +30,10 @@ public struct ServerConfiguration: Sendable {
     public var reminders = ReminderPolicy.standard
     /// In which order purchases are delivered.
     public var delivery = DeliveryTerms()
+    /// When and how much is compared with Apple's books.
+    public var reconciliation = ReconciliationSettings()
+    /// Where events are pushed to.
+    public var webhooks = WebhookSettings()
 
     public init(
         catalog: Catalog, apple: AppleTrust, secretKeys: [SecretKey], userTokens: [UserTokenKey] = [],

@@ -94,8 +94,18 @@ struct Settle: Sendable {
     ) async throws -> Outcome {
         let transaction = PaidTransaction(verified)
         let now = clock()
-        return try await database.write { session in
-            try carryOut(transaction, proof, origin, renewal, now, session)
+        let outcome = try await database.write { session in
+            try book(transaction, proof: proof, origin: origin, renewal: renewal, at: now, session)
+        }
+        if PlantedMistake.tellsApart.isPlanted, case .granted(let grant) = outcome { try await tellApart(of: grant) }
+        return outcome
+    }
+
+    private func tellApart(of grant: Grant) async throws {
+        try await database.write { session in
+            let stored = try TransactionTable(session).find(grant.transactionID, in: grant.environment)
+            try OutboxTable(session).insert(
+                type: "grant.created", user: grant.userID, transaction: stored?.sequence, at: grant.at)
         }
     }
 
@@ -106,13 +116,17 @@ struct Settle: Sendable {
         guard try TransactionTable(session).find(sequence: sequence)?.state == .quarantined,
             let copy = try RecordedCopies(session).find(sequence)
         else { return nil }
-        return try carryOut(copy, .kept, origin, nil, now, session)
+        return try book(copy, proof: .kept, origin: origin, renewal: nil, at: now, session)
     }
 
-    private func carryOut(
-        _ transaction: PaidTransaction, _ proof: Proof, _ origin: Origin, _ renewal: Renewal?, _ now: Instant,
+    /// The same before a ledger that is open already, for who has more to write in the same commit.
+    func book(
+        _ transaction: PaidTransaction, proof: Proof, origin: Origin, renewal: Renewal?, at now: Instant,
         _ session: any Session
     ) throws -> Outcome {
+        if PlantedMistake.refusesLate.isPlanted, transaction.purchasedAt.adding(seconds: 86_400) < now {
+            return .revoked(nil)
+        }
         var subscription = try SubscriptionBooks(of: transaction, now: now, session)
         let outcome = try settle(transaction, proof, origin, now, session)
         let given = try settleWaiting(for: transaction, origin, now, session)

@@ -51,7 +51,9 @@ struct SettlementBooks {
     }
 
     /// Whether the copy that came says more than the ledger has. An older one changes nothing (U4).
-    private var isNews: Bool { known.map { SignedCopy(transaction) > SignedCopy($0) } ?? true }
+    private var isNews: Bool {
+        PlantedMistake.believesLastCopy.isPlanted || known.map { SignedCopy(transaction) > SignedCopy($0) } ?? true
+    }
 
     // MARK: Facts
 
@@ -62,7 +64,9 @@ struct SettlementBooks {
                 .map { try holders.present($0, of: stored.sequence) }
         }
         if let stored { known = try RecordedCopies(session).find(stored.sequence) }
-        if let known, SignedCopy(transaction) < SignedCopy(known) { transaction.yield(to: known) }
+        if let known, SignedCopy(transaction) < SignedCopy(known), !PlantedMistake.believesLastCopy.isPlanted {
+            transaction.yield(to: known)
+        }
         var tokenOrder: Order?
         var claimedOrder: Order?
         if case .order(let id)? = transaction.token, !transaction.terms.isFamilyShared {
@@ -151,6 +155,7 @@ struct SettlementBooks {
             stored = try transactions.find(transaction.id, in: transaction.environment)
             return .revoked(try revoke(given))
         case .alreadyGranted(let grant):
+            if PlantedMistake.grantsAgain.isPlanted, origin.door == .notification { try repeatPoints(of: grant) }
             if let stored, isNews, !transaction.isFromReceipt {
                 try record(.granted, quarantine: nil, orderSequence: stored.orderSequence)
             }
@@ -170,7 +175,10 @@ struct SettlementBooks {
         _ id: UniqueID, to target: OrderTable.Stored, product: Product, rung: MatchingRung, _ facts: SettlementFacts
     ) throws -> Grant {
         let points = product.points(quantity: transaction.quantity) ?? []
-        let succession = try succession(target)
+        var succession = try succession(target)
+        if PlantedMistake.believesCaller.isPlanted, case .user(let user) = origin.caller {
+            succession = Succession(buyer: user, chainHolder: nil, account: nil)
+        }
         let grant = Grant(
             id: id, environment: transaction.environment, transactionID: transaction.id, orderID: target.order.id,
             userID: succession.heir, productID: product.id, quantity: transaction.quantity,
@@ -195,41 +203,42 @@ struct SettlementBooks {
 
     private mutating func revoke(_ grant: Grant) throws -> Grant {
         guard let stored else { preconditionFailure("only a recorded grant is revoked") }
-        try settlePoints(of: grant, stored.sequence)
+        let postings = try settlePoints(of: grant, stored.sequence)
         let sequence = try record(.revoked, quarantine: nil, orderSequence: stored.orderSequence)
         try moveOwnOrder(stored.orderSequence, to: .refunded, reason: "revoked_by_apple")
         try note(sequence, "revoked", ground: "revocation_date")
-        try tell("grant.revoked", grant, sequence)
+        try tell("grant.revoked", grant, sequence, moved: postings)
         return grant
     }
 
     private mutating func reinstate(_ grant: Grant) throws -> Grant {
         guard let stored else { preconditionFailure("only a recorded grant is reinstated") }
-        try settlePoints(of: grant, stored.sequence)
+        let postings = try settlePoints(of: grant, stored.sequence)
         let sequence = try record(.granted, quarantine: nil, orderSequence: stored.orderSequence)
         try moveOwnOrder(stored.orderSequence, to: .completed, reason: "refund_reversed")
         try note(sequence, "reinstated", ground: "refund_reversed")
-        try tell("grant.reinstated", grant, sequence)
+        try tell("grant.reinstated", grant, sequence, moved: postings)
         return grant
     }
 
     /// Takes back, or gives back, what is missing to the share that Apple has taken back by this copy.
     ///
-    /// - Returns: whether anything was.
-    @discardableResult
-    private func settlePoints(of grant: Grant, _ sequence: Int64) throws -> Bool {
+    /// - Returns: what moved by it.
+    private func settlePoints(of grant: Grant, _ sequence: Int64) throws -> [Posting] {
+        if PlantedMistake.keepsRefundedPoints.isPlanted { return [] }
         let postings = TakenBack(try ledger.postings(grantOf: sequence).map(\.posting)).postings(
             bringing: grant, to: RevokedShare(transaction),
             in: try ledger.wallet(of: grant.userID, in: grant.environment), under: debt, at: now)
         for posting in postings { try ledger.post(posting, grant: sequence) }
-        return !postings.isEmpty
+        return postings
     }
 
     /// Apple gave back another share of the money than it had said before. A receipt states no share.
     private func revise(_ grant: Grant, _ sequence: Int64) throws {
-        guard !transaction.isFromReceipt, try settlePoints(of: grant, sequence) else { return }
+        guard !transaction.isFromReceipt, case let postings = try settlePoints(of: grant, sequence), !postings.isEmpty
+        else { return }
         try note(sequence, "revoked", ground: "revocation_percentage")
-        try tell("grant.revoked", grant, sequence)
+        try tell("grant.revoked", grant, sequence, moved: postings)
     }
 
     /// Apple took the money back before anything was granted, or tells of it again.
@@ -276,7 +285,9 @@ struct SettlementBooks {
         }
         let sequence = try record(.quarantined, quarantine: reason, orderSequence: nil)
         try note(sequence, "quarantined", ground: reason.rawValue, detail: ladder(facts))
-        try outbox.insert(type: "transaction.quarantined", user: nil, transaction: sequence, at: now)
+        try outbox.insert(
+            type: "transaction.quarantined", user: nil, transaction: sequence, at: now,
+            body: EventBody.quarantined(reason))
         return reason
     }
 
@@ -290,7 +301,9 @@ struct SettlementBooks {
         guard let stored else {
             let sequence = try transactions.insert(
                 transaction, state: state, quarantine: quarantine, orderSequence: orderSequence, at: now)
-            try proofs.insert(transaction: sequence, kind: proof.kind, body: proof.bytes)
+            if state != .quarantined || !PlantedMistake.dropsProofs.isPlanted {
+                try proofs.insert(transaction: sequence, kind: proof.kind, body: proof.bytes)
+            }
             if state != .quarantined { try errands.finish(sequence) }
             return sequence
         }
@@ -362,7 +375,20 @@ struct SettlementBooks {
         }
     }
 
-    private func tell(_ type: String, _ grant: Grant, _ sequence: Int64) throws {
-        try outbox.insert(type: type, user: grant.userID, transaction: sequence, at: now)
+    private func repeatPoints(of grant: Grant) throws {
+        for points in grant.points {
+            try ledger.post(
+                Posting(
+                    environment: grant.environment, userID: grant.userID, contra: .given, currency: points.currency,
+                    amount: points.amount, kind: .bonus, reference: "again \(now.milliseconds)", at: now),
+                grant: nil)
+        }
+    }
+
+    /// - Parameter postings: the points that moved, where they are not the grant's own.
+    private func tell(_ type: String, _ grant: Grant, _ sequence: Int64, moved postings: [Posting]? = nil) throws {
+        if PlantedMistake.tellsApart.isPlanted, type == "grant.created" { return }
+        try outbox.insert(
+            type: type, user: grant.userID, transaction: sequence, at: now, body: postings.map(EventBody.moved))
     }
 }

@@ -67,7 +67,9 @@ public struct OrderTable {
     ) throws -> Stored {
         var moved = stored
         for status in way {
-            precondition(moved.order.status.mayMove(to: status), "an order's status only makes legal moves")
+            precondition(
+                moved.order.status.mayMove(to: status) || PlantedMistake.closesPaidOrders.isPlanted,
+                "an order's status only makes legal moves")
             moved.order.status = status
             moved.moveCount += 1
             try insertMove(stored.sequence, moved.moveCount, OrderMove(status: status, at: at, reason: reason))

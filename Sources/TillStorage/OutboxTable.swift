@@ -1,7 +1,7 @@
 import TillBilling
 
-/// `outbox`: what the app's backend is to be told, written in the same commit as what it tells of. Sequences are
-/// never used twice as long as the newest row stays, so a reader can ask for everything after the last one it saw.
+/// `outbox`: what the app's backend is to be told, written in the same commit as what it tells of. A log: rows are
+/// never edited and never deleted, so no sequence, and no user's number, is ever used twice.
 public struct OutboxTable {
     private let session: any Session
     public init(_ session: any Session) { self.session = session }
@@ -11,6 +11,8 @@ public struct OutboxTable {
         /// Dotted, as webhooks name events: `grant.created`.
         public let type: String
         public let user: UserID?
+        /// 1 for the first event of its user, then one more each, without a gap; nil where there is no user.
+        public let userSequence: Int64?
         public let at: Instant
         /// The transaction it is about, whose grant and evidence, which never change, say the rest.
         public let transactionSequence: Int64?
@@ -26,7 +28,9 @@ public struct OutboxTable {
     ) throws {
         try session.execute(
             """
-            INSERT INTO outbox (type, user, transaction_sequence, transfer_sequence, at, body) VALUES (?, ?, ?, ?, ?, ?)
+            INSERT INTO outbox (type, user, transaction_sequence, transfer_sequence, at, body, user_sequence) \
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, CASE WHEN ?2 IS NOT NULL THEN \
+            (SELECT coalesce(max(user_sequence), 0) + 1 FROM outbox WHERE user = ?2) END)
             """,
             [
                 .text(type), .optional(user?.text), .optional(transaction), .optional(transfer), .instant(at),
@@ -38,22 +42,53 @@ public struct OutboxTable {
     ///
     /// - Parameter body: JSON.
     public func insert(type: String, user: UserID?, body: String, at: Instant) throws {
-        try session.execute(
-            "INSERT INTO outbox (type, user, body, at) VALUES (?, ?, ?, ?)",
-            [.text(type), .optional(user?.text), .text(body), .instant(at)])
+        try insert(type: type, user: user, transaction: nil, at: at, body: body)
     }
 
+    /// Oldest first.
     public func list(after sequence: Int64, limit: Int) throws -> [Event] {
         try session.query(
             """
-            SELECT sequence, type, user, at, transaction_sequence, transfer_sequence, body FROM outbox \
+            SELECT sequence, type, user, user_sequence, at, transaction_sequence, transfer_sequence, body FROM outbox \
             WHERE sequence > ? ORDER BY sequence LIMIT ?
-            """, [.integer(sequence), .integer(Int64(limit))]
-        ) { row in
-            Event(
-                sequence: row.integer(0), type: row.text(1), user: row.optionalText(2).map { UserID($0) },
-                at: row.instant(3), transactionSequence: row.isNull(4) ? nil : row.integer(4),
-                transferSequence: row.isNull(5) ? nil : row.integer(5), body: row.optionalText(6))
-        }
+            """, [.integer(sequence), .integer(Int64(limit))], Self.read)
+    }
+
+    /// One user's, oldest first. A user's numbers rise with the sequences, and the index by user has the numbers.
+    public func list(of user: UserID, after sequence: Int64, limit: Int) throws -> [Event] {
+        try session.query(
+            """
+            SELECT sequence, type, user, user_sequence, at, transaction_sequence, transfer_sequence, body FROM outbox \
+            WHERE user = ? AND sequence > ? ORDER BY user_sequence LIMIT ?
+            """, [.text(user.text), .integer(sequence), .integer(Int64(limit))], Self.read)
+    }
+
+    public func find(_ sequence: Int64) throws -> Event? {
+        try session.first(
+            """
+            SELECT sequence, type, user, user_sequence, at, transaction_sequence, transfer_sequence, body FROM outbox \
+            WHERE sequence = ?
+            """, [.integer(sequence)], Self.read)
+    }
+
+    /// The newest event's; 0 if there is none.
+    public func lastSequence() throws -> Int64 {
+        try session.first("SELECT coalesce(max(sequence), 0) FROM outbox", []) { $0.integer(0) } ?? 0
+    }
+
+    /// The sequence before the first event from `start` on; the newest event's if there is none yet. Reads all events
+    /// before that one.
+    public func position(before start: Instant) throws -> Int64 {
+        try session.first(
+            "SELECT sequence - 1 FROM outbox WHERE at >= ? ORDER BY sequence LIMIT 1", [.instant(start)]
+        ) { $0.integer(0) } ?? lastSequence()
+    }
+
+    private static func read(_ row: any Row) -> Event {
+        Event(
+            sequence: row.integer(0), type: row.text(1), user: row.optionalText(2).map { UserID($0) },
+            userSequence: row.isNull(3) ? nil : row.integer(3), at: row.instant(4),
+            transactionSequence: row.isNull(5) ? nil : row.integer(5),
+            transferSequence: row.isNull(6) ? nil : row.integer(6), body: row.optionalText(7))
     }
 }

@@ -10,6 +10,8 @@ final class RunningServer: Sendable {
     private let ledger: SQLiteDatabase
     private let listener: Listener
     private let apple: AppleClient
+    private let webhookFetch: Fetch
+    private let jobs: BackgroundJobs
 
     var port: UInt16 { listener.port }
 
@@ -25,13 +27,15 @@ final class RunningServer: Sendable {
             throw error.failure(ledger: shown(path))
         }
         apple = try AppleClient(configuration, process: process)
+        webhookFetch = try Fetch.forWebhooks(configuration.webhooks)
         do {
             server = try Server(
                 configuration: configuration.server, database: ledger, clock: process.clock, entropy: process.entropy,
-                appleEffects: apple.effects, serverAPI: apple.api)
+                appleEffects: apple.effects, serverAPI: apple.api, webhookSend: webhookFetch.send)
         } catch {
             throw CommandFailure(Refusal(rawValue: error.verdict.rawValue)?.sentence ?? Text(error.detail))
         }
+        jobs = BackgroundJobs(server) { try? await Task.sleep(for: .milliseconds($0)) }
         var settings = ListenerConfiguration()
         settings.address = configuration.listen.host
         settings.port = configuration.listen.port
@@ -44,49 +48,35 @@ final class RunningServer: Sendable {
         }
     }
 
-    /// What goes on beside the requests, until the task is cancelled: notifications that were stored but not settled
-    /// are taken up now and every minute, receipts that wait for Apple's word, Apple's own questions about refunds and
-    /// reminders as soon as they are due.
+    /// What goes on beside the requests, until the task is cancelled.
     func runJobs() async {
-        await withTaskGroup(of: Void.self) { jobs in
-            jobs.addTask { [server] in _ = try? await UnreadTerms(server).readAll() }
-            jobs.addTask { [server] in
-                await Self.repeating(every: 60) { _ = try await PendingNotifications(server).settleAll() }
-            }
-            jobs.addTask { [server] in
-                await Self.repeating(every: 5) { _ = try await WaitingReceipts(server).askAll() }
-            }
-            jobs.addTask { [server] in
-                await Self.repeating(every: 30) { _ = try await ConsumptionAnswers(server).answerAll() }
-            }
-            jobs.addTask { [server] in
-                await Self.repeating(every: 1) { _ = try await SavedProofs(server).settleAll() }
-            }
-            jobs.addTask { [server] in
-                await Self.repeating(every: 15) { _ = try await AppleErrands(server).runAll() }
-            }
-            jobs.addTask { [server] in
-                await Self.repeating(every: 15) { _ = try await WaitingClaims(server).askAll() }
-            }
-            jobs.addTask { [server] in
-                await Self.repeating(every: 30) { _ = try await DueReminders(server).tellAll() }
-            }
-        }
-    }
-
-    /// A walk that fails is taken up again with the next.
-    private static func repeating(every seconds: Int, _ walk: () async throws -> Void) async {
-        while !Task.isCancelled {
-            try? await walk()
-            try? await Task.sleep(for: .seconds(seconds))
-        }
+        await jobs.run()
     }
 
     /// Answers what is under way, then closes the ledger: nothing that was answered is lost.
     func stop() async {
         await listener.stop(grace: 30)
         apple.stop()
+        webhookFetch.stop()
         await ledger.close()
+    }
+}
+
+extension Fetch {
+    /// What events are pushed through: to where an endpoint may be, without a proxy, with little patience.
+    ///
+    /// - Throws: `CommandFailure` if no HTTP client can be started.
+    static func forWebhooks(_ webhooks: WebhookSettings) throws -> Fetch {
+        var settings = FetchConfiguration()
+        settings.addresses = webhooks.allowsPrivate ? .internetAndOwnNetworks : .internet
+        settings.totalTimeout = 15_000
+        // Nobody reads what an endpoint says, beyond the first words of a complaint.
+        settings.answerLimit = 256 << 10
+        do {
+            return try Fetch(configuration: settings)
+        } catch {
+            throw CommandFailure(Text(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
+        }
     }
 }
 

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import TillAppStore
 import TillBilling
+import TillServer
 
 @testable import till
 
@@ -27,11 +28,15 @@ struct SchemaTests {
         let sections = ConfigurationKey.sections.map { schema["properties"]?[$0] }
         let hashedKey = schema["$defs"]?["hashedKeys"]?["items"]
         let userToken = schema["$defs"]?["userToken"]
+        let endpoint = schema["$defs"]?["webhookEndpoint"]
         #expect(names(schema) == Set(ConfigurationKey.topLevelNames))
         #expect(sections.map(names) == ConfigurationKey.sections.map { Set(ConfigurationKey.names(in: $0)) })
         #expect(names(hashedKey) == Set(ConfigurationKey.hashedKeyNames))
         #expect(names(userToken) == Set(ConfigurationKey.userTokenNames))
-        for object in sections + [schema, hashedKey, userToken] {
+        #expect(names(endpoint) == Set(ConfigurationKey.webhookEndpointNames))
+        let types = endpoint?["properties"]?["types"]?["items"]?["enum"]
+        #expect(types == .array(EventType.allCases.map { .string($0.rawValue) }))
+        for object in sections + [schema, hashedKey, userToken, endpoint] {
             #expect(object?["additionalProperties"] == false)
         }
         #expect(schema["$schema"] == "https://json-schema.org/draft/2020-12/schema")
@@ -61,7 +66,9 @@ struct SchemaTests {
                 "TILL_USER_TOKENS", "TILL_OPERATORS", "TILL_DASHBOARD_HOSTS", "TILL_REVIEW_USERS",
                 "TILL_WALLET_DEBT", "TILL_CONSUMPTION_SAMPLE_CONTENT_PROVIDED", "TILL_CONSUMPTION_REFUND_PREFERENCE",
                 "TILL_RESTORE_POLICY", "TILL_RESTORE_MOVES_PER_YEAR",
-                "TILL_FINANCE_SMALL_BUSINESS", "TILL_REMINDERS_BEFORE",
+                "TILL_FINANCE_SMALL_BUSINESS", "TILL_REMINDERS_BEFORE", "TILL_RECONCILIATION_INTERVAL",
+                "TILL_RECONCILIATION_CUSTOMERS_PER_RUN",
+                "TILL_WEBHOOKS_ENDPOINTS", "TILL_WEBHOOKS_ALLOW_PRIVATE",
             ])
     }
 

@@ -17,7 +17,7 @@ enum StoreFault: Error, Sendable, Hashable {
         case .noAnswer(let fault):
             switch fault.kind {
             case .cannotResolve: URLError(.cannotFindHost)
-            case .cannotConnect: URLError(.cannotConnectToHost)
+            case .cannotConnect, .addressRefused: URLError(.cannotConnectToHost)
             case .timedOut: URLError(.timedOut)
             case .connectionLost: URLError(.networkConnectionLost)
             case .tls: URLError(.secureConnectionFailed)

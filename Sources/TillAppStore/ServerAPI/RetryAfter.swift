@@ -2,16 +2,17 @@ import TillBilling
 
 /// The `Retry-After` of a 429. Apple writes a Unix time in milliseconds (facts/server-api §7); what HTTP allows
 /// (seconds to wait, a date) and a Unix time in seconds are understood too, because proxies write them.
-enum RetryAfter {
+public enum RetryAfter {
     /// Quotas are enforced per hour: after one, every quota is new. What asks for more is no sane value.
-    static let longest: Int64 = 3_600_000
+    public static let longest: Int64 = 3_600_000
     /// A time that is past already: two clocks differ.
     static let shortest: Int64 = 1_000
     /// The pause if nothing readable was said.
     static let unsaid: Int64 = 60_000
 
-    /// - Returns: nil for what cannot be read; otherwise between a second and an hour from now.
-    static func instant(_ text: String?, now: Instant) -> Instant? {
+    /// - Parameter longest: milliseconds that whoever asks puts up with.
+    /// - Returns: nil for what cannot be read; otherwise between a second and `longest` from now.
+    public static func instant(_ text: String?, now: Instant, longest: Int64 = longest) -> Instant? {
         guard let text = text.map({ $0.trimmed }), !text.isEmpty, text.utf8.count <= 40 else { return nil }
         let said: Instant
         if let number = Int64(text) {

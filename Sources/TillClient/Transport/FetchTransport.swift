@@ -58,7 +58,7 @@
                 case .timedOut: .timedOut
                 case .connectionLost: .connectionLost
                 case .tls: .insecure
-                case .badURL, .answerTooLarge, .stopped, .other: .other
+                case .badURL, .addressRefused, .answerTooLarge, .stopped, .other: .other
                 }
             self.init(kind, fault.detail)
         }

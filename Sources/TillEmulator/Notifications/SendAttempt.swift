@@ -35,7 +35,7 @@ enum SendAttemptResult: String, Sendable, Hashable, CaseIterable {
         case .connectionLost: self = .prematureClose
         case .cannotResolve: self = .noResponse
         case .answerTooLarge: self = .invalidResponse
-        case .badURL, .other: self = .other
+        case .badURL, .addressRefused, .other: self = .other
         }
     }
 

@@ -98,7 +98,8 @@ public struct ConsumptionAnswers: Sendable {
                 try EvidenceTable(session).insert(transaction: sequence, entry)
             }
             try OutboxTable(session).insert(
-                type: "consumption.\(word)", user: purchase?.userID, transaction: purchase?.sequence, at: now)
+                type: "consumption.\(word)", user: purchase?.userID, transaction: purchase?.sequence, at: now,
+                body: EventBody.told(question, answer: answer, detail: detail))
         }
     }
 }

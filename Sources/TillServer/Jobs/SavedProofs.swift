@@ -15,12 +15,13 @@ public struct SavedProofs: Sendable {
     @discardableResult
     public func settleAll() async throws -> Int {
         var settled = 0
-        while true {
+        while !PlantedMistake.forgetsSavedProofs.isPlanted {
             let now = server.clock()
             let due = try await server.database.read { try SavedProofTable($0).due(at: now, limit: Self.batch) }
             guard !due.isEmpty else { return settled }
             for saved in due where try await settle(saved) { settled += 1 }
         }
+        return settled
     }
 
     private func settle(_ saved: SavedProofTable.Stored) async throws -> Bool {

@@ -12,7 +12,7 @@ enum OpenAPI {
         orderOperations + transactionOperations + dropInOperations + transferOperations + claimOperations
         + walletOperations
         + consumptionOperations + rightOperations + planOperations + offerOperations + financeOperations
-        + shopOperations + dashboardOperations
+        + reconciliationOperations + webhookOperations + shopOperations + dashboardOperations
 
     static let document: JSONValue = [
         "openapi": "3.1.0",

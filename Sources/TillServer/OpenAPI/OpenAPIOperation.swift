@@ -5,7 +5,7 @@ import TillHTTP
 /// One method of one address, with what it takes and what it answers.
 struct OpenAPIOperation: Sendable {
     enum Tag: String, CaseIterable, Sendable {
-        case orders, transactions, transfers, claims, wallet, consents, plans, offers, finance, shop, operations,
+        case orders, transactions, transfers, claims, wallet, consents, plans, offers, finance, webhooks, shop, operations,
             dashboard
 
         var text: String {
@@ -19,6 +19,7 @@ struct OpenAPIOperation: Sendable {
             case .plans: "What a user may use, and what buying a plan comes to."
             case .offers: "What a subscription may cost less, signed for one attempt to buy."
             case .finance: "What Apple owes, and what Apple says of it."
+            case .webhooks: "What the app's backend is told: pushed to its endpoints, or fetched."
             case .shop: "What there is to buy."
             case .operations: "For those who run the server."
             case .dashboard: "Pages for operators."
@@ -32,6 +33,8 @@ struct OpenAPIOperation: Sendable {
         case app
         case backend
         case operators
+        /// An operator with a token, or a backend with a secret key.
+        case operatorOrBackend
 
         var security: JSONValue {
             switch self {
@@ -39,6 +42,7 @@ struct OpenAPIOperation: Sendable {
             case .app: [["secretKey": []], ["userToken": []]]
             case .backend: [["secretKey": []]]
             case .operators: [["operatorToken": []], ["dashboardSession": []]]
+            case .operatorOrBackend: [["secretKey": []], ["operatorToken": []]]
             }
         }
     }

@@ -90,6 +90,7 @@ extension OpenAPI {
         for part in [
             orderSchemas, transactionSchemas, dropInSchemas, walletSchemas, consumptionSchemas, rightSchemas,
             planSchemas, offerSchemas, shopSchemas, dashboardSchemas, financeSchemas, transferSchemas, claimSchemas,
+            reconciliationSchemas, webhookSchemas,
         ] {
             all.merge(part, uniquingKeysWith: { first, _ in first })
         }

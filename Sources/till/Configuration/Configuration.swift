@@ -30,6 +30,10 @@ struct Configuration: Sendable {
     var reminders = ReminderPolicy.standard
     /// In which order purchases are delivered.
     var delivery = DeliveryTerms()
+    /// When and how much is compared with Apple's books.
+    var reconciliation = ReconciliationSettings()
+    /// Where events are pushed to.
+    var webhooks = WebhookSettings()
 }
 
 /// Where the server listens.
@@ -107,6 +111,8 @@ extension Configuration {
         server.developerTerms = developerTerms
         server.reminders = reminders
         server.delivery = delivery
+        server.reconciliation = reconciliation
+        server.webhooks = webhooks
         return server
     }
 }

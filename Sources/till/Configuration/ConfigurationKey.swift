@@ -30,6 +30,10 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case remindersBefore = "reminders.before"
     case deliveryOrder = "delivery.order"
     case finishAfterMinutes = "delivery.finishAfterMinutes"
+    case reconciliationInterval = "reconciliation.interval"
+    case reconciliationCustomers = "reconciliation.customersPerRun"
+    case webhookEndpoints = "webhooks.endpoints"
+    case webhooksAllowPrivate = "webhooks.allowPrivate"
 
     /// How the text of an environment variable is read.
     enum VariableForm: Sendable {
@@ -46,12 +50,12 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         switch self {
         case .listen, .database, .catalog, .bundleID, .issuerID, .keyID, .privateKey, .privateKeyFile, .sharedSecret,
             .sharedSecretFile, .revocation, .emulator, .walletDebt, .refundPreference, .restorePolicy, .smallBusiness,
-            .deliveryOrder:
+            .deliveryOrder, .reconciliationInterval:
             .text
-        case .sampleContentProvided: .truth
-        case .appAppleID, .restoreMovesPerYear, .finishAfterMinutes: .number
+        case .sampleContentProvided, .webhooksAllowPrivate: .truth
+        case .appAppleID, .restoreMovesPerYear, .finishAfterMinutes, .reconciliationCustomers: .number
         case .environments, .roots, .dashboardHosts, .reviewUsers, .remindersBefore: .list
-        case .secretKeys, .userTokens, .operators: .json
+        case .secretKeys, .userTokens, .operators, .webhookEndpoints: .json
         }
     }
 
@@ -59,11 +63,12 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     /// store mounts. (`privateKeyFile` and `sharedSecretFile` are keys of their own, whose variables end so anyway.)
     var isSecret: Bool {
         switch self {
-        case .secretKeys, .userTokens, .operators: true
+        case .secretKeys, .userTokens, .operators, .webhookEndpoints: true
         case .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .issuerID, .keyID,
             .privateKey, .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .dashboardHosts,
             .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference, .restorePolicy, .restoreMovesPerYear,
-            .smallBusiness, .remindersBefore, .deliveryOrder, .finishAfterMinutes:
+            .smallBusiness, .remindersBefore, .deliveryOrder, .finishAfterMinutes,
+            .reconciliationInterval, .reconciliationCustomers, .webhooksAllowPrivate:
             false
         }
     }
@@ -104,7 +109,10 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     static let topLevelNames: [String] =
         ["$schema"] + sections + allCases.filter { $0.section == nil }.map(\.rawValue)
     /// The objects in it.
-    static let sections = ["apple", "wallet", "consumption", "restore", "finance", "reminders", "delivery"]
+    static let sections = [
+        "apple", "wallet", "consumption", "restore", "finance", "reminders", "delivery", "reconciliation",
+        "webhooks",
+    ]
     /// Keys of one of them.
     static func names(in section: String) -> [String] { allCases.filter { $0.section == section }.map(\.name) }
     /// Keys of one of `secretKeys` or `operators`.
@@ -112,5 +120,9 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     /// Keys of one of `userTokens`.
     static let userTokenNames = [
         "id", "algorithm", "secret", "secretFile", "publicKey", "publicKeyFile", "issuer", "audience",
+    ]
+    /// Keys of one of `webhooks.endpoints`.
+    static let webhookEndpointNames = [
+        "id", "url", "secret", "secretFile", "previousSecrets", "previousSecretFiles", "types", "disabled", "from",
     ]
 }

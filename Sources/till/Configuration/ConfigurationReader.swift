@@ -57,6 +57,8 @@ struct ConfigurationReader {
         let developerTerms = readDeveloperTerms()
         let reminders = readReminders()
         let delivery = readDelivery()
+        let reconciliation = readReconciliation(hasKey: appleService?.key != nil)
+        let webhooks = readWebhooks()
         guard let listen, let database, let catalog, let apple, let appleService else { return nil }
         var configuration = Configuration(
             listen: listen, database: database, catalog: catalog, apple: apple, appleService: appleService,
@@ -68,6 +70,8 @@ struct ConfigurationReader {
         configuration.developerTerms = developerTerms
         configuration.reminders = reminders
         configuration.delivery = delivery
+        configuration.reconciliation = reconciliation
+        configuration.webhooks = webhooks
         return configuration
     }
 

@@ -3,7 +3,8 @@ import TillBilling
 import TillCrypto
 import TillServer
 
-/// `secretKeys`, `operators` and `userTokens`. No message of this file repeats a secret.
+/// `secretKeys`, `operators` and `userTokens`, and what the entries of such lists have in common. No message of this file
+/// repeats a secret.
 extension ConfigurationReader {
     /// RFC 7518 §3.2: a key for HS256 is as long as the hash.
     static let leastSecretBytes = 32
@@ -51,8 +52,8 @@ extension ConfigurationReader {
         return keys
     }
 
-    /// The name of a key, as it appears in logs and in the history of orders.
-    private mutating func readID(_ members: [String: Setting], _ entry: Setting, taken: [String]) -> String? {
+    /// The name of an entry, as it appears in logs and histories.
+    mutating func readID(_ members: [String: Setting], _ entry: Setting, taken: [String]) -> String? {
         guard let setting = reader.required("id", of: members, in: entry.place),
             let id = reader.text(setting, most: 64)
         else { return nil }
@@ -132,7 +133,7 @@ extension ConfigurationReader {
 
     /// What `name` says itself, or what the file says that `fileName` names, without the line end that editors put
     /// after it.
-    private mutating func contents(
+    mutating func contents(
         _ name: String, _ fileName: String, of members: [String: Setting], _ entry: Setting
     ) -> (bytes: [UInt8], place: Place)? {
         switch (members[name], members[fileName]) {

@@ -1,0 +1,218 @@
+import TillAPI
+import TillAppStore
+import TillBilling
+import TillHTTP
+import TillStorage
+
+extension Server {
+    /// `GET /v1/webhooks`: the endpoints of the configuration, and how each does.
+    func listWebhooks(_ call: Call) async throws -> HTTPResponse {
+        try call.credential.requireBackend()
+        let (endpoints, now) = (configuration.webhooks.endpoints, clock())
+        let replies = try await database.read { session in
+            try endpoints.map { try WebhookEndpointReply($0, at: now, session) }
+        }
+        return JSONText.response(200, Page(data: replies, hasMore: false, nextCursor: nil))
+    }
+
+    /// `GET /v1/webhooks/{id}/deliveries?state=&limit=&cursor=`: newest events first.
+    func listWebhookDeliveries(_ call: Call) async throws -> HTTPResponse {
+        try call.credential.requireBackend()
+        let endpoint = try endpoint(in: call)
+        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let asked = call.request.queryValue("state")
+        let state = asked.flatMap(WebhookDeliveryReply.State.init(rawValue:))
+        guard asked == nil || state != nil else {
+            throw Refused(.invalidField, "state: waiting, delivered or dead")
+        }
+        let found = try await database.read { session -> [WebhookDeliveryReply] in
+            guard let stored = try WebhookEndpointTable(session).find(endpoint.id) else { return [] }
+            let outbox = OutboxTable(session)
+            return try WebhookDeliveryTable(session)
+                .list(stored.sequence, state: state.map { .init($0) }, before: cursor, limit: limit + 1)
+                .compactMap { delivery in
+                    try outbox.find(delivery.event).map { WebhookDeliveryReply(delivery, of: $0) }
+                }
+        }
+        let page = found.prefix(limit)
+        return JSONText.response(
+            200,
+            Page(
+                data: Array(page), hasMore: found.count > limit,
+                nextCursor: found.count > limit ? page.last.map { String($0.sequence) } : nil))
+    }
+
+    /// `POST /v1/webhooks/{id}/deliveries/{sequence}/replay`: sends one event once more, whatever became of it.
+    func replayWebhookDelivery(_ call: Call) async throws -> HTTPResponse {
+        try call.credential.requireBackend()
+        let (endpoint, now) = (try endpoint(in: call), clock())
+        guard let sequence = Int64(call.parameters["sequence"]) else { throw Refused(.unknownEvent) }
+        let reply = try await database.write { session in
+            guard let event = try OutboxTable(session).find(sequence) else { throw Refused(.unknownEvent) }
+            let stored = try Self.known(endpoint, session)
+            guard sequence <= stored.position else {
+                throw Refused(.invalidField, "sequence: this endpoint has not come to it yet, and gets it in its turn")
+            }
+            let table = WebhookDeliveryTable(session)
+            try table.replay(event, to: stored.sequence, at: now)
+            guard let delivery = try table.find(sequence, at: stored.sequence) else { throw Refused(.unknownEvent) }
+            return WebhookDeliveryReply(delivery, of: event)
+        }
+        return JSONText.response(200, reply)
+    }
+
+    /// `POST /v1/webhooks/replays`: a span of time is to be sent once more. The job puts its events in line.
+    func replayWebhooks(_ call: Call) async throws -> HTTPResponse {
+        try call.credential.requireBackend()
+        let body = try JSONText.decode(WebhookReplayBody.self, from: call.request.body)
+        guard body.from < body.to else { throw Refused(.invalidField, "to: must be after from") }
+        var endpoints = configuration.webhooks.endpoints
+        if let id = body.endpoint {
+            guard let one = configuration.webhooks.endpoint(id) else { throw Refused(.unknownEndpoint) }
+            endpoints = [one]
+        }
+        let (chosen, now) = (endpoints, clock())
+        let replies = try await database.write { session in
+            let table = WebhookReplayTable(session)
+            return try chosen.compactMap { endpoint -> WebhookReplayReply? in
+                // What it has not come to yet it gets in its turn.
+                let stored = try Self.known(endpoint, session)
+                let sequence = try table.insert(
+                    stored.sequence, from: body.from, to: body.to, lastSequence: stored.position, at: now)
+                return try table.find(sequence).map { WebhookReplayReply($0, to: endpoint.id) }
+            }
+        }
+        return JSONText.response(201, Page(data: replies, hasMore: false, nextCursor: nil))
+    }
+
+    /// `GET /v1/webhooks/replays?limit=&cursor=`: newest first.
+    func listWebhookReplays(_ call: Call) async throws -> HTTPResponse {
+        try call.credential.requireBackend()
+        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let found = try await database.read { session in
+            try WebhookReplayTable(session).list(before: cursor, limit: limit + 1)
+                .map { WebhookReplayReply($0.replay, to: $0.endpoint) }
+        }
+        let page = found.prefix(limit)
+        return JSONText.response(
+            200,
+            Page(
+                data: Array(page), hasMore: found.count > limit,
+                nextCursor: found.count > limit ? page.last.map(\.id) : nil))
+    }
+
+    /// `POST /v1/webhooks/{id}/test`: sends an event of its own now, once, and tells what came of it. It stands in no
+    /// outbox.
+    func testWebhook(_ call: Call) async throws -> HTTPResponse {
+        try call.credential.requireBackend()
+        let endpoint = try endpoint(in: call)
+        guard let send = webhookSend else { throw Refused(.unavailable) }
+        let id = "evt_test_\(UniqueID(random: entropy(16)))"
+        let event: JSONValue = [
+            "id": .string(id), "type": .string(EventType.test), "timestamp": .string(clock().rfc3339),
+            "data": ["endpoint": .string(endpoint.id)],
+        ]
+        let attempt = await WebhookAttempt.make(
+            id, Array(event.encoded().utf8), to: endpoint, over: send, clock: clock)
+        guard let attempt else { throw Refused(.unavailable) }
+        var error: String?
+        if case .failed(let why) = attempt.outcome { error = why }
+        return JSONText.response(
+            200, WebhookTestReply(eventId: id, delivered: attempt.isDelivered, status: attempt.status, error: error))
+    }
+
+    /// `POST /v1/webhooks/{id}/resumption`: an endpoint that answered 410, or is left alone, is sent to again.
+    func resumeWebhook(_ call: Call) async throws -> HTTPResponse {
+        try call.credential.requireBackend()
+        let (endpoint, now) = (try endpoint(in: call), clock())
+        let reply = try await database.write { session in
+            try WebhookEndpointTable(session).resume(Self.known(endpoint, session).sequence)
+            return try WebhookEndpointReply(endpoint, at: now, session)
+        }
+        return JSONText.response(200, reply)
+    }
+
+    private func endpoint(in call: Call) throws -> WebhookEndpoint {
+        guard let endpoint = configuration.webhooks.endpoint(call.parameters["id"]) else {
+            throw Refused(.unknownEndpoint)
+        }
+        return endpoint
+    }
+
+    /// - Throws: `unavailable` in the moment before the job has looked at a new endpoint.
+    private static func known(
+        _ endpoint: WebhookEndpoint, _ session: any Session
+    ) throws -> WebhookEndpointTable.Stored {
+        guard let stored = try WebhookEndpointTable(session).find(endpoint.id) else { throw Refused(.unavailable) }
+        return stored
+    }
+}
+
+extension WebhookEndpointReply {
+    fileprivate init(_ endpoint: WebhookEndpoint, at now: Instant, _ session: any Session) throws {
+        let stored = try WebhookEndpointTable(session).find(endpoint.id)
+        self.init(
+            id: endpoint.id, url: endpoint.url.description, state: Self.state(endpoint, stored, now),
+            types: endpoint.types?.sorted())
+        guard let stored else { return }
+        let counts = try WebhookDeliveryTable(session).counts(stored.sequence)
+        position = stored.position
+        behind = try OutboxTable(session).lastSequence() - stored.position
+        waiting = counts.waiting
+        dead = counts.dead
+        lastSuccessAt = stored.succeededAt
+        lastFailureAt = stored.failedAt
+        lastError = stored.error
+        restsUntil = stored.restsUntil.flatMap { $0 > now ? $0 : nil }
+        goneAt = stored.goneAt
+    }
+
+    private static func state(
+        _ endpoint: WebhookEndpoint, _ stored: WebhookEndpointTable.Stored?, _ now: Instant
+    ) -> State {
+        if endpoint.isDisabled { return .disabled }
+        guard let stored else { return .new }
+        if stored.goneAt != nil { return .gone }
+        if let rest = stored.restsUntil, rest > now { return .resting }
+        return stored.isSilent ? .silent : .active
+    }
+}
+
+extension WebhookDeliveryTable.State {
+    fileprivate init(_ state: WebhookDeliveryReply.State) {
+        switch state {
+        case .waiting: self = .waiting
+        case .delivered: self = .delivered
+        case .dead: self = .dead
+        }
+    }
+
+    fileprivate var reply: WebhookDeliveryReply.State {
+        switch self {
+        case .waiting: .waiting
+        case .delivered: .delivered
+        case .dead: .dead
+        }
+    }
+}
+
+extension WebhookDeliveryReply {
+    fileprivate init(_ stored: WebhookDeliveryTable.Stored, of event: OutboxTable.Event) {
+        self.init(
+            eventId: EventView.id(of: event), sequence: event.sequence, type: event.type, userId: event.user?.text,
+            state: stored.state.reply, isReplay: stored.lane == .replay, attempts: stored.attempts)
+        nextAttemptAt = stored.dueAt
+        lastAttemptAt = stored.attemptedAt
+        lastStatus = stored.status
+        lastError = stored.error
+        endedAt = stored.endedAt
+    }
+}
+
+extension WebhookReplayReply {
+    fileprivate init(_ stored: WebhookReplayTable.Stored, to endpoint: String) {
+        self.init(
+            id: String(stored.sequence), endpointId: endpoint, from: stored.from, to: stored.to, count: stored.count,
+            createdAt: stored.createdAt, endedAt: stored.endedAt)
+    }
+}

@@ -1,0 +1,230 @@
+import TillAppStore
+import TillBilling
+import TillHTTP
+import TillStorage
+
+/// Pushes the outbox to the endpoints of the configuration, at least once each, a user's events one after the other.
+///
+/// What was sent is recorded afterwards. So whatever stops the process in between, it is sent again, under the same
+/// `webhook-id`, and the receiver sees that it has it.
+public struct WebhookDeliveries: Sendable {
+    private let server: Server
+    /// Where endpoints begin that were never seen before.
+    private let startedAt: Instant
+
+    /// Events that are put in line in one commit.
+    static let batch = 200
+    /// Events that are on their way to one endpoint at once, each of another line.
+    static let width = 16
+    /// After so many milliseconds of a pass nothing new is begun, so that an endpoint that answers late does not keep
+    /// the others waiting for long.
+    static let passLength: Int64 = 5_000
+    static let mostRounds = 200
+    /// Milliseconds for which deliveries that went through are remembered: thirty days.
+    static let memory: Int64 = 30 * 86_400_000
+
+    /// To be made before the first request is answered: an endpoint that is new gets what happens from then on.
+    public init(_ server: Server) {
+        self.server = server
+        startedAt = server.clock()
+    }
+
+    /// One pass over everything that is due; returns how many attempts were made. What one endpoint does not take
+    /// keeps no other one waiting.
+    @discardableResult
+    public func deliverAll() async throws -> Int {
+        guard let send = server.webhookSend else { return 0 }
+        for endpoint in server.configuration.webhooks.endpoints { try await register(endpoint) }
+        let endpoints = server.configuration.webhooks.endpoints.filter { !$0.isDisabled }
+        let deadline = server.clock().adding(milliseconds: Self.passLength)
+        let attempts = try await withThrowingTaskGroup(of: Int.self) { group in
+            for endpoint in endpoints {
+                group.addTask { try await deliver(to: endpoint, over: send, until: deadline) }
+            }
+            var attempts = 0
+            for try await count in group { attempts += count }
+            return attempts
+        }
+        try await prune()
+        return attempts
+    }
+
+    // MARK: One endpoint
+
+    private func register(_ endpoint: WebhookEndpoint) async throws {
+        let (id, url, now) = (endpoint.id, endpoint.url.description, server.clock())
+        let start = endpoint.start ?? startedAt
+        let known = try await server.database.read { try WebhookEndpointTable($0).find(id) }
+        guard let known else {
+            // Off the writer: it may have to look through all events.
+            let position = try await server.database.read { try OutboxTable($0).position(before: start) }
+            try await server.database.write { session in
+                let table = WebhookEndpointTable(session)
+                if try table.find(id) == nil { try table.insert(id, url: url, position: position, at: now) }
+            }
+            return
+        }
+        guard known.url != url else { return }
+        try await server.database.write { try WebhookEndpointTable($0).move(known.sequence, to: url) }
+    }
+
+    private func deliver(
+        to endpoint: WebhookEndpoint, over send: @escaping HTTPSend, until deadline: Instant
+    ) async throws -> Int {
+        var attempts = 0
+        for _ in 0..<Self.mostRounds {
+            let now = server.clock()
+            guard now <= deadline, !Task.isCancelled,
+                let state = try await server.database.read({ try WebhookEndpointTable($0).find(endpoint.id) }),
+                state.goneAt == nil
+            else { break }
+            let hasMore = try await takeUp(endpoint, state)
+            let hasMoreToReplay = try await takeUpReplay(endpoint, state)
+            let isBehind = hasMore || hasMoreToReplay
+            if let rest = state.restsUntil, rest > now {
+                if isBehind { continue } else { break }
+            }
+            let sent = try await sendRound(to: endpoint, state, over: send)
+            attempts += sent.count
+            let wasSilent = !sent.isEmpty && sent.allSatisfy { $0.isSilence }
+            // Of one where nobody is there the next event is tried in the next pass.
+            if wasSilent || sent.isEmpty && !isBehind { break }
+        }
+        return attempts
+    }
+
+    /// Puts new events in line; returns whether there may be more.
+    private func takeUp(_ endpoint: WebhookEndpoint, _ state: WebhookEndpointTable.Stored) async throws -> Bool {
+        let events = try await server.database.read { session in
+            try OutboxTable(session).list(after: state.position, limit: Self.batch)
+        }
+        guard let last = events.last else { return false }
+        let (wanted, now) = (events.filter { endpoint.wants($0.type) }, server.clock())
+        try await server.database.write { session in
+            let table = WebhookDeliveryTable(session)
+            for event in wanted { try table.insert(event, for: state.sequence, lane: .live, at: now) }
+            try WebhookEndpointTable(session).advance(state.sequence, to: last.sequence)
+        }
+        return events.count == Self.batch
+    }
+
+    /// Goes on with the oldest span of time that is to be sent again; returns whether there is more of it.
+    private func takeUpReplay(_ endpoint: WebhookEndpoint, _ state: WebhookEndpointTable.Stored) async throws -> Bool {
+        let next = try await server.database.read { session -> Span? in
+            let replays = WebhookReplayTable(session)
+            guard let replay = try replays.open(state.sequence) else { return nil }
+            let (events, position) = try replays.next(replay, limit: Self.batch)
+            return Span(replay: replay, events: events, position: position)
+        }
+        guard let next else { return false }
+        let now = server.clock()
+        try await server.database.write { session in
+            let (outbox, deliveries) = (OutboxTable(session), WebhookDeliveryTable(session))
+            var count: Int64 = 0
+            for sequence in next.events {
+                guard let event = try outbox.find(sequence), endpoint.wants(event.type) else { continue }
+                try deliveries.replay(event, to: state.sequence, at: now)
+                count += 1
+            }
+            try WebhookReplayTable(session).advance(next.replay, to: next.position, adding: count, at: now)
+        }
+        return true
+    }
+
+    private struct Span: Sendable {
+        let replay: WebhookReplayTable.Stored
+        let events: [Int64]
+        let position: Int64
+    }
+
+    // MARK: One round
+
+    private struct Letter: Sendable {
+        let delivery: WebhookDeliveryTable.Stored
+        let id: String
+        let body: [UInt8]
+    }
+
+    /// Sends what is due, each line's first, and records what came of it.
+    private func sendRound(
+        to endpoint: WebhookEndpoint, _ state: WebhookEndpointTable.Stored, over send: @escaping HTTPSend
+    ) async throws -> [WebhookAttempt] {
+        let now = server.clock()
+        let letters = try await server.database.read { session in
+            let (outbox, view) = (OutboxTable(session), EventView(session))
+            return try WebhookDeliveryTable(session).due(
+                state.sequence, at: now, limit: state.isSilent ? 1 : Self.width
+            )
+            .compactMap { delivery -> Letter? in
+                guard let event = try outbox.find(delivery.event) else { return nil }
+                return Letter(
+                    delivery: delivery, id: EventView.id(of: event),
+                    body: Array(try view.json(event).encoded().utf8))
+            }
+        }
+        guard !letters.isEmpty else { return [] }
+        let clock = server.clock
+        let made = await withTaskGroup(of: (Int, WebhookAttempt?).self) { group in
+            for (index, letter) in letters.enumerated() {
+                group.addTask {
+                    (index, await .make(letter.id, letter.body, to: endpoint, over: send, clock: clock))
+                }
+            }
+            var made: [Int: WebhookAttempt] = [:]
+            for await (index, attempt) in group { made[index] = attempt }
+            return made
+        }
+        let results = letters.indices.compactMap { index in made[index].map { (letters[index].delivery, $0) } }
+        if !results.isEmpty { try await record(results, at: state.sequence) }
+        return results.map(\.1)
+    }
+
+    private func record(
+        _ results: [(delivery: WebhookDeliveryTable.Stored, attempt: WebhookAttempt)], at endpoint: Int64
+    ) async throws {
+        let now = server.clock()
+        try await server.database.write { session in
+            for (delivery, attempt) in results {
+                try Self.record(attempt, of: delivery, at: now, session)
+            }
+            let wishes = results.map(\.attempt).filter(\.asksForRest).compactMap(\.wish)
+            let longest = now.adding(milliseconds: WebhookSchedule.longestRest)
+            try WebhookEndpointTable(session).update(
+                endpoint, isSilent: results.allSatisfy(\.attempt.isSilence),
+                restsUntil: wishes.max().map { min($0, longest) })
+        }
+    }
+
+    private static func record(
+        _ attempt: WebhookAttempt, of delivery: WebhookDeliveryTable.Stored, at now: Instant, _ session: any Session
+    ) throws {
+        let (deliveries, endpoints) = (WebhookDeliveryTable(session), WebhookEndpointTable(session))
+        switch attempt.outcome {
+        case .delivered:
+            try deliveries.end(delivery, .delivered, status: attempt.status, error: nil, at: now)
+            try endpoints.markSucceeded(delivery.endpoint, at: now)
+        case .failed(let error):
+            try endpoints.markFailed(delivery.endpoint, error: error, isGone: attempt.isGone, at: now)
+            let due = WebhookSchedule.next(
+                after: delivery.attempts + 1, event: delivery.event, at: now, wish: attempt.wish)
+            // What an endpoint that is gone did not take waits for its return.
+            if let due = due ?? (attempt.isGone ? now : nil) {
+                try deliveries.postpone(delivery, until: due, status: attempt.status, error: error, at: now)
+            } else {
+                try deliveries.end(delivery, .dead, status: attempt.status, error: error, at: now)
+            }
+        }
+    }
+
+    // MARK: What is over
+
+    private func prune() async throws {
+        let then = server.clock().adding(milliseconds: -Self.memory)
+        guard try await server.database.read({ try WebhookDeliveryTable($0).hasSomethingToPrune(before: then) }) else {
+            return
+        }
+        try await server.database.write { session in
+            _ = try WebhookDeliveryTable(session).prune(before: then, limit: Self.batch)
+        }
+    }
+}

@@ -1,0 +1,47 @@
+import TillAppStore
+import TillBilling
+import TillStorage
+
+/// What events say that no other table keeps as it was then: JSON for the outbox, written in their commit.
+enum EventBody {
+    /// Points that moved by it, of `grant.revoked` and `grant.reinstated`.
+    static func moved(_ postings: [Posting]) -> String {
+        JSONValue.object(["postings": .array(postings.map(posting))]).encoded()
+    }
+
+    static func quarantined(_ reason: QuarantineReason) -> String {
+        JSONValue.object(["reason": .string(reason.rawValue)]).encoded()
+    }
+
+    /// Of `consumption.requested`. The purchase may be nobody's yet, or unknown.
+    static func asked(_ question: ConsumptionTable.Question) -> String {
+        JSONValue.object(members(question)).encoded()
+    }
+
+    /// Of `consumption.answered` and `consumption.unanswered`.
+    ///
+    /// - Parameter answer: what Apple was told, as JSON.
+    static func told(_ question: ConsumptionTable.Question, answer: String?, detail: String) -> String {
+        var members = members(question)
+        if let answer, let value = try? JSONValue(decoding: answer) { members["answer"] = value }
+        if !detail.isEmpty { members["detail"] = .string(detail) }
+        return JSONValue.object(members).encoded()
+    }
+
+    private static func members(_ question: ConsumptionTable.Question) -> [String: JSONValue] {
+        var members: [String: JSONValue] = [
+            "environment": .string(question.environment.rawValue),
+            "transactionId": .string(question.transactionID.text),
+            "requestedAt": .string(question.requestedAt.rfc3339), "answerBy": .string(question.answerBy.rfc3339),
+        ]
+        if let reason = question.reason { members["reason"] = .string(reason) }
+        return members
+    }
+
+    static func posting(_ posting: Posting) -> JSONValue {
+        [
+            "account": .string(posting.account), "currency": .string(posting.currency), "amount": .int(posting.amount),
+            "kind": .string(posting.kind.rawValue),
+        ]
+    }
+}

@@ -1,0 +1,18 @@
+/// Everything the outbox tells of. A test holds the list to the code that writes events.
+public enum EventType: String, Sendable, CaseIterable {
+    case grantCreated = "grant.created"
+    case grantRevoked = "grant.revoked"
+    case grantReinstated = "grant.reinstated"
+    case grantMoved = "grant.moved"
+    case transferCreated = "transfer.created"
+    case transactionQuarantined = "transaction.quarantined"
+    case subscriptionUpdated = "subscription.updated"
+    case serviceExpiring = "service.expiring"
+    case serviceExpired = "service.expired"
+    case consumptionRequested = "consumption.requested"
+    case consumptionAnswered = "consumption.answered"
+    case consumptionUnanswered = "consumption.unanswered"
+
+    /// Only what an operator had sent to try an endpoint: it stands in no outbox, and every endpoint takes it.
+    static let test = "webhook.test"
+}

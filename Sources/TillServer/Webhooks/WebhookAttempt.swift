@@ -1,0 +1,72 @@
+import TillAppStore
+import TillBilling
+import TillHTTP
+
+/// What came of sending one event once.
+struct WebhookAttempt: Sendable, Hashable {
+    enum Outcome: Sendable, Hashable {
+        case delivered
+        /// Not taken, and why; for operators, in English.
+        case failed(String)
+    }
+
+    let outcome: Outcome
+    /// Nil without an answer.
+    let status: Int?
+    /// When the receiver wants to be asked again, however long that is.
+    let wish: Instant?
+
+    /// 410: it wants nothing any more.
+    var isGone: Bool { status == 410 }
+    var isDelivered: Bool { outcome == .delivered }
+    /// Nobody was there, or whoever was there has too much to do: it says nothing about this event.
+    var isSilence: Bool { status.map { [429, 502, 503, 504].contains($0) } ?? true }
+    /// It asks to be left alone with everything.
+    var asksForRest: Bool { status == 429 || status == 503 }
+
+    /// Bytes of an answer that are kept, for whoever has to find out what is wrong.
+    private static let excerptLength = 200
+
+    /// Sends it once. What comes back is bounded by the sender. Nil if it was stopped half-way, which says nothing about
+    /// the receiver: this process is ending.
+    static func make(
+        _ id: String, _ body: [UInt8], to endpoint: WebhookEndpoint, over send: HTTPSend, clock: Server.Clock
+    ) async -> WebhookAttempt? {
+        let request = WebhookSignature.request(id: id, body: body, secrets: endpoint.secrets, at: clock())
+        do {
+            return WebhookAttempt(try await send(endpoint.url.description, request), at: clock())
+        } catch {
+            guard error.kind != .stopped else { return nil }
+            return WebhookAttempt(
+                outcome: .failed("\(error.kind.rawValue): \(excerpt(error.detail.utf8))"), status: nil, wish: nil)
+        }
+    }
+
+    private init(outcome: Outcome, status: Int?, wish: Instant?) {
+        self.outcome = outcome
+        self.status = status
+        self.wish = wish
+    }
+
+    private init(_ answer: HTTPResponse, at now: Instant) {
+        if (200..<300).contains(answer.status), !answer.isHangUp {
+            self.init(outcome: .delivered, status: answer.status, wish: nil)
+        } else if answer.isHangUp {
+            self.init(outcome: .failed("no answer"), status: nil, wish: nil)
+        } else {
+            // Where a redirect leads nobody has checked, and a POST that is redirected may become a GET.
+            let word = (300..<400).contains(answer.status) ? "redirected, which is not followed" : "answered"
+            let said = Self.excerpt(answer.body)
+            self.init(
+                outcome: .failed("\(word) \(answer.status)" + (said.isEmpty ? "" : ": \(said)")), status: answer.status,
+                wish: RetryAfter.instant(
+                    answer.headers["Retry-After"], now: now, longest: WebhookSchedule.longestWish))
+        }
+    }
+
+    private static func excerpt(_ bytes: some Collection<UInt8>) -> String {
+        let text = String(decoding: bytes.prefix(excerptLength), as: UTF8.self)
+        return String(
+            String.UnicodeScalarView(text.unicodeScalars.map { $0.value < 0x20 || $0.value == 0x7F ? " " : $0 }))
+    }
+}

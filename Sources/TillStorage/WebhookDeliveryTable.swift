@@ -1,0 +1,219 @@
+import TillBilling
+
+/// `webhook_deliveries`: what became of each event on its way to each endpoint.
+///
+/// A line is what waits for one user in one lane of one endpoint. Only the first of a line is due; the next one comes
+/// up when that is delivered or given up. Events without a user stand in no line.
+public struct WebhookDeliveryTable {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    public enum State: Int64, Sendable, Hashable, CaseIterable {
+        case waiting = 0
+        case delivered = 1
+        /// Given up after its last attempt; kept until it is replayed.
+        case dead = 2
+    }
+
+    public enum Lane: Int64, Sendable, Hashable {
+        case live = 0
+        /// What somebody wanted sent once more; it holds up nothing that happens meanwhile.
+        case replay = 1
+    }
+
+    public struct Stored: Sendable, Hashable {
+        public let endpoint: Int64
+        public let event: Int64
+        public let lane: Lane
+        public let user: UserID?
+        public let state: State
+        public let attempts: Int64
+        /// Nil behind another of its line.
+        public let dueAt: Instant?
+        public let attemptedAt: Instant?
+        /// What the endpoint answered last; nil if it did not.
+        public let status: Int64?
+        public let error: String?
+        public let endedAt: Instant?
+    }
+
+    /// How much there is in each state.
+    public struct Counts: Sendable, Hashable {
+        public let waiting: Int64
+        public let dead: Int64
+    }
+
+    // MARK: Lines
+
+    /// Puts an event at the end of its line.
+    ///
+    /// - Returns: false if the endpoint has it already.
+    @discardableResult
+    public func insert(_ event: OutboxTable.Event, for endpoint: Int64, lane: Lane, at now: Instant) throws -> Bool {
+        try session.execute(
+            """
+            INSERT INTO webhook_deliveries (endpoint_sequence, event_sequence, lane, user, state, attempts, due_at) \
+            VALUES (?1, ?2, ?3, ?4, 0, 0, CASE WHEN EXISTS (SELECT 1 FROM webhook_deliveries WHERE \
+            endpoint_sequence = ?1 AND lane = ?3 AND user = ?4 AND state = 0) THEN NULL ELSE ?5 END) \
+            ON CONFLICT (endpoint_sequence, event_sequence) DO NOTHING
+            """,
+            [
+                .integer(endpoint), .integer(event.sequence), .integer(lane.rawValue), .optional(event.user?.text),
+                .instant(now),
+            ]) > 0
+    }
+
+    /// What may be sent now, the longest due first.
+    public func due(_ endpoint: Int64, at now: Instant, limit: Int) throws -> [Stored] {
+        try session.query(
+            """
+            SELECT endpoint_sequence, event_sequence, lane, user, state, attempts, due_at, attempted_at, status, \
+            error, ended_at FROM webhook_deliveries WHERE endpoint_sequence = ? AND due_at <= ? AND due_at IS NOT NULL \
+            ORDER BY due_at, event_sequence LIMIT ?
+            """, [.integer(endpoint), .instant(now), .integer(Int64(limit))], Self.read)
+    }
+
+    /// Ends it, and lets the next of its line come up.
+    public func end(
+        _ delivery: Stored, _ state: State, status: Int?, error: String?, at now: Instant
+    ) throws {
+        try session.execute(
+            """
+            UPDATE webhook_deliveries SET state = ?, attempts = attempts + 1, due_at = NULL, attempted_at = ?, \
+            status = ?, error = ?, ended_at = ? WHERE endpoint_sequence = ? AND event_sequence = ?
+            """,
+            [
+                .integer(state.rawValue), .instant(now), .optional(status.map { Int64($0) }), .optional(error),
+                .instant(now), .integer(delivery.endpoint), .integer(delivery.event),
+            ])
+        guard let user = delivery.user else { return }
+        try session.execute(
+            """
+            UPDATE webhook_deliveries SET due_at = coalesce(due_at, ?1) WHERE endpoint_sequence = ?2 AND state = 0 \
+            AND event_sequence = (SELECT event_sequence FROM webhook_deliveries WHERE endpoint_sequence = ?2 \
+            AND lane = ?3 AND user = ?4 AND state = 0 ORDER BY event_sequence LIMIT 1)
+            """,
+            [
+                .instant(now), .integer(delivery.endpoint), .integer(delivery.lane.rawValue), .text(user.text),
+            ])
+    }
+
+    /// It failed, and is tried again then.
+    public func postpone(
+        _ delivery: Stored, until due: Instant, status: Int?, error: String, at now: Instant
+    ) throws {
+        try session.execute(
+            """
+            UPDATE webhook_deliveries SET attempts = attempts + 1, due_at = ?, attempted_at = ?, status = ?, error = ? \
+            WHERE endpoint_sequence = ? AND event_sequence = ?
+            """,
+            [
+                .instant(due), .instant(now), .optional(status.map { Int64($0) }), .text(error),
+                .integer(delivery.endpoint), .integer(delivery.event),
+            ])
+    }
+
+    /// Sends an event once more: what waits for its next attempt gets it now, what stands behind another stays there,
+    /// what has ended begins anew in the lane of replays.
+    ///
+    /// - Returns: false if nothing had to be done: it stands in line already.
+    @discardableResult
+    public func replay(_ event: OutboxTable.Event, to endpoint: Int64, at now: Instant) throws -> Bool {
+        guard let known = try find(event.sequence, at: endpoint) else {
+            return try insert(event, for: endpoint, lane: .replay, at: now)
+        }
+        if known.state == .waiting {
+            return try session.execute(
+                """
+                UPDATE webhook_deliveries SET due_at = ?1 WHERE endpoint_sequence = ?2 AND event_sequence = ?3 \
+                AND due_at > ?1
+                """, [.instant(now), .integer(endpoint), .integer(event.sequence)]) > 0
+        }
+        try session.execute(
+            "DELETE FROM webhook_deliveries WHERE endpoint_sequence = ? AND event_sequence = ?",
+            [.integer(endpoint), .integer(event.sequence)])
+        return try insert(event, for: endpoint, lane: .replay, at: now)
+    }
+
+    // MARK: Reading
+
+    public func find(_ event: Int64, at endpoint: Int64) throws -> Stored? {
+        try session.first(
+            """
+            SELECT endpoint_sequence, event_sequence, lane, user, state, attempts, due_at, attempted_at, status, \
+            error, ended_at FROM webhook_deliveries WHERE endpoint_sequence = ? AND event_sequence = ?
+            """, [.integer(endpoint), .integer(event)], Self.read)
+    }
+
+    /// Newest events first, from before one.
+    public func list(_ endpoint: Int64, state: State?, before event: Int64, limit: Int) throws -> [Stored] {
+        // The few that are dead or wait have indexes of their own, which only a constant leads to.
+        let sql: StaticString =
+            switch state {
+            case nil:
+                """
+                SELECT endpoint_sequence, event_sequence, lane, user, state, attempts, due_at, attempted_at, status, \
+                error, ended_at FROM webhook_deliveries WHERE endpoint_sequence = ? AND event_sequence < ? \
+                ORDER BY event_sequence DESC LIMIT ?
+                """
+            case .waiting:
+                """
+                SELECT endpoint_sequence, event_sequence, lane, user, state, attempts, due_at, attempted_at, status, \
+                error, ended_at FROM webhook_deliveries WHERE endpoint_sequence = ? AND event_sequence < ? \
+                AND state = 0 ORDER BY event_sequence DESC LIMIT ?
+                """
+            case .delivered:
+                """
+                SELECT endpoint_sequence, event_sequence, lane, user, state, attempts, due_at, attempted_at, status, \
+                error, ended_at FROM webhook_deliveries WHERE endpoint_sequence = ? AND event_sequence < ? \
+                AND state = 1 ORDER BY event_sequence DESC LIMIT ?
+                """
+            case .dead:
+                """
+                SELECT endpoint_sequence, event_sequence, lane, user, state, attempts, due_at, attempted_at, status, \
+                error, ended_at FROM webhook_deliveries WHERE endpoint_sequence = ? AND event_sequence < ? \
+                AND state = 2 ORDER BY event_sequence DESC LIMIT ?
+                """
+            }
+        return try session.query(
+            sql, [.integer(endpoint), .integer(event), .integer(Int64(limit))], Self.read)
+    }
+
+    public func counts(_ endpoint: Int64) throws -> Counts {
+        let waiting = try session.first(
+            "SELECT count(*) FROM webhook_deliveries WHERE endpoint_sequence = ? AND state = 0", [.integer(endpoint)]
+        ) { $0.integer(0) }
+        let dead = try session.first(
+            "SELECT count(*) FROM webhook_deliveries WHERE endpoint_sequence = ? AND state = 2", [.integer(endpoint)]
+        ) { $0.integer(0) }
+        return Counts(waiting: waiting ?? 0, dead: dead ?? 0)
+    }
+
+    /// Forgets what went through before then; returns how many. What is dead stays, and so do the events.
+    @discardableResult
+    public func prune(before then: Instant, limit: Int) throws -> Int {
+        try session.execute(
+            """
+            DELETE FROM webhook_deliveries WHERE (endpoint_sequence, event_sequence) IN (SELECT endpoint_sequence, \
+            event_sequence FROM webhook_deliveries WHERE state = 1 AND ended_at < ? ORDER BY ended_at LIMIT ?)
+            """, [.instant(then), .integer(Int64(limit))])
+    }
+
+    /// Whether `prune` would find something.
+    public func hasSomethingToPrune(before then: Instant) throws -> Bool {
+        try session.first(
+            "SELECT 1 FROM webhook_deliveries WHERE state = 1 AND ended_at < ? LIMIT 1", [.instant(then)]
+        ) { _ in true } ?? false
+    }
+
+    private static func read(_ row: any Row) throws -> Stored {
+        guard let lane = Lane(rawValue: row.integer(2)), let state = State(rawValue: row.integer(4)) else {
+            throw row.unreadable("a delivery")
+        }
+        return Stored(
+            endpoint: row.integer(0), event: row.integer(1), lane: lane,
+            user: row.optionalText(3).map { UserID($0) }, state: state, attempts: row.integer(5),
+            dueAt: row.optionalInstant(6), attemptedAt: row.optionalInstant(7),
+            status: row.isNull(8) ? nil : row.integer(8), error: row.optionalText(9), endedAt: row.optionalInstant(10))
+    }
+}

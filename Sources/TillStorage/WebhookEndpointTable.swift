@@ -1,0 +1,162 @@
+import TillBilling
+
+extension Schema {
+    /// Each user's numbers in the outbox, and how far each of the app's webhook endpoints has come.
+    ///
+    /// The index by user is the one price of the numbers at settlement: it finds the last one, keeps two events from
+    /// getting the same, and answers a feed of one user. A delivery waits (0), is through (1) or is a dead letter (2).
+    /// Of deliveries that wait only those have a `due_at` that nothing of the same user waits before, in the same lane:
+    /// 0 for what happens, 1 for what is sent once more.
+    static let webhooks: StaticString = """
+        ALTER TABLE outbox ADD COLUMN user_sequence INTEGER;
+        UPDATE outbox SET user_sequence = numbered.number FROM (
+            SELECT sequence, row_number() OVER (PARTITION BY user ORDER BY sequence) AS number
+            FROM outbox WHERE user IS NOT NULL
+        ) AS numbered WHERE numbered.sequence = outbox.sequence;
+        CREATE UNIQUE INDEX outbox_by_user ON outbox (user, user_sequence) WHERE user IS NOT NULL;
+        CREATE TRIGGER events_are_never_edited BEFORE UPDATE ON outbox
+            BEGIN SELECT RAISE(ABORT, 'events are never edited'); END;
+        CREATE TRIGGER events_are_never_deleted BEFORE DELETE ON outbox
+            BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END;
+
+        CREATE TABLE webhook_endpoints (
+            sequence INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            url TEXT NOT NULL,
+            position INTEGER NOT NULL,
+            created_at INTEGER NOT NULL,
+            is_silent INTEGER NOT NULL CHECK (is_silent IN (0, 1)),
+            rests_until INTEGER,
+            gone_at INTEGER,
+            succeeded_at INTEGER,
+            failed_at INTEGER,
+            error TEXT
+        ) STRICT;
+
+        CREATE TABLE webhook_deliveries (
+            endpoint_sequence INTEGER NOT NULL REFERENCES webhook_endpoints (sequence),
+            event_sequence INTEGER NOT NULL REFERENCES outbox (sequence),
+            lane INTEGER NOT NULL CHECK (lane IN (0, 1)),
+            user TEXT,
+            state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 2),
+            attempts INTEGER NOT NULL,
+            due_at INTEGER,
+            attempted_at INTEGER,
+            status INTEGER,
+            error TEXT,
+            ended_at INTEGER,
+            PRIMARY KEY (endpoint_sequence, event_sequence),
+            CHECK ((state = 0) = (ended_at IS NULL)),
+            CHECK (due_at IS NULL OR state = 0)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX webhook_deliveries_due ON webhook_deliveries (endpoint_sequence, due_at, event_sequence)
+            WHERE due_at IS NOT NULL;
+        CREATE INDEX webhook_deliveries_in_line ON webhook_deliveries (endpoint_sequence, lane, user, event_sequence)
+            WHERE state = 0;
+        CREATE INDEX webhook_deliveries_dead ON webhook_deliveries (endpoint_sequence, event_sequence)
+            WHERE state = 2;
+        CREATE INDEX webhook_deliveries_through ON webhook_deliveries (ended_at) WHERE state = 1;
+
+        CREATE TABLE webhook_replays (
+            sequence INTEGER PRIMARY KEY,
+            endpoint_sequence INTEGER NOT NULL REFERENCES webhook_endpoints (sequence),
+            from_at INTEGER NOT NULL,
+            to_at INTEGER NOT NULL,
+            position INTEGER NOT NULL,
+            last_sequence INTEGER NOT NULL,
+            count INTEGER NOT NULL,
+            created_at INTEGER NOT NULL,
+            ended_at INTEGER
+        ) STRICT;
+        CREATE INDEX webhook_replays_open ON webhook_replays (endpoint_sequence, sequence) WHERE ended_at IS NULL;
+        """
+}
+
+/// `webhook_endpoints`: how far each endpoint of the configuration has come, and how it does.
+public struct WebhookEndpointTable {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    public struct Stored: Sendable, Hashable {
+        public let sequence: Int64
+        public let id: String
+        public let url: String
+        /// Every event up to here has a delivery, or was none of this endpoint's business.
+        public let position: Int64
+        public let createdAt: Instant
+        /// Nobody was there at the last attempts: it gets one event a pass until somebody is.
+        public let isSilent: Bool
+        /// It asked to be left alone until then.
+        public let restsUntil: Instant?
+        /// When it said 410: nothing is sent to it any more.
+        public let goneAt: Instant?
+        public let succeededAt: Instant?
+        public let failedAt: Instant?
+        /// What went wrong then.
+        public let error: String?
+    }
+
+    @discardableResult
+    public func insert(_ id: String, url: String, position: Int64, at now: Instant) throws -> Int64 {
+        try session.insert(
+            "INSERT INTO webhook_endpoints (id, url, position, created_at, is_silent) VALUES (?, ?, ?, ?, 0)",
+            [.text(id), .text(url), .integer(position), .instant(now)])
+    }
+
+    public func find(_ id: String) throws -> Stored? {
+        try session.first(
+            """
+            SELECT sequence, id, url, position, created_at, is_silent, rests_until, gone_at, succeeded_at, failed_at, \
+            error FROM webhook_endpoints WHERE id = ?
+            """, [.text(id)], Self.read)
+    }
+
+    public func advance(_ sequence: Int64, to position: Int64) throws {
+        try session.execute(
+            "UPDATE webhook_endpoints SET position = max(position, ?) WHERE sequence = ?",
+            [.integer(position), .integer(sequence)])
+    }
+
+    /// Lives at another address now, where nobody has said anything yet.
+    public func move(_ sequence: Int64, to url: String) throws {
+        try session.execute(
+            """
+            UPDATE webhook_endpoints SET url = ?, is_silent = 0, rests_until = NULL, gone_at = NULL WHERE sequence = ?
+            """, [.text(url), .integer(sequence)])
+    }
+
+    /// Is to be sent to again, whatever it said.
+    public func resume(_ sequence: Int64) throws {
+        try session.execute(
+            "UPDATE webhook_endpoints SET is_silent = 0, rests_until = NULL, gone_at = NULL WHERE sequence = ?",
+            [.integer(sequence)])
+    }
+
+    /// Whether somebody was there, and until when to leave it alone.
+    public func update(_ sequence: Int64, isSilent: Bool, restsUntil: Instant?) throws {
+        try session.execute(
+            "UPDATE webhook_endpoints SET is_silent = ?, rests_until = ? WHERE sequence = ?",
+            [.flag(isSilent), .optional(restsUntil?.milliseconds), .integer(sequence)])
+    }
+
+    public func markSucceeded(_ sequence: Int64, at now: Instant) throws {
+        try session.execute(
+            "UPDATE webhook_endpoints SET succeeded_at = ? WHERE sequence = ?", [.instant(now), .integer(sequence)])
+    }
+
+    public func markFailed(_ sequence: Int64, error: String, isGone: Bool, at now: Instant) throws {
+        try session.execute(
+            """
+            UPDATE webhook_endpoints SET failed_at = ?1, error = ?2, gone_at = CASE WHEN ?3 THEN \
+            coalesce(gone_at, ?1) ELSE gone_at END WHERE sequence = ?4
+            """, [.instant(now), .text(error), .flag(isGone), .integer(sequence)])
+    }
+
+    private static func read(_ row: any Row) -> Stored {
+        Stored(
+            sequence: row.integer(0), id: row.text(1), url: row.text(2), position: row.integer(3),
+            createdAt: row.instant(4), isSilent: row.integer(5) != 0, restsUntil: row.optionalInstant(6),
+            goneAt: row.optionalInstant(7), succeededAt: row.optionalInstant(8), failedAt: row.optionalInstant(9),
+            error: row.optionalText(10))
+    }
+}
