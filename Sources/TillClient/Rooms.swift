@@ -10,6 +10,7 @@ struct Rooms: Sendable {
     let purchase: Purchase
     let submit: Submit
     let retry: Retry
+    let serverOrders: ServerOrders
     let signIn: SignIn
     let identity: DeviceIdentity
     let guest: Guest
@@ -40,6 +41,7 @@ struct Rooms: Sendable {
         let queue = StoreQueue(access)
         purchase = Purchase(journal: journal, server: server, effects: effects, deviceID: deviceID)
         submit = Submit(journal: journal, queue: queue, server: server, effects: effects, deviceID: deviceID)
+        serverOrders = ServerOrders(journal: journal, server: server, effects: effects)
         retry = Retry(journal: journal, queue: queue, submit: submit, effects: effects)
     }
 }

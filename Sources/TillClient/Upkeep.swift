@@ -9,6 +9,7 @@ actor Upkeep {
     private let purchase: Purchase
     private let submit: Submit
     private let retry: Retry
+    private let serverOrders: ServerOrders
     private let signIn: SignIn
     private let board: UpdateBoard
     private let effects: Effects
@@ -30,6 +31,7 @@ actor Upkeep {
         purchase = rooms.purchase
         submit = rooms.submit
         retry = rooms.retry
+        serverOrders = rooms.serverOrders
         signIn = rooms.signIn
         effects = rooms.effects
         board = rooms.board
@@ -82,6 +84,7 @@ actor Upkeep {
     func checkAll() async {
         guard await signIn.userID != nil else { return }
         for outcome in await retry.resubmit(on: .launch).outcomes.values { hear(outcome) }
+        await serverOrders.look()
     }
 
     // MARK: The loop
@@ -95,6 +98,7 @@ actor Upkeep {
                 lookAt = nil
                 let report = await retry.resubmit(on: now)
                 for outcome in report.outcomes.values { hear(outcome) }
+                if now != .timer { await serverOrders.look() }
                 // What this round itself rang for is looked at when it is due.
                 if occasion == nil { isRung = false }
             }

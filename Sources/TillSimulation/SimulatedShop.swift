@@ -8,7 +8,7 @@ enum SimulatedShop {
     static let bundleID = "com.example.simulated"
     static let secretKey = "sk_simulation_0123456789abcdef"
     static let tokenSecret = Array("the token secret of a simulation".utf8)
-    static let webhookSecret = Array("the webhook secret of a simulation".utf8)
+    static let webhookSecret = Array("the webhook secret of a world".utf8)
 
     static let points60 = "\(bundleID).points60"
     static let points300 = "\(bundleID).points300"

@@ -19,6 +19,7 @@ final class World: @unchecked Sendable {
     private(set) var auditor: Auditor?
     private(set) var owners: [Owner] = []
     private var users: [String] = []
+    private let receiver: WebhookReceiver
     private var server: ServerHost?
     private var mallory: Mallory?
     /// Notifications by their content, and whether they are never sent.
@@ -37,8 +38,8 @@ final class World: @unchecked Sendable {
     private static let day: Int64 = 86_400_000
     /// A storm is over after so many days, whoever still wanted something.
     private static let stormDays: Int64 = 21
-    /// Apple tries a notification for the last time after 157 hours, and a webhook is given up after three days.
-    private static let calmDays: Int64 = 8
+    /// A webhook is given up after three days; what Apple still has to repeat then, our server has asked for.
+    private static let calmDays: Int64 = 4
 
     /// - Parameter folder: for the receipts of emulated devices.
     init(_ plan: SimulationPlan, keys: StoreKeys, folder: URL) {
@@ -53,6 +54,7 @@ final class World: @unchecked Sendable {
         }
         parts = WorldParts(seed: plan.seed, clockwork: clockwork, faults: faults, story: story)
         truth = Truth(parts)
+        receiver = WebhookReceiver(parts)
         process = SimulatedProcess("world", on: clockwork)
         random = SeededRandom(seed: plan.seed, stream: "world")
     }
@@ -102,15 +104,15 @@ final class World: @unchecked Sendable {
         let accounts = (1...(2 + random.below(4))).map { "account\($0)" }
         for account in accounts { _ = await apple.act(.put, "/emulator/accounts/\(account)", [:]) }
         makeOwners(accounts, apple, server)
+        let backend = Backend(parts, Link("backend-server", parts) { server.end }, users: users)
         let mallory = try Mallory(parts, Link("mallory-server", parts) { server.end }, apple, keys: keys)
         self.mallory = mallory
         let household = Household(apple, truth, accounts: accounts, parts)
         let weather = Weather(server, apple, parts)
-        let backend = Backend(parts, Link("backend-server", parts) { server.end }, users: users)
         await storm(server, mallory, household, weather, backend)
         await calm(apple, household, weather, backend)
         await server.clearGraves()
-        if let ledger = server.ledger { await auditor.judge(ledger, backend) } else { fault = "the server does not start" }
+        if let ledger = server.ledger { await auditor.judge(ledger, backend, receiver) } else { fault = "the server does not start" }
         let sold = try await apple.transactions()
         paid = sold.filter(\.isPaid).count
         let books = try await server.ledger?.read { try LedgerEye($0).entries.values.map { "\($0)" }.sorted() } ?? []
@@ -150,11 +152,15 @@ final class World: @unchecked Sendable {
             userTokens: [UserTokenKey(id: "app", algorithm: .hs256(secret: SimulatedShop.tokenSecret))])
         // G4: both orders of delivery keep the promise.
         if random.chance(0.35) { configuration.delivery.order = .saveThenFinish }
+        configuration.webhooks = try Self.webhooks()
+        configuration.reconciliation.interval = 2 * Self.day
         configuration.inAppPurchaseKey = try InAppPurchaseKey(
             issuerID: issuer, keyID: id, privateKey: PrivateKey(pem: pem))
         guard let inAppPurchaseKey = configuration.inAppPurchaseKey else { throw WorldFault("the store has no key") }
         let line = Link("server-apple", parts) { apple.end }
         line.patience = 15_000
+        let receiver = receiver
+        let web = Link("server-receiver", parts) { receiver.end }
         let terms = ServerHost.Terms(
             configuration: configuration, key: inAppPurchaseKey,
             apple: { process in
@@ -162,11 +168,28 @@ final class World: @unchecked Sendable {
                     try await line.send(Self.request(request, to: url), from: process)
                 }
             },
-            web: { _ in { (_, _) async throws(HTTPFault) in throw HTTPFault(.cannotConnect, "no receiver") } })
+            web: { process in
+                { (url, request) async throws(HTTPFault) in
+                    try await web.send(Self.request(request, to: url), from: process)
+                }
+            })
         return ServerHost(parts, terms) { ledger in
             await auditor.checkFinishes(ledger)
             await auditor.look(ledger)
         }
+    }
+
+    private static func webhooks() throws -> WebhookSettings {
+        guard let secret = WebhookSecret("whsec_" + Base64.encode(SimulatedShop.webhookSecret)) else {
+            throw WorldFault("the webhook secret is none")
+        }
+        let url = try WebhookURL(WebhookReceiver.url, allowsPlain: true)
+        var endpoint = WebhookEndpoint(id: "backend", url: url, secrets: [secret])
+        endpoint.start = start
+        var settings = WebhookSettings()
+        settings.endpoints = [endpoint]
+        settings.allowsPrivate = true
+        return settings
     }
 
     private func makeOwners(_ accounts: [String], _ apple: AppleHost, _ server: ServerHost) {
@@ -200,6 +223,7 @@ final class World: @unchecked Sendable {
         process.spawn { await household.live(while: goesOn) }
         process.spawn { await mallory.live(while: goesOn) }
         process.spawn { await backend.live(while: goesOn) }
+        process.spawn { [receiver] in await receiver.live(while: goesOn) }
         process.spawn { [self] in
             while isStormy {
                 await parts.clockwork.pause(6 * 3_600_000)
@@ -225,6 +249,7 @@ final class World: @unchecked Sendable {
         parts.faults.calmDown()
         parts.story.tell("world", "all faults are over")
         weather.clear()
+        receiver.comeBack()
         await household.settle()
         for owner in owners { await owner.settle() }
         await parts.clockwork.pause(Self.calmDays * Self.day)

@@ -104,7 +104,80 @@ import TillBilling
         shared, claims OA                                     | quarantine no_owner
         shared, by backend naming B                           | grant B new backend
         shared, renewal, original OA                          | grant A OA original_transaction
+        device OA                                             | grant A OA device
+        device OA, by B                                       | grant A OA device
+        device OA, by backend naming B                        | grant A OA device
+        device OA, claims OA                                  | grant A OA order_id
+        device OA, claims OA, by B                            | grant A OA device
+        device OA, claims unknown                             | grant A OA device
+        device OA, claims OA, order quantity 2                | quarantine claimed_order_differs
+        device OA, order quantity 2                           | quarantine no_owner
+        device OA, order product other                        | quarantine no_owner
+        device OA, order holds X                              | quarantine no_owner
+        device OA, opened later                               | quarantine no_owner
+        device OA, order status deferred                      | grant A OA device
+        device OA, order status ongoing                       | grant A OA device
+        device OA, order status cancelled                     | quarantine no_owner
+        device OA, order status failed                        | quarantine no_owner
+        device OA, open of B                                  | quarantine no_owner
+        device OA, open of A                                  | quarantine no_owner
+        device OA, closed of B                                | quarantine no_owner
+        device OA, closed of A                                | grant A OA device
+        device none                                           | quarantine no_owner
+        device none, by backend naming B                      | grant B new backend
+        device OA, receipt                                    | quarantine receipt_needs_order
+        device OA, token unknown                              | quarantine unknown_token
+        device OA, token unreadable                           | quarantine unreadable_token
+        device OA, shared                                     | quarantine no_owner
+        device OA, renewal, original OA                       | grant A OA original_transaction
+        device OA, quarantined at 110                         | grant A OA device
+        device OA, granted at 110                             | alreadyGranted
+        numbered by B                                         | grant B new order_number
+        numbered by B, device OA                              | grant A OA device
+        numbered by B, token OA                               | grant A OA token
+        numbered by B, token unknown                          | grant B token-id order_number
+        numbered by B, token unreadable                       | grant B new order_number
+        numbered by B, token OA, order quantity 2             | quarantine contradicts_order
+        numbered by A, token OA, order quantity 2             | grant A new order_number
+        numbered by B, renewal, original OA                   | grant A OA original_transaction
+        numbered by B, shared                                 | grant B new order_number
+        numbered by B, product unknown                        | quarantine unknown_product
+        numbered by B, pieces 11                              | quarantine unusable_quantity
+        numbered by B, granted at 110                         | alreadyGranted
+        numbered by B, revoked                                | revoked
+        numbered by B, quarantined at 110                     | grant B new order_number
+        decided for B                                         | grant B new operator
+        decided for B, receipt                                | grant B new operator
+        decided for B, token OA, order quantity 2             | quarantine contradicts_order
         """
+
+    /// facts | what the ladder says of each rung that it looked at
+    static let ladders = """
+        token OA                            | token matched
+        token OA, order product other       | token contradicts_order
+        token unknown                       | token names_no_order
+        token unknown, numbered by B        | token names_no_order, order_number matched
+        token unreadable, renewal           | token unreadable, original_transaction unknown
+        nothing else                        | token absent, order_id not_sent, device not_named
+        receipt, device OA                  | token hidden, order_id not_sent, device hidden
+        claims OA, by B, device OA          | token absent, order_id claimed_order_of_another, device matched
+        claims OA, order product other      | token absent, order_id claimed_order_differs
+        device none, by backend naming B    | token absent, order_id not_sent, device no_candidate, backend matched
+        device OA, open of B                | token absent, order_id not_sent, device several_candidates
+        device OA, closed of B              | token absent, order_id not_sent, device closed_order_of_another
+        renewal, original OA                | token absent, original_transaction matched
+        shared, restored by B, lasts        | token family_shared, claim matched
+        """
+
+    @Test(
+        "Every rung that was looked at leaves its evidence (U1)",
+        arguments: ladders.split(separator: "\n").map(String.init))
+    func ladder(_ row: String) throws {
+        let sides = row.split(separator: "|").map { $0.trimmed }
+        try #require(sides.count == 2)
+        let facts = Facts(sides[0].split(separator: ",").map(\.trimmed)).facts
+        #expect(MatchingLadder(facts).text == sides[1])
+    }
 
     @Test(
         "Each row of the table (O3, O8, P8, T3, T9, U1, U4, U8)",
@@ -218,17 +291,45 @@ private struct Facts {
             chainBeganAt: began.map(at))
     }
 
-    var decision: String {
+    /// A second order on the same device.
+    private func neighbour(of user: String, _ status: OrderStatus) -> Order {
+        Order(
+            id: orderB, userID: UserID(user), productID: ProductID("points60"), quantity: 1, status: status,
+            price: product.price, createdAt: at(80), updatedAt: at(80))
+    }
+
+    private var deviceOrders: [Order]? {
+        guard has("device OA") || has("device none") else { return nil }
+        var orders = has("device OA") ? [order] : []
+        if has("open of A") { orders.append(neighbour(of: "A", .prepared)) }
+        if has("open of B") { orders.append(neighbour(of: "B", .prepared)) }
+        if has("closed of A") { orders.append(neighbour(of: "A", .cancelled)) }
+        if has("closed of B") { orders.append(neighbour(of: "B", .failed)) }
+        return orders
+    }
+
+    private var ownershipClaim: OwnershipClaim? {
+        if has("numbered by A") { return OwnershipClaim(user: UserID("A"), ground: .orderNumber) }
+        if has("numbered by B") { return OwnershipClaim(user: UserID("B"), ground: .orderNumber) }
+        return has("decided for B") ? OwnershipClaim(user: UserID("B"), ground: .operatorDecision) : nil
+    }
+
+    var facts: SettlementFacts {
         let transaction = transaction(
             signed: 110, isRevoked: has("revoked") || has("partly revoked"), isFromReceipt: has("receipt"))
         let claimed = has("claims OA") ? orderA : has("claims OB") ? orderB : has("claims unknown") ? unknownOrder : nil
-        let settlement = Settlement(
-            SettlementFacts(
-                transaction: transaction, caller: caller, recorded: recorded, tokenOrder: has("token OA") ? order : nil,
-                claimedOrderID: claimed, claimedOrder: has("claims OA") ? order : nil,
-                originalOrder: has("original OA") ? order : nil, product: has("product unknown") ? nil : product,
-                claimant: has("restored by B") ? UserID("B") : nil))
-        switch settlement {
+        var facts = SettlementFacts(
+            transaction: transaction, caller: caller, recorded: recorded, tokenOrder: has("token OA") ? order : nil,
+            claimedOrderID: claimed, claimedOrder: has("claims OA") ? order : nil,
+            originalOrder: has("original OA") ? order : nil, product: has("product unknown") ? nil : product,
+            claimant: has("restored by B") ? UserID("B") : nil)
+        facts.deviceOrders = deviceOrders
+        facts.ownershipClaim = ownershipClaim
+        return facts
+    }
+
+    var decision: String {
+        switch Settlement(facts) {
         case .grant(let user, let order, let newOrderID, let rung):
             let target = order != nil ? "OA" : newOrderID == unknownOrder ? "token-id" : newOrderID == nil ? "new" : "?"
             return "grant \(user) \(target) \(rung.rawValue)"

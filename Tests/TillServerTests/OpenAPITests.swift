@@ -86,13 +86,14 @@ import TillHTTP
         let samples = try Self.samples.merging(Self.offerSamples) { own, _ in own }
             .merging(Self.planSamples) { own, _ in own }
             .merging(Self.transferSamples) { own, _ in own }
+            .merging(Self.claimSamples) { own, _ in own }
             .merging(Self.rightSamples) { own, _ in own }
             .merging(Self.walletSamples) { own, _ in own }
             .merging(Self.financeSamples) { own, _ in own }
             .merging(Self.reconciliationSamples) { own, _ in own }
             .merging(Self.webhookSamples) { own, _ in own }
         let own = Set(OpenAPI.schemas.keys).subtracting([
-            "Metadata", "AnyObject", "LoginForm", "LogoutForm", "Empty", "SubmitProof",
+            "Metadata", "AnyObject", "LoginForm", "LogoutForm", "ClaimForm", "Empty", "SubmitProof",
             "AppleObject", "AppleReportText", "ImportForm",
         ])
         #expect(Set(samples.keys) == own, "\(own.symmetricDifference(samples.keys))")
@@ -174,7 +175,7 @@ import TillHTTP
             ]
             let others =
                 Self.walletCalls + Self.transferCalls(paid.id, paid.signed) + Self.reconciliationCalls
-                + Self.webhookCalls
+                + Self.webhookCalls + Self.claimCalls(stray.id)
             for (method, pattern, path, body, status) in calls + others {
                 let parts = path.split(separator: "?").map(String.init)
                 let query = parts.count == 2 ? try PercentEncoding.items(parts[1].utf8) : []

@@ -34,17 +34,17 @@ import TillBilling
     func bodies() throws {
         let texts = [
             #"{"signedTransaction":"a.b.c"}"#, #"{"receipt":"AA==","transactionId":"1","productId":"p"}"#,
-            #"{"signedTransaction":"x","orderId":"3F2C4D5E-0011-4a2b-8c3d-0123456789ab","userId":"u","more":[1]}"#,
+            #"{"signedTransaction":"x","orderId":"3F2C4D5E-0011-4a2b-8c3d-0123456789ab","userId":"u","deviceId":"d","more":[1]}"#,
             #"{"signedTransaction":null,"receipt":null}"#, "{}",
         ]
         for text in texts {
             let read = try SubmitProofBody(json: Array(text.utf8))
             let codable = try JSONDecoder().decode(SubmitProofBody.self, from: Data(text.utf8))
             #expect(
-                [read.signedTransaction, read.receipt, read.transactionId, read.productId, read.userId]
+                [read.signedTransaction, read.receipt, read.transactionId, read.productId, read.userId, read.deviceId]
                     == [
                         codable.signedTransaction, codable.receipt, codable.transactionId, codable.productId,
-                        codable.userId,
+                        codable.userId, codable.deviceId,
                     ])
             #expect(read.orderId == codable.orderId)
         }

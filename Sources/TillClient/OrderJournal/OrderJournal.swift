@@ -95,6 +95,14 @@ package actor OrderJournal {
         ongoingOrders.compactMap { held[$0]?.entry }.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
     }
 
+    /// Orders of a buyer that the server knows and that hold no transaction here.
+    func neverPaid(by user: UserID, since: Instant) -> [OrderID] {
+        held.values.lazy.map(\.entry).filter { entry in
+            entry.userID == user && entry.isOpened && entry.transactionID == nil && entry.createdAt >= since
+                && entry.status != .completed && entry.status != .refunded
+        }.map(\.id)
+    }
+
     /// The order that a failed or declined payment is about: the one its token names, or the only one it can be.
     func unpaid(_ id: OrderID?, _ product: ProductID) -> OrderID? {
         if let id { return held[id].map(\.entry).flatMap { $0.transactionID == nil ? $0.id : nil } }

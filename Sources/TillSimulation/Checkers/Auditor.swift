@@ -150,9 +150,10 @@ final class Auditor: @unchecked Sendable {
     // MARK: Liveness
 
     /// Faults are over, and days have passed.
-    func judge(_ ledger: any Database, _ backend: Backend) async {
+    func judge(_ ledger: any Database, _ backend: Backend, _ receiver: WebhookReceiver) async {
         await look(ledger)
         await judge(backend, ledger)
+        await judge(receiver, ledger)
         guard let books = try? await ledger.read({ try LedgerEye($0) }), let sold = try? await apple.transactions()
         else { return complain(.stuck, "the books can't be read", about: []) }
         let bought = Dictionary(sold.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
@@ -203,6 +204,31 @@ final class Auditor: @unchecked Sendable {
                     .grantedTwice, "\(-debit.amount) points of \(debit.user) come from nowhere (\(debit.kind))",
                     about: ["user \(debit.user)", debit.reference])
             }
+        }
+    }
+
+    /// The app's backend has heard everything, once, and what it has heard comes to what the books say.
+    private func judge(_ receiver: WebhookReceiver, _ ledger: any Database) async {
+        for complaint in receiver.complaints { complain(.untold, complaint, about: [complaint]) }
+        let told = try? await ledger.read { session in
+            (
+                try session.first("SELECT count(*) FROM outbox", []) { $0.integer(0) } ?? 0,
+                try session.query(
+                    """
+                    SELECT user, sum(amount) FROM postings WHERE grant_sequence IS NOT NULL AND currency = 'points' \
+                    GROUP BY user
+                    """, []
+                ) { ($0.text(0), $0.integer(1)) }
+            )
+        }
+        guard let (events, sums) = told else { return }
+        if receiver.received.count != events {
+            complain(.untold, "\(events) events, of which \(receiver.received.count) were heard", about: ["events"])
+        }
+        for (user, sum) in sums where receiver.points[user, default: 0] != sum {
+            complain(
+                .untold, "\(user) has \(sum) points of purchases, and the backend heard of "
+                    + "\(receiver.points[user, default: 0])", about: ["user \(user)"])
         }
     }
 

@@ -119,7 +119,7 @@ final class ServerHost: @unchecked Sendable {
             environments: [.production], effects: effects, budget: RequestBudget(effects: effects))
         return try Server(
             configuration: terms.configuration, database: ledger, clock: clock, entropy: entropy.bytes,
-            serverAPI: api)
+            serverAPI: api, webhookSend: terms.web(process))
     }
 
     /// Who answers requests; nil while nobody does.

@@ -49,7 +49,7 @@ final class AppleLine: Sendable {
             key: try InAppPurchaseKey(
                 issuerID: key["issuerId"].text, keyID: key["keyId"].text,
                 privateKey: PrivateKey(pem: key["privateKey"].text)),
-            bundleID: Shop.bundleID, hosts: .emulator(at: "http://store.test"), environments: [.sandbox],
+            bundleID: Shop.bundleID, hosts: .emulator(at: "http://store.test"), environments: [.production, .sandbox],
             effects: effects, budget: RequestBudget(effects: effects))
     }
 

@@ -61,11 +61,13 @@ final class Shop: Sendable {
     ///   - time: the clock of everybody in it.
     ///   - appleEffects: what its server asks Apple through about certificates.
     ///   - line: what it asks the store about purchases over; nil if it has no key to ask with.
+    ///   - store: which of Apple's environments the store is.
     static func open(
         _ reach: Reach = .inProcess, environments: Set<TillBilling.Environment> = [.sandbox],
         ledger: SQLiteDatabase.Options = SQLiteDatabase.Options(),
         change: (inout ServerConfiguration) -> Void = { _ in }, time: TestClock = TestClock(),
-        appleEffects: AppleEffects? = nil, line: AppleLine? = nil, _ journey: (Shop) async throws -> Void
+        appleEffects: AppleEffects? = nil, line: AppleLine? = nil, store: TillBilling.Environment = .sandbox,
+        _ journey: (Shop) async throws -> Void
     ) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -73,7 +75,7 @@ final class Shop: Sendable {
         var configuration = usualConfiguration
         configuration.apple.environments = environments
         change(&configuration)
-        let shop = try await found(reach, configuration, ledger, folder, time, appleEffects, line)
+        let shop = try await found(reach, configuration, ledger, folder, time, (appleEffects, line), store)
         do {
             try await journey(shop)
             try await shop.checkTheBooks()
@@ -102,11 +104,12 @@ final class Shop: Sendable {
 
     private static func found(
         _ reach: Reach, _ configured: ServerConfiguration, _ options: SQLiteDatabase.Options, _ folder: URL,
-        _ time: TestClock, _ appleEffects: AppleEffects?, _ line: AppleLine?
+        _ time: TestClock, _ apple: (effects: AppleEffects?, line: AppleLine?), _ face: TillBilling.Environment
     ) async throws -> Shop {
         let relay = Relay()
         var store = EmulatorConfiguration()
         store.app = EmulatedApp(bundleID: bundleID)
+        store.environment = face
         store.products = sampleProducts
         store.keys = receiptKeys
         let storeFile = try Emulator.openDatabase(path: folder.appendingPathComponent("store.db").path)
@@ -119,7 +122,7 @@ final class Shop: Sendable {
         configuration.apple.roots.append(emulator.issuer.rootCertificate)
         let server = try Server(
             configuration: configuration, database: ledger, clock: { time.now }, entropy: RandomBytes.make,
-            appleEffects: appleEffects, serverAPI: try await line?.serverAPI(of: emulator, time: time))
+            appleEffects: apple.effects, serverAPI: try await apple.line?.serverAPI(of: emulator, time: time))
         let closeFiles: @Sendable () async -> Void = {
             await ledger.close()
             await storeFile.close()
@@ -176,10 +179,18 @@ final class Shop: Sendable {
         _ method: HTTPMethod, _ target: String, _ body: JSONValue? = nil, as party: Party = .backend,
         headers extra: [(String, String)] = []
     ) async throws -> Reply {
+        try await Reply(toServer(target, made(method, target, body, as: party, headers: extra)))
+    }
+
+    /// A request to our server, as it would be sent.
+    func made(
+        _ method: HTTPMethod, _ target: String, _ body: JSONValue?, as party: Party,
+        headers extra: [(String, String)] = []
+    ) -> HTTPRequest {
         var headers = HTTPHeaders(extra.map { (name: $0.0, value: $0.1) })
         if let authorization = party.authorization(now: time.now) { headers.add("Authorization", authorization) }
         if body != nil { headers.add("Content-Type", "application/json") }
-        return try await Reply(toServer(target, Self.request(method, target, headers, body)))
+        return Self.request(method, target, headers, body)
     }
 
     /// Only the status, of whatever is answered: pages are no JSON.

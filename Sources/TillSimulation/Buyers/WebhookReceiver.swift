@@ -1,0 +1,94 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillHTTP
+
+/// Where the app's backend takes events: it believes what is signed, hears each event once however often it is sent,
+/// and wants those of a user in their order. It is down now and then.
+final class WebhookReceiver: @unchecked Sendable {
+    static let url = "http://receiver.simulated/events"
+
+    let process: SimulatedProcess
+    private let parts: WorldParts
+    private(set) var isDown = false
+    private(set) var received: Set<String> = []
+    /// The last event of each user.
+    private var last: [String: Int64] = [:]
+    /// Points by user, as the events tell them.
+    private(set) var points: [String: Int64] = [:]
+    /// What it can't have been meant to hear.
+    private(set) var complaints: [String] = []
+    private var random: SeededRandom
+
+    init(_ parts: WorldParts) {
+        self.parts = parts
+        process = SimulatedProcess("receiver", on: parts.clockwork)
+        random = SeededRandom(seed: parts.seed, stream: "receiver")
+    }
+
+    var end: Link.End? {
+        guard !isDown else { return nil }
+        return Link.End(process: process) { [self] in take($0) }
+    }
+
+    func live(while goesOn: @escaping @Sendable () -> Bool) async {
+        while goesOn() {
+            await parts.clockwork.pause(random.between(1_800_000, 7_200_000))
+            guard goesOn(), parts.faults.strikes(.receiverDown, at: "receiver") else { continue }
+            isDown = true
+            await parts.clockwork.pause(random.between(600_000, 2 * 86_400_000))
+            isDown = false
+        }
+    }
+
+    func comeBack() { isDown = false }
+
+    private func take(_ request: HTTPRequest) -> HTTPResponse {
+        guard let id = request.headers["webhook-id"], isGenuine(request, id) else {
+            complaints.append("an event whose signature is wrong")
+            return HTTPResponse(status: 401)
+        }
+        guard received.insert(id).inserted else { return HTTPResponse(status: 204) }
+        guard case .object(let members)? = try? JSONValue(decoding: request.body) else {
+            complaints.append("\(id) is no JSON")
+            return HTTPResponse(status: 400)
+        }
+        if case .string(let user)? = members["userId"], case .int(let number)? = members["userSequence"] {
+            let before = last[user] ?? 0
+            if number != before + 1 { complaints.append("\(user)'s event \(number) came after \(before)") }
+            last[user] = max(before, number)
+            if case .object(let data)? = members["data"], case .array(let postings)? = data["postings"] {
+                points[user, default: 0] += postings.reduce(0) { $0 + Self.amount($1) }
+            }
+        }
+        parts.story.tell(
+            "receiver", "hears \(Self.text(members["type"])) \(id)", about: Self.subjects(members))
+        return HTTPResponse(status: 204)
+    }
+
+    private func isGenuine(_ request: HTTPRequest, _ id: String) -> Bool {
+        guard let seconds = request.headers["webhook-timestamp"] else { return false }
+        let signed = Array("\(id).\(seconds).".utf8) + request.body
+        let code = Base64.encode(HMACSHA256.code(for: signed, key: SimulatedShop.webhookSecret))
+        return request.headers["webhook-signature"] == "v1," + code
+    }
+
+    private static func amount(_ posting: JSONValue) -> Int64 {
+        guard case .object(let members) = posting, case .int(let amount)? = members["amount"] else { return 0 }
+        return amount
+    }
+
+    private static func text(_ value: JSONValue?) -> String {
+        if case .string(let text)? = value { text } else { "" }
+    }
+
+    private static func subjects(_ members: [String: JSONValue]) -> [String] {
+        var subjects: [String] = []
+        if case .object(let data)? = members["data"] {
+            if case .string(let id)? = data["transactionId"] { subjects.append("transaction \(id)") }
+            if case .string(let id)? = data["orderId"] { subjects.append("order \(id)") }
+        }
+        if case .string(let user)? = members["userId"] { subjects.append("user \(user)") }
+        return subjects
+    }
+}

@@ -1,0 +1,79 @@
+import Testing
+import TillAppStore
+import TillBilling
+import TillServer
+import TillStorage
+
+@Suite("The only order of its device") struct DeviceRungJourneys {
+    private func order(
+        _ shop: Shop, as user: String, on device: String, product: String = Shop.points60
+    ) async throws -> OrderID {
+        let reply = try await shop.send(
+            .post, "/v1/orders", ["productId": .string(product), "deviceId": .string(device)], as: .user(user))
+        return try #require(UniqueID(reply["id"].text))
+    }
+
+    private func submit(
+        _ payment: Payment, to shop: Shop, as user: String, from device: String?
+    ) async throws -> Reply {
+        var body: [String: JSONValue] = ["signedTransaction": .string(payment.signed)]
+        if let device { body["deviceId"] = .string(device) }
+        return try await shop.send(.post, "/v1/transactions", .object(body), as: .user(user))
+    }
+
+    @Test("A's token was lost and B is signed in: the only open order on that phone is A's, and A gets it (U1, P8)")
+    func onlyCandidate() async throws {
+        try await Shop.open { shop in
+            let hers = try await order(shop, as: "A", on: "iPad-7")
+            _ = try await order(shop, as: "B", on: "iPad-7", product: Shop.points300)
+            _ = try await order(shop, as: "C", on: "iPad-8")
+            let payment = try await shop.pay(token: nil)
+            #expect(try await submit(payment, to: shop, as: "B", from: nil)["outcome"].text == "quarantined")
+            let reply = try await submit(payment, to: shop, as: "B", from: "iPad-7")
+            #expect(
+                reply.body == ["outcome": "granted", "transactionId": .string(payment.id), "finish": true])
+            #expect(try await shop.points(of: "A") == 60)
+            #expect(try await shop.status(of: hers) == "completed")
+            let evidence = try await shop.ledger.read { session in
+                let stored = try TransactionTable(session).find(TransactionID(payment.id), in: .sandbox)
+                return try EvidenceTable(session).list(transaction: stored?.sequence ?? 0)
+            }
+            #expect(evidence.map(\.decision) == ["quarantined", "granted"])
+            #expect(evidence.last?.ground == "device")
+            let detail = evidence.last?.detail ?? ""
+            #expect(detail.hasPrefix("token absent, order_id not_sent, device matched; device_id iPad-7"))
+            #expect(detail.contains("app_transaction_id "))
+        }
+    }
+
+    @Test("Orders of two users on one phone: nobody guesses, and Apple's id of the account decides nothing (U1)")
+    func twoCandidates() async throws {
+        try await Shop.open { shop in
+            let hers = try await order(shop, as: "A", on: "iPad-7")
+            let his = try await order(shop, as: "B", on: "iPad-7")
+            // B bought with this very Apple Account before.
+            let before = try await shop.pay(token: his, account: "shared")
+            #expect(try await submit(before, to: shop, as: "B", from: "iPad-7")["outcome"].text == "granted")
+            _ = try await order(shop, as: "B", on: "iPad-7")
+            let payment = try await shop.pay(token: nil, account: "shared")
+            let reply = try await submit(payment, to: shop, as: "B", from: "iPad-7")
+            #expect(reply.status == 202 && reply["reason"].text == "no_owner" && reply["finish"] == false)
+            #expect(try await shop.status(of: hers) == "prepared")
+            #expect(try await shop.grantCount() == 1)
+        }
+    }
+
+    @Test("An order opened after the purchase, or paid already, is no candidate (U1)")
+    func tooLateOrTaken() async throws {
+        try await Shop.open { shop in
+            let payment = try await shop.pay(token: nil)
+            shop.time.advance(seconds: 5)
+            _ = try await order(shop, as: "A", on: "iPad-7")
+            #expect(try await submit(payment, to: shop, as: "A", from: "iPad-7")["outcome"].text == "quarantined")
+            let paid = try await order(shop, as: "A", on: "iPad-9")
+            _ = try await shop.submit(try await shop.pay(token: paid).signed, as: .user("A"))
+            let second = try await shop.pay(token: nil)
+            #expect(try await submit(second, to: shop, as: "A", from: "iPad-9")["outcome"].text == "quarantined")
+        }
+    }
+}

@@ -1,0 +1,148 @@
+import Testing
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillSQLite
+import TillServer
+import TillSimulation
+import TillStorage
+
+/// Every door behind which somebody's money is: what can't be kept is not answered as if it were.
+@Suite("503 rather than losing") struct DoorFaultJourneys {
+    private struct Door: Sendable {
+        let name: String
+        let target: String
+        let body: JSONValue
+        var party = Party.user("ann")
+
+        func knock(_ shop: Shop) async throws -> Reply { try await shop.send(.post, target, body, as: party) }
+    }
+
+    private static func open(
+        _ order: DeliveryTerms.Order = .grantThenFinish, _ journey: (Shop, CrashableDisk) async throws -> Void
+    ) async throws {
+        let disk = CrashableDisk(seed: 21)
+        var options = SQLiteDatabase.Options()
+        options.vfs = disk.vfs
+        try await Shop.open(
+            environments: [.production], ledger: options, change: { $0.delivery.order = order }, line: AppleLine(),
+            store: .production
+        ) { shop in try await journey(shop, disk) }
+    }
+
+    /// A purchase behind each door.
+    private static func doors(of shop: Shop) async throws -> [Door] {
+        let notification = try await shop.notification(of: try await shop.openOrder(as: "ann"))
+        let proof = try await shop.pay(token: try await shop.openOrder(as: "ann"))
+        let receipt = try await shop.pay(token: try await shop.openOrder(as: "ann"), account: "r")
+        let posted = try await shop.pay(token: try await shop.openOrder(as: "ann"), account: "p")
+        let restored = try await shop.pay("com.example.learn.pro", token: nil)
+        let (stray, numbered) = (try await shop.pay(token: nil), try await shop.pay(token: nil))
+        _ = try await shop.submit(stray.signed, as: .user("ben"))
+        let number = try await shop.ask(.get, "/emulator/transactions/\(numbered.id)")["orderId"]
+        let product = JSONValue.string(Shop.points60)
+        return [
+            Door(name: "proof", target: "/v1/transactions", body: ["signedTransaction": .string(proof.signed)]),
+            Door(
+                name: "receipt", target: "/v1/transactions",
+                body: [
+                    "receipt": .string(receipt.receipt), "transactionId": .string(receipt.id), "productId": product,
+                ]),
+            Door(
+                name: "postPay", target: "/postPay/ios",
+                body: [
+                    "token": .string(UserToken.hs256(subject: "ann", expires: shop.time.now.seconds + 600)),
+                    "receipt-data": .string(posted.receipt), "product_id": product,
+                    "transaction_id": .string(posted.id),
+                ], party: .nobody),
+            Door(
+                name: "notification", target: "/v1/notifications/apple",
+                body: ["signedPayload": .string(notification)], party: .nobody),
+            Door(name: "restore", target: "/v1/restores", body: ["signedTransactions": [.string(restored.signed)]]),
+            Door(name: "claim", target: "/v1/users/ann/claims", body: ["orderNumber": number]),
+            Door(
+                name: "operator", target: "/v1/quarantine/\(stray.id)/claims",
+                body: ["userId": "ann", "reason": "r", "operator": "li"], party: .backend),
+        ]
+    }
+
+    private static func expectUnavailable(_ reply: Reply, _ story: String) {
+        #expect(reply.status == 503 && reply.code == "unavailable", "\(story): \(reply.body)")
+        #expect(Int(reply.headers["Retry-After"] ?? "").map { $0 > 0 } == true, "\(story)")
+    }
+
+    @Test(
+        "Full, read-only or failing: each door says to come back, and then everything is granted once (U1, P6)",
+        arguments: DiskFaultJourneys.Trouble.allCases)
+    func trouble(_ trouble: DiskFaultJourneys.Trouble) async throws {
+        try await Self.open { shop, disk in
+            let doors = try await Self.doors(of: shop)
+            let grants = try await shop.grantCount()
+            trouble.strike(disk)
+            for door in doors { Self.expectUnavailable(try await door.knock(shop), door.name) }
+            DiskFaultJourneys.Trouble.end(disk)
+            #expect(try await shop.send(.get, "/readyz", as: .nobody).status == 200)
+            #expect(try await shop.grantCount() == grants)
+            for door in doors + doors {
+                let reply = try await door.knock(shop)
+                #expect(reply.status == 200, "\(door.name): \(reply.body)")
+            }
+            #expect(try await shop.grantCount() == grants + Int64(doors.count))
+            #expect(try await shop.points(of: "ann", environment: "production") == 360)
+        }
+    }
+
+    @Test("Under the other order of delivery nothing is said to be saved that is not (G4)")
+    func savedFirst() async throws {
+        try await Self.open(.saveThenFinish) { shop, disk in
+            let doors = try await Self.doors(of: shop).filter { $0.target == "/v1/transactions" }
+            #expect(doors.count == 2)
+            DiskFaultJourneys.Trouble.full.strike(disk)
+            for door in doors { Self.expectUnavailable(try await door.knock(shop), door.name) }
+            DiskFaultJourneys.Trouble.end(disk)
+            _ = try await shop.send(.get, "/readyz", as: .nobody)
+            for door in doors {
+                let reply = try await door.knock(shop)
+                #expect(reply.status == 202 && reply["finish"] == true, "\(door.name): \(reply.body)")
+            }
+        }
+    }
+
+    @Test("A ledger that was closed, or lets nobody wait any more, is 503 at each door too (U1)")
+    func closedAndBusy() async throws {
+        try await Self.open { shop, _ in
+            let doors = try await Self.doors(of: shop)
+            for kind in [DatabaseFault.Kind.busy, .closed] {
+                let server = try Server(
+                    configuration: shop.server.configuration, database: RefusingDatabase(shop.ledger, kind),
+                    clock: { shop.time.now }, entropy: RandomBytes.make)
+                for door in doors where door.name != "claim" {
+                    let reply = try await Reply(
+                        server.respond(to: shop.made(.post, door.target, door.body, as: door.party)))
+                    Self.expectUnavailable(reply, "\(door.name), \(kind)")
+                }
+            }
+        }
+    }
+}
+
+/// Reads as always, and takes nothing.
+private struct RefusingDatabase: Database {
+    let ledger: any Database
+    let kind: DatabaseFault.Kind
+
+    init(_ ledger: any Database, _ kind: DatabaseFault.Kind) {
+        self.ledger = ledger
+        self.kind = kind
+    }
+
+    func write<Value: Sendable>(_ body: @escaping @Sendable (any Session) throws -> Value) async throws -> Value {
+        throw DatabaseFault(kind, "nothing is taken")
+    }
+
+    func read<Value: Sendable>(_ body: @escaping @Sendable (any Session) throws -> Value) async throws -> Value {
+        try await ledger.read(body)
+    }
+
+    func close() async {}
+}

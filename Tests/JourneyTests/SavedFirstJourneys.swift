@@ -1,0 +1,175 @@
+import Foundation
+import Testing
+import TillAppStore
+import TillBilling
+import TillClient
+import TillCrypto
+import TillServer
+import TillStorage
+
+/// Delivery order 2: save, finish, then grant (G4, G5).
+@Suite("Saved first, granted by the server itself") struct SavedFirstJourneys {
+    private static func savesFirst(_ configuration: inout ServerConfiguration) {
+        configuration.delivery.order = .saveThenFinish
+    }
+
+    @Test("The proof is durable, the device may finish, and the grant comes by itself (G4)", arguments: Reach.allCases)
+    func savedFirst(_ reach: Reach) async throws {
+        try await Shop.open(reach, change: Self.savesFirst) { shop in
+            let order = try await shop.openOrder(as: "ann")
+            let payment = try await shop.pay(token: order)
+            for _ in 0..<2 {
+                let reply = try await shop.submit(payment.signed, as: .user("ann"), orderID: order)
+                #expect(reply.status == 202)
+                #expect(
+                    reply.body == [
+                        "outcome": "accepted", "transactionId": .string(payment.id), "finish": true,
+                        "reason": "granted_soon",
+                    ])
+            }
+            #expect(try await shop.points(of: "ann") == 0)
+            #expect(try await SavedProofs(shop.server).settleAll() == 1)
+            #expect(try await shop.points(of: "ann") == 60)
+            #expect(try await shop.status(of: order) == "completed")
+            #expect(try await shop.submit(payment.signed, as: .user("ann"))["outcome"].text == "alreadyGranted")
+            #expect(try await SavedProofs(shop.server).settleAll() == 0)
+        }
+    }
+
+    @Test("The server died after its answer: the next one grants what was saved, to its owner, once (G5, P8)")
+    func serverDies() async throws {
+        try await Shop.open(change: Self.savesFirst) { shop in
+            let order = try await shop.openOrder(as: "ann")
+            let payment = try await shop.pay(token: order)
+            #expect(try await shop.submit(payment.signed, as: .user("ben"))["finish"] == true)
+            // A second server on the same ledger is what a restart is.
+            let next = try Server(
+                configuration: shop.server.configuration, database: shop.ledger, clock: { shop.time.now },
+                entropy: RandomBytes.make)
+            #expect(try await SavedProofs(next).settleAll() == 1)
+            #expect(try await shop.points(of: "ann") == 60)
+            #expect(try await shop.points(of: "ben") == 0)
+            #expect(try await shop.grantCount() == 1)
+        }
+    }
+
+    @Test("What nobody owns goes into quarantine with its proof, and what is forged is refused at once (G4, P9)")
+    func nobodys() async throws {
+        try await Shop.open(change: Self.savesFirst) { shop in
+            let payment = try await shop.pay(token: nil)
+            #expect(try await shop.submit(payment.signed + "A", as: .user("ann")).status == 422)
+            #expect(try await shop.submit(payment.signed, as: .user("ann"))["outcome"].text == "accepted")
+            #expect(try await SavedProofs(shop.server).settleAll() == 1)
+            #expect(try await shop.send(.get, "/v1/quarantine")["data"].list.count == 1)
+            // From now on the ledger knows it, and says so.
+            #expect(try await shop.submit(payment.signed, as: .user("ann"))["outcome"].text == "quarantined")
+            #expect(try await shop.submit(payment.signed, as: .backend, userID: "ann")["outcome"].text == "granted")
+        }
+    }
+
+    @Test("A receipt is saved like anything else, and waits for Apple's word where there is a key (G4, U7)")
+    func receipt() async throws {
+        let line = AppleLine()
+        try await Shop.open(change: Self.savesFirst, line: line) { shop in
+            let order = try await shop.openOrder(as: "ann")
+            let payment = try await shop.pay(token: order)
+            line.outage = AppleOutage(.unreachable)
+            let reply = try await shop.send(
+                .post, "/v1/transactions",
+                [
+                    "receipt": .string(payment.receipt), "transactionId": .string(payment.id),
+                    "productId": .string(Shop.points60),
+                ], as: .user("ann"))
+            #expect(reply.status == 202 && reply["finish"] == true)
+            #expect(try await SavedProofs(shop.server).settleAll() == 1)
+            #expect(try await shop.grantCount() == 0)
+            line.outage = nil
+            shop.time.advance(seconds: 3_600)
+            #expect(try await WaitingReceipts(shop.server).askAll() == 1)
+            #expect(try await shop.points(of: "ann") == 60)
+        }
+    }
+
+    @Test("Shipped clients finish on 200 and get their grant first, under either order (G4, C8)")
+    func shippedClients() async throws {
+        try await Shop.open(change: Self.savesFirst) { shop in
+            let order = try await shop.openOrder(as: "ann")
+            shop.time.advance(seconds: 1)
+            let payment = try await shop.pay(token: order)
+            let reply = try await shop.send(
+                .post, "/postPay/ios",
+                [
+                    "token": .string(UserToken.hs256(subject: "ann", expires: shop.time.now.seconds + 600)),
+                    "receipt-data": .string(payment.receipt), "product_id": .string(Shop.points60),
+                    "transaction_id": .string(payment.id), "order_id": .string(order.description),
+                ], as: .nobody)
+            #expect(reply.status == 200, "\(reply.body)")
+            #expect(try await shop.points(of: "ann") == 60)
+        }
+    }
+
+    @Test(
+        "A phone that is killed at every step loses nothing: the server grants, and the next launch shows it (G4, G5, O6)",
+        arguments: StoreKitGeneration.both)
+    func killedAtEveryStep(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation, change: Self.savesFirst) { phones in
+            let names = [
+                "journal written", "server POST /v1/orders", "store answers POST /emulator/purchases",
+                "server POST /v1/transactions", "server answers POST /v1/transactions",
+                "store POST /emulator/transactions/*/finish", "store answers POST /emulator/transactions/*/finish",
+            ]
+            for (number, name) in names.enumerated() {
+                let phone = try await phones.phone("buyer\(number)", isLaunched: false)
+                try await phone.open(killedAt: AppRun.Step(name: name, number: 1))
+                async let outcome = phone.buy()
+                #expect(await eventually { phone.run.isDead }, "not killed at \(name)")
+                try await phone.relaunch()
+                try await check(phone, name)
+                _ = await outcome
+            }
+        }
+    }
+
+    @Test(
+        "Deleted after it had finished, the app loses nothing: the wallet is there at the next login (G5, O7)",
+        arguments: StoreKitGeneration.both)
+    func deletedAfterFinish(_ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation, change: Self.savesFirst) { phones in
+            let phone = try await phones.phone("ann")
+            let outcome = await phone.buy()
+            guard case .willArrive = outcome else {
+                Issue.record("\(outcome)")
+                return
+            }
+            #expect(try await phone.isSettled(), "it was told to finish")
+            #expect(try await phones.shop.grantCount() == 0)
+            await phone.kill()
+            #expect(try await SavedProofs(phones.shop.server).settleAll() == 1)
+            try await phone.reinstall()
+            #expect(
+                await eventually {
+                    let wallet = try? await phone.use { try await $0.wallet() }
+                    return wallet?["points"] == 60
+                })
+        }
+    }
+
+    private func check(_ phone: Phone, _ story: String) async throws {
+        let user = try #require(phone.user)
+        let jobs = SavedProofs(phone.shop.server)
+        #expect(
+            await eventually {
+                _ = try? await jobs.settleAll()
+                await phone.use { await $0.checkOrderStatus() }
+                let isShown = await phone.orders().allSatisfy { $0.status != .ongoing }
+                let left = try? await phone.unfinished()
+                return isShown && left?.isEmpty == true
+            }, "\(story)")
+        _ = try await jobs.settleAll()
+        let paid = try await phone.paid().count
+        #expect(try await phone.shop.grants(of: user) == Int64(paid), "\(story)")
+        #expect(try await phone.shop.points(of: user) == Int64(paid) * 60, "\(story)")
+        #expect(
+            await eventually { await phone.orders().allSatisfy { paid == 0 || $0.status == .completed } }, "\(story)")
+    }
+}

@@ -1,0 +1,50 @@
+import Testing
+import TillBilling
+import TillHTTP
+
+@testable import TillServer
+
+@Suite("Claims on the dashboard") struct ClaimPageTests {
+    @Test("An operator gives what is nobody's to a user, with a reason, and every step can be seen (U1, U9)")
+    func form() async throws {
+        try await Office.open { office in
+            let stray = try await office.pay(token: nil)
+            try await office.submit(stray.signed)
+            let visitor = try await Visitor.loggedIn(office)
+            let page = try await visitor.get("/dashboard/quarantine")
+            #expect(page.read.contains("Give it to…"))
+            let target = "/dashboard/quarantine/1/claims"
+            #expect(page.text.contains("action=\"\(target)\""))
+            let form = [
+                "form": try page.formToken, "user": "lin", "reason": "showed <b>Apple's</b> bill",
+            ]
+            let own = ["Origin": "http://\(Office.host)"]
+            // Another site's form, and one without the page's token.
+            #expect(try await visitor.post(target, form, ["Origin": "http://evil.example"]).status == 403)
+            #expect(try await visitor.post(target, ["user": "eve", "reason": "r"], own).status == 403)
+            #expect(try await visitor.post(target, form.merging(["user": ""]) { $1 }, own).status == 400)
+            #expect(try await Visitor(office).post(target, form, own).headers["Location"] == "/dashboard/login")
+            let missing = try await visitor.post("/dashboard/quarantine/99/claims", form, own)
+            #expect(missing.status == 409)
+            let given = try await visitor.post(target, form, own)
+            #expect(given.status == 303 && given.headers["Location"] == "/dashboard/transactions/1")
+            let shown = try await visitor.get("/dashboard/transactions/1")
+            for text in [
+                "Granted", "an operator decided whose it is", "operator:anna", "Claimed out of quarantine",
+                "token absent, order_id not_sent", "showed <b>Apple's</b> bill (anna)",
+            ] {
+                #expect(shown.read.contains(text), "\(text)")
+            }
+            #expect(!shown.text.contains("<b>Apple"))
+            let again = try await visitor.post(target, form.merging(["user": "eve"]) { $1 }, own)
+            #expect(again.status == 409 && again.read.contains("isn't in quarantine"))
+            let chinese = try await visitor.get("/dashboard/transactions/1", ["Accept-Language": "zh"])
+            for text in ["由运营人员决定归属", "认领"] { #expect(chinese.read.contains(text), "\(text)") }
+            // A script, which has no form token, sees no form.
+            var request = HTTPRequest(method: .get, path: "/dashboard/quarantine")
+            request.headers.add("Host", Office.host)
+            request.headers.add("Authorization", "Bearer \(Office.operatorToken)")
+            #expect(Answer(await office.server.respond(to: request)).status == 200)
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import TillAPI
+import TillAppStore
+import TillBilling
+import TillHTTP
+
+extension OpenAPITests {
+    /// Calls about a transaction that is nobody's: method, address, its path, body and status.
+    static func claimCalls(_ transaction: String) -> [(HTTPMethod, String, String, JSONValue?, Int)] {
+        let body: JSONValue = ["userId": "u9", "reason": "r", "operator": "o"]
+        return [
+            (.get, Paths.quarantine, "/v1/quarantine", nil, 200),
+            (.post, Paths.quarantineClaims, "/v1/quarantine/\(transaction)/claims", body, 200),
+            (.post, Paths.quarantineClaims, "/v1/quarantine/0/claims", body, 404),
+            (.get, Paths.claims, "/v1/users/u1/claims", nil, 200),
+            (.post, Paths.claims, "/v1/users/u1/claims", ["orderNumber": "MVXK0ABC12"], 501),
+        ]
+    }
+
+    /// What is sent and taken about claims, each with everything in it and with as little as there can be.
+    static var claimSamples: [String: (full: JSONValue, least: JSONValue)] {
+        get throws {
+            let id = UniqueID(high: 1, low: 2)
+            let now = Instant(seconds: 1_790_000_000)
+            let claimed = ClaimedTransaction(
+                .granted, transactionId: "1", productId: "p", orderId: id, reason: "no_owner")
+            let full = ClaimReply(
+                id: id, orderNumber: "M", state: .answered, at: now, endedAt: now, data: [claimed])
+            let least = ClaimReply(id: id, orderNumber: "M", state: .waiting, at: now, endedAt: nil, data: [])
+            let evidence = QuarantinedTransaction.Evidence(
+                at: now, decision: "quarantined", ground: "no_owner", detail: "token absent", door: "app",
+                caller: "user:u1")
+            let bare = QuarantinedTransaction.Evidence(
+                at: now, decision: "quarantined", ground: "no_owner", detail: nil, door: "app", caller: "user:u1")
+            func transaction(_ price: Money?) -> QuarantinedTransaction {
+                QuarantinedTransaction(
+                    ids: (TransactionID("2"), TransactionID("1")), productID: ProductID("p"), quantity: 1,
+                    environment: .sandbox, price: price, times: (now, now), reason: "no_owner", evidence: [evidence])
+            }
+            let page = Page(data: [full], hasMore: true, nextCursor: "7")
+            let quarantine = Page(data: [transaction(nil)], hasMore: true, nextCursor: "7")
+            return [
+                "ClaimOrder": try same(ClaimOrderBody(orderNumber: "MVXK0ABC12")),
+                "Claim": try both(full, least), "ClaimPage": try same(page),
+                "ClaimedTransaction": try both(claimed, ClaimedTransaction(.refused)),
+                "ClaimQuarantined": try both(
+                    ClaimQuarantinedBody(userId: "u", reason: "r", operator: "o", environment: "sandbox"),
+                    ClaimQuarantinedBody(userId: "u", reason: "r", operator: "o")),
+                "QuarantinedTransaction": try both(
+                    transaction(Money(amount: 600, currency: Currency("CNY"))), transaction(nil)),
+                "QuarantinePage": try same(quarantine), "Evidence": try both(evidence, bare),
+            ]
+        }
+    }
+}
