@@ -112,7 +112,14 @@ final class World: @unchecked Sendable {
         await storm(server, mallory, household, weather, backend)
         await calm(apple, household, weather, backend)
         await server.clearGraves()
-        if let ledger = server.ledger { await auditor.judge(ledger, backend, receiver) } else { fault = "the server does not start" }
+        if let ledger = server.ledger {
+            await auditor.judge(ledger, backend, receiver)
+        } else {
+            fault = "the server does not start"
+        }
+        if plan.isTold, let ledger = server.ledger {
+            parts.story.complete(with: (try? await ledger.read { try LedgerStory.lines($0) }) ?? [])
+        }
         let sold = try await apple.transactions()
         paid = sold.filter(\.isPaid).count
         let books = try await server.ledger?.read { try LedgerEye($0).entries.values.map { "\($0)" }.sorted() } ?? []
@@ -154,6 +161,8 @@ final class World: @unchecked Sendable {
         if random.chance(0.35) { configuration.delivery.order = .saveThenFinish }
         configuration.webhooks = try Self.webhooks()
         configuration.reconciliation.interval = 2 * Self.day
+        // The walks of its jobs are that far apart here.
+        configuration.reconciliation.gap = 2 * 3_600_000
         configuration.inAppPurchaseKey = try InAppPurchaseKey(
             issuerID: issuer, keyID: id, privateKey: PrivateKey(pem: pem))
         guard let inAppPurchaseKey = configuration.inAppPurchaseKey else { throw WorldFault("the store has no key") }

@@ -40,7 +40,8 @@ final class AppleHost: @unchecked Sendable {
     }
 
     private init(
-        _ parts: WorldParts, _ process: SimulatedProcess, _ emulator: Emulator, _ ledger: SQLiteDatabase, _ disk: CrashableDisk, _ watch: Watch
+        _ parts: WorldParts, _ process: SimulatedProcess, _ emulator: Emulator, _ ledger: SQLiteDatabase,
+        _ disk: CrashableDisk, _ watch: Watch
     ) {
         self.parts = parts
         self.watch = watch

@@ -32,7 +32,8 @@ final class Owner: @unchecked Sendable {
                 phone.set(clockError: random.between(-86_400_000 * 3, 86_400_000 * 3))
             }
             await visit()
-            await clockwork.pause(random.weighted([(60_000, 3), (3_600_000, 5), (86_400_000 / 2, 2)]) + random.between(0, 1_800_000))
+            await clockwork.pause(
+                random.weighted([(60_000, 3), (3_600_000, 5), (86_400_000 / 2, 2)]) + random.between(0, 1_800_000))
         }
     }
 
@@ -97,7 +98,8 @@ final class Owner: @unchecked Sendable {
         let quantity = isPack && random.chance(0.15) ? 1 + random.below(10) : 1
         let outcome = await phone.buy(product, quantity: quantity, by: user)
         parts.story.tell(
-            phone.name, "\(user) bought \(product): \(outcome.map { "\($0)".prefix(120).description } ?? "the app was gone")",
+            phone.name,
+            "\(user) bought \(product): \(outcome.map { "\($0)".prefix(120).description } ?? "the app was gone")",
             about: ["user \(user)"])
     }
 

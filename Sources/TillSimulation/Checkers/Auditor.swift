@@ -33,15 +33,19 @@ final class Auditor: @unchecked Sendable {
 
     /// Everything that must hold at any moment.
     func look(_ ledger: any Database) async {
-        guard let books = try? await ledger.read({ session in
-            (
-                try LedgerEye(session), try LedgerTable(session).unbalanced(), try LedgerEye.illegalMoves(session)
-            )
-        }), let sold = try? await apple.transactions() else { return }
+        guard
+            let books = try? await ledger.read({ session in
+                (
+                    try LedgerEye(session), try LedgerTable(session).unbalanced(), try LedgerEye.illegalMoves(session)
+                )
+            }), let sold = try? await apple.transactions()
+        else { return }
         looks += 1
         let bought = Dictionary(sold.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
         check(books.0, against: bought)
-        for line in books.1 { complain(.unbalanced, "the balance \(line) is not the sum of its postings", about: [line]) }
+        for line in books.1 {
+            complain(.unbalanced, "the balance \(line) is not the sum of its postings", about: [line])
+        }
         for (order, move) in books.2 {
             complain(.illegalMove, "order \(order) moved \(move)", about: ["order \(order)"])
         }
@@ -49,13 +53,16 @@ final class Auditor: @unchecked Sendable {
 
     private func check(_ books: LedgerEye, against bought: [String: AppleHost.Sold]) {
         for (key, state) in seen where books.entries[key] == nil {
-            complain(.forgotten, "transaction \(key), recorded as \(state), is gone", about: ["transaction \(key.dropFirst(2))"])
+            complain(
+                .forgotten, "transaction \(key), recorded as \(state), is gone",
+                about: ["transaction \(key.dropFirst(2))"])
         }
         for (key, entry) in books.entries.sorted(by: { $0.key < $1.key }) {
             seen[key] = entry.state
             let about = ["transaction \(entry.id)"]
             if entry.environment != 1 {
-                complain(.wrongEnvironment, "\(entry.id) of environment \(entry.environment) is in the books", about: about)
+                complain(
+                    .wrongEnvironment, "\(entry.id) of environment \(entry.environment) is in the books", about: about)
             }
             guard let sale = bought[entry.id] else {
                 let kind: Violation.Kind = entry.grantUser == nil ? .drift : .forgedGranted
@@ -72,7 +79,9 @@ final class Auditor: @unchecked Sendable {
         var about = ["transaction \(entry.id)"]
         if let token = sale.token { about.append("order \(token.lowercased())") }
         guard let user = entry.grantUser else {
-            if entry.state == 1 { complain(.torn, "\(entry.id) is recorded as granted, and has no grant", about: about) }
+            if entry.state == 1 {
+                complain(.torn, "\(entry.id) is recorded as granted, and has no grant", about: about)
+            }
             if entry.purchases > 0 { complain(.torn, "\(entry.id) has postings and no grant", about: about) }
             return
         }
@@ -93,7 +102,9 @@ final class Auditor: @unchecked Sendable {
                 "\(entry.id) has \(entry.purchases) purchase postings, \(entry.grantedDecisions) decisions and "
                     + "\(entry.events) events", about: about)
         }
-        if entry.purchases < Int64(expected) || entry.grantedDecisions < 1 || entry.events < 1 || entry.orderUser != user {
+        if entry.purchases < Int64(expected) || entry.grantedDecisions < 1 || entry.events < 1
+            || entry.orderUser != user
+        {
             complain(
                 .torn,
                 "\(entry.id) is granted with \(entry.purchases) postings, \(entry.grantedDecisions) decisions, "
@@ -227,7 +238,8 @@ final class Auditor: @unchecked Sendable {
         }
         for (user, sum) in sums where receiver.points[user, default: 0] != sum {
             complain(
-                .untold, "\(user) has \(sum) points of purchases, and the backend heard of "
+                .untold,
+                "\(user) has \(sum) points of purchases, and the backend heard of "
                     + "\(receiver.points[user, default: 0])", about: ["user \(user)"])
         }
     }
