@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps build lint test demo bench docs surface kill-test fuzz
+.PHONY: help deps build lint test demo bench docs surface kill-test soak fuzz
 
 # `make demo ONCE=1` ends after the transcript; FLAGS go on: `make demo FLAGS='--port 9000'`.
 ONCE ?=
@@ -14,6 +14,11 @@ FILTER ?=
 # `make fuzz FUZZ_SECONDS=1800 JOBS=2`: seconds for each target, targets at a time.
 FUZZ_SECONDS ?= 60
 JOBS ?= 1
+# `make soak MINUTES=1 SEED=7 JSON=1 KEEP=directory`
+MINUTES ?= 30
+SEED ?=
+JSON ?=
+KEEP ?=
 
 help: ## this list · 本清单
 	@awk -F ' ## ' '/^[a-z-]+:.* ## / { sub(/:.*/, "", $$1); printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -51,6 +56,11 @@ kill-test: ## kill the server a hundred times under load · 负载下强杀服�
 	@test -x scripts/kill-test || { echo "make kill-test: scripts/kill-test is missing" >&2; exit 1; }
 	@scripts/install-packages build test
 	scripts/kill-test
+
+# The debug build, as the demo: what is asked here is whether, not how fast.
+soak: ## kill the real programs at random for half an hour, then audit · 随机强杀真实进程半小时，然后审计
+	@scripts/install-packages build
+	@MINUTES='$(MINUTES)' SEED='$(SEED)' JSON='$(JSON)' KEEP='$(KEEP)' scripts/soak
 
 # libFuzzer and the address sanitizer come with the Swift toolchain.
 fuzz: ## feed the readers of proofs and requests with hostile input · 用恶意输入轰炸凭证与请求的读取代码

@@ -9,9 +9,11 @@ import PackageDescription
 #if os(Linux)
     let storeKit: [Target.Dependency] = ["StoreKit"]
     let linuxOnly: [Target.Dependency] = storeKit + ["TillHTTP"]
+    let simulation: [Target.Dependency] = ["TillSimulation"]
 #else
     let storeKit: [Target.Dependency] = []
     let linuxOnly: [Target.Dependency] = []
+    let simulation: [Target.Dependency] = []
 #endif
 
 let package = Package(
@@ -55,13 +57,12 @@ let package = Package(
             ]
         ),
         .target(name: "TillClient", dependencies: ["TillBilling", "TillAPI"] + linuxOnly),
-        .target(name: "TillSimulation", dependencies: ["TillStorage", "TillSQLite", "CTillSQLite"]),
         .executableTarget(
             name: "till",
             dependencies: [
                 "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillAPI", "TillStorage", "TillSQLite",
                 "TillServer", "TillEmulator", "TillClient",
-            ] + storeKit
+            ] + storeKit + simulation
         ),
 
         // Three small apps, as an app developer would write them; Examples/SwiftUISample is none of the package.
@@ -89,6 +90,15 @@ let package = Package(
             path: "Benchmarks/TillLoad"
         ),
 
+        // Runs the real programs under kills and faults, and audits what is left: `make soak`.
+        .executableTarget(
+            name: "TillSoak",
+            dependencies: [
+                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillAPI", "TillStorage", "TillSQLite",
+            ],
+            path: "Benchmarks/TillSoak"
+        ),
+
         .testTarget(name: "TidyTests"),
         .testTarget(name: "TillBillingTests", dependencies: ["TillBilling"]),
         .testTarget(name: "TillCryptoTests", dependencies: ["TillCrypto"]),
@@ -98,7 +108,7 @@ let package = Package(
             dependencies: ["TillAppStore", "TillCrypto", "TillBilling", "CTillOpenSSL"]
         ),
         .testTarget(name: "TillStorageTests", dependencies: ["TillStorage", "TillSQLite", "TillBilling"]),
-        .testTarget(name: "TillSQLiteTests", dependencies: ["TillSQLite", "TillStorage", "TillSimulation"]),
+        .testTarget(name: "TillSQLiteTests", dependencies: ["TillSQLite", "TillStorage"] + simulation),
         .testTarget(
             name: "TillServerTests",
             dependencies: [
@@ -123,6 +133,9 @@ let package = Package(
                 "till", "TillAppStore", "TillCrypto", "TillBilling", "TillServer", "TillStorage", "TillSQLite",
             ]
         ),
+        .testTarget(
+            name: "SoakTests", dependencies: ["TillSoak", "TillBilling", "TillStorage", "TillSQLite"]
+        ),
         // What the fuzzers claim, asked of what they begin with; `make fuzz` asks it of everything else.
         .testTarget(
             name: "FuzzTests",
@@ -138,10 +151,10 @@ let package = Package(
             name: "JourneyTests",
             dependencies: [
                 "TillServer", "TillEmulator", "TillClient", "TillSQLite", "TillHTTP", "TillAPI", "TillBilling",
-                "TillStorage", "TillAppStore", "TillCrypto", "TillSimulation", "till", "LearnPoints", "CloudPlans",
+                "TillStorage", "TillAppStore", "TillCrypto", "till", "LearnPoints", "CloudPlans",
                 "Game",
                 "ExampleTerminal",
-            ] + storeKit
+            ] + storeKit + simulation
         ),
     ],
     swiftLanguageModes: [.v6]
@@ -154,6 +167,14 @@ let package = Package(
         .library(name: "TillEmulator", targets: ["TillEmulator"]),
     ]
     package.targets += [
+        // The whole system on one seeded thread.
+        .target(
+            name: "TillSimulation",
+            dependencies: [
+                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillAPI", "TillStorage", "TillSQLite",
+                "TillServer", "TillEmulator", "TillClient", "StoreKit", "CTillSQLite", "CTillOpenSSL",
+            ]
+        ),
         .target(
             name: "StoreKit", dependencies: ["TillBilling", "TillAppStore", "TillCrypto", "TillHTTP"],
             exclude: ["REMAINING.md"]),

@@ -55,3 +55,15 @@ static inline const char *till_ocsp_url_item(const STACK_OF(OPENSSL_STRING) *url
     return sk_OPENSSL_STRING_value(urls, index);
 }
 static inline void till_ocsp_urls_free(STACK_OF(OPENSSL_STRING) *urls) { X509_email_free(urls); }
+
+/// Has all of libcrypto take its randomness from one function: deprecated in favour of providers, and still honoured by
+/// all of OpenSSL 3. The method is kept for the life of the process, as libcrypto wants it.
+static inline void till_take_randomness_from(int (*bytes)(unsigned char *buffer, int count)) {
+    static RAND_METHOD method;
+    method.bytes = bytes;
+    method.pseudorand = bytes;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    RAND_set_rand_method(&method);
+#pragma GCC diagnostic pop
+}

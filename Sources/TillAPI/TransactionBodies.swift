@@ -10,10 +10,12 @@ public struct SubmitProofBody: Codable, Sendable {
     public var orderId: UniqueID?
     /// Believed from a backend only.
     public var userId: String?
+    /// The device that brings it, as orders name it: looked at where Apple signed no order id (U1).
+    public var deviceId: String?
 
     public init(
         signedTransaction: String? = nil, receipt: String? = nil, transactionId: String? = nil,
-        productId: String? = nil, orderId: UniqueID? = nil, userId: String? = nil
+        productId: String? = nil, orderId: UniqueID? = nil, userId: String? = nil, deviceId: String? = nil
     ) {
         self.signedTransaction = signedTransaction
         self.receipt = receipt
@@ -21,6 +23,7 @@ public struct SubmitProofBody: Codable, Sendable {
         self.productId = productId
         self.orderId = orderId
         self.userId = userId
+        self.deviceId = deviceId
     }
 }
 
@@ -45,7 +48,7 @@ public struct SubmitProofReply: Codable, Sendable, Hashable {
     public let orderId: UniqueID?
     public let userId: String?
     public let grant: GrantReply?
-    /// Why a proof is quarantined: a stable code.
+    /// Why a proof is quarantined, or accepted only: a stable code.
     public let reason: String?
 
     public init(

@@ -12,6 +12,8 @@ extension Refusal {
             businessSentence
         case .guestTaken, .accountMerged, .sameUser, .notTheHolder, .unknownTransfer, .notReversible:
             transferSentence
+        case .unknownTransaction, .notInQuarantine, .notClaimable, .unknownOrderNumber, .noOrderLookup:
+            claimSentence
         case .unknownEndpoint:
             Text(en: "The configuration has no webhook endpoint of this id.", zh: "配置中没有这个 webhook 端点。")
         case .unknownEvent: Text(en: "There is no such event.", zh: "没有这个事件。")
@@ -100,8 +102,9 @@ extension Refusal {
                 zh: "优惠仅适用于自动续期订阅，该商品不是。")
         case .noInAppPurchaseKey:
             Text(
-                en: "This server has no In-App Purchase key, so it can't sign offers. Configure App Store Connect's.",
-                zh: "服务器未配置 App 内购买项目密钥，无法签署优惠。请配置 App Store Connect 中的密钥。")
+                en: "This server has no In-App Purchase key, so it can't sign offers or ask Apple. Configure App Store "
+                    + "Connect's.",
+                zh: "服务器未配置 App 内购买项目密钥，无法签署优惠或向 Apple 查询。请配置 App Store Connect 中的密钥。")
         case .reportUnusable:
             Text(
                 en: "This is no financial report of Apple's that can be read whole. Nothing of it was kept.",
@@ -116,6 +119,28 @@ extension Refusal {
         default:
             Text(
                 en: "This reference was used for another posting. Use a new one.", zh: "该流水号已用于另一笔记账，请使用新的流水号。")
+        }
+    }
+
+    private var claimSentence: Text {
+        switch self {
+        case .unknownTransaction: Text(en: "There is no such transaction.", zh: "没有这笔交易。")
+        case .notInQuarantine:
+            Text(
+                en: "This purchase isn't in quarantine: it has an owner, or Apple took the money back.",
+                zh: "这笔购买不在待认领之列：已有归属，或 Apple 已退款。")
+        case .notClaimable:
+            Text(
+                en: "This purchase can't be given to that user. The detail says why.",
+                zh: "这笔购买不能发放给该用户，原因见详情。")
+        case .unknownOrderNumber:
+            Text(
+                en: "Apple knows no such order of this app. Check the number in Apple's mail.",
+                zh: "Apple 没有该 App 的这个订单号，请核对 Apple 邮件中的号码。")
+        default:
+            Text(
+                en: "This server can't look up Apple's order numbers. Send the number to support.",
+                zh: "本服务器无法查询 Apple 订单号，请将号码发给客服。")
         }
     }
 
@@ -189,7 +214,17 @@ extension MatchingRung {
                 zh: "买家随凭证提交了该订单号，商品、数量与时间相符。")
         case .originalTransaction:
             Text(en: "It renews a subscription of this order.", zh: "它是该订单所属订阅的续订。")
+        case .device:
+            Text(
+                en: "It is the only open order of any user on that device that the payment can be for.",
+                zh: "在该设备所有用户中，只有这一个未付款订单与付款相符。")
         case .backend: Text(en: "The app's backend named the user.", zh: "由 App 的后端指定了用户。")
+        case .orderNumber:
+            Text(
+                en: "It was nobody's, and this user showed Apple's order number for it.",
+                zh: "它不属于任何人，由该用户出示 Apple 的订单号认领。")
+        case .operatorDecision:
+            Text(en: "It was nobody's, and an operator decided whose it is.", zh: "它不属于任何人，由运营人员决定归属。")
         case .claim:
             Text(
                 en: "It was nobody's, and this user restored it on their own device.", zh: "它不属于任何人，由该用户在自己的设备上恢复并认领。")

@@ -50,6 +50,13 @@ public enum Refusal: String, Error, Hashable, Sendable, CaseIterable {
     case unknownTransfer = "unknown_transfer"
     case notReversible = "not_reversible"
 
+    // Claims to what is in quarantine.
+    case unknownTransaction = "unknown_transaction"
+    case notInQuarantine = "not_in_quarantine"
+    case notClaimable = "not_claimable"
+    case unknownOrderNumber = "unknown_order_number"
+    case noOrderLookup = "no_order_lookup"
+
     // Offers.
     case notAutoRenewable = "not_auto_renewable"
     case noInAppPurchaseKey = "no_in_app_purchase_key"

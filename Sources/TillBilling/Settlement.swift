@@ -19,6 +19,8 @@ public struct PaidTransaction: Hashable, Sendable {
     public let isFromReceipt: Bool
     public let price: Money?
     public let terms: TransactionTerms
+    /// One for each Apple Account and app, so whoever shares a phone shares it: evidence, and never a reason (U1).
+    public var appTransactionID: String?
 
     public init(
         id: TransactionID, originalID: TransactionID, productID: ProductID, quantity: Int, environment: Environment,
@@ -107,6 +109,14 @@ public struct SettlementFacts: Sendable {
     public let product: Product?
     /// Who restores it, and may have it if it is nobody's: nil for a proof that was only delivered.
     public let claimant: UserID?
+    /// Unpaid orders of the device that brought it, of any user, for the same product and quantity, the newest first;
+    /// nil if no device was named.
+    public var deviceOrders: [Order]?
+    /// Somebody's claim to it, unless what it renews is another customer's.
+    public var ownershipClaim: OwnershipClaim?
+
+    /// More of `deviceOrders` are not looked at, and then none of them is the only one.
+    public static let deviceOrderLimit = 50
 
     public init(
         transaction: PaidTransaction, caller: Caller, recorded: RecordedTransaction?, tokenOrder: Order?,
@@ -123,16 +133,6 @@ public struct SettlementFacts: Sendable {
         self.product = product
         self.claimant = claimant
     }
-}
-
-/// By which rung of the matching ladder (U1) a transaction found its owner. Recorded as evidence.
-public enum MatchingRung: String, Hashable, Sendable, CaseIterable {
-    case token
-    case orderID = "order_id"
-    case originalTransaction = "original_transaction"
-    case backend
-    /// Apple named nobody, nobody had it, and somebody restored it (P10).
-    case claim
 }
 
 /// Why a paid transaction is nobody's yet (DESIGN §4, invariant 6).
@@ -183,7 +183,7 @@ public enum Settlement: Hashable, Sendable {
     /// What the ledger alone decides; nil when the transaction has to be matched (again). An older copy changes nothing
     /// (U4), but whoever brings one may know whose it is.
     private static func fromLedger(_ recorded: RecordedTransaction, _ transaction: PaidTransaction) -> Settlement? {
-        let isNewer = SignedCopy(transaction) > recorded.newest
+        let isNewer = PlantedMistake.believesLastCopy.isPlanted || SignedCopy(transaction) > recorded.newest
         switch recorded.state {
         case .granted:
             guard let grant = recorded.grant else { return nil }
@@ -210,93 +210,5 @@ public enum Settlement: Hashable, Sendable {
         return facts.tokenOrder.map { ($0, false) }
     }
 
-    /// The ladder of U1, from the strongest evidence to the weakest. A token decides alone: it never falls further.
-    private static func match(_ facts: SettlementFacts) -> Settlement {
-        let transaction = facts.transaction
-        guard let product = facts.product else { return .quarantine(.unknownProduct) }
-        guard (1...10).contains(transaction.quantity), product.points(quantity: transaction.quantity) != nil else {
-            return .quarantine(.unusableQuantity)
-        }
-        // A family's copy is nobody's order: the purchaser's token and order are not the member's.
-        let isShared = transaction.terms.isFamilyShared
-        switch isShared ? nil : transaction.token {
-        case .order(let id): return byToken(id, facts)
-        case .unreadable: return byChain(facts) ?? byBackend(facts) ?? .quarantine(.unreadableToken)
-        case nil: break
-        }
-        if let settlement = byChain(facts) { return settlement }
-        if facts.claimedOrderID != nil, !isShared { return byClaim(facts) }
-        // A receipt hides the token, so a backend's word can't tell whether the purchase is another customer's.
-        if transaction.isFromReceipt { return .quarantine(.receiptNeedsOrder) }
-        return byClaimant(facts, product) ?? byBackend(facts) ?? .quarantine(.noOwner)
-    }
-
-    /// A family's copy, or what a code gave outside of the app, carries no token: it is whose phone restores it.
-    private static func byClaimant(_ facts: SettlementFacts, _ product: Product) -> Settlement? {
-        guard let user = facts.claimant, (facts.transaction.terms.type ?? product.type).isRestorable else { return nil }
-        return .grant(to: user, order: nil, newOrderID: nil, by: .claim)
-    }
-
-    /// A renewal belongs to whoever has what it renews (U1, rung 3).
-    private static func byChain(_ facts: SettlementFacts) -> Settlement? {
-        guard facts.transaction.isRenewal, let order = facts.originalOrder else { return nil }
-        return .grant(to: order.userID, order: order, newOrderID: nil, by: .originalTransaction)
-    }
-
-    private static func byToken(_ id: OrderID, _ facts: SettlementFacts) -> Settlement {
-        let transaction = facts.transaction
-        guard let order = facts.tokenOrder else {
-            if let settlement = byChain(facts) { return settlement }
-            guard case .backend(_, let user?) = facts.caller else { return .quarantine(.unknownToken) }
-            return .grant(to: user, order: nil, newOrderID: id, by: .backend)
-        }
-        if transaction.isRenewal {
-            return .grant(to: order.userID, order: order, newOrderID: nil, by: .token)
-        }
-        // A second one-time purchase under one token has an order of its own (DESIGN §1).
-        if let held = order.transactionID, held != transaction.id {
-            return .grant(to: order.userID, order: nil, newOrderID: nil, by: .token)
-        }
-        let agrees = order.productID == transaction.productID && order.quantity == transaction.quantity
-        if order.transactionID == nil, transaction.id != transaction.originalID, !agrees || isInherited(order, facts) {
-            // An upgrade or a return under the token of its chain's first purchase, which may be yet to come: the
-            // order is that one's.
-            return .grant(to: order.userID, order: nil, newOrderID: nil, by: .token)
-        }
-        guard agrees else { return .quarantine(.contradictsOrder) }
-        return .grant(to: order.userID, order: order, newOrderID: nil, by: .token)
-    }
-
-    /// Whether a token's order was there before its chain began, and so is not the order of what came later.
-    private static func isInherited(_ order: Order, _ facts: SettlementFacts) -> Bool {
-        facts.transaction.chainBeganAt.map { order.createdAt <= $0 } ?? false
-    }
-
-    private static func byClaim(_ facts: SettlementFacts) -> Settlement {
-        let transaction = facts.transaction
-        guard let order = facts.claimedOrder else { return .quarantine(.claimedOrderUnknown) }
-        let owner: UserID? =
-            switch facts.caller {
-            case .user(let user): user
-            case .backend(_, let user): user ?? order.userID
-            case .apple: nil
-            }
-        guard order.userID == owner else { return .quarantine(.claimedOrderOfAnother) }
-        guard order.productID == transaction.productID, order.quantity == transaction.quantity else {
-            return .quarantine(.claimedOrderDiffers)
-        }
-        // Receipts tell whole seconds only.
-        guard order.createdAt.seconds <= transaction.purchasedAt.seconds else {
-            return .quarantine(.claimedOrderOpenedLater)
-        }
-        guard order.transactionID == nil || order.transactionID == transaction.id else {
-            return .quarantine(.claimedOrderTaken)
-        }
-        return .grant(to: order.userID, order: order, newOrderID: nil, by: .orderID)
-    }
-
-    private static func byBackend(_ facts: SettlementFacts) -> Settlement? {
-        guard case .backend(_, let user?) = facts.caller else { return nil }
-        return .grant(to: user, order: nil, newOrderID: nil, by: .backend)
-    }
+    private static func match(_ facts: SettlementFacts) -> Settlement { MatchingLadder(facts).settlement }
 }

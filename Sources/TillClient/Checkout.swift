@@ -79,7 +79,7 @@ actor Checkout {
         let wish = StoreWish(order: entry.id, productID: entry.productID, quantity: entry.quantity)
         switch await access.purchase(wish) {
         case .paid(let transaction):
-            let outcome = await submit(transaction)
+            let outcome = await submit(transaction, paying: entry.id)
             await upkeep.hear(outcome)
             return await ending(of: outcome, for: entry)
         case .deferred:

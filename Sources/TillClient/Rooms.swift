@@ -39,7 +39,7 @@ struct Rooms: Sendable {
         reads = Reads(server: server, deviceID: deviceID)
         let queue = StoreQueue(access)
         purchase = Purchase(journal: journal, server: server, effects: effects, deviceID: deviceID)
-        submit = Submit(journal: journal, queue: queue, server: server, effects: effects)
+        submit = Submit(journal: journal, queue: queue, server: server, effects: effects, deviceID: deviceID)
         retry = Retry(journal: journal, queue: queue, submit: submit, effects: effects)
     }
 }

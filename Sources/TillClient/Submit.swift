@@ -39,6 +39,8 @@ package actor Submit {
     private let server: ServerAccess
     private let effects: Effects
     private let schedule: RetrySchedule
+    /// As orders name this device.
+    private let deviceID: String?
     /// What this launch brought to its end. The store may show it once more before it notices.
     private var ended: [TransactionID: SubmitOutcome] = [:]
     /// Transactions under way, each with those who ask for the same one meanwhile.
@@ -46,20 +48,26 @@ package actor Submit {
 
     package init(
         journal: OrderJournal, queue: StoreQueue, server: ServerAccess, effects: Effects,
-        schedule: RetrySchedule = RetrySchedule()
+        schedule: RetrySchedule = RetrySchedule(), deviceID: String? = nil
     ) {
         self.journal = journal
         self.queue = queue
         self.server = server
         self.effects = effects
         self.schedule = schedule
+        self.deviceID = deviceID
     }
 
     /// Never throws and never loses: whatever goes wrong, the transaction stays in the store's queue, and where the
     /// disk allowed it, the proof in the journal. A transaction that is under way already is not sent a second time;
     /// both callers hear the same.
-    package func callAsFunction(_ transaction: QueuedTransaction) async -> SubmitOutcome {
-        await send(transaction)
+    ///
+    /// - Parameter wish: the order whose payment the store answered with it. Where the store lost the token, nothing
+    ///   else tells it from the open orders of others who use this installation (U1).
+    package func callAsFunction(
+        _ transaction: QueuedTransaction, paying wish: OrderID? = nil
+    ) async -> SubmitOutcome {
+        await send(transaction, wish)
     }
 
     /// A transaction that the store shows by itself. At a launch that is the same one which the journal has sent
@@ -77,18 +85,18 @@ package actor Submit {
         return outcome
     }
 
-    private func send(_ transaction: QueuedTransaction) async -> SubmitOutcome {
+    private func send(_ transaction: QueuedTransaction, _ wish: OrderID? = nil) async -> SubmitOutcome {
         if underWay[transaction.id] != nil {
             return await withCheckedContinuation { underWay[transaction.id]?.append($0) }
         }
         underWay[transaction.id] = []
-        let outcome = await bring(transaction)
+        let outcome = await bring(transaction, wish)
         for waiting in underWay.removeValue(forKey: transaction.id) ?? [] { waiting.resume(returning: outcome) }
         return outcome
     }
 
-    private func bring(_ shown: QueuedTransaction) async -> SubmitOutcome {
-        let entry = try? await save(shown)
+    private func bring(_ shown: QueuedTransaction, _ wish: OrderID?) async -> SubmitOutcome {
+        let entry = try? await save(shown, wish)
         let transaction: QueuedTransaction
         do throws(StoreProblem) { transaction = try await prove(shown, entry) } catch {
             return await postpone(entry, because: Trouble(code: error.code, isFinal: false), retryAfter: nil)
@@ -101,6 +109,7 @@ package actor Submit {
             // Somebody else's answer, from a cache in between.
             if reply.transactionId != transaction.id.text { throw .unreadable(status: 200, retryAfter: nil) }
         } catch {
+            if PlantedMistake.finishesAnyway.isPlanted { await queue.finish(transaction.id) }
             return await postpone(entry, because: error)
         }
         return await obey(reply, transaction, entry)
@@ -111,7 +120,9 @@ package actor Submit {
     ///
     /// - Throws: if it can't be written down. Then it is sent all the same, for the money is paid, but it stays in the
     ///   store's queue until a later launch can write it down.
-    private func save(_ transaction: QueuedTransaction) async throws(JournalFault) -> JournalEntry {
+    private func save(
+        _ transaction: QueuedTransaction, _ wish: OrderID?
+    ) async throws(JournalFault) -> JournalEntry {
         let now = effects.clock()
         if let entry = await journal.entry(of: transaction.id) {
             return try await journal.save(transaction, for: entry.id, at: now)
@@ -122,7 +133,7 @@ package actor Submit {
             }
             // A second purchase under one token has an order of its own (DESIGN §1).
             if entry.transactionID == nil { return try await journal.save(transaction, for: token, at: now) }
-        } else if let entry = await journal.candidate(for: transaction) {
+        } else if let entry = await journal.candidate(for: transaction, paying: wish) {
             return try await journal.save(transaction, for: entry.id, at: now)
         }
         return try await journal.adopt(transaction, as: UniqueID(random: effects.entropy(16)), at: now)
@@ -149,11 +160,11 @@ package actor Submit {
     private func body(for transaction: QueuedTransaction, _ entry: JournalEntry?) -> SubmitProofBody {
         let order = entry.map { $0.isOpened ? $0.id : nil } ?? transaction.token
         return switch transaction.proof {
-        case .signedTransaction(let text): SubmitProofBody(signedTransaction: text, orderId: order)
+        case .signedTransaction(let text): SubmitProofBody(signedTransaction: text, orderId: order, deviceId: deviceID)
         case .receipt(let bytes):
             SubmitProofBody(
                 receipt: Data(bytes).base64EncodedString(), transactionId: transaction.id.text,
-                productId: transaction.productID.text, orderId: order)
+                productId: transaction.productID.text, orderId: order, deviceId: deviceID)
         }
     }
 

@@ -39,7 +39,7 @@ public final class SQLiteDatabase: Database {
         public var logLimitBytes = 64 << 20
 
         /// OFF loses acknowledged commits in a power cut. Only for the test that proves that such a loss is found.
-        var synchronous = "FULL"
+        package var synchronous = "FULL"
 
         public init() {}
     }

@@ -21,15 +21,18 @@ extension Refusal {
         case .malformedJSON, .invalidField: 400
         case .unauthorized: 401
         case .forbidden: 403
-        case .notFound, .unknownOrder, .unknownEntitlement, .unknownTransfer, .unknownEndpoint, .unknownEvent: 404
+        case .notFound, .unknownOrder, .unknownEntitlement, .unknownTransfer, .unknownTransaction, .unknownEndpoint,
+            .unknownEvent:
+            404
         case .methodNotAllowed: 405
         case .orderConflict, .illegalMove, .previewChanged, .insufficientFunds, .referenceConflict, .inDebt,
-            .idempotencyInFlight, .guestTaken, .accountMerged, .notTheHolder, .notReversible:
+            .idempotencyInFlight, .guestTaken, .accountMerged, .notTheHolder, .notReversible, .notInQuarantine,
+            .notClaimable:
             409
         case .payloadTooLarge: 413
         case .tooManyRequests: 429
         case .internalError: 500
-        case .noInAppPurchaseKey: 501
+        case .noInAppPurchaseKey, .noOrderLookup: 501
         case .unavailable, .revocationUnknown: 503
         default: 422
         }

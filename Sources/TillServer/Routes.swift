@@ -37,6 +37,10 @@ extension Server {
         router.on(.get, Paths.userTransfers, guarded(listTransfers))
         router.on(.post, Paths.transfers, post(makeTransfer))
         router.on(.post, Paths.transferReversal, post(reverseTransfer))
+        router.on(.post, Paths.claims, post(claimPurchases))
+        router.on(.get, Paths.claims, guarded(listClaims))
+        router.on(.get, Paths.quarantine, guarded(listQuarantined))
+        router.on(.post, Paths.quarantineClaims, post(claimQuarantined))
         router.on(.get, Paths.wallet, guarded(readWallet))
         router.on(.post, Paths.debits, post(debitWallet))
         router.on(.post, Paths.bonuses, post(giveBonus))
@@ -70,6 +74,7 @@ extension Server {
         router.on(.post, Paths.webhookTest, post(testWebhook))
         router.on(.post, Paths.webhookResumption, post(resumeWebhook))
         router.on(.get, Paths.openAPI, open(readOpenAPI))
+        addOperations(to: &router)
         addDashboard(to: &router)
         return router
     }

@@ -27,6 +27,7 @@ public struct Server: Sendable {
     let dashboard: Dashboard
     let receiptDesk: ReceiptDesk
     let financeDesk = FinanceDesk()
+    let dryRuns = DryRunDesk()
 
     /// - Parameters:
     ///   - appleEffects: what Apple is asked about its certificates through; nil asks nothing, whatever the
@@ -47,7 +48,8 @@ public struct Server: Sendable {
         receiptDesk = try ReceiptDesk(trust: configuration.apple, clock: clock)
         settle = Settle(
             database: database, catalog: configuration.catalog, clock: clock, entropy: entropy,
-            debt: configuration.debt, reminders: configuration.reminders)
+            debt: configuration.debt, reminders: configuration.reminders,
+            errands: serverAPI.map { _ in ErrandBook.Policy(finishAfter: configuration.delivery.finishAfter) })
         self.serverAPI = serverAPI
         self.webhookSend = webhookSend
         settleReceipt = SettleReceipt(

@@ -28,6 +28,10 @@ public struct ServerConfiguration: Sendable {
     public var developerTerms = DeveloperTerms()
     /// When customers are reminded of what ends.
     public var reminders = ReminderPolicy.standard
+    /// In which order purchases are delivered.
+    public var delivery = DeliveryTerms()
+    /// When and how much is compared with Apple's books.
+    public var reconciliation = ReconciliationSettings()
     /// Where events are pushed to.
     public var webhooks = WebhookSettings()
 

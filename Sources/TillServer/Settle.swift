@@ -12,6 +12,8 @@ struct Settle: Sendable {
     let entropy: Server.Entropy
     let debt: DebtPolicy
     let reminders: ReminderPolicy
+    /// What Apple is told by ourselves; nil where there is no key to tell it with.
+    var errands: ErrandBook.Policy?
 
     enum Door: String, Sendable {
         case app
@@ -19,6 +21,10 @@ struct Settle: Sendable {
         case restore
         /// Apple's answer to our own question.
         case reconciliation
+        /// Out of quarantine, for whoever showed that it is theirs.
+        case claim
+        /// Nobody's: what we told Apple.
+        case errand
     }
 
     /// Through which door a transaction came, brought by whom, with what said beside it.
@@ -26,12 +32,21 @@ struct Settle: Sendable {
         let door: Door
         let caller: Caller
         let claimedOrder: OrderID?
+        /// The device it came from, as orders name it.
+        var device: String?
         /// Who restores it, and may have it if it is nobody's.
         var claimant: UserID?
+        /// Who claims it out of quarantine.
+        var claim: OwnershipClaim?
+        /// What an operator said why.
+        var claimReason: String?
+        /// Who it was, if that is no caller of the API.
+        var actor: String?
 
         /// As it stands in evidence.
         var callerName: String {
-            switch caller {
+            if let actor { return actor }
+            return switch caller {
             case .backend(let keyID, _): "key:\(keyID)"
             case .user(let user): "user:\(user)"
             case .apple: "apple"
@@ -61,6 +76,16 @@ struct Settle: Sendable {
         case alreadyGranted(Grant)
         case revoked(Grant?)
         case quarantined(QuarantineReason)
+
+        /// A stable word.
+        var name: String {
+            switch self {
+            case .granted: "granted"
+            case .alreadyGranted: "alreadyGranted"
+            case .revoked: "revoked"
+            case .quarantined(let reason): "quarantined \(reason.rawValue)"
+            }
+        }
     }
 
     /// - Parameter renewal: what came beside it about the next renewal; kept in the same commit, if it is news.
@@ -69,19 +94,50 @@ struct Settle: Sendable {
     ) async throws -> Outcome {
         let transaction = PaidTransaction(verified)
         let now = clock()
-        return try await database.write { session in
-            var subscription = try SubscriptionBooks(of: transaction, now: now, session)
-            let outcome = try settle(transaction, proof, origin, now, session)
-            let given = try settleWaiting(for: transaction, origin, now, session)
-            try subscription?.list(transaction)
-            let isBeside = subscription?.isAbout(renewal) ?? false
-            if let renewal, isBeside { try subscription?.keep(renewal) }
-            try subscription?.tell()
-            if let renewal, !isBeside { try SubscriptionBooks.record(renewal, now: now, session) }
-            try remind(about: [transaction] + given, now, session)
-            if let renewal, !isBeside { try remind(about: renewal, now, session) }
-            return outcome
+        let outcome = try await database.write { session in
+            try book(transaction, proof: proof, origin: origin, renewal: renewal, at: now, session)
         }
+        if PlantedMistake.tellsApart.isPlanted, case .granted(let grant) = outcome { try await tellApart(of: grant) }
+        return outcome
+    }
+
+    private func tellApart(of grant: Grant) async throws {
+        try await database.write { session in
+            let stored = try TransactionTable(session).find(grant.transactionID, in: grant.environment)
+            try OutboxTable(session).insert(
+                type: "grant.created", user: grant.userID, transaction: stored?.sequence, at: grant.at)
+        }
+    }
+
+    /// Settles once more what is in quarantine, as the ledger has it, for whoever claims it.
+    ///
+    /// - Returns: nil if it isn't in quarantine any more.
+    func claimed(_ sequence: Int64, origin: Origin, now: Instant, _ session: any Session) throws -> Outcome? {
+        guard try TransactionTable(session).find(sequence: sequence)?.state == .quarantined,
+            let copy = try RecordedCopies(session).find(sequence)
+        else { return nil }
+        return try book(copy, proof: .kept, origin: origin, renewal: nil, at: now, session)
+    }
+
+    /// The same before a ledger that is open already, for who has more to write in the same commit.
+    func book(
+        _ transaction: PaidTransaction, proof: Proof, origin: Origin, renewal: Renewal?, at now: Instant,
+        _ session: any Session
+    ) throws -> Outcome {
+        if PlantedMistake.refusesLate.isPlanted, transaction.purchasedAt.adding(seconds: 86_400) < now {
+            return .revoked(nil)
+        }
+        var subscription = try SubscriptionBooks(of: transaction, now: now, session)
+        let outcome = try settle(transaction, proof, origin, now, session)
+        let given = try settleWaiting(for: transaction, origin, now, session)
+        try subscription?.list(transaction)
+        let isBeside = subscription?.isAbout(renewal) ?? false
+        if let renewal, isBeside { try subscription?.keep(renewal) }
+        try subscription?.tell()
+        if let renewal, !isBeside { try SubscriptionBooks.record(renewal, now: now, session) }
+        try remind(about: [transaction] + given, now, session)
+        if let renewal, !isBeside { try remind(about: renewal, now, session) }
+        return outcome
     }
 
     /// Keeps what Apple signed about a subscription's next renewal, if it is newer than what is known.
@@ -100,7 +156,8 @@ struct Settle: Sendable {
         _ transaction: PaidTransaction, _ proof: Proof, _ origin: Origin, _ now: Instant, _ session: any Session
     ) throws -> Outcome {
         var books = SettlementBooks(
-            session: session, transaction: transaction, proof: proof, origin: origin, now: now, debt: debt)
+            session: session, transaction: transaction, proof: proof, origin: origin, now: now, debt: debt,
+            errands: errands)
         let facts = try books.load(product: catalog[transaction.productID])
         return try books.carryOut(Settlement(facts), facts, freshGrantID: UniqueID(random: entropy(16))) {
             UniqueID(random: entropy(16))
@@ -130,7 +187,8 @@ struct Settle: Sendable {
             }
             for copy in waiting where copy.transaction.id != settled.id {
                 var books = SettlementBooks(
-                    session: session, transaction: copy.transaction, proof: .kept, origin: origin, now: now, debt: debt)
+                    session: session, transaction: copy.transaction, proof: .kept, origin: origin, now: now,
+                    debt: debt, errands: errands)
                 let facts = try books.load(product: catalog[copy.transaction.productID])
                 let settlement = Settlement(facts)
                 if facts.recorded?.state == .revoked { try books.adopt(facts) }
@@ -172,6 +230,7 @@ extension PaidTransaction {
             purchasedAt: verified.purchaseDate, signedAt: verified.signedDate, revokedAt: verified.revocationDate,
             isRenewal: verified.isRenewal, isFromReceipt: verified.source == .receipt, price: verified.price,
             terms: TransactionTerms(verified), chainBeganAt: verified.originalPurchaseDate)
+        appTransactionID = verified.appTransactionID
     }
 }
 

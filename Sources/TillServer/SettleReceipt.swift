@@ -68,20 +68,25 @@ extension Settle.Origin {
     var bearer: WaitingProofTable.Bearer {
         var named: String?
         if case .backend(_, let user) = caller { named = user?.text }
-        return WaitingProofTable.Bearer(name: callerName, namedUser: named, claimedOrder: claimedOrder)
+        return WaitingProofTable.Bearer(name: callerName, namedUser: named, claimedOrder: claimedOrder, device: device)
     }
 
     /// Nil for a name that nobody here wrote.
     init?(_ bearer: WaitingProofTable.Bearer) {
-        let caller: Caller
-        if bearer.name.hasPrefix("user:") {
-            caller = .user(UserID(String(bearer.name.dropFirst(5))))
-        } else if bearer.name.hasPrefix("key:") {
-            caller = .backend(
-                keyID: String(bearer.name.dropFirst(4)), naming: bearer.namedUser.map { UserID($0) })
+        guard let caller = Caller(name: bearer.name, naming: bearer.namedUser) else { return nil }
+        self.init(door: .app, caller: caller, claimedOrder: bearer.claimedOrder, device: bearer.device)
+    }
+}
+
+extension Caller {
+    /// From how it stands in evidence; nil for a name that nobody here wrote.
+    init?(name: String, naming user: String?) {
+        if name.hasPrefix("user:") {
+            self = .user(UserID(String(name.dropFirst(5))))
+        } else if name.hasPrefix("key:") {
+            self = .backend(keyID: String(name.dropFirst(4)), naming: user.map { UserID($0) })
         } else {
             return nil
         }
-        self.init(door: .app, caller: caller, claimedOrder: bearer.claimedOrder)
     }
 }

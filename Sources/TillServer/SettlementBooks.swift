@@ -19,6 +19,7 @@ struct SettlementBooks {
     private let outbox: OutboxTable
     private let holders: HolderTable
     private let guests: GuestTable
+    private let errands: ErrandBook
 
     private let session: any Session
     private var stored: TransactionTable.Stored?
@@ -29,7 +30,7 @@ struct SettlementBooks {
 
     init(
         session: any Session, transaction: PaidTransaction, proof: Settle.Proof, origin: Settle.Origin, now: Instant,
-        debt: DebtPolicy
+        debt: DebtPolicy, errands: ErrandBook.Policy?
     ) {
         self.transaction = transaction
         self.proof = proof
@@ -45,11 +46,14 @@ struct SettlementBooks {
         outbox = OutboxTable(session)
         holders = HolderTable(session)
         guests = GuestTable(session)
+        self.errands = ErrandBook(session, under: errands, now: now)
         self.session = session
     }
 
     /// Whether the copy that came says more than the ledger has. An older one changes nothing (U4).
-    private var isNews: Bool { known.map { SignedCopy(transaction) > SignedCopy($0) } ?? true }
+    private var isNews: Bool {
+        PlantedMistake.believesLastCopy.isPlanted || known.map { SignedCopy(transaction) > SignedCopy($0) } ?? true
+    }
 
     // MARK: Facts
 
@@ -60,7 +64,9 @@ struct SettlementBooks {
                 .map { try holders.present($0, of: stored.sequence) }
         }
         if let stored { known = try RecordedCopies(session).find(stored.sequence) }
-        if let known, SignedCopy(transaction) < SignedCopy(known) { transaction.yield(to: known) }
+        if let known, SignedCopy(transaction) < SignedCopy(known), !PlantedMistake.believesLastCopy.isPlanted {
+            transaction.yield(to: known)
+        }
         var tokenOrder: Order?
         var claimedOrder: Order?
         if case .order(let id)? = transaction.token, !transaction.terms.isFamilyShared {
@@ -68,7 +74,7 @@ struct SettlementBooks {
         } else if let id = origin.claimedOrder {
             claimedOrder = try order(id)
         }
-        return SettlementFacts(
+        var facts = SettlementFacts(
             transaction: transaction, caller: origin.caller,
             recorded: stored.map { stored in
                 RecordedTransaction(
@@ -76,7 +82,20 @@ struct SettlementBooks {
             },
             tokenOrder: tokenOrder, claimedOrderID: origin.claimedOrder, claimedOrder: claimedOrder,
             originalOrder: tokenOrder == nil ? try originalOrder() : nil, product: product,
-            claimant: try claimant())
+            claimant: try unlessHeld(by: origin.claimant))
+        facts.deviceOrders = try deviceOrders()
+        facts.ownershipClaim = try unlessHeld(by: origin.claim?.user) == nil ? nil : origin.claim
+        return facts
+    }
+
+    /// The unpaid orders of the device that brought it. Only where Apple signed no token: else nobody asks.
+    private mutating func deviceOrders() throws -> [Order]? {
+        guard let device = origin.device, transaction.token == nil, !transaction.isFromReceipt else { return nil }
+        let found = try orders.unpaid(
+            onDevice: device, product: transaction.productID, quantity: transaction.quantity,
+            openedBy: transaction.purchasedAt, limit: SettlementFacts.deviceOrderLimit)
+        for stored in found { knownOrders[stored.order.id] = stored }
+        return found.map(\.order)
     }
 
     private mutating func order(_ id: OrderID) throws -> Order? {
@@ -99,9 +118,9 @@ struct SettlementBooks {
         return found.order
     }
 
-    /// Who may have it if it is nobody's: who restores it, unless its chain is another customer's.
-    private func claimant() throws -> UserID? {
-        guard let claimant = origin.claimant else { return nil }
+    /// Who may have it if it is nobody's: who restores or claims it, unless its chain is another customer's.
+    private func unlessHeld(by claimant: UserID?) throws -> UserID? {
+        guard let claimant else { return nil }
         let owner = try holders.holder(of: transaction.originalID, in: transaction.environment)
         return owner == nil || owner == claimant ? claimant : nil
     }
@@ -131,11 +150,12 @@ struct SettlementBooks {
             let target =
                 try order.map { try move($0, to: .completed, reason: rung.rawValue) }
                 ?? openOrder(newOrderID ?? freshOrderID(), for: user, product: product, reason: rung.rawValue)
-            let given = try grant(freshGrantID, to: target, product: product, rung: rung)
+            let given = try grant(freshGrantID, to: target, product: product, rung: rung, facts)
             guard transaction.revokedAt != nil else { return .granted(given) }
             stored = try transactions.find(transaction.id, in: transaction.environment)
             return .revoked(try revoke(given))
         case .alreadyGranted(let grant):
+            if PlantedMistake.grantsAgain.isPlanted, origin.door == .notification { try repeatPoints(of: grant) }
             if let stored, isNews, !transaction.isFromReceipt {
                 try record(.granted, quarantine: nil, orderSequence: stored.orderSequence)
             }
@@ -147,15 +167,18 @@ struct SettlementBooks {
         case .revoked:
             return .revoked(try recordRevocation(facts))
         case .quarantine(let reason):
-            return .quarantined(try quarantine(reason))
+            return .quarantined(try quarantine(reason, facts))
         }
     }
 
     private mutating func grant(
-        _ id: UniqueID, to target: OrderTable.Stored, product: Product, rung: MatchingRung
+        _ id: UniqueID, to target: OrderTable.Stored, product: Product, rung: MatchingRung, _ facts: SettlementFacts
     ) throws -> Grant {
         let points = product.points(quantity: transaction.quantity) ?? []
-        let succession = try succession(target)
+        var succession = try succession(target)
+        if PlantedMistake.believesCaller.isPlanted, case .user(let user) = origin.caller {
+            succession = Succession(buyer: user, chainHolder: nil, account: nil)
+        }
         let grant = Grant(
             id: id, environment: transaction.environment, transactionID: transaction.id, orderID: target.order.id,
             userID: succession.heir, productID: product.id, quantity: transaction.quantity,
@@ -170,7 +193,9 @@ struct SettlementBooks {
                 HeldGrant(
                     sequence: sequence, environment: transaction.environment, originalID: transaction.originalID))
         }
-        try note(sequence, "granted", ground: rung.rawValue)
+        try errands.repairToken(transaction, sequence, order: target.order.id, foundBy: rung)
+        // A token says it all; whatever else decided is told with what was ruled out.
+        try note(sequence, "granted", ground: rung.rawValue, detail: rung == .token ? nil : ladder(facts))
         if let ground = succession.ground { try note(sequence, "succeeded", ground: ground.rawValue) }
         try tell("grant.created", grant, sequence)
         return grant
@@ -200,6 +225,7 @@ struct SettlementBooks {
     ///
     /// - Returns: what moved by it.
     private func settlePoints(of grant: Grant, _ sequence: Int64) throws -> [Posting] {
+        if PlantedMistake.keepsRefundedPoints.isPlanted { return [] }
         let postings = TakenBack(try ledger.postings(grantOf: sequence).map(\.posting)).postings(
             bringing: grant, to: RevokedShare(transaction),
             in: try ledger.wallet(of: grant.userID, in: grant.environment), under: debt, at: now)
@@ -250,13 +276,15 @@ struct SettlementBooks {
             revokedAt: stored.revokedAt)
     }
 
-    private mutating func quarantine(_ reason: QuarantineReason) throws -> QuarantineReason {
+    private mutating func quarantine(
+        _ reason: QuarantineReason, _ facts: SettlementFacts
+    ) throws -> QuarantineReason {
         if let stored, stored.quarantine == reason {
             if isNews { try record(.quarantined, quarantine: reason, orderSequence: nil) }
             return reason
         }
         let sequence = try record(.quarantined, quarantine: reason, orderSequence: nil)
-        try note(sequence, "quarantined", ground: reason.rawValue)
+        try note(sequence, "quarantined", ground: reason.rawValue, detail: ladder(facts))
         try outbox.insert(
             type: "transaction.quarantined", user: nil, transaction: sequence, at: now,
             body: EventBody.quarantined(reason))
@@ -273,9 +301,13 @@ struct SettlementBooks {
         guard let stored else {
             let sequence = try transactions.insert(
                 transaction, state: state, quarantine: quarantine, orderSequence: orderSequence, at: now)
-            try proofs.insert(transaction: sequence, kind: proof.kind, body: proof.bytes)
+            if state != .quarantined || !PlantedMistake.dropsProofs.isPlanted {
+                try proofs.insert(transaction: sequence, kind: proof.kind, body: proof.bytes)
+            }
+            if state != .quarantined { try errands.finish(sequence) }
             return sequence
         }
+        if stored.state == .quarantined, state != .quarantined { try errands.finish(stored.sequence) }
         try transactions.update(
             stored.sequence, state: state, quarantine: quarantine, orderSequence: orderSequence,
             signedAt: transaction.signedAt, revokedAt: transaction.revokedAt)
@@ -322,20 +354,40 @@ struct SettlementBooks {
         _ = try orders.move(stored, along: way, at: now, reason: reason)
     }
 
-    private func note(_ sequence: Int64, _ decision: String, ground: String) throws {
-        var notes = [(decision, ground)]
-        if proof.isUnderDoubt { notes.append((Refusal.revocationUnknown.rawValue, "accepted_on_signature")) }
-        for (decision, ground) in notes {
+    /// The rungs of U1 that were looked at and what each said, with what is evidence and decides nothing.
+    private func ladder(_ facts: SettlementFacts) -> String {
+        var parts = [MatchingLadder(facts).text]
+        if let device = origin.device { parts.append("device_id \(device)") }
+        if let id = transaction.appTransactionID { parts.append("app_transaction_id \(id)") }
+        if let reason = origin.claimReason { parts.append("reason \(reason)") }
+        return parts.filter { !$0.isEmpty }.joined(separator: "; ")
+    }
+
+    private func note(_ sequence: Int64, _ decision: String, ground: String, detail: String? = nil) throws {
+        var notes = [(decision, ground, detail)]
+        if proof.isUnderDoubt { notes.append((Refusal.revocationUnknown.rawValue, "accepted_on_signature", nil)) }
+        for (decision, ground, detail) in notes {
             try evidence.insert(
                 transaction: sequence,
                 EvidenceTable.Entry(
                     at: now, decision: decision, ground: ground, door: origin.door.rawValue,
-                    caller: origin.callerName))
+                    caller: origin.callerName, detail: detail))
+        }
+    }
+
+    private func repeatPoints(of grant: Grant) throws {
+        for points in grant.points {
+            try ledger.post(
+                Posting(
+                    environment: grant.environment, userID: grant.userID, contra: .given, currency: points.currency,
+                    amount: points.amount, kind: .bonus, reference: "again \(now.milliseconds)", at: now),
+                grant: nil)
         }
     }
 
     /// - Parameter postings: the points that moved, where they are not the grant's own.
     private func tell(_ type: String, _ grant: Grant, _ sequence: Int64, moved postings: [Posting]? = nil) throws {
+        if PlantedMistake.tellsApart.isPlanted, type == "grant.created" { return }
         try outbox.insert(
             type: type, user: grant.userID, transaction: sequence, at: now, body: postings.map(EventBody.moved))
     }

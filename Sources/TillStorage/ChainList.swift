@@ -1,37 +1,26 @@
 import TillBilling
 
-/// Which chains of transactions the ledger knows, by their original transactions. No table of its own.
+/// Which transactions the ledger knows, and the chains that they are in. No table of its own.
 public struct ChainList {
     private let session: any Session
     public init(_ session: any Session) { self.session = session }
 
     public struct Entry: Sendable, Hashable {
-        /// Of the transaction that is in the chain.
         public let sequence: Int64
+        public let id: TransactionID
+        /// Names the chain.
         public let originalID: TransactionID
     }
 
-    /// The sequence of the newest transaction; 0 if there is none.
-    public func newest() throws -> Int64 {
-        try session.first("SELECT coalesce(max(sequence), 0) FROM transactions", []) { $0.integer(0) } ?? 0
-    }
-
-    /// A page of the transactions that belong to subscriptions, and of those of any kind that are newer than
-    /// `sequence`: oldest first, after a position. A chain is on it once for each of its transactions.
+    /// A page of all transactions of an environment, oldest first, after a position.
     ///
     /// The plus sign keeps SQLite on the way from the position on.
-    public func list(
-        in environment: Environment, after position: Int64, anyKindAfter sequence: Int64, limit: Int
-    ) throws -> [Entry] {
+    public func transactions(in environment: Environment, after position: Int64, limit: Int) throws -> [Entry] {
         try session.query(
             """
-            SELECT sequence, original_id FROM transactions WHERE sequence > ? AND +environment = ? \
-            AND (type = ? OR expires_at IS NOT NULL OR sequence > ?) ORDER BY sequence LIMIT ?
-            """,
-            [
-                .integer(position), environment.column, ProductType.autoRenewable.column, .integer(sequence),
-                .integer(Int64(limit)),
-            ]
-        ) { Entry(sequence: $0.integer(0), originalID: TransactionID($0.text(1))) }
+            SELECT sequence, id, original_id FROM transactions WHERE sequence > ? AND +environment = ? \
+            ORDER BY sequence LIMIT ?
+            """, [.integer(position), environment.column, .integer(Int64(limit))]
+        ) { Entry(sequence: $0.integer(0), id: TransactionID($0.text(1)), originalID: TransactionID($0.text(2))) }
     }
 }

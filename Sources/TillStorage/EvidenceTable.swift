@@ -8,44 +8,52 @@ public struct EvidenceTable {
 
     public struct Entry: Sendable, Hashable {
         public let at: Instant
-        /// `granted`, `succeeded`, `quarantined`, `revoked`, `reinstated`.
+        /// `granted`, `succeeded`, `quarantined`, `revoked`, `reinstated`, `finished`, `token_set`.
         public let decision: String
         /// The matching rung, the reason of a quarantine, or why somebody else has it.
         public let ground: String
-        /// `app`, `restore`, `notification`, `reconciliation`.
+        /// `app`, `restore`, `notification`, `reconciliation`, `claim`, `errand`.
         public let door: String
         /// `user:u1`, `key:backend`, `apple`.
         public let caller: String
+        /// What was looked at beside the ground: the rungs of the matching ladder and what each said; an operator's
+        /// reason. Nil where the ground says it all.
+        public let detail: String?
 
-        public init(at: Instant, decision: String, ground: String, door: String, caller: String) {
+        public init(
+            at: Instant, decision: String, ground: String, door: String, caller: String, detail: String? = nil
+        ) {
             self.at = at
             self.decision = decision
             self.ground = ground
             self.door = door
             self.caller = caller
+            self.detail = detail
         }
     }
 
     public func insert(transaction sequence: Int64, _ entry: Entry) throws {
         try session.execute(
             """
-            INSERT INTO evidence (transaction_sequence, at, decision, ground, door, caller) VALUES (?, ?, ?, ?, ?, ?)
+            INSERT INTO evidence (transaction_sequence, at, decision, ground, door, caller, detail) \
+            VALUES (?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 .integer(sequence), .instant(entry.at), .text(entry.decision), .text(entry.ground), .text(entry.door),
-                .text(entry.caller),
+                .text(entry.caller), .optional(entry.detail),
             ])
     }
 
     public func list(transaction sequence: Int64) throws -> [Entry] {
         try session.query(
             """
-            SELECT at, decision, ground, door, caller FROM evidence WHERE transaction_sequence = ? \
+            SELECT at, decision, ground, door, caller, detail FROM evidence WHERE transaction_sequence = ? \
             ORDER BY sequence LIMIT 200
             """, [.integer(sequence)]
         ) { row in
             Entry(
-                at: row.instant(0), decision: row.text(1), ground: row.text(2), door: row.text(3), caller: row.text(4))
+                at: row.instant(0), decision: row.text(1), ground: row.text(2), door: row.text(3), caller: row.text(4),
+                detail: row.optionalText(5))
         }
     }
 }

@@ -11,7 +11,8 @@ public enum Schema {
     /// The older ones stand here, the others beside the table that they make.
     public static let migrations: [StaticString] = [
         ledger, foreignNotifications, waitingForApple, signedTerms, subscriptions, walletNotes, consumption, transfers,
-        previewedOrders, reminders, finance, webhooks,
+        previewedOrders, reminders, finance, errands, savedProofs, claims, reconciliations,
+        webhooks,
     ]
 
     private static let ledger: StaticString = """

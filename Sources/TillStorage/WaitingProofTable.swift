@@ -12,11 +12,14 @@ public struct WaitingProofTable {
         /// The user that a backend named.
         public let namedUser: String?
         public let claimedOrder: OrderID?
+        /// The device it came from, as orders name it.
+        public let device: String?
 
-        public init(name: String, namedUser: String?, claimedOrder: OrderID?) {
+        public init(name: String, namedUser: String?, claimedOrder: OrderID?, device: String? = nil) {
             self.name = name
             self.namedUser = namedUser
             self.claimedOrder = claimedOrder
+            self.device = device
         }
     }
 
@@ -51,13 +54,14 @@ public struct WaitingProofTable {
         _ = try session.insertIfNew(
             """
             INSERT INTO waiting_proofs (environment, transaction_id, caller, named_user, claimed_order, \
-            receipt_sequence, received_at, attempts, due_at, detail) \
-            VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?) \
+            receipt_sequence, received_at, attempts, due_at, detail, device) \
+            VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?) \
             ON CONFLICT (environment, transaction_id, caller, claimed_order) DO NOTHING
             """,
             [
                 environment.column, .text(id.text), .text(bearer.name), .optional(bearer.namedUser),
                 .blob(bearer.claimedOrder?.bytes ?? []), .integer(kept), .instant(now), .instant(due), .text(detail),
+                .optional(bearer.device),
             ])
     }
 
@@ -66,7 +70,7 @@ public struct WaitingProofTable {
         try session.query(
             """
             SELECT sequence, environment, transaction_id, caller, named_user, claimed_order, received_at, attempts, \
-            due_at, detail FROM waiting_proofs WHERE due_at <= ? ORDER BY due_at, sequence LIMIT ?
+            due_at, detail, device FROM waiting_proofs WHERE due_at <= ? ORDER BY due_at, sequence LIMIT ?
             """, [.instant(now), .integer(Int64(limit))], Self.read)
     }
 
@@ -114,7 +118,7 @@ public struct WaitingProofTable {
             sequence: row.integer(0), environment: try row.environment(1), transactionID: TransactionID(row.text(2)),
             bearer: Bearer(
                 name: row.text(3), namedUser: row.optionalText(4),
-                claimedOrder: claimed.isEmpty ? nil : try row.uniqueID(5)),
+                claimedOrder: claimed.isEmpty ? nil : try row.uniqueID(5), device: row.optionalText(10)),
             receivedAt: row.instant(6), attempts: row.integer(7), dueAt: row.instant(8), detail: row.text(9))
     }
 }

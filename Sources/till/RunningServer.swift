@@ -11,7 +11,7 @@ final class RunningServer: Sendable {
     private let listener: Listener
     private let apple: AppleClient
     private let webhookFetch: Fetch
-    private let webhooks: WebhookDeliveries
+    private let jobs: BackgroundJobs
 
     var port: UInt16 { listener.port }
 
@@ -35,7 +35,7 @@ final class RunningServer: Sendable {
         } catch {
             throw CommandFailure(Refusal(rawValue: error.verdict.rawValue)?.sentence ?? Text(error.detail))
         }
-        webhooks = WebhookDeliveries(server)
+        jobs = BackgroundJobs(server) { try? await Task.sleep(for: .milliseconds($0)) }
         var settings = ListenerConfiguration()
         settings.address = configuration.listen.host
         settings.port = configuration.listen.port
@@ -48,36 +48,9 @@ final class RunningServer: Sendable {
         }
     }
 
-    /// What goes on beside the requests, until the task is cancelled: notifications that were stored but not settled
-    /// are taken up now and every minute, receipts that wait for Apple's word, Apple's own questions about refunds and
-    /// reminders as soon as they are due; events are pushed as they come.
+    /// What goes on beside the requests, until the task is cancelled.
     func runJobs() async {
-        await withTaskGroup(of: Void.self) { jobs in
-            jobs.addTask { [server] in _ = try? await UnreadTerms(server).readAll() }
-            jobs.addTask { [server] in
-                await Self.repeating(every: 60) { _ = try await PendingNotifications(server).settleAll() }
-            }
-            jobs.addTask { [server] in
-                await Self.repeating(every: 5) { _ = try await WaitingReceipts(server).askAll() }
-            }
-            jobs.addTask { [server] in
-                await Self.repeating(every: 30) { _ = try await ConsumptionAnswers(server).answerAll() }
-            }
-            jobs.addTask { [server] in
-                await Self.repeating(every: 30) { _ = try await DueReminders(server).tellAll() }
-            }
-            jobs.addTask { [webhooks] in
-                await Self.repeating(every: 1) { _ = try await webhooks.deliverAll() }
-            }
-        }
-    }
-
-    /// A walk that fails is taken up again with the next.
-    private static func repeating(every seconds: Int, _ walk: () async throws -> Void) async {
-        while !Task.isCancelled {
-            try? await walk()
-            try? await Task.sleep(for: .seconds(seconds))
-        }
+        await jobs.run()
     }
 
     /// Answers what is under way, then closes the ledger: nothing that was answered is lost.

@@ -125,7 +125,7 @@ import TillHTTP
     }
 }
 
-extension BuyerProcess {
+extension ChildProcess {
     /// The moment between paying and posting: the proof is on the line, and never arrives.
     fileprivate func killAtProof(on line: DemoLine) async {
         for await _ in line.held {

@@ -183,5 +183,7 @@ struct OrderJournalTests {
         try await journal.add(entry(4, user: "bob"))
         try await journal.markOpened(id(4))
         #expect(await journal.candidate(for: later) == nil)
+        #expect(await journal.candidate(for: later, paying: id(1))?.id == id(1))
+        #expect(await journal.candidate(for: early, paying: id(4)) == nil)
     }
 }

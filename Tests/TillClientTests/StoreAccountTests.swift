@@ -41,6 +41,24 @@ struct StoreAccountTests {
         await world.end(store)
     }
 
+    @Test("U1: a payment whose token the store lost is for the order it answers, whoever else left one like it here")
+    func lostToken() async throws {
+        let world = PretendWorld()
+        let store = try await world.launch("bob")
+        world.shop.with { $0.sheets = [.cancel, .payWithoutToken] }
+        let left = try #require(await store.purchase("points.60").order)
+        #expect(left.status == .cancelled)
+        await store.signIn("ann") { "ann" }
+        let outcome = await store.purchase("points.60")
+        let wish = try #require(world.shop.now.sheetsShown.last)
+        #expect(wish.order != left.id)
+        #expect(world.state.now.bodies.map(\.orderId) == [wish.order])
+        #expect(outcome.order?.id == wish.order && outcome.order?.status == .completed)
+        #expect(world.state.now.grants.values.map(\.text) == ["ann"])
+        #expect(await store.orders(all: true).count == 2)
+        await world.end(store)
+    }
+
     @Test("P8: a transaction that arrives by itself while B is signed in is A's, on this launch or another")
     func arrivesLater() async throws {
         let world = PretendWorld()

@@ -89,6 +89,7 @@ import TillHTTP
             .merging(Self.rightSamples) { own, _ in own }
             .merging(Self.walletSamples) { own, _ in own }
             .merging(Self.financeSamples) { own, _ in own }
+            .merging(Self.reconciliationSamples) { own, _ in own }
             .merging(Self.webhookSamples) { own, _ in own }
         let own = Set(OpenAPI.schemas.keys).subtracting([
             "Metadata", "AnyObject", "LoginForm", "LogoutForm", "Empty", "SubmitProof",
@@ -171,7 +172,9 @@ import TillHTTP
                 (.get, Paths.products, Paths.products, nil, 200), (.get, Paths.health, Paths.health, nil, 200),
                 (.get, Paths.readiness, Paths.readiness, nil, 200), (.get, Paths.openAPI, Paths.openAPI, nil, 200),
             ]
-            let others = Self.walletCalls + Self.transferCalls(paid.id, paid.signed) + Self.webhookCalls
+            let others =
+                Self.walletCalls + Self.transferCalls(paid.id, paid.signed) + Self.reconciliationCalls
+                + Self.webhookCalls
             for (method, pattern, path, body, status) in calls + others {
                 let parts = path.split(separator: "?").map(String.init)
                 let query = parts.count == 2 ? try PercentEncoding.items(parts[1].utf8) : []

@@ -64,9 +64,10 @@ final class ProofDemands: Sendable {
         self.trust = trust
         bundleID = policy.bundleID
         appAppleID = policy.appAppleID
-        environment = .among(policy.environments ?? [.production, .sandbox])
+        let accepted = PlantedMistake.believesStatedEnvironment.isPlanted ? nil : policy.environments
+        environment = .among(accepted ?? [.production, .sandbox])
         at = policy.at
-        wantsTrust = true
+        wantsTrust = !PlantedMistake.believesAnySignature.isPlanted
         requiresIntermediateMarker = true
         isForSettlement = true
         self.device = device

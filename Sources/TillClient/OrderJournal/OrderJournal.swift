@@ -106,11 +106,14 @@ package actor OrderJournal {
 
     /// The order a transaction without a token may belong to (U1, rung 2): the same product and quantity, begun before
     /// it was paid, and no transaction yet. Nil if such orders are of several buyers: then only the server can tell.
-    package func candidate(for transaction: QueuedTransaction) -> JournalEntry? {
+    ///
+    /// - Parameter wish: the order that was being paid for. If it is one of them, it is the one.
+    package func candidate(for transaction: QueuedTransaction, paying wish: OrderID? = nil) -> JournalEntry? {
         let open = held.values.lazy.map(\.entry).filter { entry in
             entry.transactionID == nil && entry.isOpened && entry.productID == transaction.productID
                 && entry.quantity == transaction.quantity && entry.createdAt.seconds <= transaction.purchasedAt.seconds
         }
+        if let wish, let entry = open.first(where: { $0.id == wish }) { return entry }
         guard let newest = open.max(by: { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }) else { return nil }
         return open.allSatisfy { $0.userID == newest.userID } ? newest : nil
     }

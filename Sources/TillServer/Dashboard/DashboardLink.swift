@@ -38,6 +38,10 @@ extension DashboardLink {
         DashboardLink("/dashboard/transactions", last: String(sequence))
     }
 
+    static func claims(_ sequence: Int64) -> DashboardLink {
+        DashboardLink(path: "/dashboard/quarantine/\(sequence)/claims", query: [])
+    }
+
     static func orders(_ filter: OrderFilter, before cursor: Int64? = nil) -> DashboardLink {
         var query = filter.query
         if let cursor { query.append(("cursor", String(cursor))) }

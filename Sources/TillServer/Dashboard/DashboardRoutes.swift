@@ -13,6 +13,9 @@ extension Server {
         router.on(.get, Paths.dashboardOrder, page(showOrder))
         router.on(.get, Paths.dashboardTransaction, page(showTransaction))
         router.on(.get, Paths.dashboardQuarantine, page(listQuarantine))
+        router.on(
+            .post, Paths.dashboardClaims, bodyLimit: Dashboard.formLimit,
+            threshold { request, parameters, say in try await claimForm(request, parameters, say) })
         router.on(.get, Paths.dashboardRefusals, page(listRefusals))
         router.on(.get, Paths.dashboardFinance, page(showFinance))
         router.on(

@@ -77,6 +77,7 @@ struct OrderTimeline {
             " "
             HTML.code(transaction.text)
             element("p") { Evidence.ground(entry.ground, say) }
+            if let detail = entry.detail { element("p", .class("hint")) { HTML.code(detail, limit: 1_000) } }
             element("p", .class("hint")) { Evidence.origin(door: entry.door, caller: entry.caller, say) }
         case .refused(let entry):
             element("strong") { say("Proof refused", "凭证被拒") }
@@ -115,6 +116,8 @@ enum Evidence {
         case "reinstated": HTML(say("Given again", "重新发放"))
         case "consumption_answered": HTML(say("Apple was told how much was used", "已告知 Apple 使用情况"))
         case "consumption_unanswered": HTML(say("Apple's question was left unanswered", "未答复 Apple 的询问"))
+        case "finished": HTML(say("Finished at Apple", "已在 Apple 结束交易"))
+        case "token_set": HTML(say("Apple was told the order", "已将订单号告知 Apple"))
         case "succeeded": HTML(say("To its present holder", "归现持有人"))
         case "revocation_unknown": HTML(say("Certificates not checked", "证书未核实"))
         default: HTML.outside(decision)
@@ -153,6 +156,13 @@ enum Evidence {
         case "before_any_grant":
             return Text(
                 en: "Apple had taken the money back before anything was granted.", zh: "发放之前 Apple 已经退款。")
+        case "finish_transaction":
+            return Text(
+                en: "The phone had time to finish it; the server made sure.", zh: "设备本应自行结束交易，服务器已确认完成。")
+        case "set_app_account_token":
+            return Text(
+                en: "Apple had signed no order id; renewals and notifications carry it from now on.",
+                zh: "Apple 原先未签入订单号；此后的续订与通知都会携带。")
         case "accepted_on_signature":
             return Text(
                 en: "Apple didn't say whether its certificates were revoked; the signature was good.",
@@ -186,6 +196,8 @@ enum Evidence {
             case "restore": HTML(say("Restored on a device", "在设备上恢复购买"))
             case "notification": HTML(say("Apple's notification", "Apple 通知"))
             case "reconciliation": HTML(say("Reconciliation with Apple", "与 Apple 对账"))
+            case "claim": HTML(say("Claimed out of quarantine", "认领"))
+            case "errand": HTML(say("Told Apple", "告知 Apple"))
             default: HTML.code(door)
             }
         return name + HTML(say(", by ", "，来自 ")) + HTML.code(caller, limit: 160)

@@ -50,7 +50,7 @@ struct QuarantinePage {
             columns: [
                 say("Transaction", "交易号"), say("Product", "商品"), say("Paid", "实付"), say("Reason", "原因"),
                 say("Environment", "环境"), say("Arrived (UTC)", "到达时间（UTC）"),
-            ]
+            ] + (visit.visitor.formToken == nil ? [] : [say("Whose it is", "归属")])
         ) {
             for transaction in transactions {
                 HTML.row {
@@ -67,6 +67,9 @@ struct QuarantinePage {
                     HTML.cell("ground") { Evidence.ground(transaction.quarantine?.rawValue ?? "–", say) }
                     HTML.cell("environment") { HTML.environment(transaction.environment, say) }
                     HTML.cell("time") { HTML.time(transaction.receivedAt) }
+                    if let token = visit.visitor.formToken {
+                        HTML.cell("claim") { ClaimForm(say: say, sequence: transaction.sequence, token: token).html }
+                    }
                 }
             }
         }

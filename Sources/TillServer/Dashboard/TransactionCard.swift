@@ -72,7 +72,12 @@ struct TransactionCard {
                             Evidence.title(entry.decision, say)
                         }
                     }
-                    HTML.cell("ground") { Evidence.ground(entry.ground, say) }
+                    HTML.cell("ground") {
+                        Evidence.ground(entry.ground, say)
+                        if let detail = entry.detail {
+                            element("p", .class("hint")) { HTML.code(detail, limit: 1_000) }
+                        }
+                    }
                     HTML.cell("origin") { Evidence.origin(door: entry.door, caller: entry.caller, say) }
                 }
             }

@@ -25,7 +25,9 @@ extension Server {
                 throw Refused(.unknownOrder)
             }
             if stored.order.status != status {
-                guard stored.order.status.mayMove(to: status) else { throw Refused(.illegalMove) }
+                guard stored.order.status.mayMove(to: status) || PlantedMistake.closesPaidOrders.isPlanted else {
+                    throw Refused(.illegalMove)
+                }
                 stored = try orders.move(stored, along: [status], at: now, reason: reason)
             }
             return OrderView(stored.order, try orders.moves(of: stored.sequence))

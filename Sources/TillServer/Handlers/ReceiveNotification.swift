@@ -112,7 +112,7 @@ extension Server {
 
 extension VerifiedNotification {
     /// What it says about the next renewal, with its bytes.
-    fileprivate var renewal: Settle.Renewal? {
+    var renewal: Settle.Renewal? {
         guard let renewalInfo, let token = payload.data?.signedRenewalInfo else { return nil }
         return Settle.Renewal(info: renewalInfo, proof: Array(token.utf8))
     }

@@ -23,7 +23,7 @@ extension SubmitProofBody {
                 guard let id = UniqueID(text) else { throw Refused(.invalidField, "orderId: not a UUID") }
                 return id
             },
-            userId: try text("userId"))
+            userId: try text("userId"), deviceId: try text("deviceId"))
     }
 }
 

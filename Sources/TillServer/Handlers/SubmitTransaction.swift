@@ -9,36 +9,76 @@ extension Server {
     /// `POST /v1/transactions`: the first door. Any valid proof is taken from any signed-in user, because the phone
     /// that delivers it may be another customer's (P8); who owns it is decided by what Apple signed.
     func submitTransaction(_ call: Call) async throws -> HTTPResponse {
-        let body = try SubmitProofBody(json: call.request.body)
-        let (verified, outcome) = try await submit(body, from: call.credential)
-        return reply(to: call, verified.id, outcome)
+        let brought = try await prove(try SubmitProofBody(json: call.request.body), from: call.credential)
+        if try await save(brought) {
+            // Durable, and granted by the server itself from here on (G4, order 2; G5).
+            return JSONText.response(
+                202,
+                SubmitProofReply(
+                    outcome: .accepted, transactionId: brought.transaction.id.text, finish: true,
+                    reason: Self.savedReason
+                ).json)
+        }
+        return reply(to: call, brought.transaction.id, try await settle(brought))
     }
 
-    /// What every address does that apps bring proofs to: verify, log what is refused, settle.
+    /// Why a purchase is accepted, finished and not yet granted; a stable code.
+    static let savedReason = "granted_soon"
+
+    /// A proof that was verified, and what came beside it.
+    struct BroughtProof: Sendable {
+        let transaction: VerifiedTransaction
+        let proof: Settle.Proof
+        let origin: Settle.Origin
+    }
+
+    /// What every address does that apps bring proofs to: verify, log what is refused.
     ///
     /// - Parameter quantity: what was said beside the proof; nil if nothing was.
     /// - Throws: `Refused` with what is wrong with the proof, or with what was said beside it.
-    func submit(
+    func prove(
         _ body: SubmitProofBody, quantity: Int? = nil, from credential: Credential
-    ) async throws -> (VerifiedTransaction, SettleReceipt.Outcome) {
+    ) async throws -> BroughtProof {
         let origin = Settle.Origin(
-            door: .app, caller: try caller(credential, naming: body.userId), claimedOrder: body.orderId)
-        let (verified, proof): (VerifiedTransaction, Settle.Proof)
+            door: .app, caller: try caller(credential, naming: body.userId), claimedOrder: body.orderId,
+            device: try body.deviceId.map { try Bounds.string($0, "deviceId", 128) })
         do throws(ProofRefusal) {
-            (verified, proof) = try await verify(body)
+            let (verified, proof) = try await verify(body)
             if let quantity, quantity != verified.quantity {
                 throw ProofRefusal(
                     .transactionMismatch, "the proof is of \(verified.quantity), not \(quantity)", proof: proof.bytes)
             }
+            return BroughtProof(transaction: verified, proof: proof, origin: origin)
         } catch {
             try await log(error, origin: origin)
             throw Refused(error.refusal, error.detail)
         }
-        switch proof.kind {
-        case .receipt: return (verified, try await settleReceipt(verified, proof: proof, origin: origin))
-        case .signedTransaction:
-            return (verified, .settled(try await settle(verified, proof: proof, origin: origin)))
+    }
+
+    func settle(_ brought: BroughtProof) async throws -> SettleReceipt.Outcome {
+        let (verified, proof, origin) = (brought.transaction, brought.proof, brought.origin)
+        return switch proof.kind {
+        case .receipt: try await settleReceipt(verified, proof: proof, origin: origin)
+        case .signedTransaction: .settled(try await settle(verified, proof: proof, origin: origin))
         }
+    }
+
+    /// Under order 2 (G4), what the ledger does not know yet is stored and granted by `SavedProofs`. What it knows, and
+    /// what Apple took back, is settled at once: there is nothing to wait for.
+    ///
+    /// - Returns: whether it was stored.
+    private func save(_ brought: BroughtProof) async throws -> Bool {
+        let (verified, proof) = (brought.transaction, brought.proof)
+        guard configuration.delivery.order == .saveThenFinish, verified.revocationDate == nil else { return false }
+        let (id, environment) = (verified.id, verified.environment)
+        let isKnown = try await database.read { try TransactionTable($0).find(id, in: environment) != nil }
+        guard !isKnown else { return false }
+        let now = clock()
+        try await database.write { session in
+            try SavedProofTable(session).insert(
+                id, in: environment, kind: proof.kind, body: proof.bytes, by: brought.origin.bearer, at: now)
+        }
+        return true
     }
 
     private func caller(_ credential: Credential, naming named: String?) throws -> Caller {

@@ -9,9 +9,10 @@ import TillHTTP
 enum OpenAPI {
     /// All operations, in the order people read them.
     static let operations =
-        orderOperations + transactionOperations + dropInOperations + transferOperations + walletOperations
+        orderOperations + transactionOperations + dropInOperations + transferOperations + claimOperations
+        + walletOperations
         + consumptionOperations + rightOperations + planOperations + offerOperations + financeOperations
-        + webhookOperations + shopOperations + dashboardOperations
+        + reconciliationOperations + webhookOperations + shopOperations + dashboardOperations
 
     static let document: JSONValue = [
         "openapi": "3.1.0",

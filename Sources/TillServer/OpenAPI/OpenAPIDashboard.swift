@@ -35,6 +35,26 @@ extension OpenAPI {
             ],
             mayBeMissing: true),
         page(Paths.dashboardQuarantine, id: "showQuarantine", "Paid, but nobody's yet", parameters: [cursor]),
+        OpenAPIOperation(
+            method: .post, path: Paths.dashboardClaims, id: "claimForm", tag: .dashboard,
+            summary: "Give what is nobody's to a user",
+            description:
+                "Sent by the forms on the quarantine page. Scripts post to `/v1/quarantine/{transactionId}/claims`.",
+            caller: .operators,
+            parameters: [
+                .path("sequence", OpenAPISchema.integer("As the pages' links say."), "Its place in the ledger.")
+            ],
+            body: OpenAPIOperation.Body("ClaimForm", type: "application/x-www-form-urlencoded"),
+            bodyLimit: Dashboard.formLimit,
+            answers: [
+                OpenAPIOperation.Answer(303, "Given; or not logged in.").with(
+                    headers: ["Location": "The transaction; or the login."]),
+                .page(400, "No form, or a field isn't usable."), .page(401, "No operator's token."),
+                .page(403, "Not from a page of this session."), .page(404, "There is no such thing."),
+                .page(409, "It isn't in quarantine any more, or can't be given."), misdirected,
+                .page(429, "Too many wrong tokens from there; wait a minute."),
+                .page(503, "The ledger can't be written now."),
+            ]),
         page(Paths.dashboardRefusals, id: "showRefusals", "Proofs that were refused, and why", parameters: [cursor]),
         page(
             Paths.dashboardFinance, id: "showFinance", "What Apple owes, and what Apple says of it",

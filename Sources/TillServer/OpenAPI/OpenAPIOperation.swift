@@ -5,7 +5,7 @@ import TillHTTP
 /// One method of one address, with what it takes and what it answers.
 struct OpenAPIOperation: Sendable {
     enum Tag: String, CaseIterable, Sendable {
-        case orders, transactions, transfers, wallet, consents, plans, offers, finance, webhooks, shop, operations,
+        case orders, transactions, transfers, claims, wallet, consents, plans, offers, finance, webhooks, shop, operations,
             dashboard
 
         var text: String {
@@ -13,6 +13,7 @@ struct OpenAPIOperation: Sendable {
             case .orders: "What somebody set out to buy."
             case .transactions: "What Apple says was paid: proofs from apps, notifications from Apple."
             case .transfers: "Purchases that go to another user, and how that is taken back."
+            case .claims: "What was paid and is nobody's yet, and how it gets an owner."
             case .wallet: "Points, and how they moved."
             case .consents: "What a user lets Apple be told."
             case .plans: "What a user may use, and what buying a plan comes to."
@@ -32,6 +33,8 @@ struct OpenAPIOperation: Sendable {
         case app
         case backend
         case operators
+        /// An operator with a token, or a backend with a secret key.
+        case operatorOrBackend
 
         var security: JSONValue {
             switch self {
@@ -39,6 +42,7 @@ struct OpenAPIOperation: Sendable {
             case .app: [["secretKey": []], ["userToken": []]]
             case .backend: [["secretKey": []]]
             case .operators: [["operatorToken": []], ["dashboardSession": []]]
+            case .operatorOrBackend: [["secretKey": []], ["operatorToken": []]]
             }
         }
     }

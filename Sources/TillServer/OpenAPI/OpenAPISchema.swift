@@ -89,8 +89,8 @@ extension OpenAPI {
         var all: [String: JSONValue] = [:]
         for part in [
             orderSchemas, transactionSchemas, dropInSchemas, walletSchemas, consumptionSchemas, rightSchemas,
-            planSchemas, offerSchemas, shopSchemas, dashboardSchemas, financeSchemas, transferSchemas,
-            webhookSchemas,
+            planSchemas, offerSchemas, shopSchemas, dashboardSchemas, financeSchemas, transferSchemas, claimSchemas,
+            reconciliationSchemas, webhookSchemas,
         ] {
             all.merge(part, uniquingKeysWith: { first, _ in first })
         }

@@ -39,7 +39,9 @@ extension OpenAPI {
                 OpenAPIOperation.Answer(
                     200, "Granted, granted before, or revoked by Apple.", "SubmitProofReply", example: grantedExample),
                 OpenAPIOperation.Answer(
-                    202, "Kept, but not granted: Apple has to be asked, or nobody could be named the owner.",
+                    202,
+                    "Kept, but not granted yet: Apple has to be asked, nobody could be named the owner, or the server "
+                        + "is told to grant by itself after the device has finished (`delivery.order`).",
                     "SubmitProofReply",
                     example: [
                         "outcome": "quarantined", "transactionId": "2000000356937285", "finish": false,
@@ -75,7 +77,9 @@ extension OpenAPI {
                 "grant": ref("Grant"),
                 "reason": OpenAPISchema.words(
                     "Why it is quarantined, or accepted only.",
-                    QuarantineReason.allCases.map(\.rawValue) + [SettleReceipt.waitingReason]),
+                    QuarantineReason.allCases.map(\.rawValue) + [
+                        SettleReceipt.waitingReason, Server.savedReason,
+                    ]),
             ], optional: ["orderId", "userId", "grant", "reason"]),
         "Grant": OpenAPISchema.object(
             "What a paid transaction gave its owner.",
@@ -108,8 +112,13 @@ extension OpenAPI {
                     "productId": OpenAPISchema.text("The product meant; needed beside a receipt."),
                     "orderId": OpenAPISchema.uuid("The order the app believes it pays for."),
                     "userId": OpenAPISchema.name("Believed from a backend only.", maximum: 128),
+                    "deviceId": OpenAPISchema.name(
+                        "The device that brings it, as orders name it: looked at where Apple signed no order id.",
+                        maximum: 128),
                 ],
-                optional: ["signedTransaction", "receipt", "transactionId", "productId", "orderId", "userId"]
+                optional: [
+                    "signedTransaction", "receipt", "transactionId", "productId", "orderId", "userId", "deviceId",
+                ]
             ).object ?? [:]
         schema["oneOf"] = [
             ["required": ["signedTransaction"], "not": ["required": ["receipt"]], "title": "A signed transaction"],

@@ -18,7 +18,7 @@ public final class CrashableDisk: @unchecked Sendable {
 
     private let lock = DiskLock()
     private var image = DiskImage()
-    private var random: DiskRandom
+    private var random: SeededRandom
     private var current = Conditions()
     private var failures: [Failure] = []
     private var operationsLeft: Int?
@@ -30,7 +30,7 @@ public final class CrashableDisk: @unchecked Sendable {
     private var registration: VFSRegistration?
 
     public init(seed: UInt64) {
-        random = DiskRandom(seed: seed)
+        random = SeededRandom(seed: seed)
         let registration = VFSRegistration()
         vfs = registration.name
         self.registration = registration
@@ -126,6 +126,17 @@ public final class CrashableDisk: @unchecked Sendable {
             image = image.afterPowerCut(&random)
             boots += 1
             isOn = true
+            operationsLeft = nil
+            failures = []
+        }
+    }
+
+    /// The program that had files open was killed: what it wrote is there, synced or not, and its locks are gone. Files
+    /// that are open fail from now on; open the database anew.
+    public func endProcess() {
+        lock.held {
+            image = image.afterProcessEnd()
+            boots += 1
             operationsLeft = nil
             failures = []
         }

@@ -11,7 +11,21 @@ struct DiskImage {
 
     mutating func syncName(_ name: String) { durableNames[name] = files[name] }
 
-    func afterPowerCut(_ random: inout DiskRandom) -> DiskImage {
+    /// What other processes find when one that had files open is gone: all that was written, and none of its locks.
+    func afterProcessEnd() -> DiskImage {
+        var after = DiskImage()
+        var moved: [ObjectIdentifier: DiskFile] = [:]
+        func move(_ file: DiskFile) -> DiskFile {
+            let new = moved[ObjectIdentifier(file)] ?? DiskFile(copying: file)
+            moved[ObjectIdentifier(file)] = new
+            return new
+        }
+        after.files = files.mapValues(move)
+        after.durableNames = durableNames.mapValues(move)
+        return after
+    }
+
+    func afterPowerCut(_ random: inout SeededRandom) -> DiskImage {
         let loss = PowerLoss.allCases[random.below(PowerLoss.allCases.count)]
         var after = DiskImage()
         // In order, so that a seed decides alike in every process.
@@ -56,6 +70,13 @@ final class DiskFile {
         case resize(Int)
     }
 
+    /// The same file, which nobody has open.
+    init(copying file: DiskFile) {
+        content = file.content
+        durable = file.durable
+        unsynced = file.unsynced
+    }
+
     init(durable: [UInt8] = []) {
         content = durable
         self.durable = durable
@@ -93,13 +114,13 @@ final class DiskFile {
         unsynced = []
     }
 
-    func afterPowerCut(_ loss: PowerLoss, _ random: inout DiskRandom) -> [UInt8] {
+    func afterPowerCut(_ loss: PowerLoss, _ random: inout SeededRandom) -> [UInt8] {
         var result = durable
         let end = random.below(unsynced.count + 1)
         // A file system may have grown the file without having written what is in it.
         let filler: UInt8? = random.chance(0.5) ? UInt8(truncatingIfNeeded: random.next()) : nil
         for (position, change) in unsynced.enumerated() {
-            let keeps: (inout DiskRandom) -> Bool
+            let keeps: (inout SeededRandom) -> Bool
             switch loss {
             case .everythingKept: keeps = { _ in true }
             case .everythingLost: keeps = { _ in false }
@@ -143,27 +164,5 @@ final class DiskFile {
         } else if content.count < size {
             content.append(contentsOf: [UInt8](repeating: filler ?? 0, count: size - content.count))
         }
-    }
-}
-
-/// SplitMix64 (Steele, Lea, Flood 2014): the same decisions for the same seed, in every process.
-struct DiskRandom {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
-        return value ^ value >> 31
-    }
-
-    /// 0 up to but not including `limit`, which is at least 1.
-    mutating func below(_ limit: Int) -> Int { Int(next() % UInt64(max(1, limit))) }
-
-    mutating func chance(_ probability: Double) -> Bool {
-        Double(next() >> 11) / Double(1 << 53) < probability
     }
 }

@@ -7,11 +7,13 @@ extension Command {
         .emulate,
         .verify,
         .apple,
+        .reconcile,
         .convert,
         .report,
         .compare,
         .tiers,
         .proceeds,
         .calendar,
+        .simulate,
     ]
 }

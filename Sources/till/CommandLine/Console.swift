@@ -29,6 +29,8 @@ struct Console: Sendable {
     func write(_ text: String) { out(text) }
     /// One line on stderr.
     func complain(_ line: String) { error(line + "\n") }
+    /// Text on stderr that is not a line of its own: a progress bar.
+    func draw(_ text: String) { error(text) }
     /// All of stdin, or its first `limit` + 1 bytes if there is more; nil when it can't be read.
     func readInput(limit: Int) -> [UInt8]? { input(limit) }
 }

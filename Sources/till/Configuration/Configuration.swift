@@ -28,6 +28,10 @@ struct Configuration: Sendable {
     var developerTerms = DeveloperTerms()
     /// When customers are reminded of what ends.
     var reminders = ReminderPolicy.standard
+    /// In which order purchases are delivered.
+    var delivery = DeliveryTerms()
+    /// When and how much is compared with Apple's books.
+    var reconciliation = ReconciliationSettings()
     /// Where events are pushed to.
     var webhooks = WebhookSettings()
 }
@@ -106,6 +110,8 @@ extension Configuration {
         server.restore = restore
         server.developerTerms = developerTerms
         server.reminders = reminders
+        server.delivery = delivery
+        server.reconciliation = reconciliation
         server.webhooks = webhooks
         return server
     }

@@ -28,6 +28,10 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case restoreMovesPerYear = "restore.movesPerYear"
     case smallBusiness = "finance.smallBusiness"
     case remindersBefore = "reminders.before"
+    case deliveryOrder = "delivery.order"
+    case finishAfterMinutes = "delivery.finishAfterMinutes"
+    case reconciliationInterval = "reconciliation.interval"
+    case reconciliationCustomers = "reconciliation.customersPerRun"
     case webhookEndpoints = "webhooks.endpoints"
     case webhooksAllowPrivate = "webhooks.allowPrivate"
 
@@ -45,10 +49,11 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     var form: VariableForm {
         switch self {
         case .listen, .database, .catalog, .bundleID, .issuerID, .keyID, .privateKey, .privateKeyFile, .sharedSecret,
-            .sharedSecretFile, .revocation, .emulator, .walletDebt, .refundPreference, .restorePolicy, .smallBusiness:
+            .sharedSecretFile, .revocation, .emulator, .walletDebt, .refundPreference, .restorePolicy, .smallBusiness,
+            .deliveryOrder, .reconciliationInterval:
             .text
         case .sampleContentProvided, .webhooksAllowPrivate: .truth
-        case .appAppleID, .restoreMovesPerYear: .number
+        case .appAppleID, .restoreMovesPerYear, .finishAfterMinutes, .reconciliationCustomers: .number
         case .environments, .roots, .dashboardHosts, .reviewUsers, .remindersBefore: .list
         case .secretKeys, .userTokens, .operators, .webhookEndpoints: .json
         }
@@ -62,7 +67,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         case .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .issuerID, .keyID,
             .privateKey, .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .dashboardHosts,
             .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference, .restorePolicy, .restoreMovesPerYear,
-            .smallBusiness, .remindersBefore, .webhooksAllowPrivate:
+            .smallBusiness, .remindersBefore, .deliveryOrder, .finishAfterMinutes,
+            .reconciliationInterval, .reconciliationCustomers, .webhooksAllowPrivate:
             false
         }
     }
@@ -103,7 +109,10 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     static let topLevelNames: [String] =
         ["$schema"] + sections + allCases.filter { $0.section == nil }.map(\.rawValue)
     /// The objects in it.
-    static let sections = ["apple", "wallet", "consumption", "restore", "finance", "reminders", "webhooks"]
+    static let sections = [
+        "apple", "wallet", "consumption", "restore", "finance", "reminders", "delivery", "reconciliation",
+        "webhooks",
+    ]
     /// Keys of one of them.
     static func names(in section: String) -> [String] { allCases.filter { $0.section == section }.map(\.name) }
     /// Keys of one of `secretKeys` or `operators`.

@@ -56,6 +56,8 @@ struct ConfigurationReader {
         let restore = readRestore()
         let developerTerms = readDeveloperTerms()
         let reminders = readReminders()
+        let delivery = readDelivery()
+        let reconciliation = readReconciliation(hasKey: appleService?.key != nil)
         let webhooks = readWebhooks()
         guard let listen, let database, let catalog, let apple, let appleService else { return nil }
         var configuration = Configuration(
@@ -67,6 +69,8 @@ struct ConfigurationReader {
         configuration.restore = restore
         configuration.developerTerms = developerTerms
         configuration.reminders = reminders
+        configuration.delivery = delivery
+        configuration.reconciliation = reconciliation
         configuration.webhooks = webhooks
         return configuration
     }

@@ -21,10 +21,10 @@ struct AppVisit: Sendable {
     ///   - answering: what its user types next, when they see that.
     static func run(
         _ app: BuyerApp, saying line: String? = nil, started: (Int32) -> Void = { _ in },
-        during: @escaping @Sendable (BuyerProcess) async -> Void = { _ in },
+        during: @escaping @Sendable (ChildProcess) async -> Void = { _ in },
         answering: (JSONValue) -> String?
     ) async throws -> AppVisit {
-        let process = try BuyerProcess.start(app)
+        let process = try ChildProcess.start(app)
         defer { process.kill() }
         started(process.id)
         if let line { process.tell(line) }

@@ -57,7 +57,7 @@ struct BuyerApp: Sendable {
 
     /// - Throws: `CommandFailure` that says how it is built.
     static func found() throws -> String {
-        let path = try ownDirectory() + "/" + program
+        let path = try Executable.ownDirectory() + "/" + program
         guard access(path, X_OK) == 0 else {
             throw CommandFailure(
                 Text(
@@ -66,23 +66,10 @@ struct BuyerApp: Sendable {
         }
         return path
     }
+}
 
-    /// Where this program lies.
-    private static func ownDirectory() throws -> String {
-        var path = [CChar](repeating: 0, count: 4_096)
-        #if os(Linux)
-            let length = readlink("/proc/self/exe", &path, path.count - 1)
-            guard length > 0 else { throw notFound }
-        #else
-            var size = UInt32(path.count)
-            guard _NSGetExecutablePath(&path, &size) == 0 else { throw notFound }
-        #endif
-        let text = String(decoding: path.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        guard let slash = text.lastIndex(of: "/") else { throw notFound }
-        return String(text[..<slash])
-    }
-
-    private static var notFound: CommandFailure {
-        CommandFailure(Text(en: "this program's own file can't be found", zh: "找不到本程序自身的文件"))
+extension ChildProcess {
+    static func start(_ app: BuyerApp) throws -> ChildProcess {
+        try start(app.executable, [BuyerApp.program] + app.arguments, environment: app.environment)
     }
 }

@@ -12,6 +12,7 @@ final class AppleLine: Sendable {
         var outage: AppleOutage?
         var answer: AppleAnswer?
         var asked: [String] = []
+        var answersLeft: Int?
     }
 
     private let state = Locked(State())
@@ -26,6 +27,12 @@ final class AppleLine: Sendable {
     var answer: AppleAnswer? {
         get { state.withLock { $0.answer } }
         set { state.withLock { $0.answer = newValue } }
+    }
+
+    /// While set, so many are answered yet, and then nobody answers.
+    var answersLeft: Int? {
+        get { state.withLock { $0.answersLeft } }
+        set { state.withLock { $0.answersLeft = newValue } }
     }
 
     /// Paths in the order they were asked for, outages included.
@@ -48,10 +55,13 @@ final class AppleLine: Sendable {
 
     private func exchange(_ request: AppleRequest) async throws(AppleOutage) -> AppleAnswer {
         let path = String(request.url.dropFirst("http://store.test".count))
-        let state = state.withLock { state in
+        let (state, isCut) = state.withLock { state in
             state.asked.append(path)
-            return state
+            let isCut = state.answersLeft == 0
+            if let left = state.answersLeft, left > 0 { state.answersLeft = left - 1 }
+            return (state, isCut)
         }
+        if isCut { throw AppleOutage(.connectionLost) }
         if let outage = state.outage { throw outage }
         if let answer = state.answer { return answer }
         guard let emulator = state.emulator, let method = HTTPMethod(rawValue: request.method.rawValue) else {

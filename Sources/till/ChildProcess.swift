@@ -13,10 +13,10 @@ import TillCrypto
     import Darwin
 #endif
 
-/// One run of a buyer's app, as a process of its own, which can really be killed.
+/// Another program, as a process of its own, which says one line of JSON after the other and can really be killed.
 ///
-/// A thread reads what it says, because waiting for a pipe on one of Swift's few threads could stop both servers.
-final class BuyerProcess: Sendable {
+/// A thread reads what it says, because waiting for a pipe on one of Swift's few threads could stop everybody else.
+final class ChildProcess: Sendable {
     enum Event: Sendable {
         case said(JSONValue)
         /// By itself with an exit code, or by a signal.
@@ -37,7 +37,10 @@ final class BuyerProcess: Sendable {
 
     deinit { close(input) }
 
-    static func start(_ app: BuyerApp) throws -> BuyerProcess {
+    /// - Parameter arguments: its own name first.
+    static func start(
+        _ executable: String, _ arguments: [String], environment: [String: String]
+    ) throws -> ChildProcess {
         var (toChild, fromChild): ([Int32], [Int32]) = ([-1, -1], [-1, -1])
         guard closedOnExec(&toChild), closedOnExec(&fromChild) else { throw failure("pipe", errno) }
         defer {
@@ -46,14 +49,14 @@ final class BuyerProcess: Sendable {
         }
         let id: pid_t
         do {
-            id = try spawn(app, input: toChild[0], output: fromChild[1])
+            id = try spawn(executable, arguments, environment, input: toChild[0], output: fromChild[1])
         } catch {
             close(toChild[1])
             close(fromChild[0])
             throw error
         }
         let (events, continuation) = AsyncStream<Event>.makeStream()
-        let process = BuyerProcess(id: id, input: toChild[1], events: events)
+        let process = ChildProcess(id: id, input: toChild[1], events: events)
         listen(fromChild[0], process, continuation)
         return process
     }
@@ -74,20 +77,22 @@ final class BuyerProcess: Sendable {
 
     // MARK: Starting
 
-    private static func spawn(_ app: BuyerApp, input: Int32, output: Int32) throws -> pid_t {
+    private static func spawn(
+        _ executable: String, _ arguments: [String], _ environment: [String: String], input: Int32, output: Int32
+    ) throws -> pid_t {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
         posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
-        // The shop's sockets are not the buyer's: a port would stay taken as long as he lives. One that isn't open is
-        // passed over.
+        // Our sockets are not the child's: a port would stay taken as long as it lives. One that isn't open is passed
+        // over.
         for descriptor in STDERR_FILENO + 1..<256 { posix_spawn_file_actions_addclose(&actions, descriptor) }
-        let arguments = strings([BuyerApp.program] + app.arguments)
-        let environment = strings(app.environment.map { "\($0.key)=\($0.value)" })
+        let arguments = strings(arguments)
+        let environment = strings(environment.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" })
         defer { for text in arguments + environment { free(text) } }
         var id = pid_t()
-        let failed = posix_spawn(&id, app.executable, &actions, nil, arguments, environment)
+        let failed = posix_spawn(&id, executable, &actions, nil, arguments, environment)
         guard failed == 0 else { throw failure("posix_spawn", failed) }
         return id
     }
@@ -109,18 +114,18 @@ final class BuyerProcess: Sendable {
     private static func failure(_ step: String, _ number: Int32) -> CommandFailure {
         CommandFailure(
             Text(
-                en: "can't start a buyer's process: \(step) failed with errno \(number)",
-                zh: "无法启动买家进程：\(step) 失败，errno \(number)"))
+                en: "can't start another process: \(step) failed with errno \(number)",
+                zh: "无法启动另一个进程：\(step) 失败，errno \(number)"))
     }
 
     // MARK: Listening
 
     fileprivate final class Listening {
         let output: Int32
-        let process: BuyerProcess
+        let process: ChildProcess
         let continuation: AsyncStream<Event>.Continuation
 
-        init(_ output: Int32, _ process: BuyerProcess, _ continuation: AsyncStream<Event>.Continuation) {
+        init(_ output: Int32, _ process: ChildProcess, _ continuation: AsyncStream<Event>.Continuation) {
             self.output = output
             self.process = process
             self.continuation = continuation
@@ -128,7 +133,7 @@ final class BuyerProcess: Sendable {
     }
 
     private static func listen(
-        _ output: Int32, _ process: BuyerProcess, _ continuation: AsyncStream<Event>.Continuation
+        _ output: Int32, _ process: ChildProcess, _ continuation: AsyncStream<Event>.Continuation
     ) {
         // Owned by the thread, which ends when the process does.
         let context = Unmanaged.passRetained(Listening(output, process, continuation)).toOpaque()
@@ -178,7 +183,7 @@ final class BuyerProcess: Sendable {
     }
 }
 
-extension BuyerProcess.Listening {
+extension ChildProcess.Listening {
     func run() {
         var rest: [UInt8] = []
         while true {

@@ -1,0 +1,74 @@
+import Foundation
+import TillAPI
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillHTTP
+
+/// Somebody with a user token of their own who reads along on the line: brings others' proofs as their own, under an
+/// order of their own, and proofs that were changed (刷单). They never pay, so they may never have anything.
+struct Adversary: Sendable {
+    static let user = "mallory"
+
+    let url: String
+    let send: HTTPSend
+    let line: Line
+    let token: String
+    let tally: Tally
+    let seed: UInt64
+
+    func run(until deadline: ContinuousClock.Instant) async {
+        var dice = Dice(seed: seed, player: "adversary")
+        while ContinuousClock.now < deadline, !Task.isCancelled {
+            try? await Task.sleep(for: dice.duration(0.3...2))
+            guard let heard = dice.pick(line.proofs), var proof = heard.object else { continue }
+            // Under an order of the same whole second Till could not tell who was first.
+            try? await Task.sleep(for: .seconds(1.2))
+            var trick = "borrowed"
+            if dice.strikes(0.5) {
+                trick = "borrowed under an order"
+                proof["orderId"] = await openOrder(like: proof, &dice).map { .string($0.description) }
+            } else if dice.strikes(0.4) {
+                trick = "changed"
+                for part in ["signedTransaction", "receipt"] {
+                    proof[part] = proof[part]?.string.map { .string(Self.changed($0, &dice)) }
+                }
+            }
+            let answer = await post(Paths.transactions, .object(proof))
+            tally.add(.deeds, "adversary, \(trick): \(answer)")
+        }
+    }
+
+    /// - Returns: its id, if the server took it.
+    private func openOrder(like proof: [String: JSONValue], _ dice: inout Dice) async -> OrderID? {
+        let id = UniqueID(random: (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &dice) })
+        let product = proof["productId"]?.string ?? Self.product(signed: proof["signedTransaction"]?.string) ?? ""
+        let body: JSONValue = ["id": .string(id.description), "productId": .string(product)]
+        return await post(Paths.orders, body) == "prepared" ? id : nil
+    }
+
+    private static func product(signed: String?) -> String? {
+        let parts = signed?.split(separator: ".") ?? []
+        guard parts.count == 3, let payload = Base64.decode(parts[1], .url) else { return nil }
+        return (try? JSONValue(decoding: payload))?["productId"]?.string
+    }
+
+    /// One letter is another one.
+    private static func changed(_ text: String, _ dice: inout Dice) -> String {
+        var letters = Array(text.utf8)
+        guard let index = letters.indices.randomElement(using: &dice) else { return text }
+        letters[index] = letters[index] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
+        return String(decoding: letters, as: UTF8.self)
+    }
+
+    /// The word that the answer comes to.
+    private func post(_ path: String, _ body: JSONValue) async -> String {
+        let headers = HTTPHeaders([
+            (name: "Authorization", value: "Bearer \(token)"), (name: "Content-Type", value: "application/json"),
+        ])
+        let request = HTTPRequest(method: .post, path: "", headers: headers, body: Array(body.encoded().utf8))
+        guard let response = try? await send(url + path, request) else { return "no answer" }
+        let answer = try? JSONValue(decoding: response.body)
+        return (answer?["outcome"] ?? answer?["code"] ?? answer?["status"])?.string ?? "status \(response.status)"
+    }
+}

@@ -1,0 +1,141 @@
+import TillBilling
+
+/// Holds the ledger against what the store says was paid and against who opened which order (DESIGN §4, invariants 1,
+/// 3, 4, 5 and 6). It knows nothing of how the server came to its books.
+struct Audit: Sendable {
+    struct Finding: Sendable, Hashable, CustomStringConvertible {
+        enum Kind: String, Sendable, CaseIterable {
+            /// Paid, and nobody has it, or not all of it.
+            case lost
+            /// More was given than was paid.
+            case grantedTwice = "granted twice"
+            /// Somebody else has it.
+            case misattributed
+            /// Given, and never paid.
+            case forgedGranted = "granted unpaid"
+            /// Money went back and what was bought did not, or the other way round.
+            case refund
+            /// The books contradict themselves.
+            case books
+            /// Something still waits that has nothing to wait for.
+            case unsettled
+        }
+
+        let kind: Kind
+        /// Nil where it is about no transaction.
+        let transaction: String?
+        let sentence: String
+
+        var description: String { "\(kind.rawValue): \(transaction.map { "transaction \($0): " } ?? "")\(sentence)" }
+    }
+
+    let sales: [Sale]
+    /// Who asked for each order, as seen from outside.
+    let owners: [OrderID: String]
+    /// Users who never paid.
+    let strangers: Set<String>
+    /// What a transaction is worth in points; nil for a product that is not sold.
+    let points: @Sendable (_ product: String, _ quantity: Int64) -> Int64?
+
+    struct Result: Sendable {
+        var findings: [Finding] = []
+        /// Paid transactions that nobody has, and for which Apple signed nobody's token: in quarantine with their
+        /// proof, where support finds them (invariant 6).
+        var unattributed: [String] = []
+        /// Milliseconds from the payment to the grant, of purchases that customers made.
+        var waits: [Int64] = []
+
+        fileprivate mutating func note(_ kind: Finding.Kind, _ transaction: String?, _ sentence: String) {
+            findings.append(Finding(kind: kind, transaction: transaction, sentence: sentence))
+        }
+    }
+
+    func callAsFunction(_ books: LedgerBooks) -> Result {
+        var result = Result()
+        let grants = Dictionary(grouping: books.grants, by: \.transaction)
+        var known: Set<String> = []
+        for sale in sales {
+            known.insert(sale.id)
+            judge(sale, grants[sale.id] ?? [], books, &result)
+        }
+        for grant in books.grants where !known.contains(grant.transaction) {
+            result.note(.forgedGranted, grant.transaction, "\(grant.user) has it, and the store knows nothing of it")
+        }
+        for (order, moves) in books.moves {
+            for (before, after) in zip(moves, moves.dropFirst()) where !before.mayMove(to: after) {
+                result.note(.books, nil, "the order \(order) went from \(before.name) to \(after.name)")
+            }
+        }
+        for line in books.unbalanced { result.note(.books, nil, "not the sum of its postings: \(line)") }
+        for line in books.damage { result.note(.books, nil, line) }
+        for line in books.waiting { result.note(.unsettled, nil, line) }
+        return result
+    }
+
+    private func judge(_ sale: Sale, _ grants: [LedgerBooks.Grant], _ books: LedgerBooks, _ result: inout Result) {
+        guard let grant = grants.first else { return judge(ungranted: sale, books.records[sale.id], &result) }
+        if grants.count > 1 { result.note(.grantedTwice, sale.id, "\(grants.count) grants") }
+        judgeOwner(sale, grant, &result)
+        if grant.product != sale.product || grant.quantity != sale.quantity {
+            result.note(
+                .books, sale.id,
+                "granted as \(grant.quantity) of \(grant.product), paid as \(sale.quantity) of \(sale.product)")
+        }
+        judgePoints(sale, grant, books.records[sale.id], &result)
+        // Money outranks whatever was said before.
+        if grant.orderStatus != .completed, grant.orderStatus != .refunded {
+            result.note(.books, sale.id, "its order is \(grant.orderStatus?.name ?? "nothing known")")
+        }
+        if !sale.isFinished {
+            result.note(.unsettled, sale.id, "granted, and still in the queue of \(sale.account)")
+        }
+        if !sale.isRenewal { result.waits.append(grant.at.milliseconds - sale.purchased.milliseconds) }
+    }
+
+    private func judge(ungranted sale: Sale, _ record: LedgerBooks.Record?, _ result: inout Result) {
+        // Taken back before anybody had it: there is nothing to reverse.
+        if sale.isRevoked { return }
+        guard let record else { return result.note(.lost, sale.id, "paid, and the ledger has never heard of it") }
+        guard record.state == 2, let reason = record.quarantine else {
+            return result.note(.lost, sale.id, "paid, in the state \(record.state), and without a grant")
+        }
+        guard sale.token == nil else { return result.note(.lost, sale.id, "paid, and in quarantine: \(reason)") }
+        result.unattributed.append(sale.id)
+    }
+
+    private func judgeOwner(_ sale: Sale, _ grant: LedgerBooks.Grant, _ result: inout Result) {
+        if strangers.contains(grant.user) {
+            return result.note(.misattributed, sale.id, "\(grant.user) has it, who never paid for anything")
+        }
+        // Without a token in what Apple signed it is the order's that the proof came with.
+        guard let order = sale.token ?? grant.order else { return }
+        guard let owner = owners[order] else {
+            if sale.token != nil { result.note(.books, sale.id, "nobody asked for the order \(order)") }
+            return
+        }
+        if grant.user != owner {
+            result.note(.misattributed, sale.id, "\(grant.user) has it; \(owner) asked for the order \(order)")
+        }
+    }
+
+    private func judgePoints(
+        _ sale: Sale, _ grant: LedgerBooks.Grant, _ record: LedgerBooks.Record?, _ result: inout Result
+    ) {
+        guard let whole = points(sale.product, sale.quantity) else {
+            return result.note(.books, sale.id, "\(sale.product) is not sold")
+        }
+        let due = sale.isRevoked ? 0 : whole
+        let sentence = "\(grant.user) has \(grant.points) points of it and should have \(due)"
+        let isTakenBack = record?.state == 3
+        if isTakenBack != sale.isRevoked {
+            result.note(
+                .refund, sale.id,
+                "\(sale.isRevoked ? "taken back" : "not taken back") at the store, and in the ledger it is otherwise; "
+                    + sentence)
+        } else if grant.points > due {
+            result.note(.grantedTwice, sale.id, sentence)
+        } else if grant.points < due {
+            result.note(.lost, sale.id, sentence)
+        }
+    }
+}

@@ -1,0 +1,57 @@
+import Foundation
+import TillBilling
+import TillSQLite
+import TillStorage
+
+/// Lies put into a copy of the ledger, one of each kind: an audit that finds less than all of them is worth nothing.
+struct PlantedLies: Sendable {
+    /// A file that nobody serves.
+    let path: String
+
+    static let kinds: [Audit.Finding.Kind] = [.lost, .forgedGranted, .misattributed, .grantedTwice, .refund]
+
+    /// Transactions that were lied about, by the kind of the lie. Fewer than all kinds if the ledger has fewer than
+    /// five purchases of points to lie about.
+    func plant() async throws -> [Audit.Finding.Kind: String] {
+        let ledger = try SQLiteDatabase.open(path: path, role: .server)
+        do {
+            let lies = try await ledger.write { try Self.plant($0) }
+            await ledger.close()
+            return lies
+        } catch {
+            await ledger.close()
+            throw error
+        }
+    }
+
+    private static func plant(_ session: any Session) throws -> [Audit.Finding.Kind: String] {
+        let good = try session.query(
+            """
+            SELECT t.sequence, t.id FROM grants g JOIN transactions t ON t.sequence = g.transaction_sequence \
+            JOIN postings p ON p.grant_sequence = g.transaction_sequence \
+            WHERE t.state = 1 GROUP BY t.sequence HAVING count(*) = 1 ORDER BY t.sequence LIMIT 5
+            """, []
+        ) { (sequence: $0.integer(0), id: $0.text(1)) }
+        guard good.count == 5 else { return [:] }
+        for trigger: StaticString in [
+            "DROP TRIGGER grants_are_never_edited", "DROP TRIGGER grants_are_never_deleted",
+            "DROP TRIGGER postings_are_never_edited", "DROP TRIGGER postings_are_never_deleted",
+        ] { try session.execute(trigger, []) }
+
+        try session.execute("DELETE FROM postings WHERE grant_sequence = ?", [.integer(good[0].sequence)])
+        try session.execute("DELETE FROM grants WHERE transaction_sequence = ?", [.integer(good[0].sequence)])
+        // The same purchase under a number that the store never gave.
+        try session.execute(
+            "UPDATE transactions SET id = 'invented', original_id = 'invented' WHERE sequence = ?",
+            [.integer(good[1].sequence)])
+        try session.execute(
+            "UPDATE grants SET user = 'somebody-else' WHERE transaction_sequence = ?", [.integer(good[2].sequence)])
+        try session.execute(
+            "UPDATE postings SET amount = amount * 2 WHERE grant_sequence = ?", [.integer(good[3].sequence)])
+        try session.execute("UPDATE transactions SET state = 3 WHERE sequence = ?", [.integer(good[4].sequence)])
+        return [
+            .lost: good[0].id, .forgedGranted: "invented", .misattributed: good[2].id, .grantedTwice: good[3].id,
+            .refund: good[4].id,
+        ]
+    }
+}

@@ -1,0 +1,69 @@
+import TillAppStore
+import TillBilling
+import TillSQLite
+import TillStorage
+
+/// All that is known of one transaction: what the store says of it, what it told the server, and what the server wrote
+/// down.
+struct Story: Sendable {
+    let transaction: String
+    let control: StoreControl
+    let ledger: String
+
+    func lines() async -> [String] {
+        let ofStore = (try? await store()) ?? ["the store does not answer"]
+        let ofLedger = (try? await books()) ?? ["the ledger can't be read"]
+        return (ofStore + ofLedger).map { "    " + $0 }
+    }
+
+    private func store() async throws -> [String] {
+        var lines: [String] = []
+        if var sale = try? await control.get("/emulator/transactions/\(transaction)").object {
+            sale["signedTransaction"] = nil
+            lines.append("store: \(JSONValue.object(sale).encoded())")
+        }
+        for notification in try await control.list("/emulator/notifications")
+        where notification["transactionId"]?.string == transaction {
+            lines.append("told: \(notification.encoded())")
+        }
+        return lines
+    }
+
+    private func books() async throws -> [String] {
+        let database = try SQLiteDatabase.open(path: ledger, role: .operator)
+        let id = transaction
+        let lines = try await database.read { session in try Self.books(of: id, session) }
+        await database.close()
+        return lines
+    }
+
+    private static func books(of id: String, _ session: any Session) throws -> [String] {
+        var lines = try session.query(
+            "SELECT sequence, state, coalesce(quarantine, ''), received_at, signed_at FROM transactions WHERE id = ?",
+            [.text(id)]
+        ) { row in
+            "ledger: transaction \(row.integer(0)) in state \(row.integer(1)) \(row.text(2)), received "
+                + "\(row.integer(3)), signed \(row.integer(4))"
+        }
+        lines += try session.query(
+            """
+            SELECT e.at, e.decision, e.ground, e.door, e.caller FROM evidence e JOIN transactions t \
+            ON t.sequence = e.transaction_sequence WHERE t.id = ? ORDER BY e.sequence
+            """, [.text(id)]
+        ) { "evidence: \($0.integer(0)) \($0.text(1)) by \($0.text(2)), door \($0.text(3)), \($0.text(4))" }
+        lines += try session.query(
+            """
+            SELECT p.at, p.user, p.kind, p.amount, p.currency FROM postings p JOIN transactions t \
+            ON t.sequence = p.grant_sequence WHERE t.id = ? ORDER BY p.sequence
+            """, [.text(id)]
+        ) { "posting: \($0.integer(0)) \($0.text(1)) \($0.text(2)) \($0.integer(3)) \($0.text(4))" }
+        lines += try session.query(
+            """
+            SELECT m.at, m.status, m.reason, hex(o.id), o.user FROM order_moves m JOIN orders o \
+            ON o.sequence = m.order_sequence JOIN transactions t ON t.order_sequence = o.sequence OR t.token = o.id \
+            WHERE t.id = ? ORDER BY m.number
+            """, [.text(id)]
+        ) { "order \($0.text(3)) of \($0.text(4)): \($0.integer(0)) to \($0.integer(1)), \($0.text(2))" }
+        return lines
+    }
+}

@@ -1,0 +1,129 @@
+import Foundation
+import TillCrypto
+
+/// A process that was started here, and is ended by its own id.
+// Sendable: the process is started before, and asked for no more than its number and whether it runs.
+final class Child: @unchecked Sendable {
+    enum Ending: Sendable, Hashable, CustomStringConvertible {
+        case exit(Int32)
+        case signal(Int32)
+
+        var description: String {
+            switch self {
+            case .exit(let code): "exit \(code)"
+            case .signal(let number): "signal \(number)"
+            }
+        }
+    }
+
+    private struct State {
+        var ending: Ending?
+        var waiting: [CheckedContinuation<Ending, Never>] = []
+    }
+
+    let log: URL
+    /// Where in the log this run's words begin.
+    let logStart: UInt64
+    private let process: Process
+    private let input: FileHandle
+    private let note: URL?
+    private let state = Locked(State())
+
+    /// - Parameters:
+    ///   - log: what it says is added there, complaints too.
+    ///   - note: holds its id while it runs, so that whoever cleans up after us can end it.
+    init(
+        _ program: String, _ arguments: [String], environment: [String: String] = [:], log: URL, note: URL? = nil
+    ) throws {
+        self.log = log
+        self.note = note
+        if !FileManager.default.fileExists(atPath: log.path) { try Data().write(to: log) }
+        let output = try FileHandle(forWritingTo: log)
+        defer { try? output.close() }
+        logStart = try output.seekToEnd()
+        process = Process()
+        process.executableURL = URL(fileURLWithPath: program)
+        process.arguments = arguments
+        let inherited = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("TILL_") }
+        process.environment = inherited.merging(environment) { $1 }
+        let keyboard = Pipe()
+        process.standardInput = keyboard
+        process.standardOutput = output
+        process.standardError = output
+        input = keyboard.fileHandleForWriting
+        process.terminationHandler = { [state, note] process in
+            let status = process.terminationStatus
+            let ending: Ending = process.terminationReason == .uncaughtSignal ? .signal(status) : .exit(status)
+            if let note { try? FileManager.default.removeItem(at: note) }
+            let waiting = state.withLock { state in
+                state.ending = ending
+                defer { state.waiting = [] }
+                return state.waiting
+            }
+            for continuation in waiting { continuation.resume(returning: ending) }
+        }
+        try process.run()
+        if let note { try Data("\(process.processIdentifier)\n".utf8).write(to: note) }
+    }
+
+    var id: Int32 { process.processIdentifier }
+    var isRunning: Bool { state.withLock { $0.ending == nil } }
+
+    /// Lines to its stdin. One that is gone does not hear them.
+    func tell(_ lines: [String]) {
+        try? input.write(contentsOf: Data((lines.joined(separator: "\n") + "\n").utf8))
+    }
+
+    /// Signal 9: the process has no say in it.
+    func kill() { send(SIGKILL) }
+    /// SIGTERM: it may put its things in order.
+    func stop() { send(SIGTERM) }
+
+    private func send(_ signal: Int32) {
+        // One that has ended is not to be hit: its number may be another's by now.
+        if process.isRunning { _ = Foundation.kill(process.processIdentifier, signal) }
+    }
+
+    func end() async -> Ending {
+        await withCheckedContinuation { continuation in
+            let ending = state.withLock { state in
+                if state.ending == nil { state.waiting.append(continuation) }
+                return state.ending
+            }
+            if let ending { continuation.resume(returning: ending) }
+        }
+    }
+
+    /// How it ended, or nil if it still runs after that time.
+    func end(within time: Duration) async -> Ending? {
+        let clock = ContinuousClock()
+        let deadline = clock.now + time
+        while clock.now < deadline {
+            if let ending = state.withLock({ $0.ending }) { return ending }
+            try? await Task.sleep(for: .milliseconds(20))
+        }
+        return state.withLock { $0.ending }
+    }
+
+    /// MiB that it held at most, from Linux's own books; nil once it is gone.
+    var peakMemory: Double? {
+        guard let status = try? String(contentsOfFile: "/proc/\(id)/status", encoding: .utf8),
+            let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmHWM:") }),
+            let kibibytes = line.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first
+        else { return nil }
+        return Double(kibibytes).map { $0 / 1_024 }
+    }
+
+    /// What this run said so far.
+    var said: String {
+        guard let file = try? FileHandle(forReadingFrom: log) else { return "" }
+        defer { try? file.close() }
+        try? file.seek(toOffset: logStart)
+        return String(decoding: (try? file.readToEnd()) ?? Data(), as: UTF8.self)
+    }
+}
+
+struct SoakFault: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}

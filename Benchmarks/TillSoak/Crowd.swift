@@ -1,0 +1,157 @@
+import Foundation
+import TillAppStore
+import TillCrypto
+
+/// The buyers: a few of the phones have their app open at any time, and most of them lose it in the middle.
+final class Crowd: Sendable {
+    private struct State {
+        var inUse: Set<Int> = []
+        var surprises: [String] = []
+        var underWay: [Int: Int64] = [:]
+    }
+
+    private let place: Place
+    private let keys: Place.Keys
+    private let server: Line
+    private let store: Line
+    private let control: StoreControl
+    private let tally: Tally
+    private let seed: UInt64
+    private let state = Locked(State())
+
+    /// How many apps are open at once.
+    static let width = 5
+
+    init(
+        _ place: Place, _ keys: Place.Keys, server: Line, store: Line, control: StoreControl, tally: Tally,
+        seed: UInt64
+    ) {
+        self.place = place
+        self.keys = keys
+        self.server = server
+        self.store = store
+        self.control = control
+        self.tally = tally
+        self.seed = seed
+    }
+
+    /// Apps that ended as no app should.
+    var surprises: [String] { state.withLock { $0.surprises } }
+
+    /// How many orders the app of each phone still waited for when it was closed for the last time, of those phones
+    /// that waited for any.
+    var underWay: [Int: Int64] { state.withLock { $0.underWay.filter { $0.value > 0 } } }
+
+    // MARK: Under chaos
+
+    func run(until deadline: ContinuousClock.Instant) async {
+        await withTaskGroup(of: Void.self) { group in
+            for buyer in 0..<Self.width {
+                group.addTask { [self] in
+                    var dice = Dice(seed: seed, player: "buyer \(buyer)")
+                    while ContinuousClock.now < deadline, !Task.isCancelled {
+                        await visit(&dice, until: deadline)
+                    }
+                }
+            }
+        }
+    }
+
+    private func visit(_ dice: inout Dice, until deadline: ContinuousClock.Instant) async {
+        let free = state.withLock { state in Phone.all.filter { !state.inUse.contains($0.number) } }
+        guard let phone = dice.pick(free), state.withLock({ $0.inUse.insert(phone.number).inserted }) else {
+            try? await Task.sleep(for: .milliseconds(50))
+            return
+        }
+        defer { state.withLock { _ = $0.inUse.remove(phone.number) } }
+        // What the customer will do at payment sheets. The store may be away just now: then as before.
+        let sheets = Array(repeating: "purchased", count: 14) + ["cancelled", "failed", "deferred", "interrupted"]
+        if let sheet = dice.pick(sheets) {
+            try? await control.put("/emulator/accounts/\(phone.account)", ["paymentSheet": .string(sheet)])
+        }
+        guard let user = dice.pick(phone.users),
+            let child = try? phone.launch(user, keys, in: place, server: server.url, store: store.url)
+        else { return }
+        child.tell(script(of: phone, &dice))
+        let isKilled = dice.strikes(0.6)
+        let patience = min(dice.duration(isKilled ? 0.3...9 : 6...14), max(.zero, deadline - .now))
+        if await child.end(within: patience) == nil {
+            if isKilled { child.kill() } else { child.tell(["wait 5", "quit"]) }
+        }
+        await close(child, of: phone, wasKilled: isKilled, within: .seconds(40))
+        if dice.strikes(0.08), (try? phone.deleteApp(in: place)) != nil { tally.add(.deeds, "app deleted") }
+    }
+
+    /// What its users do, as they would type it.
+    private func script(of phone: Phone, _ dice: inout Dice) -> [String] {
+        var lines: [String] = []
+        for _ in 0..<Int.random(in: 2...7, using: &dice) {
+            switch Int.random(in: 0..<20, using: &dice) {
+            case 0..<8: lines.append("buy \(Goods.all[0].id) \(Int.random(in: 1...3, using: &dice))")
+            case 8..<11: lines.append("buy \(Goods.all[1].id)")
+            case 11: lines.append("buy \(Goods.all[2].id)")
+            case 12..<14: lines.append("buy \(Goods.all[3].id)")
+            case 14:
+                lines.append("sign-out")
+                if let user = dice.pick(phone.users) { lines.append("sign-in \(user) \(keys.token(of: user))") }
+            case 15..<17:
+                if let user = dice.pick(phone.users) { lines.append("sign-in \(user) \(keys.token(of: user))") }
+            case 17: lines.append("restore")
+            case 18: lines.append("wait 2")
+            default: lines.append("resubmit 1")
+            }
+        }
+        return lines
+    }
+
+    // MARK: At the end
+
+    /// Starts the app of a phone once more, waits until nothing is in the customer's queue, and closes it.
+    func comeBack(to phone: Phone, within time: Duration) async {
+        guard let user = phone.users.first,
+            let child = try? phone.launch(user, keys, in: place, server: server.url, store: store.url)
+        else { return state.withLock { $0.surprises.append("phone \(phone.number): the app can't be started") } }
+        let deadline = ContinuousClock.now + time
+        let path = "/emulator/transactions?account=\(phone.account)&unfinished=true"
+        try? await Task.sleep(for: .seconds(2))
+        while ContinuousClock.now < deadline {
+            if let waiting = try? await control.list(path), waiting.isEmpty { break }
+            try? await Task.sleep(for: .milliseconds(500))
+        }
+        child.tell(["wait 20", "quit"])
+        await close(child, of: phone, wasKilled: false, within: .seconds(60))
+    }
+
+    /// Waits for its end, and notes what it said.
+    private func close(_ child: Child, of phone: Phone, wasKilled: Bool, within time: Duration) async {
+        let ending: Child.Ending
+        if let ended = await child.end(within: time) {
+            ending = ended
+        } else {
+            // It waits for an answer that takes its time; people lose patience too.
+            child.kill()
+            ending = await child.end()
+            tally.add(.deeds, "app closed by force")
+        }
+        let said = child.said
+        note(said, of: phone)
+        switch ending {
+        case .signal(SIGKILL): tally.add(.kills, "app")
+        case .exit(0): tally.add(.deeds, "app closed")
+        default:
+            state.withLock {
+                $0.surprises.append("phone \(phone.number): the app ended with \(ending): \(said.suffix(2_000))")
+            }
+        }
+    }
+
+    private func note(_ said: String, of phone: Phone) {
+        for line in said.split(separator: "\n") {
+            guard let event = try? JSONValue(decoding: line), let name = event["event"]?.string else { continue }
+            let code = event["code"]?.string
+            if let number = event["underWay"]?.int { state.withLock { $0.underWay[phone.number] = number } }
+            if name == "purchase" { tally.add(.outcomes, event["outcome"]?.string ?? "?") }
+            if let code { tally.add(.refusals, "\(name): \(code)") }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import Foundation
+import TillAppStore
+import TillBilling
+
+/// After the chaos: everything is up, nothing goes wrong any more, every app is opened once, and what the store could
+/// not tell it tells again. Then nothing may be left that waits.
+struct Ending: Sendable {
+    let place: Place
+    let server: KeptProgram
+    let control: StoreControl
+    let crowd: Crowd
+    let tally: Tally
+    let say: @Sendable (String) -> Void
+    /// When the soak began.
+    let began: Instant
+
+    func run(_ world: World, seed: UInt64) async throws {
+        var dice = Dice(seed: seed, player: "ending")
+        try await world.settle(&dice)
+        say("every phone opens its app once more")
+        await openAll()
+        say("the store sends again what did not arrive")
+        try await resend()
+        try await becomeQuiet()
+        try await reconcile()
+    }
+
+    private func openAll() async {
+        await withTaskGroup(of: Void.self) { group in
+            var rest = Phone.all[...]
+            for _ in 0..<4 { if let phone = rest.popFirst() { open(phone, &group) } }
+            while await group.next() != nil {
+                if let phone = rest.popFirst() { open(phone, &group) }
+            }
+        }
+    }
+
+    private func open(_ phone: Phone, _ group: inout TaskGroup<Void>) {
+        group.addTask { [crowd] in await crowd.comeBack(to: phone, within: .seconds(40)) }
+    }
+
+    /// Apple tries again for three days; here it does so at once.
+    private func resend() async throws {
+        for state in ["pending", "failed"] {
+            // In the order of what they tell.
+            for notification in try await control.list("/emulator/notifications?state=\(state)").reversed() {
+                guard let id = notification["id"]?.string else { continue }
+                if (try? await control.post("/emulator/notifications/\(id)/resend")) != nil {
+                    tally.add(.deeds, "notification sent again")
+                }
+            }
+        }
+    }
+
+    // MARK: Reconciliation
+
+    /// Whether this `till` can reconcile.
+    static func canReconcile(_ place: Place) async throws -> Bool {
+        let child = try Child(
+            place.till, ["reconcile", "--help"], log: place.root.appendingPathComponent("reconcile-help.log"))
+        return await child.end() == .exit(0)
+    }
+
+    /// Asks Apple about everything since the beginning, and once more: then there may be no difference left.
+    private func reconcile() async throws {
+        guard try await Self.canReconcile(place) else {
+            say("this till does not reconcile: notifications and buyers must do")
+            return
+        }
+        say("till reconcile")
+        try await reconcile([])
+        say("till reconcile --dry-run")
+        try await reconcile(["--dry-run"])
+    }
+
+    private func reconcile(_ more: [String]) async throws {
+        let child = try Child(
+            place.till,
+            [
+                "reconcile", "--config", place.configuration.path, "--key-file", place.secretKey.path, "--since",
+                began.rfc3339, "--json",
+            ] + more, log: place.server.appendingPathComponent("reconcile.log"))
+        let ending = await child.end(within: .seconds(600))
+        if ending == nil { child.kill() }
+        tally.add(.deeds, (["reconcile"] + more).joined(separator: " "))
+        guard ending == .exit(0) else {
+            let outcome = ending?.description ?? "not within ten minutes"
+            throw SoakFault("till reconcile \(more.joined(separator: " ")): \(outcome): \(child.said.suffix(4_000))")
+        }
+    }
+
+    // MARK: Quiet
+
+    /// Waits until nothing waits, or gives up: then the audit says what is left.
+    private func becomeQuiet() async throws {
+        say("waiting until nothing waits")
+        for _ in 0..<6 {
+            for _ in 0..<20 {
+                if try await isQuiet() { return }
+                try await Task.sleep(for: .seconds(1))
+            }
+            try await resend()
+        }
+        say("it did not become quiet")
+    }
+
+    private func isQuiet() async throws -> Bool {
+        let state = try await control.get("/emulator/state")
+        guard state["notifications"]?["pending"]?.int == 0 else { return false }
+        // What nobody is named for stays in the queue, with its proof in quarantine.
+        let quarantine = try await LedgerBooks.quarantined(in: place.ledger)
+        for account in Phone.accounts {
+            let queue = try await control.list("/emulator/transactions?account=\(account)&unfinished=true")
+            guard queue.allSatisfy({ quarantine.contains($0["transactionId"]?.string ?? "") }) else { return false }
+        }
+        return try await LedgerBooks.waiting(in: place.ledger).isEmpty
+    }
+}

@@ -1,0 +1,55 @@
+/// Kills the server and the store at random, and starts them again, sometimes late.
+struct Killer: Sendable {
+    let server: KeptProgram
+    let store: KeptProgram
+    let tally: Tally
+    let seed: UInt64
+    /// Of the whole chaos: a short one has shorter outages.
+    let length: Duration
+
+    func run(until deadline: ContinuousClock.Instant) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await killServer(until: deadline) }
+            group.addTask { try await killStore(until: deadline) }
+            group.addTask {
+                while ContinuousClock.now < deadline, !Task.isCancelled {
+                    server.look()
+                    store.look()
+                    try await Task.sleep(for: .seconds(1))
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    private func killServer(until deadline: ContinuousClock.Instant) async throws {
+        var dice = Dice(seed: seed, player: "killer of the server")
+        while try await rest(dice.duration(5...40), until: deadline) {
+            await server.kill()
+            if dice.strikes(0.12) {
+                tally.add(.faults, "server away for long")
+                _ = try await rest(min(.seconds(60), length / 6), until: deadline)
+            } else if dice.strikes(0.3) {
+                _ = try await rest(dice.duration(0.5...5), until: deadline)
+            }
+            while dice.strikes(0.2) { try await server.killAtStart(after: dice.duration(0...0.4)) }
+            try await server.start()
+        }
+    }
+
+    private func killStore(until deadline: ContinuousClock.Instant) async throws {
+        var dice = Dice(seed: seed, player: "killer of the store")
+        let longest = min(180, Double((length / 3).components.seconds))
+        while try await rest(dice.duration(longest / 3...longest), until: deadline) {
+            await store.kill()
+            if dice.strikes(0.3) { _ = try await rest(dice.duration(0.5...8), until: deadline) }
+            try await store.start()
+        }
+    }
+
+    /// - Returns: whether there is time left after it.
+    private func rest(_ time: Duration, until deadline: ContinuousClock.Instant) async throws -> Bool {
+        try await Task.sleep(for: min(time, max(.zero, deadline - .now)))
+        return ContinuousClock.now < deadline
+    }
+}

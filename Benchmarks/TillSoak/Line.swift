@@ -1,0 +1,172 @@
+import TillAPI
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillHTTP
+
+/// The line from all phones to the server, or to the store. It cuts, delays and repeats what goes over it, and notes
+/// what it sees: who opened which order is the soak's own knowledge and needs no ledger.
+final class Line: Sendable {
+    /// How often what goes wrong.
+    struct Roughness: Sendable {
+        /// Nothing arrives, and nobody answers.
+        var cutBefore = 0.0
+        /// It arrives, and nobody answers.
+        var cutAfter = 0.0
+        var delay = 0.0
+        /// It arrives twice.
+        var duplicate = 0.0
+        /// A hotel's page comes back in place of the answer.
+        var page = 0.0
+
+        static let smooth = Roughness()
+    }
+
+    private struct State {
+        var roughness = Roughness.smooth
+        var dice: Dice
+        var owners: [OrderID: String] = [:]
+        var proofs: [JSONValue] = []
+    }
+
+    private let name: String
+    private let target: String
+    private let send: HTTPSend
+    private let tally: Tally
+    private let state: Locked<State>
+    private let listener = Locked<Listener?>(nil)
+
+    init(_ name: String, to target: String, seed: UInt64, send: @escaping HTTPSend, tally: Tally) throws {
+        self.name = name
+        self.target = target
+        self.send = send
+        self.tally = tally
+        state = Locked(State(dice: Dice(seed: seed, player: "line to the \(name)")))
+        let listening = try Listener(bodyLimit: { _, _ in 8 << 20 }) { [weak self] request in
+            await self?.carry(request) ?? .hangUp
+        }
+        listener.withLock { $0 = listening }
+    }
+
+    var url: String { "http://127.0.0.1:\(listener.withLock { $0?.port ?? 0 })" }
+
+    /// Who opened each order, as the requests said.
+    var owners: [OrderID: String] { state.withLock { $0.owners } }
+
+    /// The last proofs that went over it, as their requests said them.
+    var proofs: [JSONValue] { state.withLock { $0.proofs } }
+
+    func become(_ roughness: Roughness) { state.withLock { $0.roughness = roughness } }
+
+    func close() async {
+        await listener.withLock { listener in
+            defer { listener = nil }
+            return listener
+        }?.stop(grace: 5)
+    }
+
+    // MARK: Carrying
+
+    private struct Fate {
+        var isCutBefore = false
+        var isCutAfter = false
+        var isDouble = false
+        var isPage = false
+        var delay: Duration?
+    }
+
+    private func draw() -> Fate {
+        state.withLock { state in
+            let roughness = state.roughness
+            var fate = Fate()
+            fate.isCutBefore = state.dice.strikes(roughness.cutBefore)
+            fate.isCutAfter = state.dice.strikes(roughness.cutAfter)
+            fate.isDouble = state.dice.strikes(roughness.duplicate)
+            fate.isPage = state.dice.strikes(roughness.page)
+            if state.dice.strikes(roughness.delay) { fate.delay = state.dice.duration(0.05...1.5) }
+            return fate
+        }
+    }
+
+    private func carry(_ request: HTTPRequest) async -> HTTPResponse {
+        tally.add(.requests, name)
+        note(request)
+        let fate = draw()
+        if let delay = fate.delay {
+            tally.add(.faults, "\(name) line: delay")
+            try? await Task.sleep(for: delay)
+        }
+        if fate.isCutBefore {
+            tally.add(.faults, "\(name) line: cut before")
+            return .hangUp
+        }
+        if fate.isPage {
+            tally.add(.faults, "\(name) line: page")
+            return Self.page
+        }
+        if fate.isDouble {
+            tally.add(.faults, "\(name) line: duplicate")
+            _ = try? await forward(request)
+        }
+        guard var response = try? await forward(request) else { return .hangUp }
+        note(response, to: request)
+        if fate.isCutAfter {
+            tally.add(.faults, "\(name) line: cut after")
+            return .hangUp
+        }
+        response.headers = HTTPHeaders(
+            response.headers.fields.filter { !Self.ofOneConnection.contains($0.name.lowercased()) })
+        return response
+    }
+
+    private func forward(_ request: HTTPRequest) async throws(HTTPFault) -> HTTPResponse {
+        let headers = HTTPHeaders(
+            request.headers.fields.filter { !Self.ofOneConnection.contains($0.name.lowercased()) })
+        let query = request.query.map { "\(Paths.escaped($0.name))=\(Paths.escaped($0.value))" }.joined(separator: "&")
+        let path = request.path.split(separator: "/", omittingEmptySubsequences: false)
+            .map { Paths.escaped(String($0)) }.joined(separator: "/")
+        return try await send(
+            target + path + (query.isEmpty ? "" : "?" + query),
+            HTTPRequest(method: request.method, path: "", headers: headers, body: request.body))
+    }
+
+    // MARK: Noting
+
+    private func note(_ request: HTTPRequest) {
+        guard request.method == .post, let body = try? JSONValue(decoding: request.body) else { return }
+        if request.path == Paths.transactions {
+            state.withLock { state in
+                state.proofs.append(body)
+                if state.proofs.count > 100 { state.proofs.removeFirst() }
+            }
+        }
+        guard request.path == Paths.orders, let id = body["id"]?.string.flatMap({ UniqueID($0) }),
+            let user = Self.subject(request.headers["Authorization"])
+        else { return }
+        state.withLock { $0.owners[id] = user }
+    }
+
+    private func note(_ response: HTTPResponse, to request: HTTPRequest) {
+        guard request.method == .post, request.path == Paths.transactions else { return }
+        let answer = try? JSONValue(decoding: response.body)
+        tally.add(.answers, (answer?["outcome"] ?? answer?["code"])?.string ?? "status \(response.status)")
+    }
+
+    /// Whom a user token names.
+    private static func subject(_ authorization: String?) -> String? {
+        guard let parts = authorization?.split(separator: "."), parts.count == 3,
+            let claims = Base64.decode(parts[1], .url).flatMap({ try? JSONValue(decoding: $0) })
+        else { return nil }
+        return claims["sub"]?.string
+    }
+
+    private static let ofOneConnection: Set<String> = [
+        "accept-encoding", "connection", "content-length", "date", "expect", "host", "keep-alive", "transfer-encoding",
+    ]
+
+    private static var page: HTTPResponse {
+        HTTPResponse(
+            status: 200, headers: HTTPHeaders([(name: "Content-Type", value: "text/html; charset=utf-8")]),
+            body: Array("<!doctype html><title>Welcome</title><p>Sign in to use this network.".utf8))
+    }
+}

@@ -1,0 +1,101 @@
+import Foundation
+import TillAppStore
+import TillCrypto
+
+/// Where everything lies: a directory for the server, one for the store, one for each phone. Nothing in it is thrown
+/// away, so that whatever was found can be looked into.
+struct Place: Sendable {
+    let root: URL
+    let programs: URL
+
+    init(_ path: String, programs: String) throws {
+        root = URL(fileURLWithPath: path, isDirectory: true)
+        self.programs = URL(fileURLWithPath: programs, isDirectory: true)
+        guard !FileManager.default.fileExists(atPath: server.path) else {
+            throw SoakFault("\(path) holds an earlier soak; give another directory")
+        }
+        for directory in [server, store, phones] {
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        }
+        for name in ["till", "learnpoints"]
+        where !FileManager.default.isExecutableFile(atPath: self.programs.appendingPathComponent(name).path) {
+            throw SoakFault("\(programs) has no program \(name)")
+        }
+    }
+
+    var server: URL { root.appendingPathComponent("server", isDirectory: true) }
+    var store: URL { root.appendingPathComponent("store", isDirectory: true) }
+    var phones: URL { root.appendingPathComponent("phones", isDirectory: true) }
+    var till: String { programs.appendingPathComponent("till").path }
+    var app: String { programs.appendingPathComponent("learnpoints").path }
+    var configuration: URL { server.appendingPathComponent("till.json") }
+    /// Holds the key of the app's backend, for commands that ask the running server.
+    var secretKey: URL { server.appendingPathComponent("secret.key") }
+    var ledger: String { server.appendingPathComponent("till.db").path }
+
+    // MARK: The server's files
+
+    struct Keys: Sendable {
+        let secretKey: String
+        let userTokenSecret: String
+
+        /// A user token, HS256, as the app's backend would issue it.
+        func token(of user: String, hours: Int64 = 24) -> String {
+            let header = Base64.encode(Array(#"{"alg":"HS256","typ":"JWT"}"#.utf8), .url)
+            let expires = Int64(Date().timeIntervalSince1970) + hours * 3_600
+            let claims: JSONValue = ["sub": .string(user), "exp": .int(expires)]
+            let message = "\(header).\(Base64.encode(Array(claims.encoded().utf8), .url))"
+            let code = HMACSHA256.code(for: message.utf8, key: userTokenSecret.utf8)
+            return "\(message).\(Base64.encode(code, .url))"
+        }
+    }
+
+    /// `till init`, and then what makes the server one of this store: its root, its key, its address.
+    func initialize(serverPort: UInt16, store url: String, root certificate: [UInt8], appleKey: JSONValue) async throws
+        -> Keys
+    {
+        let log = server.appendingPathComponent("init.log")
+        let child = try Child(till, ["init", server.path, "--json"], log: log)
+        guard await child.end() == .exit(0), let made = try? JSONValue(decoding: child.said),
+            let key = made["secretKey"]?.string, let secret = made["userTokenSecret"]?.string
+        else { throw SoakFault("till init failed: \(child.said)") }
+        func write(_ name: String, _ bytes: [UInt8]) throws {
+            try Data(bytes).write(to: server.appendingPathComponent(name))
+        }
+        try write(secretKey.lastPathComponent, Array(key.utf8))
+        try write("root.cer", certificate)
+        try write("apple.p8", Array((appleKey["privateKey"]?.string ?? "").utf8))
+        try write("catalog.json", Array(Goods.catalog.encoded(pretty: true).utf8))
+        var settings = try JSONValue(decoding: try Data(contentsOf: configuration)).object ?? [:]
+        settings["listen"] = .string("127.0.0.1:\(serverPort)")
+        settings["apple"] = [
+            "bundleId": .string(Goods.bundleID), "environments": ["Sandbox"], "roots": ["root.cer"],
+            "issuerId": appleKey["issuerId"] ?? .null, "keyId": appleKey["keyId"] ?? .null,
+            "privateKeyFile": "apple.p8",
+            "emulator": .string(url),
+        ]
+        try write("till.json", Array(JSONValue.object(settings).encoded(pretty: true).utf8))
+        return Keys(secretKey: key, userTokenSecret: secret)
+    }
+
+    /// A port that is free now and that no client gets by chance: Linux takes theirs from 32768 on.
+    static func freePort(_ dice: inout Dice) throws -> UInt16 {
+        for _ in 0..<200 {
+            let port = UInt16.random(in: 20_000..<32_000, using: &dice)
+            let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            guard socket >= 0 else { throw SoakFault("no socket: error \(errno)") }
+            defer { close(socket) }
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = port.bigEndian
+            address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+            let bound = withUnsafePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    bind(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                }
+            }
+            if bound == 0 { return port }
+        }
+        throw SoakFault("no free port")
+    }
+}

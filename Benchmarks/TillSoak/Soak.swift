@@ -1,0 +1,167 @@
+import Foundation
+import TillAppStore
+import TillBilling
+import TillHTTP
+
+/// `till emulate`, `till serve` and the apps of ten phones as real processes, with kills at random and everything
+/// between them going wrong for a while; then the audit.
+struct Soak: Sendable {
+    let place: Place
+    let chaos: Duration
+    let seed: UInt64
+    let say: @Sendable (String) -> Void
+
+    func run() async throws -> SoakReport {
+        let began = ContinuousClock.now
+        var dice = Dice(seed: seed, player: "ports")
+        var answers = FetchConfiguration()
+        answers.connectionLimit = 256
+        let fetch = try Fetch(configuration: answers)
+        defer { fetch.stop() }
+        let tally = Tally()
+        let (serverPort, storePort) = (try Place.freePort(&dice), try Place.freePort(&dice))
+        let store = KeptProgram(
+            "store", program: place.till,
+            [
+                "emulate", "--port", "\(storePort)", "--data", place.store.path, "--pace", "monthInFiveMinutes",
+                "--json",
+            ], port: storePort, health: "/emulator/state", directory: place.store, send: fetch.send, tally: tally)
+        let server = KeptProgram(
+            "server", program: place.till, ["serve", "--config", place.configuration.path, "--json"],
+            port: serverPort, health: "/readyz", directory: place.server, send: fetch.send, tally: tally)
+        // Whatever happens, nothing is left running.
+        defer {
+            server.abandon()
+            store.abandon()
+        }
+        try await store.start()
+        let control = StoreControl(url: store.url, send: fetch.send)
+        let keys = try await place.initialize(
+            serverPort: serverPort, store: store.url, root: try await control.bytes("/emulator/root.cer"),
+            appleKey: try await control.get("/emulator/api-key"))
+        try await server.start()
+        let parts = Parts(
+            store: store, server: server, control: control,
+            storeLine: try Line("store", to: store.url, seed: seed, send: fetch.send, tally: tally),
+            serverLine: try Line("server", to: server.url, seed: seed, send: fetch.send, tally: tally), keys: keys,
+            tally: tally, send: fetch.send)
+        let report = try await live(parts)
+        await parts.storeLine.close()
+        await parts.serverLine.close()
+        return report.lasting(ContinuousClock.now - began)
+    }
+
+    private struct Parts: Sendable {
+        let store: KeptProgram
+        let server: KeptProgram
+        let control: StoreControl
+        let storeLine: Line
+        let serverLine: Line
+        let keys: Place.Keys
+        let tally: Tally
+        let send: HTTPSend
+    }
+
+    private func live(_ parts: Parts) async throws -> SoakReport {
+        let (control, tally) = (parts.control, parts.tally)
+        let notifications = parts.server.url + "/v1/notifications/apple"
+        try await control.put("/emulator/notifications", ["url": .string(notifications)])
+        for account in Phone.accounts { try await control.put("/emulator/accounts/\(account)", .object([:])) }
+        let crowd = Crowd(
+            place, parts.keys, server: parts.serverLine, store: parts.storeLine, control: control, tally: tally,
+            seed: seed)
+        let weather = Weather(
+            control: control, lines: [parts.serverLine, parts.storeLine], tally: tally, seed: seed,
+            mayLoseNotifications: try await Ending.canReconcile(place), notificationURL: notifications)
+        let world = World(control: control, tally: tally, seed: seed)
+        let adversary = Adversary(
+            url: parts.server.url, send: parts.send, line: parts.serverLine,
+            token: parts.keys.token(of: Adversary.user), tally: tally, seed: seed)
+        let killer = Killer(server: parts.server, store: parts.store, tally: tally, seed: seed, length: chaos)
+
+        let began = Instant(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000) - 60_000)
+        say("chaos for \(chaos.components.seconds) seconds, seed \(seed), in \(place.root.path)")
+        let deadline = ContinuousClock.now + chaos
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await killer.run(until: deadline) }
+            group.addTask { await crowd.run(until: deadline) }
+            group.addTask { await weather.run(until: deadline) }
+            group.addTask { await world.run(until: deadline) }
+            group.addTask { await adversary.run(until: deadline) }
+            group.addTask { await progress(tally, until: deadline) }
+            try await group.waitForAll()
+        }
+
+        say("the chaos is over")
+        // One of them may have been away when it ended.
+        try await up(parts.store)
+        try await up(parts.server)
+        try await weather.clear()
+        let ending = Ending(
+            place: place, server: parts.server, control: control, crowd: crowd, tally: tally, say: say,
+            began: began)
+        try await ending.run(world, seed: seed)
+        return try await audit(parts, crowd)
+    }
+
+    private func up(_ program: KeptProgram) async throws {
+        await program.kill()
+        try await program.start()
+    }
+
+    private func progress(_ tally: Tally, until deadline: ContinuousClock.Instant) async {
+        while ContinuousClock.now < deadline, !Task.isCancelled {
+            try? await Task.sleep(for: min(.seconds(30), max(.zero, deadline - .now)))
+            say(
+                "\(tally.total(.outcomes)) purchases told of, \(tally.total(.kills)) kills, "
+                    + "\(tally.total(.faults)) faults")
+        }
+    }
+
+    // MARK: The audit
+
+    private func audit(_ parts: Parts, _ crowd: Crowd) async throws -> SoakReport {
+        say("the audit")
+        var sales: [Sale] = []
+        for account in Phone.accounts {
+            sales += try await parts.control.list("/emulator/transactions?account=\(account)&state=purchased")
+                .compactMap(Sale.init)
+        }
+        var report = SoakReport(seed: seed, chaos: chaos)
+        let total = try await parts.control.get("/emulator/state")["transactions"]?["byState"]?["purchased"]?.int ?? 0
+        if Int(total) != sales.count {
+            report.faults.append("the store says that \(total) were paid, and lists \(sales.count)")
+        }
+        let audit = Audit(
+            sales: sales, owners: parts.serverLine.owners, strangers: [Adversary.user], points: Goods.points)
+        try await parts.server.stop()
+        report.take(audit(try await LedgerBooks.read(place.ledger)), sales)
+        for finding in report.findings.prefix(20) {
+            guard let id = finding.transaction else { continue }
+            report.stories[id] = await Story(transaction: id, control: parts.control, ledger: place.ledger).lines()
+        }
+        let planted = place.root.appendingPathComponent("planted.db")
+        try FileManager.default.copyItem(atPath: place.ledger, toPath: planted.path)
+        let lies = try await PlantedLies(path: planted.path).plant()
+        let found = Set(audit(try await LedgerBooks.read(planted.path)).findings.map(Lie.init))
+        report.lies = (lies.count, lies.filter { found.contains(Lie(kind: $0.key, transaction: $0.value)) }.count)
+        report.faults += parts.server.surprises + parts.store.surprises + crowd.surprises
+        // What waits in quarantine is under way on the phone that brought it.
+        if report.unattributed.isEmpty {
+            report.faults += crowd.underWay.sorted { $0.key < $1.key }
+                .map { "phone \($0.key) still waits for \($0.value) orders" }
+        }
+        report.peakMemory = ["server": parts.server.peakMemory, "store": parts.store.peakMemory]
+        try await parts.store.stop()
+        report.tally = parts.tally
+        return report
+    }
+
+    private struct Lie: Hashable {
+        let kind: Audit.Finding.Kind
+        let transaction: String?
+
+        init(kind: Audit.Finding.Kind, transaction: String) { (self.kind, self.transaction) = (kind, transaction) }
+        init(_ finding: Audit.Finding) { (kind, transaction) = (finding.kind, finding.transaction) }
+    }
+}

@@ -1,0 +1,75 @@
+import Foundation
+import TillAppStore
+
+/// Runs the real programs under kills and faults, and audits what is left. See `make soak`, which calls it.
+@main
+struct TillSoak {
+    private static let usage = """
+        usage: TillSoak DIR PROGRAMS [--minutes N] [--seconds N] [--seed S] [--json]
+               DIR        where everything is kept that the soak makes; made if missing
+               PROGRAMS   the directory with till and learnpoints
+               --minutes  how long the chaos lasts (default: 30); what follows takes a few minutes more
+               --seconds  the same in seconds
+               --seed     what is decided by chance is decided by this number (default: any)
+               --json     the figures as one JSON object on stdout, and nothing else there
+        """
+
+    static func main() async {
+        // A buyer who is gone doesn't hear what we type.
+        signal(SIGPIPE, SIG_IGN)
+        do {
+            guard let arguments = try Arguments(Array(CommandLine.arguments.dropFirst())) else {
+                complain(usage)
+                exit(2)
+            }
+            let soak = Soak(
+                place: try Place(arguments.directory, programs: arguments.programs), chaos: arguments.chaos,
+                seed: arguments.seed, say: { complain("soak: \($0)") })
+            let report = try await soak.run()
+            print(arguments.wantsJSON ? report.json.encoded(pretty: true) : report.text)
+            try Data(report.json.encoded(pretty: true).utf8)
+                .write(to: soak.place.root.appendingPathComponent("figures.json"))
+            exit(report.isGood ? 0 : 1)
+        } catch {
+            complain("soak: \(error)")
+            exit(1)
+        }
+    }
+
+    /// On stderr, at once.
+    private static func complain(_ line: String) {
+        try? FileHandle.standardError.write(contentsOf: Data("\(line)\n".utf8))
+    }
+
+    struct Arguments {
+        var directory = ""
+        var programs = ""
+        var chaos = Duration.seconds(1_800)
+        var seed = UInt64.random(in: 0...UInt64(UInt32.max))
+        var wantsJSON = false
+
+        /// Nil if they can't be understood.
+        init?(_ words: [String]) throws {
+            var places: [String] = []
+            var rest = words[...]
+            while let word = rest.popFirst() {
+                switch word {
+                case "--json": wantsJSON = true
+                case "--minutes", "--seconds":
+                    guard let number = rest.popFirst().flatMap({ Int($0) }), (1...100_000).contains(number) else {
+                        return nil
+                    }
+                    chaos = .seconds(word == "--minutes" ? number * 60 : number)
+                case "--seed":
+                    guard let number = rest.popFirst().flatMap({ UInt64($0) }) else { return nil }
+                    seed = number
+                default:
+                    guard !word.hasPrefix("-") else { return nil }
+                    places.append(word)
+                }
+            }
+            guard places.count == 2 else { return nil }
+            (directory, programs) = (places[0], places[1])
+        }
+    }
+}

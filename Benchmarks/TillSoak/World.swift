@@ -1,0 +1,65 @@
+import TillAppStore
+
+/// What happens at the store besides buying: parents decide, customers get their money back, banks take it back again,
+/// subscriptions are cancelled.
+struct World: Sendable {
+    let control: StoreControl
+    let tally: Tally
+    let seed: UInt64
+
+    func run(until deadline: ContinuousClock.Instant) async {
+        var dice = Dice(seed: seed, player: "world")
+        var bought: [String: [String]] = [:]
+        var refunded: [String] = []
+        while ContinuousClock.now < deadline, !Task.isCancelled {
+            try? await Task.sleep(for: dice.duration(0.5...2))
+            guard let account = dice.pick(Phone.accounts) else { continue }
+            if dice.strikes(0.6) { try? await decide(of: account, &dice) }
+            await readOn(account, &bought)
+            let all = bought.values.flatMap { $0 }
+            if dice.strikes(0.25), let id = dice.pick(all), await act("refund", on: id) { refunded.append(id) }
+            if dice.strikes(0.1), let id = dice.pick(refunded) { _ = await act("refundReversal", on: id) }
+            if dice.strikes(0.02) { try? await cancel(of: account) }
+        }
+    }
+
+    /// Nobody waits for a parent any more, and nothing renews.
+    func settle(_ dice: inout Dice) async throws {
+        for account in Phone.accounts {
+            try await decide(of: account, &dice)
+            try await cancel(of: account)
+        }
+    }
+
+    /// Purchases that wait for somebody: two of three go through.
+    private func decide(of account: String, _ dice: inout Dice) async throws {
+        for state in ["deferred", "interrupted"] {
+            for waiting in try await control.list("/emulator/transactions?account=\(account)&state=\(state)") {
+                guard let id = waiting["transactionId"]?.string else { continue }
+                _ = await act(dice.strikes(0.67) ? "approve" : "decline", on: id)
+            }
+        }
+    }
+
+    private func cancel(of account: String) async throws {
+        for subscription in try await control.list("/emulator/subscriptions?account=\(account)") {
+            guard let id = subscription["originalTransactionId"]?.string else { continue }
+            if (try? await control.post("/emulator/subscriptions/\(id)/cancel")) != nil {
+                tally.add(.deeds, "subscription cancelled")
+            }
+        }
+    }
+
+    private func readOn(_ account: String, _ bought: inout [String: [String]]) async {
+        let after = bought[account]?.last.map { "&cursor=\($0)" } ?? ""
+        let path = "/emulator/transactions?account=\(account)&state=purchased&limit=100"
+        guard let page = try? await control.get(path + after) else { return }
+        bought[account, default: []] += (page["data"]?.array ?? []).compactMap { $0["transactionId"]?.string }
+    }
+
+    private func act(_ verb: String, on id: String) async -> Bool {
+        guard (try? await control.post("/emulator/transactions/\(id)/\(verb)")) != nil else { return false }
+        tally.add(.deeds, verb)
+        return true
+    }
+}

@@ -1,0 +1,243 @@
+/// By which rung of the matching ladder (U1) a transaction found its owner. Recorded as evidence.
+public enum MatchingRung: String, Hashable, Sendable, CaseIterable {
+    case token
+    case orderID = "order_id"
+    case originalTransaction = "original_transaction"
+    /// The only open order of its device that it can be for.
+    case device
+    case backend
+    /// Apple named nobody, nobody had it, and somebody restored it (P10).
+    case claim
+    /// Nobody had it, and somebody showed Apple's order number for it.
+    case orderNumber = "order_number"
+    /// Nobody had it, and an operator decided, with a reason.
+    case operatorDecision = "operator"
+}
+
+/// Somebody's claim to what is in quarantine. It gives only what is nobody's.
+public struct OwnershipClaim: Hashable, Sendable {
+    public enum Ground: Hashable, Sendable {
+        /// Apple's order number, which stands in the mail to whoever paid.
+        case orderNumber
+        case operatorDecision
+    }
+
+    public let user: UserID
+    public let ground: Ground
+
+    public init(user: UserID, ground: Ground) {
+        self.user = user
+        self.ground = ground
+    }
+
+    var rung: MatchingRung {
+        switch ground {
+        case .orderNumber: .orderNumber
+        case .operatorDecision: .operatorDecision
+        }
+    }
+}
+
+/// The ladder of U1, from the strongest evidence to the weakest, climbed once: who is found, and what each rung that
+/// was looked at said. A token that Apple signed decides alone: it never falls further.
+///
+/// The rung of the original transaction is looked at before that of the order id: whose a subscription is says more
+/// about its renewal than an order id that somebody sent beside it.
+public struct MatchingLadder: Sendable {
+    /// What one rung said.
+    public struct Step: Hashable, Sendable {
+        public let rung: MatchingRung
+        /// A stable word: `matched`, or why not.
+        public let finding: String
+    }
+
+    public private(set) var steps: [Step] = []
+    public private(set) var settlement = Settlement.quarantine(.noOwner)
+    private let facts: SettlementFacts
+
+    public init(_ facts: SettlementFacts) {
+        self.facts = facts
+        settlement = climb()
+    }
+
+    /// As it stands in evidence: `token absent, order_id not_sent, device matched`.
+    public var text: String { steps.map { "\($0.rung.rawValue) \($0.finding)" }.joined(separator: ", ") }
+
+    private var transaction: PaidTransaction { facts.transaction }
+
+    private mutating func note(_ rung: MatchingRung, _ finding: String) {
+        steps.append(Step(rung: rung, finding: finding))
+    }
+
+    private mutating func match(
+        _ rung: MatchingRung, _ user: UserID, _ order: Order?, newOrderID: OrderID? = nil
+    ) -> Settlement {
+        note(rung, "matched")
+        return .grant(to: user, order: order, newOrderID: newOrderID, by: rung)
+    }
+
+    private mutating func climb() -> Settlement {
+        guard let product = facts.product else { return .quarantine(.unknownProduct) }
+        guard (1...10).contains(transaction.quantity), product.points(quantity: transaction.quantity) != nil else {
+            return .quarantine(.unusableQuantity)
+        }
+        // A family's copy is nobody's order: the purchaser's token and order are not the member's.
+        let isShared = transaction.terms.isFamilyShared
+        switch isShared ? nil : transaction.token {
+        case .order(let id): return byToken(id)
+        case .unreadable:
+            note(.token, "unreadable")
+            return byChain() ?? byBackend() ?? byOwnershipClaim(nil) ?? .quarantine(.unreadableToken)
+        case nil: note(.token, isShared ? "family_shared" : transaction.isFromReceipt ? "hidden" : "absent")
+        }
+        if let settlement = byChain() { return settlement }
+        if !isShared, let settlement = byOrder() { return settlement }
+        // A receipt hides the token, so a backend's word can't tell whether the purchase is another customer's.
+        if transaction.isFromReceipt {
+            return byOwnershipClaim(nil) ?? .quarantine(.receiptNeedsOrder)
+        }
+        return byClaimant(product) ?? byBackend() ?? byOwnershipClaim(nil) ?? .quarantine(.noOwner)
+    }
+
+    // MARK: Rung 1
+
+    private mutating func byToken(_ id: OrderID) -> Settlement {
+        guard let order = facts.tokenOrder else {
+            note(.token, "names_no_order")
+            // An order of that id is made on the spot, so that whatever comes under the token later finds it.
+            return byChain() ?? byBackend(newOrderID: id) ?? byOwnershipClaim(id) ?? .quarantine(.unknownToken)
+        }
+        if transaction.isRenewal { return match(.token, order.userID, order) }
+        // A second one-time purchase under one token has an order of its own (DESIGN §1).
+        if let held = order.transactionID, held != transaction.id { return match(.token, order.userID, nil) }
+        let agrees = isOf(order)
+        if order.transactionID == nil, transaction.id != transaction.originalID, !agrees || isInherited(order) {
+            // An upgrade or a return under the token of its chain's first purchase, which may be yet to come: the
+            // order is that one's.
+            return match(.token, order.userID, nil)
+        }
+        if agrees { return match(.token, order.userID, order) }
+        note(.token, QuarantineReason.contradictsOrder.rawValue)
+        // What Apple signed names its customer, and nobody else can claim it.
+        if facts.ownershipClaim?.user == order.userID, let settlement = byOwnershipClaim(nil) { return settlement }
+        return .quarantine(.contradictsOrder)
+    }
+
+    private func isOf(_ order: Order) -> Bool {
+        order.productID == transaction.productID && order.quantity == transaction.quantity
+    }
+
+    /// Whether a token's order was there before its chain began, and so is not the order of what came later.
+    private func isInherited(_ order: Order) -> Bool {
+        transaction.chainBeganAt.map { order.createdAt <= $0 } ?? false
+    }
+
+    // MARK: Rungs 2 and 4
+
+    /// The order id sent beside the proof; if that is no order of the caller that it can be for, the device's only one.
+    /// An order of another product or quantity contradicts the proof, and then nothing is guessed.
+    private mutating func byOrder() -> Settlement? {
+        guard facts.claimedOrderID != nil else {
+            note(.orderID, "not_sent")
+            return byDevice()
+        }
+        let reason: QuarantineReason
+        switch claimed() {
+        case .success(let order): return match(.orderID, order.userID, order)
+        case .failure(let why): reason = why.reason
+        }
+        note(.orderID, reason.rawValue)
+        if reason == .claimedOrderDiffers { return byOwnershipClaim(nil) ?? .quarantine(reason) }
+        return byDevice() ?? byOwnershipClaim(nil) ?? .quarantine(reason)
+    }
+
+    private struct RuledOut: Error { let reason: QuarantineReason }
+
+    private func claimed() -> Result<Order, RuledOut> {
+        guard let order = facts.claimedOrder else { return .failure(RuledOut(reason: .claimedOrderUnknown)) }
+        let owner: UserID? =
+            switch facts.caller {
+            case .user(let user): user
+            case .backend(_, let user): user ?? order.userID
+            case .apple: nil
+            }
+        guard order.userID == owner else { return .failure(RuledOut(reason: .claimedOrderOfAnother)) }
+        guard isOf(order) else { return .failure(RuledOut(reason: .claimedOrderDiffers)) }
+        guard isOpenedBefore(order) else { return .failure(RuledOut(reason: .claimedOrderOpenedLater)) }
+        guard order.transactionID == nil || order.transactionID == transaction.id else {
+            return .failure(RuledOut(reason: .claimedOrderTaken))
+        }
+        return .success(order)
+    }
+
+    /// Receipts tell whole seconds only.
+    private func isOpenedBefore(_ order: Order) -> Bool { order.createdAt.seconds <= transaction.purchasedAt.seconds }
+
+    /// An open order that is the only candidate of any user on the device. A closed order may turn out paid too (T3),
+    /// so another user's stands in the way; the same user's does not.
+    private mutating func byDevice() -> Settlement? {
+        guard let device = facts.deviceOrders else {
+            note(.device, "not_named")
+            return nil
+        }
+        guard !transaction.isFromReceipt else {
+            note(.device, "hidden")
+            return nil
+        }
+        let candidates = device.filter { $0.transactionID == nil && isOf($0) && isOpenedBefore($0) }
+        let open = candidates.filter { $0.status.isOpen }
+        guard let order = open.first else {
+            note(.device, "no_candidate")
+            return nil
+        }
+        guard open.count == 1, device.count < SettlementFacts.deviceOrderLimit else {
+            note(.device, "several_candidates")
+            return nil
+        }
+        guard candidates.allSatisfy({ $0.userID == order.userID }) else {
+            note(.device, "closed_order_of_another")
+            return nil
+        }
+        return match(.device, order.userID, order)
+    }
+
+    // MARK: Rung 3
+
+    /// A renewal belongs to whoever has what it renews.
+    private mutating func byChain() -> Settlement? {
+        guard transaction.isRenewal else { return nil }
+        guard let order = facts.originalOrder else {
+            note(.originalTransaction, "unknown")
+            return nil
+        }
+        return match(.originalTransaction, order.userID, order)
+    }
+
+    // MARK: Somebody's word
+
+    /// A family's copy, or what a code gave outside of the app, carries no token: it is whose phone restores it.
+    private mutating func byClaimant(_ product: Product) -> Settlement? {
+        guard let user = facts.claimant, (transaction.terms.type ?? product.type).isRestorable else { return nil }
+        return match(.claim, user, nil)
+    }
+
+    private mutating func byBackend(newOrderID: OrderID? = nil) -> Settlement? {
+        guard case .backend(_, let user?) = facts.caller else { return nil }
+        return match(.backend, user, nil, newOrderID: newOrderID)
+    }
+
+    private mutating func byOwnershipClaim(_ newOrderID: OrderID?) -> Settlement? {
+        guard let claim = facts.ownershipClaim else { return nil }
+        return match(claim.rung, claim.user, nil, newOrderID: newOrderID)
+    }
+}
+
+extension OrderStatus {
+    /// Neither paid nor closed.
+    var isOpen: Bool {
+        switch self {
+        case .prepared, .ongoing, .deferred: true
+        case .completed, .cancelled, .failed, .refunded: false
+        }
+    }
+}

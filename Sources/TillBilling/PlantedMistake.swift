@@ -1,0 +1,38 @@
+/// Mistakes that the whole-system simulation puts into our own code, one at a time, to see that it finds them: a checker
+/// that has never found anything proves nothing. Each is read beside the rule that it breaks.
+///
+/// Only code of this package can plant one, for the tasks it starts; no configuration, app or request can.
+package enum PlantedMistake: String, Sendable, Hashable, CaseIterable {
+    /// Invariant 1: what was paid more than a day ago counts as failed (T9).
+    case refusesLate = "refuses_late"
+    /// Invariant 1: what was granted is granted again when Apple repeats it.
+    case grantsAgain = "grants_again"
+    /// Invariant 1: whoever brings a proof gets what it paid for (P8).
+    case believesCaller = "believes_caller"
+    /// Invariant 1: nobody looks at who signed.
+    case believesAnySignature = "believes_any_signature"
+    /// Invariant 2: the event is written after the commit.
+    case tellsApart = "tells_apart"
+    /// Invariant 3: the phone finishes whatever the server says, or does not say (T1).
+    case finishesAnyway = "finishes_anyway"
+    /// Invariant 4: a refund leaves the points where they are.
+    case keepsRefundedPoints = "keeps_refunded_points"
+    /// Invariant 5: what was paid may still be cancelled.
+    case closesPaidOrders = "closes_paid_orders"
+    /// Invariant 6: what is nobody's is noted without its proof.
+    case dropsProofs = "drops_proofs"
+    /// Invariant 7: the proof says which environment counts.
+    case believesStatedEnvironment = "believes_stated_environment"
+    /// Invariant 8: the copy that came last counts, not the one that was signed last (U4).
+    case believesLastCopy = "believes_last_copy"
+    /// Durability: commits are answered before they are on the disk.
+    case answersBeforeSync = "answers_before_sync"
+    /// Liveness: what was saved to be granted is not taken up again after a failure.
+    case forgetsSavedProofs = "forgets_saved_proofs"
+
+    /// The one that is planted for this task.
+    @TaskLocal package static var current: PlantedMistake?
+
+    /// Whether this one is.
+    package var isPlanted: Bool { Self.current == self }
+}

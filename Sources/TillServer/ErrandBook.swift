@@ -1,0 +1,46 @@
+import TillBilling
+import TillStorage
+
+/// What Apple is to be told about a transaction that was just settled; written in the same commit. Only where there is
+/// a key to tell it with: without one the table would only grow.
+struct ErrandBook {
+    private let errands: ErrandTable
+    private let policy: Policy?
+    private let now: Instant
+
+    struct Policy: Sendable {
+        /// Seconds that a phone has for finishing by itself.
+        let finishAfter: Int64
+    }
+
+    init(_ session: any Session, under policy: Policy?, now: Instant) {
+        errands = ErrandTable(session)
+        self.policy = policy
+        self.now = now
+    }
+
+    /// Its grant, or that it was taken back, is recorded: from now on it may be finished (DESIGN §4, invariant 3).
+    func finish(_ sequence: Int64) throws {
+        guard let policy else { return }
+        try errands.insert(.finish, transaction: sequence, due: now.adding(seconds: policy.finishAfter))
+    }
+
+    /// Apple signed no order id for a purchase whose order was found otherwise: Apple is told, so that later renewals
+    /// and notifications carry it (U1). What a receipt hides is not written over, and of what a family shares Apple
+    /// takes none (facts/server-api §3, note on 13).
+    func repairToken(_ transaction: PaidTransaction, _ sequence: Int64, order: OrderID, foundBy rung: MatchingRung)
+        throws
+    {
+        guard policy != nil, !transaction.isFromReceipt, !transaction.terms.isFamilyShared else { return }
+        switch transaction.token {
+        case .order: return
+        case .unreadable, nil: break
+        }
+        switch rung {
+        // Its chain's first purchase is that order's already; a backend that opens no orders needs no token.
+        case .token, .originalTransaction, .backend: return
+        case .orderID, .device, .claim, .orderNumber, .operatorDecision:
+            try errands.insert(.token(order), transaction: sequence, due: now)
+        }
+    }
+}

@@ -1,0 +1,147 @@
+import TillAPI
+import TillBilling
+import TillHTTP
+import TillStorage
+
+extension Server {
+    /// `POST /v1/reconciliations`: begins one, or tells of the one that is under way. It goes on by itself.
+    func startReconciliation(_ call: Call, by caller: String) async throws -> HTTPResponse {
+        let body =
+            call.request.body.isEmpty
+            ? StartReconciliationBody() : try JSONText.decode(StartReconciliationBody.self, from: call.request.body)
+        guard serverAPI != nil else { throw Refused(.noInAppPurchaseKey) }
+        let now = clock()
+        if let since = body.since, since > now { throw Refused(.invalidField, "since: lies ahead") }
+        guard body.dryRun != true else {
+            let run = DryRunDesk.DryRun(
+                id: UniqueID(random: entropy(16)), caller: caller, since: body.since, beganAt: now)
+            try dryRuns.open(run)
+            return JSONText.response(202, ReconciliationReply(run))
+        }
+        let run = try await Reconciliations(self).request(by: caller, since: body.since)
+        return JSONText.response(202, ReconciliationReply(run, counts: []))
+    }
+
+    /// `GET /v1/reconciliations?limit=&cursor=`: those that are on record, newest first. Dry runs are not.
+    func listReconciliations(_ call: Call, by caller: String) async throws -> HTTPResponse {
+        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let found = try await database.read { session in
+            let table = ReconciliationTable(session)
+            return try table.list(before: cursor, limit: limit + 1).map { ($0, try table.counts(of: $0.sequence)) }
+        }
+        let page = found.prefix(limit)
+        return JSONText.response(
+            200,
+            Page(
+                data: page.map { ReconciliationReply($0.0, counts: $0.1) }, hasMore: found.count > limit,
+                nextCursor: found.count > limit ? page.last.map { String($0.0.sequence) } : nil))
+    }
+
+    /// `GET /v1/reconciliations/{id}?limit=&cursor=`: how far it is, and what it found.
+    func readReconciliation(_ call: Call, by caller: String) async throws -> HTTPResponse {
+        let limit = try call.limit()
+        let after = call.request.queryValue("cursor") == nil ? 0 : try call.cursor()
+        let id = call.parameters["id"]
+        if let id = UniqueID(id) {
+            guard let run = dryRuns.find(id) else { throw Refused(.notFound) }
+            return JSONText.response(200, ReconciliationDetail(run, after: after, limit: limit))
+        }
+        guard let sequence = Int64(id) else { throw Refused(.notFound) }
+        let found = try await database.read { session in
+            let table = ReconciliationTable(session)
+            return try table.find(sequence).map { run in
+                (
+                    run, try table.counts(of: sequence),
+                    try DifferenceTable(session).list(run: sequence, after: after, limit: limit + 1)
+                )
+            }
+        }
+        guard let (run, counts, differences) = found else { throw Refused(.notFound) }
+        let page = differences.prefix(limit)
+        return JSONText.response(
+            200,
+            ReconciliationDetail(
+                ReconciliationReply(run, counts: counts),
+                Page(
+                    data: page.map { DifferenceReply($0.difference, foundAt: $0.foundAt) },
+                    hasMore: differences.count > limit,
+                    nextCursor: differences.count > limit ? page.last.map { String($0.sequence) } : nil)))
+    }
+}
+
+extension ReconciliationReply {
+    public init(_ run: ReconciliationTable.Run, counts: [ReconciliationTable.Count]) {
+        let state: State =
+            switch run.state {
+            case .running: run.wait == nil ? .running : .waiting
+            case .finished: .finished
+            case .failed: .failed
+            }
+        self.init(
+            id: String(run.sequence), dryRun: false, state: state, asked: (run.reason, run.caller), since: run.since,
+            beganAt: run.beganAt)
+        if run.state == .running {
+            phase = run.place.phase.name
+            environment = run.place.environment
+            done = run.place.done
+        }
+        progressedAt = run.progressedAt
+        waitsUntil = run.wait?.until
+        waitsFor = run.wait?.reason
+        endedAt = run.endedAt
+        ending = run.ending
+        self.counts = counts.map { Count(environment: $0.environment, name: $0.name, count: $0.count) }
+    }
+
+    /// Of a comparison that changes nothing and is under way.
+    public init(of comparison: BookComparison, caller: String, since: Instant?, beganAt: Instant, id: String = "") {
+        self.init(
+            id: id, dryRun: true, state: .running, asked: ("asked", caller), since: since, beganAt: beganAt)
+        counts = comparison.listedCounts
+    }
+
+    fileprivate init(_ run: DryRunDesk.DryRun) {
+        self.init(
+            of: run.comparison, caller: run.caller, since: run.since, beganAt: run.beganAt, id: run.id.description)
+        if run.endedAt != nil { state = run.failure == nil ? .finished : .failed }
+        endedAt = run.endedAt
+        ending = run.failure ?? run.endedAt.map { _ in run.comparison.isEqual ? "equal" : "different" }
+    }
+}
+
+extension BookComparison {
+    fileprivate var listedCounts: [ReconciliationReply.Count] {
+        [Environment.production, .sandbox].flatMap { environment in
+            counts[environment, default: [:]].sorted { $0.key < $1.key }.map {
+                ReconciliationReply.Count(environment: environment, name: $0.key, count: $0.value)
+            }
+        }
+    }
+}
+
+extension ReconciliationDetail {
+    fileprivate init(_ run: DryRunDesk.DryRun, after position: Int64, limit: Int) {
+        let all = run.comparison.differences
+        let start = min(Int(clamping: position), all.count)
+        let page = all[start...].prefix(limit)
+        let hasMore = start + page.count < all.count
+        self.init(
+            ReconciliationReply(run),
+            Page(
+                data: page.map { DifferenceReply($0, foundAt: nil) }, hasMore: hasMore,
+                nextCursor: hasMore ? String(start + page.count) : nil))
+    }
+}
+
+extension ReconciliationTable.Phase {
+    var name: String {
+        switch self {
+        case .notifications: "notifications"
+        case .suspects: "suspects"
+        case .customers: "customers"
+        case .refunds: "refunds"
+        case .quarantine: "quarantine"
+        case .orders: "orders"
+        }
+    }
+}

@@ -1,0 +1,136 @@
+import TillBilling
+import TillStorage
+
+/// What the ledger says about itself. A new figure is one more function on the list: it gets an open session, and must
+/// answer from an index.
+enum LedgerMetrics {
+    typealias Reading = @Sendable (_ session: any Session, _ scope: Scope) throws -> [Metric]
+
+    struct Scope: Sendable {
+        let environments: [Environment]
+        let now: Instant
+    }
+
+    static let readings: [Reading] = [lostOrders, unsettled, queues, reconciliation]
+
+    static func read(_ session: any Session, _ scope: Scope) throws -> [Metric] {
+        try readings.flatMap { try $0(session, scope) }
+    }
+
+    // MARK: Lost orders
+
+    /// A lost order is a purchase that Apple knows to be paid, and for which its buyer has had nothing for longer than
+    /// a day: one that waits in quarantine, or one that only a reconciliation brought, that late.
+    private static func lostOrders(_ session: any Session, _ scope: Scope) throws -> [Metric] {
+        let figures = LedgerFigures(session)
+        let limit = scope.now.adding(milliseconds: -ReconciliationSettings.lostAfter)
+        let known = try figures.purchases()
+        var (late, waiting, lost) = ([Metric.Sample](), [Metric.Sample](), Int64(0))
+        for environment in scope.environments {
+            let label = (name: "environment", value: environment.rawValue)
+            let lateCount = try ReconciliationTable(session).total(of: Difference.lateGrants, in: environment)
+            let waitingCount = try figures.quarantined(in: environment, paidBefore: limit)
+            late.append(Metric.Sample(count: lateCount, label))
+            waiting.append(Metric.Sample(count: waitingCount, label))
+            lost += lateCount + waitingCount
+        }
+        return [
+            Metric(
+                name: "till_purchases_total", kind: .counter,
+                help: "Transactions that Apple signed and the ledger has.", samples: [Metric.Sample(count: known)]),
+            Metric(
+                name: "till_purchases_granted_late_total", kind: .counter,
+                help: "Paid purchases that only a reconciliation granted, more than a day after they were paid.",
+                samples: late),
+            Metric(
+                name: "till_purchases_ungranted", kind: .gauge,
+                help: "Paid purchases that nobody has had anything for, more than a day after they were paid.",
+                samples: waiting),
+            Metric(
+                name: "till_lost_order_ratio", kind: .gauge,
+                help: "Purchases granted late or not granted, of all: the lost-order rate over the ledger's life.",
+                samples: [Metric.Sample(known == 0 ? 0 : Double(lost) / Double(known))]),
+        ]
+    }
+
+    // MARK: What waits
+
+    private static func unsettled(_ session: any Session, _ scope: Scope) throws -> [Metric] {
+        let figures = LedgerFigures(session)
+        func age(_ since: Instant?) -> Double {
+            since.map { max(0, Double(scope.now.milliseconds - $0.milliseconds) / 1_000) } ?? 0
+        }
+        let orders: [OrderStatus] = [.prepared, .ongoing, .deferred]
+        return [
+            Metric(
+                name: "till_oldest_open_order_age_seconds", kind: .gauge,
+                help: "Age of the oldest order that waits for its payment or its proof; 0 if none does.",
+                samples: try orders.map {
+                    Metric.Sample(age(try figures.oldestOrder($0)), (name: "status", value: $0.name))
+                }),
+            Metric(
+                name: "till_oldest_quarantined_age_seconds", kind: .gauge,
+                help: "Age of the oldest transaction that is paid and nobody's; 0 if there is none.",
+                samples: [Metric.Sample(age(try figures.oldestQuarantined()))]),
+            Metric(
+                name: "till_oldest_pending_notification_age_seconds", kind: .gauge,
+                help: "Age of the oldest notification that is stored and not settled; 0 if there is none.",
+                samples: [Metric.Sample(age(try figures.oldestPendingNotification()))]),
+        ]
+    }
+
+    private static func queues(_ session: any Session, _ scope: Scope) throws -> [Metric] {
+        let figures = LedgerFigures(session)
+        return [
+            Metric(
+                name: "till_quarantined_transactions", kind: .gauge,
+                help: "Transactions that are paid and nobody's.", samples: [Metric.Sample(count: try figures.quarantined())]),
+            Metric(
+                name: "till_pending_notifications", kind: .gauge,
+                help: "Notifications that are stored and not settled.",
+                samples: [Metric.Sample(count: try figures.pendingNotifications())]),
+            Metric(
+                name: "till_waiting_receipts", kind: .gauge,
+                help: "Purchases in receipts that Apple has still to be asked about.",
+                samples: [Metric.Sample(count: try WaitingProofTable(session).count())]),
+            Metric(
+                name: "till_outbox_events_total", kind: .counter, help: "Events written for the app's backend.",
+                samples: [Metric.Sample(count: try figures.outboxEvents())]),
+        ]
+    }
+
+    // MARK: Reconciliation
+
+    private static func reconciliation(_ session: any Session, _ scope: Scope) throws -> [Metric] {
+        let table = ReconciliationTable(session)
+        var (ages, drift) = ([Metric.Sample](), [Metric.Sample]())
+        for environment in scope.environments {
+            guard let run = try table.lastFinished(in: environment) else { continue }
+            let label = (name: "environment", value: environment.rawValue)
+            let age = Double(scope.now.milliseconds - (run.endedAt ?? run.beganAt).milliseconds) / 1_000
+            ages.append(Metric.Sample(max(0, age), label))
+            let counts = try table.counts(of: run.sequence).filter { $0.environment == environment }
+            for kind in Difference.Kind.allCases {
+                let count = counts.first { $0.name == kind.rawValue }?.count ?? 0
+                drift.append(Metric.Sample(count: count, label, (name: "kind", value: kind.rawValue)))
+            }
+        }
+        let running = try table.running()
+        return [
+            Metric(
+                name: "till_reconciliation_age_seconds", kind: .gauge,
+                help: "Since when the last finished reconciliation is over; absent before the first.", samples: ages),
+            Metric(
+                name: "till_reconciliation_differences", kind: .gauge,
+                help: "What the last finished reconciliation found, by kind.", samples: drift),
+            Metric(
+                name: "till_reconciliation_running", kind: .gauge,
+                help: "1 while one is under way, also while it waits.", samples: [Metric.Sample(count: running == nil ? 0 : 1)]
+            ),
+            Metric(
+                name: "till_reconciliation_waiting", kind: .gauge,
+                help: "1 while the one that is under way can't go on, because Apple does not answer.",
+                samples: [Metric.Sample(count: running?.wait == nil ? 0 : 1)]),
+        ]
+    }
+}

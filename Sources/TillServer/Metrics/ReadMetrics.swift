@@ -1,0 +1,19 @@
+import TillBilling
+import TillHTTP
+
+extension Server {
+    /// `GET /metrics`: figures for Prometheus, of one moment.
+    func readMetrics(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let accepted = configuration.apple.environments
+        let scope = LedgerMetrics.Scope(
+            environments: [.production, .sandbox].filter(accepted.contains), now: clock())
+        let metrics = try await database.read { try LedgerMetrics.read($0, scope) }
+        return HTTPResponse(
+            status: 200,
+            headers: HTTPHeaders([
+                (name: "Content-Type", value: "text/plain; version=0.0.4; charset=utf-8"),
+                (name: "Cache-Control", value: "no-store"),
+            ]),
+            body: Array(metrics.map(\.text).joined().utf8))
+    }
+}

@@ -1,0 +1,130 @@
+import TillAPI
+import TillAppStore
+import TillBilling
+import TillStorage
+
+/// Asks Apple whose order a number is, and settles what it answers for whoever claims it (U1): what is nobody's becomes
+/// theirs, and what is somebody's stays so. Each transaction is settled in a commit of its own; whatever ends it half
+/// way, asking again goes on.
+struct OrderNumberClaim: Sendable {
+    let server: Server
+    let api: ServerAPI
+
+    enum Answer: Sendable {
+        case found([ClaimedTransaction])
+        /// Apple knows no such order of this app.
+        case unknown
+        /// Nobody could say now. When to ask again, if that was said too.
+        case later(String, not: Instant?)
+    }
+
+    /// Attempts that a user has in a day: order numbers are long, and nobody has many of their own to claim.
+    static let dailyLimit: Int64 = 10
+    static let day: Int64 = 86_400
+    /// Milliseconds for which a customer's request waits for a turn in the app's budget.
+    private static let patience: Int64 = 3_000
+
+    /// - Parameter isUrgent: somebody waits for the answer.
+    init?(_ server: Server, isUrgent: Bool) {
+        guard let api = server.serverAPI else { return nil }
+        self.server = server
+        self.api = api.asking(as: isUrgent ? RequestCaller("claims", patience: Self.patience) : .bulk("claims"))
+    }
+
+    /// Asks, settles, and writes down what became of it; the claim as it stands then.
+    func answer(_ claim: ClaimTable.Stored) async throws -> ClaimReply {
+        guard let number = claim.orderNumber else { return ClaimReply(claim) }
+        let answer = try await ask(number, for: claim)
+        let now = server.clock()
+        return try await server.database.write { session in
+            let claims = ClaimTable(session)
+            switch answer {
+            case .found(let found): try claims.end(claim.sequence, .answered, answer: text(of: found), at: now)
+            case .unknown: try claims.end(claim.sequence, .unknown, answer: "[]", at: now)
+            case .later(let why, let instant):
+                let due = now.adding(seconds: SettleReceipt.pause(after: claim.attempts + 1))
+                try claims.postpone(claim.sequence, until: max(due, instant ?? due), detail: why)
+            }
+            return ClaimReply(try claims.find(claim.id) ?? claim)
+        }
+    }
+
+    private func text(of found: [ClaimedTransaction]) -> String {
+        String(decoding: JSONText.encode(found), as: UTF8.self)
+    }
+
+    private func ask(_ number: String, for claim: ClaimTable.Stored) async throws -> Answer {
+        let lookup: OrderLookup
+        do throws(ServerAPIFault) {
+            lookup = try await api.lookUpOrder(number)
+        } catch {
+            switch error {
+            case .refused where !error.isRetryable: return .unknown
+            case .invalid: return .unknown
+            case .refused, .unauthorized, .rateLimited, .overBudget, .outage, .unreadable, .signing:
+                return .later("\(error.kind): \(error.sentence.en)", not: error.retryAfter)
+            }
+        }
+        guard lookup.status == .valid else { return .unknown }
+        var found: [ClaimedTransaction] = []
+        for signed in lookup.transactions {
+            guard let claimed = try await settle(signed, for: claim) else {
+                return .later("Apple's certificates could not be checked", not: nil)
+            }
+            found.append(claimed)
+        }
+        return .found(found)
+    }
+
+    /// Nil if it can't be judged now.
+    private func settle(
+        _ signed: SignedTransaction, for claim: ClaimTable.Stored
+    ) async throws -> ClaimedTransaction? {
+        // A merged guest claims for the account.
+        let user = try await server.database.read { try GuestTable($0).account(of: claim.user) } ?? claim.user
+        var origin = Settle.Origin(
+            door: .claim, caller: Caller(name: claim.actor, naming: nil) ?? .user(claim.user), claimedOrder: nil)
+        origin.claim = OwnershipClaim(user: user, ground: .orderNumber)
+        let believed: Believed<VerifiedTransaction>
+        do throws(ProofRefusal) {
+            believed = try await server.verifier.transaction(signed.jws)
+        } catch {
+            guard !error.refusal.isRetryable else { return nil }
+            try await server.log(error, origin: origin)
+            return ClaimedTransaction(.refused, reason: error.refusal.rawValue)
+        }
+        let verified = believed.value
+        let proof = Settle.Proof(
+            kind: .signedTransaction, bytes: Array(signed.jws.utf8), isUnderDoubt: believed.isUnderDoubt)
+        let outcome = try await server.settle(verified, proof: proof, origin: origin)
+        func told(
+            _ outcome: ClaimedTransaction.Outcome, order: OrderID? = nil, reason: String? = nil
+        ) -> ClaimedTransaction {
+            ClaimedTransaction(
+                outcome, transactionId: verified.id.text, productId: verified.productID.text, orderId: order,
+                reason: reason)
+        }
+        switch outcome {
+        case .granted(let grant) where grant.userID == user: return told(.granted, order: grant.orderID)
+        case .alreadyGranted(let grant) where grant.userID == user: return told(.owned, order: grant.orderID)
+        case .granted, .alreadyGranted: return told(.kept)
+        case .revoked: return told(.revoked)
+        case .quarantined(let reason): return told(.quarantined, reason: reason.rawValue)
+        }
+    }
+}
+
+extension ClaimReply {
+    init(_ stored: ClaimTable.Stored) {
+        let state: State =
+            switch stored.state {
+            case .waiting: .waiting
+            case .answered: .answered
+            case .unknown: .unknown
+            }
+        let data = stored.answer.flatMap { try? JSONText.decode([ClaimedTransaction].self, from: Array($0.utf8)) }
+        self.init(
+            id: stored.id, orderNumber: stored.orderNumber ?? "", state: state, at: stored.at,
+            endedAt: stored.endedAt, data: data ?? [])
+    }
+}

@@ -1,0 +1,101 @@
+import TillAppStore
+import TillBilling
+import TillStorage
+
+/// Settles Apple's answers before an open ledger, through the same door as everything else, and tells what of it was
+/// news. Lives inside one commit, so that nothing is settled without its explanation.
+struct DifferenceBook {
+    private let session: any Session
+    private let settle: Settle
+    private let now: Instant
+
+    private static let origin = Settle.Origin(door: .reconciliation, caller: .apple, claimedOrder: nil)
+
+    init(_ session: any Session, settle: Settle, at now: Instant) {
+        self.session = session
+        self.settle = settle
+        self.now = now
+    }
+
+    /// - Returns: what the ledger had otherwise, each once.
+    func settle(_ copies: [BelievedCopy]) throws -> [Difference] {
+        // What one copy settles may settle another one on the same page, so all are looked at before.
+        let transactions = Self.unique(copies.map { Key($0.transaction.id, $0.transaction.environment) })
+        let chains = Self.unique(copies.compactMap(\.renewal?.key))
+        let before = try transactions.map { try standing($0) }
+        let renewals = try chains.map { try renewal($0) }
+        for copy in copies {
+            _ = try settle.book(
+                copy.transaction, proof: copy.proof, origin: Self.origin, renewal: copy.renewal, at: now, session)
+        }
+        var found: [Difference] = []
+        for (key, before) in zip(transactions, before) {
+            guard let after = try standing(key),
+                var difference = Difference(of: key.id, in: key.environment, from: before, to: after)
+            else { continue }
+            difference.purchasedAt = copies.first { $0.transaction.id == key.id }?.transaction.purchasedAt
+            found.append(difference)
+        }
+        let told = Set(found.map(\.transactionID))
+        for (key, before) in zip(chains, renewals) where !told.contains(key.id) {
+            guard let difference = try difference(of: key, from: before) else { continue }
+            found.append(difference)
+        }
+        return found
+    }
+
+    fileprivate struct Key: Hashable {
+        let id: TransactionID
+        let environment: Environment
+
+        init(_ id: TransactionID, _ environment: Environment) {
+            self.id = id
+            self.environment = environment
+        }
+    }
+
+    private static func unique(_ keys: [Key]) -> [Key] {
+        var seen: Set<Key> = []
+        return keys.filter { seen.insert($0).inserted }
+    }
+
+    private func standing(_ key: Key) throws -> LedgerStanding? {
+        guard let row = try TransactionTable(session).find(key.id, in: key.environment) else { return nil }
+        let order = try row.orderSequence.flatMap { try OrderTable(session).find(sequence: $0)?.order.id }
+        return LedgerStanding(
+            state: row.state, quarantine: row.quarantine, revokedAt: row.revokedAt,
+            terms: try RecordedCopies(session).find(row.sequence)?.terms ?? TransactionTerms(), orderID: order)
+    }
+
+    private func renewal(_ key: Key) throws -> RenewalTerms? {
+        try SubscriptionTable(session).find(key.id, in: key.environment)?.renewal
+    }
+
+    private func difference(of key: Key, from before: RenewalTerms?) throws -> Difference? {
+        guard let after = try renewal(key) else { return nil }
+        // Apple signs anew whenever it is asked.
+        if var same = before {
+            same.signedAt = after.signedAt
+            if same == after { return nil }
+        }
+        return Difference(
+            .renewalDiffers, in: key.environment, transaction: key.id, was: before?.words ?? "unknown",
+            now: after.words)
+    }
+}
+
+extension Settle.Renewal {
+    fileprivate var key: DifferenceBook.Key? {
+        info.originalTransactionID.map { DifferenceBook.Key($0, info.environment) }
+    }
+}
+
+extension RenewalTerms {
+    fileprivate var words: String {
+        switch autoRenews {
+        case true?: "renews: \(productID?.text ?? "")"
+        case false?: "does not renew"
+        case nil: "unsaid"
+        }
+    }
+}

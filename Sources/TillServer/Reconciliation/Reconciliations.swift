@@ -1,0 +1,135 @@
+import TillAppStore
+import TillBilling
+import TillStorage
+
+/// Compares the ledger with Apple's books, and settles what differs (U3): once a day, and when the server was away.
+///
+/// A run is a row of the ledger. It goes on after a crash or an outage where it was, also in another process. What it
+/// brings is verified and settled like everything else, so it may bring what is known, and overlap with the last one.
+/// Nobody can ask Apple for a list of its customers: one all of whose notifications are older than 180 days, and of
+/// whom the ledger has no transaction, is not found.
+public struct Reconciliations: Sendable {
+    private let server: Server
+    private let api: ServerAPI?
+
+    /// Milliseconds until a run that could not go on is taken up again: the first time, and at most.
+    private static let pauses: (first: Int64, longest: Int64) = (30_000, 3_600_000)
+    /// Milliseconds after a run that failed until another one is begun.
+    private static let pauseAfterFailure: Int64 = 3_600_000
+    /// Milliseconds after which it is noted again that somebody is at work.
+    private static let presence: Int64 = 60_000
+
+    /// - Parameter api: who is asked, if not whom the server asks otherwise.
+    public init(_ server: Server, asking api: ServerAPI? = nil) {
+        self.server = server
+        self.api = api ?? server.serverAPI
+    }
+
+    /// Begins a run if one is due, and takes the one that is under way as far as Apple lets it. Without a key to ask
+    /// Apple by it does nothing.
+    ///
+    /// - Returns: the run as it stands then; nil if there is none under way.
+    /// - Throws: `DatabaseFault`, or `CancellationError` if the task was cancelled; the next call goes on.
+    @discardableResult
+    public func advance() async throws -> ReconciliationTable.Run? {
+        guard let api, let run = try await beginIfDue() else { return nil }
+        if let wait = run.wait, server.clock() < wait.until { return run }
+        guard run.environments.isSubset(of: server.configuration.apple.environments) else {
+            let (now, ending) = (server.clock(), "the configuration accepts other environments than when it began")
+            try await server.database.write { session in
+                try ReconciliationTable(session).end(run.sequence, .failed, ending: ending, at: now)
+            }
+            return try await server.database.read { try ReconciliationTable($0).find(run.sequence) }
+        }
+        var walk = ReconciliationWalk(run, server: server, api: api)
+        do {
+            try await walk.finish()
+        } catch let fault as ServerAPIFault {
+            if Task.isCancelled { throw CancellationError() }
+            try await stop(run, walk.failures, fault)
+        }
+        return try await server.database.read { try ReconciliationTable($0).find(run.sequence) }
+    }
+
+    /// Asks for a run now. If one is under way it is that one.
+    ///
+    /// - Parameters:
+    ///   - caller: as it stands on record: `key:backend`, `operator:anna`, `till`.
+    ///   - start: from when on notifications are read, and all histories whole; nil goes on after the last run.
+    public func request(by caller: String, since start: Instant? = nil) async throws -> ReconciliationTable.Run {
+        let now = server.clock()
+        return try await server.database.write { [server] session in
+            try ReconciliationTable(session).running()
+                ?? Self.begin(server, reason: "asked", caller: caller, since: start, at: now, session)
+        }
+    }
+
+    // MARK: Beginning
+
+    private func beginIfDue() async throws -> ReconciliationTable.Run? {
+        let now = server.clock()
+        let (present, running) = try await server.database.read { session in
+            (try PresenceTable(session).last(), try ReconciliationTable(session).running())
+        }
+        if let running { return running }
+        let settings = server.configuration.reconciliation
+        guard let interval = settings.interval else { return nil }
+        return try await server.database.write { [server] session in
+            let table = ReconciliationTable(session)
+            if let running = try table.running() { return running }
+            let reason = Self.reason(try table.list(before: .max, limit: 1).first, present, interval, settings, now)
+            if reason != nil || present.map({ Self.distance($0, now) >= Self.presence }) ?? true {
+                try PresenceTable(session).note(at: now)
+            }
+            return try reason.map {
+                try Self.begin(server, reason: $0, caller: "till", since: nil, at: now, session)
+            }
+        }
+    }
+
+    private static func reason(
+        _ last: ReconciliationTable.Run?, _ present: Instant?, _ interval: Int64, _ settings: ReconciliationSettings,
+        _ now: Instant
+    ) -> String? {
+        guard let last else { return "first" }
+        if last.state == .failed, let endedAt = last.endedAt {
+            return distance(endedAt, now) >= min(interval, pauseAfterFailure) ? "regular" : nil
+        }
+        if let present, distance(present, now) >= settings.gap { return "gap" }
+        return distance(last.beganAt, now) >= interval ? "regular" : nil
+    }
+
+    /// A clock that was set back must not put off the next run for years.
+    private static func distance(_ one: Instant, _ other: Instant) -> Int64 {
+        let (difference, overflows) = other.milliseconds.subtractingReportingOverflow(one.milliseconds)
+        return overflows ? .max : abs(difference)
+    }
+
+    private static func begin(
+        _ server: Server, reason: String, caller: String, since start: Instant?, at now: Instant, _ session: any Session
+    ) throws -> ReconciliationTable.Run {
+        let environments = server.configuration.apple.environments
+        return try ReconciliationTable(session).insert(
+            environments, from: environments.contains(.production) ? .production : .sandbox, reason: reason,
+            caller: caller, since: start, at: now)
+    }
+
+    // MARK: Stopping
+
+    private func stop(
+        _ run: ReconciliationTable.Run, _ failures: Int64, _ fault: ServerAPIFault
+    ) async throws {
+        let now = server.clock()
+        let reason = "\(fault.kind): \(fault.sentence.en)"
+        guard fault.isRetryable else {
+            try await server.database.write { session in
+                try ReconciliationTable(session).end(run.sequence, .failed, ending: reason, at: now)
+            }
+            return
+        }
+        let pause = min(Self.pauses.first << min(failures, 10), Self.pauses.longest)
+        let wait = ReconciliationTable.Wait(
+            until: max(fault.retryAfter ?? now, now.adding(milliseconds: pause)), reason: reason)
+        try await server.database.write { session in try ReconciliationTable(session).postpone(run.sequence, wait) }
+    }
+}

@@ -1,0 +1,192 @@
+import TillAppStore
+import TillBilling
+import TillEmulator
+import TillHTTP
+import TillSQLite
+import TillStorage
+
+/// Apple: the emulated App Store on a disk that never fails. It is never killed; what it does to others is be out of
+/// reach, lose a token, and keep a notification to itself.
+final class AppleHost: @unchecked Sendable {
+    let process: SimulatedProcess
+    let emulator: Emulator
+    let ledger: SQLiteDatabase
+    private let disk: CrashableDisk
+    private(set) var isDown = false
+    private let parts: WorldParts
+    private let watch: Watch
+
+    /// - Parameter send: the way of notifications to the developer's server.
+    static func found(
+        _ parts: WorldParts, keys: StoreKeys, watch: Watch, send: @escaping @Sendable (SimulatedProcess) -> HTTPSend
+    ) async throws -> AppleHost {
+        let process = SimulatedProcess("apple", on: parts.clockwork)
+        let clockwork = parts.clockwork
+        let disk = CrashableDisk(seed: parts.seed)
+        var options = Emulator.databaseOptions
+        options.vfs = disk.vfs
+        options.threads = .inline
+        let ledger = try SQLiteDatabase.open(path: "store.db", role: .server, options: options)
+        var configuration = EmulatorConfiguration()
+        configuration.environment = .production
+        configuration.app = EmulatedApp(bundleID: SimulatedShop.bundleID)
+        configuration.products = SimulatedShop.sold
+        configuration.keys = keys.pem
+        let entropy = Entropy(parts.seed, "apple")
+        let emulator = try await Emulator(
+            configuration: configuration, database: ledger, clock: { clockwork.now }, entropy: entropy.bytes,
+            send: send(process), pause: { await clockwork.pause($0) })
+        return AppleHost(parts, process, emulator, ledger, disk, watch)
+    }
+
+    private init(
+        _ parts: WorldParts, _ process: SimulatedProcess, _ emulator: Emulator, _ ledger: SQLiteDatabase, _ disk: CrashableDisk, _ watch: Watch
+    ) {
+        self.parts = parts
+        self.watch = watch
+        self.emulator = emulator
+        self.ledger = ledger
+        self.disk = disk
+        self.process = process
+    }
+
+    /// What falls due happens, and notifications are sent.
+    func start() {
+        let (emulator, clockwork) = (emulator, parts.clockwork)
+        process.spawn { await emulator.run() }
+        process.spawn {
+            while true {
+                await clockwork.pause(1_800_000)
+                emulator.wake()
+            }
+        }
+    }
+
+    /// As whoever asks over a network sees it.
+    var end: Link.End? {
+        guard !isDown else { return nil }
+        return Link.End(process: process) { [self] in await respond(to: $0) }
+    }
+
+    private func respond(to request: HTTPRequest) async -> HTTPResponse {
+        if let id = Self.finished(by: request) { await watch.isFinished(id) }
+        let response = await emulator.respond(to: request)
+        if request.method != .get {
+            if request.path == "/emulator/purchases" { watch.isBought(request, response) }
+            emulator.wake()
+        }
+        return response
+    }
+
+    /// The transaction that a request takes out of the queue: the phone's, or our server's.
+    private static func finished(by request: HTTPRequest) -> String? {
+        let parts = request.path.split(separator: "/")
+        guard request.method == .post, parts.last == "finish", parts.count >= 2 else { return nil }
+        return String(parts[parts.count - 2])
+    }
+
+    /// What whoever keeps the truth wants to hear.
+    struct Watch {
+        var isBought: (HTTPRequest, HTTPResponse) -> Void
+        /// Before it is.
+        var isFinished: (_ transaction: String) async -> Void
+    }
+
+    /// Apple's own shop, and whoever works there.
+    func act(_ method: HTTPMethod, _ path: String, _ body: JSONValue? = nil) async -> JSONValue? {
+        let request = HTTPRequest(
+            method: method, path: path,
+            headers: HTTPHeaders(body == nil ? [] : [("Content-Type", "application/json")]),
+            body: body.map { Array($0.encoded().utf8) } ?? [])
+        let emulator = emulator
+        let response = await process.ask { await emulator.respond(to: request) }
+        emulator.wake()
+        guard let response, response.status < 300 else { return nil }
+        return try? JSONValue(decoding: response.body)
+    }
+
+    func goDown(for milliseconds: Int64) {
+        isDown = true
+        parts.story.tell("apple", "answers nobody for \(milliseconds / 60_000) minutes")
+        parts.clockwork.after(milliseconds) { self.isDown = false }
+    }
+
+    func comeBack() { isDown = false }
+
+    /// The transactions of all accounts, as Apple has them: what everybody's books are held against.
+    func transactions() async throws -> [Sold] {
+        try await ledger.read { session in
+            try session.query(
+                """
+                SELECT number, original, state, finished, account, product_id, quantity, app_account_token, reason, \
+                purchased_at, revoked_at, kind, shared_from, revocation_percentage FROM transactions ORDER BY number
+                """, [], Sold.init)
+        }
+    }
+
+    /// Purchases that somebody still has to decide about.
+    func waiting() async throws -> [String] {
+        try await ledger.read { session in
+            try session.query(
+                "SELECT number FROM transactions WHERE state IN ('deferred', 'interrupted') ORDER BY number", []
+            ) { String($0.integer(0)) }
+        }
+    }
+
+    /// Subscriptions, by their first transactions.
+    func subscriptions() async throws -> [String] {
+        try await ledger.read { session in
+            try session.query(
+                """
+                SELECT DISTINCT original FROM transactions WHERE group_id IS NOT NULL AND state = 'purchased' \
+                ORDER BY original
+                """, []
+            ) { String($0.integer(0)) }
+        }
+    }
+
+    /// One transaction, in Apple's own books.
+    struct Sold: Sendable {
+        let id: String
+        let originalID: String
+        let isPaid: Bool
+        let isFinished: Bool
+        let account: String
+        let product: String
+        let quantity: Int64
+        let token: String?
+        let isRenewal: Bool
+        let purchasedAt: Instant
+        let revokedAt: Instant?
+        /// In Apple's words.
+        let kind: String
+        let isShared: Bool
+
+        init(_ row: any Row) {
+            id = String(row.integer(0))
+            originalID = String(row.integer(1))
+            isPaid = row.text(2) == "purchased"
+            isFinished = row.integer(3) != 0
+            account = row.text(4)
+            product = row.text(5)
+            quantity = row.integer(6)
+            token = row.isNull(7) ? nil : row.text(7)
+            isRenewal = row.text(8) == "RENEWAL"
+            purchasedAt = Instant(milliseconds: row.integer(9))
+            revokedAt = row.isNull(10) ? nil : Instant(milliseconds: row.integer(10))
+            kind = row.text(11)
+            isShared = !row.isNull(12)
+        }
+    }
+
+    func close() async { await ledger.close() }
+}
+
+/// Random bytes of one part of the world.
+final class Entropy: @unchecked Sendable {
+    private var random: SeededRandom
+
+    init(_ seed: UInt64, _ stream: String) { random = SeededRandom(seed: seed, stream: "entropy \(stream)") }
+
+    var bytes: @Sendable (Int) -> [UInt8] { { [self] count in random.bytes(count) } }
+}

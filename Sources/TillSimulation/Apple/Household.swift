@@ -1,0 +1,98 @@
+import TillAppStore
+import TillBilling
+import TillHTTP
+
+/// What happens at Apple without our app: parents decide, banks say no and yes, customers want their money back, change
+/// or cancel subscriptions in the settings, and buy in Apple's own shop.
+final class Household: @unchecked Sendable {
+    private let apple: AppleHost
+    private let truth: Truth
+    private let parts: WorldParts
+    private var random: SeededRandom
+    private let accounts: [String]
+    private var refunded: Set<String> = []
+    private var reversed: Set<String> = []
+
+    init(_ apple: AppleHost, _ truth: Truth, accounts: [String], _ parts: WorldParts) {
+        self.apple = apple
+        self.truth = truth
+        self.accounts = accounts
+        self.parts = parts
+        random = SeededRandom(seed: parts.seed, stream: "household")
+    }
+
+    /// Until the world calms down.
+    func live(while goesOn: @escaping @Sendable () -> Bool) async {
+        while goesOn() {
+            await parts.clockwork.pause(random.between(1_800_000, 14_400_000))
+            await decide(about: 0.6)
+            await refund()
+            await changeSubscriptions()
+            await buyAtApple()
+        }
+    }
+
+    /// Nobody keeps anybody waiting any more.
+    func settle() async { await decide(about: 1) }
+
+    /// Parents approve or decline, and who was interrupted goes on.
+    private func decide(about share: Double) async {
+        let waiting = (try? await apple.waiting()) ?? []
+        for id in waiting where random.chance(share) {
+            let act = random.chance(0.75) ? "approve" : "decline"
+            _ = await apple.act(.post, "/emulator/transactions/\(id)/\(act)")
+            parts.story.tell("apple", "\(act)s \(id)", about: ["transaction \(id)"])
+        }
+    }
+
+    private func refund() async {
+        guard random.chance(0.35), let sold = try? await apple.transactions() else { return }
+        let paid = sold.filter { $0.isPaid && $0.revokedAt == nil && !$0.isShared && !refunded.contains($0.id) }
+        if !paid.isEmpty, random.chance(0.7) {
+            let one = paid[random.below(paid.count)]
+            refunded.insert(one.id)
+            if random.chance(0.3) {
+                _ = await apple.act(.post, "/emulator/transactions/\(one.id)/consumptionRequest", [:])
+                parts.story.tell("apple", "\(one.id) is to be refunded; asks", about: ["transaction \(one.id)"])
+            } else {
+                _ = await apple.act(.post, "/emulator/transactions/\(one.id)/refund", [:])
+                parts.story.tell("apple", "refunds \(one.id)", about: ["transaction \(one.id)"])
+            }
+        }
+        let back = sold.filter { $0.revokedAt != nil && !reversed.contains($0.id) }
+        if !back.isEmpty, random.chance(0.25) {
+            let one = back[random.below(back.count)]
+            reversed.insert(one.id)
+            _ = await apple.act(.post, "/emulator/transactions/\(one.id)/refundReversal")
+            parts.story.tell("apple", "takes back the refund of \(one.id)", about: ["transaction \(one.id)"])
+        }
+    }
+
+    private func changeSubscriptions() async {
+        guard random.chance(0.3), let chains = try? await apple.subscriptions(), !chains.isEmpty else { return }
+        let chain = random.pick(chains)
+        let act = random.weighted([("cancel", 3), ("resume", 2), ("billingFailure", 2), ("recover", 2), ("upgrade", 2)])
+        let body: JSONValue? =
+            act == "upgrade"
+            ? ["productId": .string(random.pick([SimulatedShop.silver, SimulatedShop.gold, SimulatedShop.goldYear]))]
+            : nil
+        _ = await apple.act(.post, "/emulator/subscriptions/\(chain)/\(act)", body)
+        parts.story.tell("apple", "\(act) of subscription \(chain)", about: ["transaction \(chain)"])
+    }
+
+    /// A purchase that names no order, since no app began it.
+    private func buyAtApple() async {
+        guard random.chance(0.04) else { return }
+        let account = random.pick(accounts)
+        let product = random.pick([SimulatedShop.points60, SimulatedShop.pro, SimulatedShop.unlisted])
+        let answer = await apple.act(
+            .post, "/emulator/purchases",
+            [
+                "bundleId": .string(SimulatedShop.bundleID), "productId": .string(product),
+                "account": .string(account),
+            ])
+        guard case .object(let members)? = answer, case .string(let id)? = members["transactionId"] else { return }
+        truth.note(stray: id)
+        parts.story.tell("apple", "\(account) buys \(product) in Apple's shop: \(id)", about: ["transaction \(id)"])
+    }
+}

@@ -1,0 +1,121 @@
+import TillAppStore
+import TillBilling
+import TillHTTP
+
+/// The app's own backend, and the people who work there: it sells for points, and support helps whoever paid and got
+/// nothing.
+final class Backend: @unchecked Sendable {
+    private let parts: WorldParts
+    private let line: Link
+    private let process: SimulatedProcess
+    private let users: [String]
+    private var random: SeededRandom
+    private var debits = 0
+    /// References of debits that were asked for, with who pays how much; and those that were answered.
+    private(set) var asked: [String: (user: String, amount: Int64)] = [:]
+    private(set) var answered: Set<String> = []
+
+    init(_ parts: WorldParts, _ line: Link, users: [String]) {
+        self.parts = parts
+        self.line = line
+        self.users = users
+        process = SimulatedProcess("backend", on: parts.clockwork)
+        random = SeededRandom(seed: parts.seed, stream: "backend")
+    }
+
+    // MARK: Selling
+
+    /// Users spend their points, until the world calms down. What is not answered is asked again, under the same
+    /// reference.
+    func live(while goesOn: @escaping @Sendable () -> Bool) async {
+        while goesOn() {
+            await parts.clockwork.pause(random.between(600_000, 7_200_000))
+            let user = random.pick(users)
+            debits += 1
+            await debit(user, random.between(1, 80), reference: "sale-\(debits)")
+        }
+    }
+
+    private func debit(_ user: String, _ amount: Int64, reference: String) async {
+        asked[reference] = (user, amount)
+        for _ in 0..<4 {
+            let (status, answer) = await send(
+                .post, "/v1/users/\(user)/wallet/debits",
+                ["currency": "points", "amount": .int(amount), "reference": .string(reference)])
+            // Somebody in between may say 200 as well.
+            if status == 201 || status == 200, answer != nil { answered.insert(reference) }
+            if let status, status < 500, status != 429 { break }
+            await parts.clockwork.pause(random.between(1_000, 60_000))
+        }
+        parts.story.tell("backend", "\(user) spends \(amount): \(reference)", about: ["user \(user)"])
+    }
+
+    // MARK: Support
+
+    /// What is in quarantine and has an owner is given to them: by Apple's order number, which the customer reads from
+    /// a mail, or by somebody of support who found out.
+    func emptyQuarantine(_ truth: Truth, _ apple: AppleHost) async {
+        let sold = (try? await apple.transactions()) ?? []
+        let bought = Dictionary(sold.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+        for id in await quarantined() {
+            guard let sale = bought[id], SimulatedShop.catalog[ProductID(sale.product)] != nil else { continue }
+            var owner = truth.owner(of: sale, in: bought)
+            if owner == nil, truth.strays.contains(sale.originalID) {
+                owner = random.pick(users)
+                if let owner { truth.note(claim: sale.originalID, by: owner) }
+            }
+            guard let owner else { continue }
+            let isSelfService = random.chance(0.5)
+            parts.story.tell(
+                "support", "\(id) is \(owner)'s\(isSelfService ? ", who shows Apple's order number" : "")",
+                about: ["transaction \(id)", "user \(owner)"])
+            if isSelfService, let number = await orderNumber(of: id, apple) {
+                _ = await send(
+                    .post, "/v1/users/\(owner)/claims", ["orderNumber": .string(number)],
+                    token: SimulatedShop.token(of: owner, at: parts.clockwork.now))
+            } else {
+                _ = await send(
+                    .post, "/v1/quarantine/\(id)/claims",
+                    ["userId": .string(owner), "reason": "the customer showed the mail", "operator": "support"])
+            }
+        }
+    }
+
+    private func quarantined() async -> [String] {
+        var found: [String] = []
+        var cursor: String?
+        repeat {
+            let query = [("limit", "100")] + (cursor.map { [("cursor", $0)] } ?? [])
+            let (_, answer) = await send(.get, "/v1/quarantine", query: query)
+            guard case .object(let page)? = answer, case .array(let rows)? = page["data"] else { break }
+            for row in rows {
+                if case .object(let members) = row, case .string(let id)? = members["transactionId"] { found.append(id) }
+            }
+            cursor = nil
+            if case .string(let next)? = page["nextCursor"] { cursor = next }
+        } while cursor != nil
+        return found
+    }
+
+    private func orderNumber(of id: String, _ apple: AppleHost) async -> String? {
+        guard case .object(let members)? = await apple.act(.get, "/emulator/transactions/\(id)"),
+            case .string(let number)? = members["orderId"]
+        else { return nil }
+        return number
+    }
+
+    // MARK: Sending
+
+    private func send(
+        _ method: HTTPMethod, _ path: String, _ body: JSONValue? = nil, query: [(String, String)] = [],
+        token: String = SimulatedShop.secretKey
+    ) async -> (status: Int?, body: JSONValue?) {
+        var headers = HTTPHeaders([("Authorization", "Bearer \(token)"), ("Accept", "application/json")])
+        if body != nil { headers.add("Content-Type", "application/json") }
+        let request = HTTPRequest(
+            method: method, path: path, query: query.map { (name: $0.0, value: $0.1) }, headers: headers,
+            body: body.map { Array($0.encoded().utf8) } ?? [], peer: "127.0.0.1")
+        guard let response = try? await line.send(request, from: process) else { return (nil, nil) }
+        return (response.status, try? JSONValue(decoding: response.body))
+    }
+}

@@ -1,0 +1,193 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillEmulator
+import TillHTTP
+
+/// Somebody who wants what he did not pay for. He sees everything that phones send to our server, is a user of the app
+/// with orders and a token of his own, and has an authority that calls itself Apple's.
+final class Mallory: @unchecked Sendable {
+    static let user = "mallory"
+
+    private let parts: WorldParts
+    private let line: Link
+    private let process: SimulatedProcess
+    private let apple: AppleHost
+    private let pirate: Issuer
+    private var random: SeededRandom
+    /// Genuine proofs and notifications that went by, as they were sent.
+    private var proofs: [String] = []
+    private var notifications: [[UInt8]] = []
+    /// Orders of his own, never paid.
+    private var orders: [String] = []
+
+    private static let memory = 60
+
+    init(_ parts: WorldParts, _ line: Link, _ apple: AppleHost, keys: StoreKeys) throws {
+        self.parts = parts
+        self.line = line
+        self.apple = apple
+        process = SimulatedProcess("mallory", on: parts.clockwork)
+        random = SeededRandom(seed: parts.seed, stream: "mallory")
+        let entropy = Entropy(parts.seed, "pirate")
+        // The same names and extensions, even the same keys but for the root's.
+        var stolen = keys.pem
+        stolen["root"] = nil
+        pirate = try Issuer.found(at: parts.clockwork.now, keys: stolen) { entropy.bytes(16) }
+    }
+
+    // MARK: What he hears
+
+    func hear(_ request: HTTPRequest) {
+        if request.path == "/v1/transactions", let text = Self.signedTransaction(in: request.body) {
+            if proofs.count < Self.memory { proofs.append(text) } else { proofs[random.below(Self.memory)] = text }
+        } else if request.path == "/v1/notifications/apple" {
+            if notifications.count < Self.memory {
+                notifications.append(request.body)
+            } else {
+                notifications[random.below(Self.memory)] = request.body
+            }
+        }
+    }
+
+    private static func signedTransaction(in body: [UInt8]) -> String? {
+        guard case .object(let members)? = try? JSONValue(decoding: body),
+            case .string(let text)? = members["signedTransaction"]
+        else { return nil }
+        return text
+    }
+
+    // MARK: What he does
+
+    func live(while goesOn: @escaping @Sendable () -> Bool) async {
+        while goesOn() {
+            await parts.clockwork.pause(random.between(300_000, 5_400_000))
+            guard goesOn() else { return }
+            if orders.count < 5 { await openOrder() }
+            if parts.faults.allows(.replayed), random.chance(0.5) { await replay() }
+            if parts.faults.allows(.borrowed), random.chance(0.5) { await borrow() }
+            if parts.faults.allows(.forged), random.chance(0.5) { await forge() }
+        }
+    }
+
+    private func openOrder() async {
+        let id = UniqueID(random: random.bytes(16)).description
+        let product = random.pick([SimulatedShop.points60, SimulatedShop.points300, SimulatedShop.pro])
+        let body: JSONValue = ["id": .string(id), "productId": .string(product), "deviceId": "mallorys-phone"]
+        if await post("/v1/orders", body) == 201 { orders.append(id) }
+    }
+
+    /// What was sent is sent again, as it was.
+    private func replay() async {
+        if !notifications.isEmpty, random.chance(0.5) {
+            parts.faults.record(.replayed, "notification")
+            await send("/v1/notifications/apple", random.pick(notifications), token: nil)
+        } else if !proofs.isEmpty {
+            parts.faults.record(.replayed, "proof")
+            for _ in 0..<(1 + random.below(5)) {
+                _ = await post("/v1/transactions", ["signedTransaction": .string(random.pick(proofs))])
+            }
+        }
+    }
+
+    /// Somebody else's proof, beside an order of his own.
+    private func borrow() async {
+        guard !proofs.isEmpty, !orders.isEmpty else { return }
+        parts.faults.record(.borrowed, "proof")
+        _ = await post(
+            "/v1/transactions",
+            [
+                "signedTransaction": .string(random.pick(proofs)), "orderId": .string(random.pick(orders)),
+                "userId": .string(Self.user),
+            ])
+    }
+
+    /// A proof that is none, or none for this server.
+    private func forge() async {
+        guard let proof = proofs.isEmpty ? nil : random.pick(proofs), let payload = Self.payload(of: proof) else {
+            return
+        }
+        parts.faults.record(.forged, "proof")
+        var members = payload
+        if !orders.isEmpty { members["appAccountToken"] = .string(random.pick(orders)) }
+        let number = "9" + String(random.below(1_000_000_000))
+        var forged = ""
+        switch random.below(7) {
+        case 0:
+            // Another authority's, with a number nobody knows.
+            members["transactionId"] = .string(number)
+            members["originalTransactionId"] = .string(number)
+            forged = (try? pirate.sign(payload: Self.bytes(members))) ?? ""
+        case 1:
+            // Another authority's, with the number of a genuine one.
+            forged = (try? pirate.sign(payload: Self.bytes(members))) ?? ""
+        case 2:
+            // Apple's own signature under other words.
+            forged = Self.spliced(proof, payload: Self.bytes(members))
+        case 3:
+            // Genuine, of Apple's sandbox.
+            members["environment"] = "Sandbox"
+            members["transactionId"] = .string(number)
+            members["originalTransactionId"] = .string(number)
+            forged = (try? apple.emulator.issuer.sign(payload: Self.bytes(members))) ?? ""
+        case 4:
+            // Genuine, of another app.
+            members["bundleId"] = "com.example.other"
+            members["transactionId"] = .string(number)
+            members["originalTransactionId"] = .string(number)
+            forged = (try? apple.emulator.issuer.sign(payload: Self.bytes(members))) ?? ""
+        case 5:
+            // Unsigned, and says so.
+            let header = Base64.encode(Array(#"{"alg":"none"}"#.utf8), .url)
+            forged = "\(header).\(Base64.encode(Self.bytes(members), .url))."
+        default:
+            // One letter.
+            var bytes = Array(proof.utf8)
+            let index = random.below(bytes.count)
+            bytes[index] = bytes[index] == 65 ? 66 : 65
+            forged = String(decoding: bytes, as: UTF8.self)
+        }
+        if random.chance(0.25) {
+            await send(
+                "/v1/notifications/apple",
+                Array(JSONValue.object(["signedPayload": .string(forged)]).encoded().utf8), token: nil)
+        } else {
+            var body: [String: JSONValue] = ["signedTransaction": .string(forged)]
+            if !orders.isEmpty, random.chance(0.5) { body["orderId"] = .string(random.pick(orders)) }
+            _ = await post("/v1/transactions", .object(body))
+        }
+    }
+
+    // MARK: Proofs
+
+    private static func payload(of proof: String) -> [String: JSONValue]? {
+        let parts = proof.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3, let bytes = Base64.decode(parts[1].utf8, .url),
+            case .object(let members)? = try? JSONValue(decoding: bytes)
+        else { return nil }
+        return members
+    }
+
+    private static func bytes(_ members: [String: JSONValue]) -> [UInt8] {
+        Array(JSONValue.object(members).encoded().utf8)
+    }
+
+    private static func spliced(_ proof: String, payload: [UInt8]) -> String {
+        let parts = proof.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 3 ? "\(parts[0]).\(Base64.encode(payload, .url)).\(parts[2])" : ""
+    }
+
+    // MARK: Sending
+
+    private func post(_ path: String, _ body: JSONValue) async -> Int? {
+        await send(path, Array(body.encoded().utf8), token: SimulatedShop.token(of: Self.user, at: parts.clockwork.now))
+    }
+
+    @discardableResult
+    private func send(_ path: String, _ body: [UInt8], token: String?) async -> Int? {
+        var headers = HTTPHeaders([("Content-Type", "application/json")])
+        if let token { headers.add("Authorization", "Bearer \(token)") }
+        let request = HTTPRequest(method: .post, path: path, headers: headers, body: body, peer: "127.0.0.1")
+        return try? await line.send(request, from: process).status
+    }
+}

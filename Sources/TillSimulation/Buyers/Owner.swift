@@ -1,0 +1,117 @@
+import TillBilling
+import TillClient
+
+/// Who holds a phone: opens the app now and then, buys, signs out and in, lets others use it, deletes the app, and
+/// doesn't wait for anything to end well.
+final class Owner: @unchecked Sendable {
+    let phone: PhoneHost
+    private let users: [String]
+    private let parts: WorldParts
+    private var random: SeededRandom
+    /// Purchases still to be begun.
+    private var wishes: Int
+    private(set) var begun = 0
+
+    init(_ phone: PhoneHost, users: [String], wishes: Int, _ parts: WorldParts) {
+        self.phone = phone
+        self.users = users
+        self.wishes = wishes
+        self.parts = parts
+        random = SeededRandom(seed: parts.seed, stream: "owner \(phone.name)")
+    }
+
+    private var clockwork: Clockwork { parts.clockwork }
+
+    /// Comes back when all wishes were begun.
+    func live() async {
+        await clockwork.pause(random.between(0, 3_600_000 * 6))
+        while wishes > 0 {
+            if parts.faults.strikes(.reinstalled, at: phone.name) { phone.erase() }
+            if parts.faults.strikes(.deviceFull, at: phone.name) { phone.fillDisk(for: random.between(1_000, 600_000)) }
+            if parts.faults.strikes(.clockJump, at: phone.name) {
+                phone.set(clockError: random.between(-86_400_000 * 3, 86_400_000 * 3))
+            }
+            await visit()
+            await clockwork.pause(random.weighted([(60_000, 3), (3_600_000, 5), (86_400_000 / 2, 2)]) + random.between(0, 1_800_000))
+        }
+    }
+
+    /// The app is opened, used and left.
+    private func visit() async {
+        guard await phone.launch() else { return }
+        if parts.faults.strikes(.appKilled, at: phone.name) {
+            phone.kill(afterSteps: random.below(random.chance(0.5) ? 120 : 900))
+        }
+        var user = random.pick(users)
+        if !random.chance(0.05) { await phone.signIn(user) }
+        for _ in 0..<(1 + random.below(5)) {
+            guard phone.isRunning, wishes > 0 else { break }
+            user = await act(as: user)
+            await clockwork.pause(random.between(200, 20_000))
+        }
+        await clockwork.pause(random.weighted([(500, 3), (20_000, 5), (120_000, 2)]))
+        phone.kill()
+    }
+
+    /// - Returns: who uses the app afterwards.
+    private func act(as user: String) async -> String {
+        enum Act { case buy, check, restore, resubmit, switchUser, signOut, look }
+        switch random.weighted([
+            (Act.buy, 70), (.check, 4), (.restore, 3), (.resubmit, 4), (.switchUser, 6), (.signOut, 2), (.look, 4),
+        ]) {
+        case .buy: await buy(as: user)
+        case .check: _ = await phone.use { await $0.checkOrderStatus() }
+        case .restore: _ = await phone.use { await $0.restore() }
+        case .resubmit:
+            let pick = random.next()
+            _ = await phone.use { store in
+                let open = await store.orders().filter { $0.status == .ongoing }
+                if !open.isEmpty { _ = await store.resubmit(open[Int(pick % UInt64(open.count))].orderNumber) }
+            }
+        case .switchUser:
+            let other = random.pick(users)
+            await phone.signIn(other)
+            return other
+        case .signOut:
+            _ = await phone.use { await $0.signOut() }
+            await clockwork.pause(random.between(100, 5_000))
+            await phone.signIn(user)
+        case .look:
+            _ = await phone.use { store in
+                _ = await store.shelf()
+                _ = try? await store.wallet()
+                _ = try? await store.entitlements()
+            }
+        }
+        return user
+    }
+
+    private func buy(as user: String) async {
+        wishes -= 1
+        begun += 1
+        let product = random.weighted([
+            (SimulatedShop.points60, 50), (SimulatedShop.points300, 20), (SimulatedShop.basic, 8),
+            (SimulatedShop.pro, 6), (SimulatedShop.silver, 8), (SimulatedShop.gold, 5), (SimulatedShop.goldYear, 3),
+        ])
+        let isPack = product == SimulatedShop.points60 || product == SimulatedShop.points300
+        let quantity = isPack && random.chance(0.15) ? 1 + random.below(10) : 1
+        let outcome = await phone.buy(product, quantity: quantity, by: user)
+        parts.story.tell(
+            phone.name, "\(user) bought \(product): \(outcome.map { "\($0)".prefix(120).description } ?? "the app was gone")",
+            about: ["user \(user)"])
+    }
+
+    /// The app is opened once more, by each of its users in turn, long enough for everything that it still has to do.
+    func settle() async {
+        phone.makeRoom()
+        phone.set(clockError: 0)
+        guard await phone.launch() else { return }
+        for user in users {
+            await phone.signIn(user)
+            _ = await phone.use { await $0.checkOrderStatus() }
+            await clockwork.pause(30_000)
+        }
+        await clockwork.pause(120_000)
+        phone.kill()
+    }
+}

@@ -1,0 +1,152 @@
+import TillBilling
+
+/// One thread, one virtual clock, and every piece of work there is: what runs next is drawn by the seed, and time passes
+/// only when nothing is left to do now.
+///
+/// Everything in a simulated world is touched by the thread that turns the clockwork and by no other: its types say
+/// `@unchecked Sendable` for that reason.
+public final class Clockwork: @unchecked Sendable {
+    /// The true time of this world. What a process believes may differ.
+    public private(set) var now: Instant
+    /// The mistake that every task of this world makes.
+    let planted: PlantedMistake?
+    /// How many pieces of work were done.
+    public private(set) var steps = 0
+
+    private var random: SeededRandom
+    private var ready: [Ready] = []
+    private var timers = TimerHeap()
+
+    private struct Ready {
+        let job: UnownedJob
+        let process: SimulatedProcess
+    }
+
+    init(seed: UInt64, start: Instant, planted: PlantedMistake? = nil) {
+        self.planted = planted
+        random = SeededRandom(seed: seed)
+        now = start
+    }
+
+    // MARK: What processes ask for
+
+    func add(_ job: UnownedJob, of process: SimulatedProcess) { ready.append(Ready(job: job, process: process)) }
+
+    /// Calls `action` after so many milliseconds of virtual time, between two pieces of work.
+    @discardableResult
+    func after(_ milliseconds: Int64, _ action: @escaping () -> Void) -> TimerHeap.Entry {
+        timers.insert(at: now.adding(milliseconds: max(0, milliseconds)), action)
+    }
+
+    /// Comes back after that many milliseconds of virtual time, or at once when the calling task is cancelled.
+    func pause(_ milliseconds: Int64) async {
+        let sleep = Sleep()
+        await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in
+                guard !sleep.isOver else { return continuation.resume() }
+                sleep.continuation = continuation
+                sleep.timer = after(milliseconds) { sleep.end() }
+            }
+        } onCancel: {
+            sleep.end()
+        }
+    }
+
+    private final class Sleep: @unchecked Sendable {
+        var continuation: UnsafeContinuation<Void, Never>?
+        var timer: TimerHeap.Entry?
+        private(set) var isOver = false
+
+        func end() {
+            isOver = true
+            timer?.action = nil
+            timer = nil
+            let waiting = continuation
+            continuation = nil
+            waiting?.resume()
+        }
+    }
+
+    // MARK: Turning
+
+    /// Does one piece of work, or lets the time pass until there is some.
+    ///
+    /// - Returns: false if nothing will ever happen again.
+    func turn() -> Bool {
+        steps += 1
+        guard !ready.isEmpty else {
+            guard let timer = timers.removeFirst() else { return false }
+            now = max(now, timer.due)
+            timer.action?()
+            return true
+        }
+        let index = ready.count == 1 ? 0 : random.below(ready.count)
+        ready.swapAt(index, ready.count - 1)
+        let next = ready.removeLast()
+        next.process.run(next.job)
+        return true
+    }
+
+    /// Forgets the work of a process that was killed.
+    func drop(_ process: SimulatedProcess) { ready.removeAll { $0.process === process } }
+}
+
+/// What is due when, first come first served among what is due at the same moment.
+struct TimerHeap {
+    final class Entry {
+        let due: Instant
+        fileprivate let number: UInt64
+        /// Nil once nobody wants it any more.
+        var action: (() -> Void)?
+
+        fileprivate init(due: Instant, number: UInt64, action: @escaping () -> Void) {
+            self.due = due
+            self.number = number
+            self.action = action
+        }
+
+        fileprivate func isBefore(_ other: Entry) -> Bool { (due, number) < (other.due, other.number) }
+    }
+
+    private var entries: [Entry] = []
+    private var count: UInt64 = 0
+
+    mutating func insert(at due: Instant, _ action: @escaping () -> Void) -> Entry {
+        count += 1
+        let entry = Entry(due: due, number: count, action: action)
+        entries.append(entry)
+        var child = entries.count - 1
+        while child > 0 {
+            let parent = (child - 1) / 2
+            guard entries[child].isBefore(entries[parent]) else { break }
+            entries.swapAt(child, parent)
+            child = parent
+        }
+        return entry
+    }
+
+    /// The next that somebody still wants.
+    mutating func removeFirst() -> Entry? {
+        while let first = entries.first {
+            let last = entries.removeLast()
+            if !entries.isEmpty {
+                entries[0] = last
+                sink()
+            }
+            if first.action != nil { return first }
+        }
+        return nil
+    }
+
+    private mutating func sink() {
+        var parent = 0
+        while true {
+            var child = 2 * parent + 1
+            guard child < entries.count else { return }
+            if child + 1 < entries.count, entries[child + 1].isBefore(entries[child]) { child += 1 }
+            guard entries[child].isBefore(entries[parent]) else { return }
+            entries.swapAt(child, parent)
+            parent = child
+        }
+    }
+}

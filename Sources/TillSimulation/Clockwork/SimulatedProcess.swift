@@ -1,0 +1,98 @@
+import TillBilling
+
+/// One run of a program: all of its tasks, on an executor of its own, so that a kill ends them where they stand. What
+/// was between two awaits is done, what comes after the next never is.
+public final class SimulatedProcess: TaskExecutor, @unchecked Sendable {
+    public let name: String
+    public private(set) var isAlive = true
+    /// How many pieces of work it has done: the points at which it can be killed.
+    public private(set) var steps = 0
+
+    let clockwork: Clockwork
+    /// Called after each piece of work, also the last.
+    var afterStep: (() -> Void)?
+    private var killedAfter: Int?
+    private var mourners: [Int: () -> Void] = [:]
+    private var lastMourner = 0
+
+    init(_ name: String, on clockwork: Clockwork) {
+        self.name = name
+        self.clockwork = clockwork
+    }
+
+    public func enqueue(_ job: consuming ExecutorJob) {
+        // What nobody runs any more stays in memory as long as this simulation's process lives.
+        guard isAlive else { return }
+        clockwork.add(UnownedJob(job), of: self)
+    }
+
+    func run(_ job: UnownedJob) {
+        guard isAlive else { return }
+        steps += 1
+        job.runSynchronously(on: asUnownedTaskExecutor())
+        if let limit = killedAfter, steps >= limit { kill() }
+        afterStep?()
+    }
+
+    // MARK: Work
+
+    /// Begins work that nobody waits for.
+    func spawn(_ work: @escaping @Sendable () async -> Void) {
+        guard isAlive else { return }
+        let planted = clockwork.planted
+        Task(executorPreference: self) { await PlantedMistake.$current.withValue(planted) { await work() } }
+    }
+
+    /// Has the process do something, for somebody of another process.
+    ///
+    /// - Returns: nil if the process was killed before it was done.
+    func ask<Value: Sendable>(_ work: @escaping @Sendable () async -> Value) async -> Value? {
+        guard isAlive else { return nil }
+        let answer = Answer<Value>()
+        return await withUnsafeContinuation { continuation in
+            answer.continuation = continuation
+            let number = mourn { answer.give(nil) }
+            spawn { [self] in
+                let value = await work()
+                mourners[number] = nil
+                answer.give(value)
+            }
+        }
+    }
+
+    private final class Answer<Value: Sendable>: @unchecked Sendable {
+        var continuation: UnsafeContinuation<Value?, Never>?
+
+        func give(_ value: Value?) {
+            let waiting = continuation
+            continuation = nil
+            waiting?.resume(returning: value)
+        }
+    }
+
+    // MARK: Its end
+
+    /// Calls `action` when it is killed.
+    @discardableResult
+    func mourn(_ action: @escaping () -> Void) -> Int {
+        lastMourner += 1
+        mourners[lastMourner] = action
+        return lastMourner
+    }
+
+    func forget(mourner number: Int) { mourners[number] = nil }
+
+    /// Kill -9: no task of it goes on.
+    func kill() {
+        guard isAlive else { return }
+        isAlive = false
+        killedAfter = nil
+        clockwork.drop(self)
+        let mourning = mourners.sorted { $0.key < $1.key }
+        mourners = [:]
+        for (_, action) in mourning { action() }
+    }
+
+    /// Killed after so many more pieces of work.
+    func kill(afterSteps count: Int) { killedAfter = steps + max(1, count) }
+}

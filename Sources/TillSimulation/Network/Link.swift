@@ -1,0 +1,130 @@
+import TillBilling
+import TillHTTP
+
+/// A way from one program to another, as bad as the dials say: requests and answers come late, twice, in another order,
+/// or never; and who is killed at either end leaves the other with a broken connection.
+final class Link: @unchecked Sendable {
+    /// Who answers at the other end at this moment; nil while nobody does.
+    struct End: @unchecked Sendable {
+        let process: SimulatedProcess
+        let respond: @Sendable (HTTPRequest) async -> HTTPResponse
+    }
+
+    let name: String
+    private let clockwork: Clockwork
+    private let faults: FaultLedger
+    private let end: () -> End?
+    private var random: SeededRandom
+
+    init(_ name: String, _ world: WorldParts, to end: @escaping () -> End?) {
+        self.name = name
+        clockwork = world.clockwork
+        faults = world.faults
+        random = SeededRandom(seed: world.seed, stream: "link \(name)")
+        self.end = end
+    }
+
+    /// Whether the network may repeat a request.
+    var repeats: (HTTPRequest) -> Bool = { _ in true }
+    /// Who listens in.
+    var hear: ((HTTPRequest) -> Void)?
+    /// Milliseconds after which whoever asked gives up: the answer may still be on its way.
+    var patience: Int64 = 30_000
+
+    /// - Parameter sender: what it says after its end is not sent, and never answered.
+    func send(_ request: HTTPRequest, from sender: SimulatedProcess) async throws(HTTPFault) -> HTTPResponse {
+        let exchange = Exchange()
+        let result = await withUnsafeContinuation { continuation in
+            guard sender.isAlive else { return }
+            exchange.continuation = continuation
+            begin(request, exchange)
+        }
+        switch result {
+        case .success(let response): return try response.arrived()
+        case .failure(let fault): throw fault
+        }
+    }
+
+    /// One question and its one answer.
+    private final class Exchange: @unchecked Sendable {
+        var continuation: UnsafeContinuation<Result<HTTPResponse, HTTPFault>, Never>?
+
+        func finish(_ result: Result<HTTPResponse, HTTPFault>) {
+            let waiting = continuation
+            continuation = nil
+            waiting?.resume(returning: result)
+        }
+
+        var isOpen: Bool { continuation != nil }
+    }
+
+    private func begin(_ request: HTTPRequest, _ exchange: Exchange) {
+        hear?(request)
+        clockwork.after(patience) { exchange.finish(.failure(HTTPFault(.timedOut, "no answer in time"))) }
+        if faults.strikes(.cut, at: name, request.path) {
+            let delay = random.between(1, 3_000)
+            clockwork.after(delay) { exchange.finish(.failure(HTTPFault(.cannotConnect, "the line is cut"))) }
+            return
+        }
+        if faults.strikes(.requestLost, at: name, request.path) { return }
+        clockwork.after(latency(request)) { self.arrive(request, exchange) }
+        if repeats(request), faults.strikes(.duplicated, at: name, request.path) {
+            // The copy may overtake the original, or come when everybody has forgotten about it.
+            let delay = random.chance(0.5) ? random.between(1, 500) : random.between(1_000, 7_200_000)
+            clockwork.after(delay) { self.arrive(request, Exchange()) }
+        }
+    }
+
+    private func latency(_ request: HTTPRequest) -> Int64 {
+        let usual = random.between(2, 120)
+        guard faults.strikes(.delayed, at: name, request.path) else { return usual }
+        return random.chance(0.7) ? random.between(500, 20_000) : random.between(20_000, 300_000)
+    }
+
+    private func arrive(_ request: HTTPRequest, _ exchange: Exchange) {
+        guard let end = end() else {
+            clockwork.after(random.between(1, 50)) { exchange.finish(.failure(HTTPFault(.cannotConnect, "refused"))) }
+            return
+        }
+        let process = end.process
+        let mourner = process.mourn { [self] in
+            clockwork.after(random.between(1, 50)) {
+                exchange.finish(.failure(HTTPFault(.connectionLost, "the other end is gone")))
+            }
+        }
+        process.spawn { [self] in
+            let response = await end.respond(request)
+            guard process.isAlive else { return }
+            process.forget(mourner: mourner)
+            answer(response, of: request, to: exchange)
+        }
+    }
+
+    private func answer(_ response: HTTPResponse, of request: HTTPRequest, to exchange: Exchange) {
+        guard exchange.isOpen else { return }
+        if faults.strikes(.answerLost, at: name, request.path) {
+            let delay = random.between(1, 2_000)
+            clockwork.after(delay) {
+                exchange.finish(.failure(HTTPFault(.connectionLost, "the answer was lost")))
+            }
+            return
+        }
+        var response = response
+        if faults.strikes(.garbled, at: name, request.path) { response = Self.garbled[random.below(Self.garbled.count)] }
+        clockwork.after(latency(request)) { exchange.finish(.success(response)) }
+    }
+
+    /// What stands between two programs says on its own (P2, P11).
+    private static let garbled = [
+        HTTPResponse(
+            status: 502, headers: HTTPHeaders([("Content-Type", "text/html")]),
+            body: Array("<html><h1>502 Bad Gateway</h1></html>".utf8)),
+        HTTPResponse(status: 503, headers: HTTPHeaders([("Retry-After", "7")])),
+        HTTPResponse(
+            status: 200, headers: HTTPHeaders([("Content-Type", "text/html")]),
+            body: Array("<html>Welcome to the hotel's network</html>".utf8)),
+        HTTPResponse(status: 200),
+        HTTPResponse(status: 302, headers: HTTPHeaders([("Location", "http://login.invalid/")])),
+        HTTPResponse(status: 429, headers: HTTPHeaders([("Retry-After", "30")])),
+    ]
+}

@@ -1,0 +1,241 @@
+import Foundation
+import StoreKit
+import TillBilling
+import TillClient
+import TillHTTP
+
+/// A phone: signed in to an Apple Account, with our client kit on it, whose app is launched, killed, deleted and
+/// launched again.
+final class PhoneHost: @unchecked Sendable {
+    let name: String
+    let account: String
+    let generation: StoreKitGeneration
+    private let parts: WorldParts
+    private let id: UUID
+    private let toStore: Link
+    private let toServer: Link
+    private let journal: DeviceDisk
+    private let identity: DeviceDisk
+    private let catalogue: DeviceDisk
+    private let directory: URL
+    private let entropy: Entropy
+    private var launches = 0
+    private var random: SeededRandom
+    private var habit: PaymentHabit
+    /// Milliseconds by which its clock is wrong.
+    private var clockError: Int64 = 0
+    private var app: App?
+    /// Who tapped "buy" for what is being paid: told to whoever keeps the truth when the store is asked.
+    private(set) var buyer: String?
+    /// What a purchase on its way to the store is told to; it may take its token away (U1).
+    private let payment: (PhoneHost, HTTPRequest) -> HTTPRequest
+
+    /// One run of the app.
+    private final class App: @unchecked Sendable {
+        let process: SimulatedProcess
+        let device: EmulatedDevice
+        let store: TillClient.Store
+
+        init(_ process: SimulatedProcess, _ device: EmulatedDevice, _ store: TillClient.Store) {
+            self.process = process
+            self.device = device
+            self.store = store
+        }
+    }
+
+    struct Lines {
+        let toStore: Link
+        let toServer: Link
+    }
+
+    /// - Parameters:
+    ///   - folder: where its receipt lies, the one file that the emulated device keeps on a real disk.
+    ///   - payment: see `payment`.
+    init(
+        _ name: String, account: String, generation: StoreKitGeneration, _ parts: WorldParts, lines: Lines, folder: URL,
+        payment: @escaping (PhoneHost, HTTPRequest) -> HTTPRequest
+    ) {
+        self.name = name
+        self.account = account
+        self.generation = generation
+        self.parts = parts
+        self.payment = payment
+        toStore = lines.toStore
+        toServer = lines.toServer
+        directory = folder.appendingPathComponent(name)
+        random = SeededRandom(seed: parts.seed, stream: "phone \(name)")
+        habit = PaymentHabit(random: SeededRandom(seed: parts.seed, stream: "habit \(name)"))
+        entropy = Entropy(parts.seed, name)
+        journal = DeviceDisk("\(name)/orders.journal", parts)
+        identity = DeviceDisk("\(name)/identity", parts)
+        catalogue = DeviceDisk("\(name)/catalogue.json", parts)
+        let bytes = random.bytes(16)
+        id = UUID(
+            uuid: (
+                bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6] & 0x0F | 0x40, bytes[7],
+                bytes[8] & 0x3F | 0x80, bytes[9], bytes[10], bytes[11], bytes[12], bytes[13], bytes[14], bytes[15]
+            ))
+    }
+
+    // MARK: Its app's life
+
+    var isRunning: Bool { app?.process.isAlive ?? false }
+
+    /// Launches the app, if it does not run: the store is started and whoever uses the app is signed in.
+    ///
+    /// - Returns: false if it can't be launched now.
+    func launch() async -> Bool {
+        if isRunning { return true }
+        launches += 1
+        let process = SimulatedProcess("\(name)-\(launches)", on: parts.clockwork)
+        let device = EmulatedDevice(
+            id: id, account: account, bundleID: SimulatedShop.bundleID, connection: connection(in: process),
+            directory: directory, consumableHistory: false, effects: storeEffects(of: process))
+        do {
+            let store = try EmulatedDevice.$current.withValue(device) {
+                try TillClient.Store(
+                    configuration, access: access(in: process), effects: effects(of: process), files: files(in: process),
+                    transport: transport(in: process))
+            }
+            app = App(process, device, store)
+        } catch {
+            parts.story.tell(name, "the app can't start: \(error)")
+            process.kill()
+            return false
+        }
+        parts.story.tell(process.name, "is launched")
+        return await use { await $0.start() } != nil
+    }
+
+    /// The app's process ends where it stands.
+    func kill() {
+        guard let app, app.process.isAlive else { return }
+        parts.story.tell(app.process.name, "is killed")
+        app.process.kill()
+    }
+
+    func kill(afterSteps count: Int) { app?.process.kill(afterSteps: count) }
+
+    /// The app is deleted with all it kept.
+    func erase() {
+        kill()
+        parts.story.tell(name, "deletes the app")
+        for disk in [journal, identity, catalogue] { disk.erase() }
+        try? FileManager.default.removeItem(at: directory)
+    }
+
+    /// Has the app do something.
+    ///
+    /// - Returns: nil if it was killed before it was done.
+    func use<Value: Sendable>(_ work: @escaping @Sendable (TillClient.Store) async -> Value) async -> Value? {
+        guard let app, app.process.isAlive else { return nil }
+        return await app.process.ask {
+            await EmulatedDevice.$current.withValue(app.device) { await work(app.store) }
+        }
+    }
+
+    // MARK: What its owner does
+
+    func signIn(_ user: String) async {
+        let (clockwork, isHere) = (parts.clockwork, user)
+        _ = await use { store in
+            await store.signIn(isHere) { SimulatedShop.token(of: isHere, at: clockwork.now) }
+        }
+    }
+
+    /// - Parameter user: who taps, and so whose it is.
+    func buy(_ product: String, quantity: Int, by user: String) async -> PurchaseOutcome? {
+        buyer = user
+        return await use { await $0.purchase(product, quantity: quantity) }
+    }
+
+    func set(clockError milliseconds: Int64) { clockError = milliseconds }
+    func fillDisk(for milliseconds: Int64) { journal.fill(for: milliseconds) }
+    func makeRoom() { journal.makeRoom() }
+
+    // MARK: The world of its app
+
+    private var configuration: StoreConfiguration {
+        var configuration = StoreConfiguration(server: "till:")
+        configuration.generation = generation
+        configuration.language = .english
+        return configuration
+    }
+
+    private func access(in process: SimulatedProcess) -> StoreAccess {
+        generation == .storeKit1 ? .storeKit1() : .storeKit2(spawn: { process.spawn($0) })
+    }
+
+    private func files(in process: SimulatedProcess) -> DeviceFiles {
+        let cache = catalogue
+        return DeviceFiles(
+            journal: journal.open(by: process), identity: identity.open(by: process),
+            catalogue: CatalogueFile(
+                read: { cache.bytes.isEmpty ? nil : cache.bytes },
+                replace: { bytes in try? cache.open(by: process).replace(bytes) }))
+    }
+
+    private func effects(of process: SimulatedProcess) -> Effects {
+        let (clockwork, entropy) = (parts.clockwork, entropy)
+        return Effects(
+            clock: { [self] in clockwork.now.adding(milliseconds: clockError) }, entropy: entropy.bytes,
+            pause: { await clockwork.pause($0) }, spawn: { process.spawn($0) })
+    }
+
+    private func storeEffects(of process: SimulatedProcess) -> StoreEffects {
+        let (clockwork, entropy) = (parts.clockwork, entropy)
+        return StoreEffects(
+            pause: { await clockwork.pause($0) }, entropy: entropy.bytes, spawn: { process.spawn($0) },
+            callback: { $0() }, pollInterval: 8_000,
+            paymentSheet: { [self] _ in
+                let (answer, time) = habit.decide()
+                await clockwork.pause(time)
+                return answer
+            })
+    }
+
+    private func connection(in process: SimulatedProcess) -> StoreConnection {
+        .inProcess { [self] request in
+            let request = request.path == "/emulator/purchases" ? payment(self, request) : request
+            guard let response = try? await toStore.send(request, from: process) else { return .hangUp }
+            return response
+        }
+    }
+
+    private func transport(in process: SimulatedProcess) -> Transport {
+        Transport { [self] (request) async throws(TransportFault) in
+            do throws(HTTPFault) {
+                return TransportResponse(try await toServer.send(HTTPRequest(request), from: process))
+            } catch {
+                let kind: TransportFault.Kind =
+                    switch error.kind {
+                    case .timedOut: .timedOut
+                    case .connectionLost: .connectionLost
+                    default: .cannotConnect
+                    }
+                throw TransportFault(kind, error.detail)
+            }
+        }
+    }
+}
+
+extension HTTPRequest {
+    /// The client kit's request to `till:`, as a listener would have read it.
+    fileprivate init(_ request: TransportRequest) {
+        let headers = HTTPHeaders(request.headers.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) })
+        let parts = request.url.dropFirst("till:".count).split(separator: "?", maxSplits: 1).map(String.init)
+        self.init(
+            method: request.method == "GET" ? .get : .post, path: parts.first ?? "",
+            query: parts.count == 2 ? (try? PercentEncoding.items(parts[1].utf8)) ?? [] : [], headers: headers,
+            body: request.body, peer: "127.0.0.1")
+    }
+}
+
+extension TransportResponse {
+    fileprivate init(_ response: HTTPResponse) {
+        self.init(
+            status: response.status, contentType: response.headers["Content-Type"] ?? "",
+            retryAfter: response.headers["Retry-After"].flatMap { Int64($0) }, etag: response.headers["ETag"],
+            body: response.body)
+    }
+}

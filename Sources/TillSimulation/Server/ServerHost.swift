@@ -1,0 +1,232 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillHTTP
+import TillSQLite
+import TillServer
+import TillStorage
+
+/// The machine of our server: the real server on the real driver, over a disk that forgets. It is killed, loses power,
+/// runs out of space, and is started again.
+final class ServerHost: @unchecked Sendable {
+    /// One run of the server.
+    private final class Run: @unchecked Sendable {
+        let process: SimulatedProcess
+        let ledger: SQLiteDatabase
+        let server: Server
+        let router: Router
+
+        init(_ process: SimulatedProcess, _ ledger: SQLiteDatabase, _ server: Server) {
+            self.process = process
+            self.ledger = ledger
+            self.server = server
+            router = server.router
+        }
+    }
+
+    private let parts: WorldParts
+    private let terms: Terms
+    private let disk: CrashableDisk
+    private var run: Run?
+    private var runs = 0
+    private var lastAsked = World.start
+    private var random: SeededRandom
+    private let entropy: Entropy
+    /// Looks at the books before anything is done after a start.
+    private let isOpened: @Sendable (SQLiteDatabase) async -> Void
+    /// Milliseconds by which its clock is wrong.
+    private(set) var clockError: Int64 = 0
+    /// It stays down, whoever starts it.
+    private var isHeldDown = false
+
+    /// What a server is given by whoever runs it.
+    struct Terms: Sendable {
+        var configuration: ServerConfiguration
+        var key: InAppPurchaseKey
+        /// Over which Apple is asked.
+        var apple: @Sendable (SimulatedProcess) -> HTTPSend
+        /// Over which webhooks leave.
+        var web: @Sendable (SimulatedProcess) -> HTTPSend
+        /// So many times the usual intervals lie between the walks of its jobs.
+        var leisure: Int64 = 20
+    }
+
+    static let appleURL = "http://apple.simulated"
+
+    init(_ parts: WorldParts, _ terms: Terms, isOpened: @escaping @Sendable (SQLiteDatabase) async -> Void) {
+        self.parts = parts
+        self.isOpened = isOpened
+        self.terms = terms
+        disk = CrashableDisk(seed: parts.seed)
+        random = SeededRandom(seed: parts.seed, stream: "server")
+        entropy = Entropy(parts.seed, "server")
+    }
+
+    // MARK: Its life
+
+    var isUp: Bool { run != nil }
+    var process: SimulatedProcess? { run?.process }
+
+    /// Starts it, or tries again a little later if its disk does not let it.
+    func start() {
+        guard run == nil, !isHeldDown else { return }
+        // It is started by nobody's task.
+        PlantedMistake.$current.withValue(parts.clockwork.planted) { boot() }
+    }
+
+    private func boot() {
+        if !disk.hasPower { disk.restart() }
+        runs += 1
+        let process = SimulatedProcess("server-\(runs)", on: parts.clockwork)
+        do {
+            var options = SQLiteDatabase.Options()
+            options.vfs = disk.vfs
+            options.threads = .inline
+            if PlantedMistake.answersBeforeSync.isPlanted { options.synchronous = "OFF" }
+            let ledger = try SQLiteDatabase.open(path: "till.db", role: .server, options: options)
+            let run = Run(process, ledger, try server(on: SteppedDatabase(ledger), in: process))
+            self.run = run
+            process.afterStep = { [weak self] in self?.lookAtPower() }
+            parts.story.tell(process.name, "starts")
+            let isOpened = isOpened
+            process.spawn { [self] in
+                await isOpened(ledger)
+                await BackgroundJobs(run.server) { await self.rest($0) }.run()
+            }
+            lookAtPower()
+        } catch {
+            parts.story.tell(process.name, "can't start: \(error)")
+            process.kill()
+            parts.clockwork.after(random.between(1_000, 60_000)) { self.start() }
+        }
+    }
+
+    /// Between two walks of a job: longer than in the world outside, and much longer while nobody asks for anything, or
+    /// a virtual week would be nothing but walks over nothing.
+    private func rest(_ milliseconds: Int64) async {
+        let isQuiet = parts.clockwork.now.milliseconds - lastAsked.milliseconds > 600_000
+        await parts.clockwork.pause(max(milliseconds * terms.leisure, isQuiet ? 1_200_000 : 0))
+    }
+
+    private func server(on ledger: any Database, in process: SimulatedProcess) throws -> Server {
+        let clockwork = parts.clockwork
+        let clock: @Sendable () -> Instant = { [self] in clockwork.now.adding(milliseconds: clockError) }
+        let effects = AppleEffects(
+            exchange: appleExchange(over: terms.apple(process)), clock: clock, entropy: entropy.bytes,
+            pause: { await clockwork.pause($0) })
+        let api = ServerAPI(
+            key: terms.key, bundleID: SimulatedShop.bundleID, hosts: .emulator(at: Self.appleURL),
+            environments: [.production], effects: effects, budget: RequestBudget(effects: effects))
+        return try Server(
+            configuration: terms.configuration, database: ledger, clock: clock, entropy: entropy.bytes,
+            serverAPI: api)
+    }
+
+    /// Who answers requests; nil while nobody does.
+    var end: Link.End? {
+        guard let run, run.process.isAlive else { return nil }
+        lastAsked = parts.clockwork.now
+        return Link.End(process: run.process) { [self] request in
+            let response = await run.router.respond(to: request)
+            // What is said after the power went is heard by nobody.
+            lookAtPower()
+            return response
+        }
+    }
+
+    // MARK: What befalls it
+
+    /// Kill -9: what was written is there, synced or not.
+    func kill(_ reason: String) {
+        guard let run else { return }
+        parts.story.tell(run.process.name, "is killed: \(reason)")
+        bury(run)
+        disk.endProcess()
+    }
+
+    func kill(afterSteps count: Int) { run?.process.kill(afterSteps: count) }
+
+    /// The power goes in the middle of a disk operation, and with it what was not synced.
+    func cutPower(afterOperations count: Int) { disk.cutPower(afterOperations: count) }
+
+    func fillDisk() {
+        var conditions = disk.conditions
+        conditions.capacity = disk.usedBytes + random.below(20_000)
+        disk.conditions = conditions
+    }
+
+    func makeDiskFail(_ rate: Double) {
+        var conditions = disk.conditions
+        conditions.failureRates = [.read: rate / 4, .write: rate, .sync: rate]
+        disk.conditions = conditions
+    }
+
+    func mendDisk() {
+        disk.conditions = CrashableDisk.Conditions()
+        disk.forgetFailures()
+    }
+
+    func stayDown(for milliseconds: Int64) {
+        kill("stays down for \(milliseconds / 60_000) minutes")
+        isHeldDown = true
+        parts.clockwork.after(milliseconds) {
+            self.isHeldDown = false
+            self.start()
+        }
+    }
+
+    func comeBack() {
+        isHeldDown = false
+        start()
+    }
+
+    func set(clockError milliseconds: Int64) { clockError = milliseconds }
+
+    private func lookAtPower() {
+        guard let run else { return }
+        if !disk.hasPower {
+            parts.story.tell(run.process.name, "loses power in a \(disk.lastCut.map { "\($0)" } ?? "")")
+            bury(run)
+            disk.restart()
+            parts.clockwork.after(random.between(200, 30_000)) { self.start() }
+        } else if !run.process.isAlive {
+            parts.story.tell(run.process.name, "was killed")
+            bury(run)
+            disk.endProcess()
+            parts.clockwork.after(random.between(200, 30_000)) { self.start() }
+        }
+    }
+
+    /// Its connections go with it; closing them reaches no file any more.
+    private func bury(_ run: Run) {
+        self.run = nil
+        run.process.afterStep = nil
+        run.process.kill()
+        graves.append(run.ledger)
+    }
+
+    /// Ledgers of runs that ended, to be let go of outside of any run.
+    private var graves: [SQLiteDatabase] = []
+
+    /// Frees the memory of runs that ended.
+    func clearGraves() async {
+        let old = graves
+        graves = []
+        for ledger in old { await ledger.close() }
+    }
+
+    // MARK: For checkers
+
+    /// The ledger as it is now; nil while the server is down.
+    var ledger: SQLiteDatabase? { run?.ledger }
+    var server: Server? { run?.server }
+
+    func close() async {
+        if let run {
+            self.run = nil
+            run.process.kill()
+            graves.append(run.ledger)
+        }
+        await clearGraves()
+    }
+}

@@ -1,0 +1,79 @@
+import TillBilling
+import TillCrypto
+import TillEmulator
+import TillServer
+
+/// What is sold in a simulated world, as both sides know it, and the secrets of its app.
+enum SimulatedShop {
+    static let bundleID = "com.example.simulated"
+    static let secretKey = "sk_simulation_0123456789abcdef"
+    static let tokenSecret = Array("the token secret of a simulation".utf8)
+    static let webhookSecret = Array("the webhook secret of a simulation".utf8)
+
+    static let points60 = "\(bundleID).points60"
+    static let points300 = "\(bundleID).points300"
+    static let pro = "\(bundleID).pro"
+    static let silver = "\(bundleID).silver"
+    static let gold = "\(bundleID).gold"
+    static let goldYear = "\(bundleID).gold.year"
+    static let basic = "\(bundleID).basic_monthly"
+    /// In the store only: our catalogue has not heard of it.
+    static let unlisted = "\(bundleID).unlisted"
+
+    private static let group = "21000001"
+
+    static let catalog = Catalog(products: [
+        Product(
+            id: ProductID(points60), type: .consumable, names: Text(en: "60 points", zh: "60 学点"),
+            price: price(600), points: ["points": 60]),
+        Product(
+            id: ProductID(points300), type: .consumable, names: Text(en: "300 points", zh: "300 学点"),
+            price: price(3_000), points: ["points": 300]),
+        Product(
+            id: ProductID(pro), type: .nonConsumable, names: Text(en: "Pro", zh: "专业版"), price: price(9_800),
+            entitlement: "pro"),
+        member(silver, "Silver", 2_800), member(gold, "Gold", 6_800), member(goldYear, "Gold for a year", 68_800),
+        Product(
+            id: ProductID(basic), type: .consumable, names: Text(en: "Basic", zh: "基础版"), price: price(1_800),
+            plan: PlanLength("P1M").map { PlanTerms(id: PlanID("basic_monthly"), length: $0, rank: "basic") }),
+    ])
+
+    static let sold: [StoreProduct] = [
+        once(points60, .consumable, 600), once(points300, .consumable, 3_000), once(pro, .nonConsumable, 9_800),
+        renewing(silver, 2, .week, 2_800), renewing(gold, 1, .week, 6_800), renewing(goldYear, 1, .year, 68_800),
+        once(basic, .consumable, 1_800), once(unlisted, .consumable, 600),
+    ]
+
+    private static func price(_ amount: Int64) -> Money { Money(amount: amount, currency: Currency("CNY")) }
+
+    private static func member(_ id: String, _ name: String, _ amount: Int64) -> Product {
+        Product(
+            id: ProductID(id), type: .autoRenewable, names: Text(en: name, zh: name), price: price(amount),
+            entitlement: "member")
+    }
+
+    private static func once(_ id: String, _ kind: ProductKind, _ amount: Int64) -> StoreProduct {
+        StoreProduct(id: ProductID(id), kind: kind, name: id, prices: ["CHN": price(amount)])
+    }
+
+    private static func renewing(
+        _ id: String, _ level: Int64, _ period: SubscriptionPeriod, _ amount: Int64
+    ) -> StoreProduct {
+        StoreProduct(
+            id: ProductID(id), kind: .autoRenewable, name: id, prices: ["CHN": price(amount)],
+            subscription: SubscriptionTerms(groupID: group, level: level, period: period))
+    }
+
+    /// How many points a purchase comes to; 0 for what gives none.
+    static func points(of product: String, quantity: Int64) -> Int64 {
+        (catalog[ProductID(product)]?.points["points"] ?? 0) * quantity
+    }
+
+    /// The token that the app's backend gives a user, good for an hour.
+    static func token(of user: String, at now: Instant) -> String {
+        let header = Base64.encode(Array(#"{"alg":"HS256","typ":"JWT"}"#.utf8), .url)
+        let claims = Base64.encode(Array(#"{"sub":"\#(user)","exp":\#(now.milliseconds / 1_000 + 3_600)}"#.utf8), .url)
+        let code = HMACSHA256.code(for: "\(header).\(claims)".utf8, key: tokenSecret)
+        return "\(header).\(claims).\(Base64.encode(code, .url))"
+    }
+}

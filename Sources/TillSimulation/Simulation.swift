@@ -1,0 +1,77 @@
+import Foundation
+import TillBilling
+
+/// What one seed came to.
+public struct SeedReport: Sendable {
+    public let seed: UInt64
+    /// Purchases that were begun.
+    public let purchases: Int
+    /// Transactions that Apple was paid for, renewals among them.
+    public let paid: Int
+    public let faults: [FaultKind: Int]
+    public let violations: [Violation]
+    /// Why the run itself could not be finished; nil if it was.
+    public let fault: String?
+    /// Pieces of work between two awaits.
+    public let steps: Int
+    /// How much time passed in the world, in milliseconds.
+    public let virtualTime: Int64
+    /// How often the books were looked at.
+    public let looks: Int
+    /// What happened, if it was to be told.
+    public let lines: [Story.Line]
+    /// The same for the same seed: a digest of what the books said in the end.
+    public let digest: UInt64
+
+    init(
+        seed: UInt64, purchases: Int, paid: Int, faults: [FaultKind: Int], violations: [Violation], fault: String?,
+        steps: Int, virtualTime: Int64, looks: Int, lines: [Story.Line], digest: UInt64
+    ) {
+        self.seed = seed
+        self.purchases = purchases
+        self.paid = paid
+        self.faults = faults
+        self.violations = violations
+        self.fault = fault
+        self.steps = steps
+        self.virtualTime = virtualTime
+        self.looks = looks
+        self.lines = lines
+        self.digest = digest
+    }
+}
+
+/// Runs seeds one after the other, in this process and on this thread.
+public struct Simulation {
+    private let keys: StoreKeys
+    private let folder: URL
+
+    /// - Parameter folder: for files of emulated devices; it is made.
+    public init(folder: URL) throws {
+        keys = try StoreKeys()
+        self.folder = folder
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+
+    public func run(_ plan: SimulationPlan) -> SeedReport {
+        let place = folder.appendingPathComponent("seed-\(plan.seed)")
+        defer { try? FileManager.default.removeItem(at: place) }
+        let world = World(plan, keys: keys, folder: place)
+        world.run()
+        return SeedReport(
+            seed: plan.seed, purchases: world.owners.reduce(0) { $0 + $1.begun }, paid: world.paid,
+            faults: world.parts.faults.counts, violations: world.auditor?.violations ?? [], fault: world.fault,
+            steps: world.parts.clockwork.steps,
+            virtualTime: world.parts.clockwork.now.milliseconds - World.start.milliseconds,
+            looks: world.auditor?.looks ?? 0, lines: world.parts.story.lines, digest: world.digest)
+    }
+}
+
+extension SeedReport {
+    /// The process that ran it ended in the middle of it.
+    public init(crashed seed: UInt64, how: String) {
+        self.init(
+            seed: seed, purchases: 0, paid: 0, faults: [:], violations: [], fault: "the process ended: \(how)",
+            steps: 0, virtualTime: 0, looks: 0, lines: [], digest: 0)
+    }
+}

@@ -1,0 +1,41 @@
+import TillBilling
+
+/// What happened, for somebody who wants to understand one purchase. Kept only when it will be read: writing it down
+/// decides nothing, so a run that is told is the same run.
+public final class Story: @unchecked Sendable {
+    public struct Line: Sendable {
+        public let at: Instant
+        /// Who did it, or to whom it happened.
+        public let who: String
+        public let text: String
+        /// Orders, transactions and users it is about.
+        public let about: Set<String>
+    }
+
+    public private(set) var lines: [Line] = []
+    public let isKept: Bool
+    private let now: () -> Instant
+
+    init(isKept: Bool, now: @escaping () -> Instant) {
+        self.isKept = isKept
+        self.now = now
+    }
+
+    func tell(_ who: @autoclosure () -> String, _ text: @autoclosure () -> String, about: @autoclosure () -> [String] = []) {
+        guard isKept else { return }
+        lines.append(Line(at: now(), who: who(), text: text(), about: Set(about())))
+    }
+}
+
+extension [Story.Line] {
+    /// The lines about any of these, and about the orders and transactions that those name beside them.
+    public func about(_ subjects: Set<String>) -> [Story.Line] {
+        var wanted = subjects
+        for line in self where !line.about.isDisjoint(with: subjects) {
+            // A user leads to everything that the user ever did, so users widen nothing.
+            wanted.formUnion(line.about.filter { !$0.hasPrefix("user ") })
+        }
+        wanted = wanted.filter { !$0.hasPrefix("user ") || subjects.count == 1 }
+        return filter { $0.who == "world" || !$0.about.isDisjoint(with: wanted) }
+    }
+}

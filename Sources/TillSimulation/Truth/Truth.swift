@@ -1,0 +1,101 @@
+import TillAppStore
+import TillBilling
+import TillHTTP
+
+/// Who did what, as only the world itself knows it: what our server's books are held against.
+final class Truth: @unchecked Sendable {
+    /// Somebody tapped "buy", and their app asked the store.
+    struct Tap: Sendable {
+        let number: Int
+        let user: String
+        let phone: String
+        let account: String
+        let product: String
+        /// The order id that the app gave along.
+        let order: String
+        /// Apple lost it (U1).
+        let isTokenLost: Bool
+        let at: Instant
+    }
+
+    private(set) var taps: [Int: Tap] = [:]
+    /// Which order ids were made by whom.
+    private(set) var orders: [String: Tap] = [:]
+    /// Taps by the transactions that came of them.
+    private(set) var transactions: [String: Tap] = [:]
+    /// Transactions that nobody of the app bought there: Apple's own shop sold them.
+    private(set) var strays: Set<String> = []
+    /// Who showed that a stray is theirs.
+    private var claims: [String: String] = [:]
+    private let parts: WorldParts
+
+    /// Tells Apple's end which tap a purchase came of.
+    static let tapHeader = "X-Simulated-Tap"
+
+    init(_ parts: WorldParts) { self.parts = parts }
+
+    /// A purchase leaves a phone. It may lose its token on the way.
+    func note(_ request: HTTPRequest, from phone: PhoneHost) -> HTTPRequest {
+        guard case .object(var members)? = try? JSONValue(decoding: request.body), let user = phone.buyer else {
+            return request
+        }
+        var request = request
+        var order = ""
+        if case .string(let token)? = members["appAccountToken"] { order = token.lowercased() }
+        var product = ""
+        if case .string(let id)? = members["productId"] { product = id }
+        let isLost = !order.isEmpty && parts.faults.strikes(.tokenLost, at: phone.name, order)
+        if isLost {
+            members["appAccountToken"] = nil
+            request.body = Array(JSONValue.object(members).encoded().utf8)
+        }
+        let tap = Tap(
+            number: taps.count + 1, user: user, phone: phone.name, account: phone.account, product: product,
+            order: order, isTokenLost: isLost, at: parts.clockwork.now)
+        taps[tap.number] = tap
+        orders[order] = tap
+        request.headers.set(Self.tapHeader, String(tap.number))
+        parts.story.tell(
+            phone.name, "\(user) asks the store for \(product), order \(order)\(isLost ? ", which Apple loses" : "")",
+            about: ["order \(order)", "user \(user)"])
+        return request
+    }
+
+    /// The store has answered a purchase.
+    func note(_ response: HTTPResponse, to request: HTTPRequest) {
+        guard let tap = request.headers[Self.tapHeader].flatMap({ Int($0) }).flatMap({ taps[$0] }),
+            case .object(let members)? = try? JSONValue(decoding: response.body),
+            case .string(let id)? = members["transactionId"]
+        else { return }
+        // A non-consumable that is owned already is another tap's.
+        if transactions[id] == nil { transactions[id] = tap }
+        var outcome = ""
+        if case .string(let text)? = members["outcome"] { outcome = text }
+        parts.story.tell(
+            "apple", "transaction \(id): \(outcome)",
+            about: ["order \(tap.order)", "transaction \(id)", "user \(tap.user)"])
+    }
+
+    func note(stray id: String) { strays.insert(id) }
+
+    /// Somebody shows that a purchase of Apple's own shop is theirs.
+    func note(claim id: String, by user: String) { claims[id] = user }
+
+    /// Whose a transaction is by rights: who made the order that Apple signed; without one, who tapped.
+    func owner(of sold: AppleHost.Sold, in all: [String: AppleHost.Sold]) -> String? {
+        // One that our server set by itself (Set App Account Token) names no order of an app.
+        if let token = sold.token, let tap = orders[token.lowercased()] { return tap.user }
+        if let tap = transactions[sold.id] { return tap.user }
+        if let user = claims[sold.originalID] { return user }
+        guard sold.originalID != sold.id, let original = all[sold.originalID] else { return nil }
+        return owner(of: original, in: all)
+    }
+
+    /// Everybody whom the ladder of U1 may take for the owner, once Apple has lost the token: who had an order for the
+    /// product on that phone.
+    func candidates(for sold: AppleHost.Sold, in all: [String: AppleHost.Sold]) -> Set<String> {
+        let first = all[sold.originalID] ?? sold
+        guard let tap = transactions[sold.id] ?? transactions[first.id] else { return [] }
+        return Set(taps.values.filter { $0.phone == tap.phone && $0.product == tap.product }.map(\.user))
+    }
+}

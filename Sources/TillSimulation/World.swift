@@ -1,0 +1,258 @@
+import Foundation
+import TillAppStore
+import TillBilling
+import TillClient
+import TillCrypto
+import TillHTTP
+import TillServer
+
+/// A whole world from one seed: Apple, our server, phones with our client kit, the people who use them, somebody who
+/// cheats, and weather. All of it is the real code, on one thread, in virtual time (DESIGN §5).
+final class World: @unchecked Sendable {
+    let plan: SimulationPlan
+    let parts: WorldParts
+    let truth: Truth
+    private let process: SimulatedProcess
+    private let keys: StoreKeys
+    private let folder: URL
+    private var random: SeededRandom
+    private(set) var auditor: Auditor?
+    private(set) var owners: [Owner] = []
+    private var users: [String] = []
+    private var server: ServerHost?
+    private var mallory: Mallory?
+    /// Notifications by their content, and whether they are never sent.
+    private var fates: [UInt64: Bool] = [:]
+    private var isStormy = true
+    private var isOver = false
+    /// Transactions that Apple was paid for.
+    private(set) var paid = 0
+    /// Of what the books said in the end.
+    private(set) var digest: UInt64 = 0
+    /// What kept the world from being made or from ending.
+    private(set) var fault: String?
+
+    /// 2026-01-05T00:00:00Z, a Monday.
+    static let start = Instant(milliseconds: 1_767_571_200_000)
+    private static let day: Int64 = 86_400_000
+    /// A storm is over after so many days, whoever still wanted something.
+    private static let stormDays: Int64 = 21
+    /// Apple tries a notification for the last time after 157 hours, and a webhook is given up after three days.
+    private static let calmDays: Int64 = 8
+
+    /// - Parameter folder: for the receipts of emulated devices.
+    init(_ plan: SimulationPlan, keys: StoreKeys, folder: URL) {
+        self.plan = plan
+        self.keys = keys
+        self.folder = folder
+        let clockwork = Clockwork(
+            seed: plan.seed, start: Self.start, planted: plan.planted.flatMap { PlantedMistake(rawValue: $0) })
+        let story = Story(isKept: plan.isTold) { clockwork.now }
+        let faults = FaultLedger(seed: plan.seed, rates: plan.rates, limit: plan.faultLimit) { kind, detail in
+            story.tell("fault", "\(kind.rawValue) \(detail)")
+        }
+        parts = WorldParts(seed: plan.seed, clockwork: clockwork, faults: faults, story: story)
+        truth = Truth(parts)
+        process = SimulatedProcess("world", on: clockwork)
+        random = SeededRandom(seed: plan.seed, stream: "world")
+    }
+
+    /// More work than any world needs: it goes round in circles.
+    private static let stepLimit = 60_000_000
+
+    /// Lives through all of it.
+    func run() {
+        SeededSignatures.begin(seed: plan.seed)
+        process.spawn { [self] in
+            do {
+                try await live()
+            } catch {
+                fault = "\(error)"
+            }
+            isOver = true
+        }
+        while !isOver {
+            guard parts.clockwork.steps < Self.stepLimit else {
+                fault = "no end after \(Self.stepLimit) steps, at \(parts.clockwork.now.rfc3339)"
+                return
+            }
+            guard parts.clockwork.turn() else {
+                fault = "everybody waits for somebody else, at \(parts.clockwork.now.rfc3339)"
+                return
+            }
+        }
+    }
+
+    // MARK: Its life
+
+    private func live() async throws {
+        let apple = try await AppleHost.found(
+            parts, keys: keys,
+            watch: AppleHost.Watch(
+                isBought: { [truth] in truth.note($1, to: $0) },
+                isFinished: { [self] id in await self.auditor?.check(finished: id, self.server?.ledger) }),
+            send: notificationLine())
+        let auditor = Auditor(parts, truth, apple)
+        self.auditor = auditor
+        apple.start()
+        _ = await apple.act(.put, "/emulator/notifications", ["url": "http://server.simulated/v1/notifications/apple"])
+        let server = try await makeServer(for: apple, auditor)
+        self.server = server
+        server.start()
+        let accounts = (1...(2 + random.below(4))).map { "account\($0)" }
+        for account in accounts { _ = await apple.act(.put, "/emulator/accounts/\(account)", [:]) }
+        makeOwners(accounts, apple, server)
+        let mallory = try Mallory(parts, Link("mallory-server", parts) { server.end }, apple, keys: keys)
+        self.mallory = mallory
+        let household = Household(apple, truth, accounts: accounts, parts)
+        let weather = Weather(server, apple, parts)
+        let backend = Backend(parts, Link("backend-server", parts) { server.end }, users: users)
+        await storm(server, mallory, household, weather, backend)
+        await calm(apple, household, weather, backend)
+        await server.clearGraves()
+        if let ledger = server.ledger { await auditor.judge(ledger, backend) } else { fault = "the server does not start" }
+        let sold = try await apple.transactions()
+        paid = sold.filter(\.isPaid).count
+        let books = try await server.ledger?.read { try LedgerEye($0).entries.values.map { "\($0)" }.sorted() } ?? []
+        digest = Self.fingerprint(Array("\(books) \(parts.clockwork.steps) \(parts.clockwork.now)".utf8))
+        await server.close()
+        await apple.close()
+    }
+
+    /// The way of Apple's notifications to our server.
+    private func notificationLine() -> @Sendable (SimulatedProcess) -> HTTPSend {
+        let line = Link("apple-server", parts) { [self] in self.server?.end }
+        line.patience = 10_000
+        return { [self] sender in
+            { [self] (url, request) async throws(HTTPFault) in
+                let request = Self.request(request, to: url)
+                let payload = Self.fingerprint(request.body)
+                let isLost = fates[payload] ?? parts.faults.strikes(.notificationLost, at: "apple")
+                fates[payload] = isLost
+                mallory?.hear(request)
+                if isLost { throw HTTPFault(.cannotConnect, "it is never sent") }
+                return try await line.send(request, from: sender)
+            }
+        }
+    }
+
+    private func makeServer(for apple: AppleHost, _ auditor: Auditor) async throws -> ServerHost {
+        let answer = await apple.act(.get, "/emulator/api-key")
+        guard case .object(let key)? = answer, case .string(let issuer)? = key["issuerId"],
+            case .string(let id)? = key["keyId"], case .string(let pem)? = key["privateKey"]
+        else { throw WorldFault("the store has no key") }
+        var configuration = ServerConfiguration(
+            catalog: SimulatedShop.catalog,
+            apple: AppleTrust(
+                roots: [apple.emulator.issuer.rootCertificate], bundleID: SimulatedShop.bundleID,
+                appAppleID: apple.emulator.configuration.app.appleID, environments: [.production]),
+            secretKeys: [SecretKey(id: "backend", sha256: Digest.sha256.hash(SimulatedShop.secretKey.utf8))],
+            userTokens: [UserTokenKey(id: "app", algorithm: .hs256(secret: SimulatedShop.tokenSecret))])
+        // G4: both orders of delivery keep the promise.
+        if random.chance(0.35) { configuration.delivery.order = .saveThenFinish }
+        configuration.inAppPurchaseKey = try InAppPurchaseKey(
+            issuerID: issuer, keyID: id, privateKey: PrivateKey(pem: pem))
+        guard let inAppPurchaseKey = configuration.inAppPurchaseKey else { throw WorldFault("the store has no key") }
+        let line = Link("server-apple", parts) { apple.end }
+        line.patience = 15_000
+        let terms = ServerHost.Terms(
+            configuration: configuration, key: inAppPurchaseKey,
+            apple: { process in
+                { (url, request) async throws(HTTPFault) in
+                    try await line.send(Self.request(request, to: url), from: process)
+                }
+            },
+            web: { _ in { (_, _) async throws(HTTPFault) in throw HTTPFault(.cannotConnect, "no receiver") } })
+        return ServerHost(parts, terms) { ledger in
+            await auditor.checkFinishes(ledger)
+            await auditor.look(ledger)
+        }
+    }
+
+    private func makeOwners(_ accounts: [String], _ apple: AppleHost, _ server: ServerHost) {
+        let count = 3 + random.below(5)
+        users = (1...(count + random.below(3))).map { "user\($0)" }
+        let toStore = Link("phones-store", parts) { apple.end }
+        // A payment is one confirmation by its customer, however often a packet is repeated.
+        toStore.repeats = { $0.path != "/emulator/purchases" }
+        let toServer = Link("phones-server", parts) { server.end }
+        toServer.hear = { [self] in mallory?.hear($0) }
+        for number in 1...count {
+            let phone = PhoneHost(
+                "phone\(number)", account: random.pick(accounts),
+                generation: random.chance(0.5) ? .storeKit1 : .storeKit2, parts,
+                lines: PhoneHost.Lines(toStore: toStore, toServer: toServer), folder: folder
+            ) { [truth] phone, request in truth.note(request, from: phone) }
+            var mine = [users[number - 1]]
+            while random.chance(0.35) { mine.append(random.pick(users)) }
+            let wishes = max(1, plan.purchases / count)
+            guard plan.phones?.contains(number) ?? true else { continue }
+            owners.append(Owner(phone, users: mine, wishes: wishes, parts))
+        }
+    }
+
+    private func storm(
+        _ server: ServerHost, _ mallory: Mallory, _ household: Household, _ weather: Weather,
+        _ backend: Backend
+    ) async {
+        let goesOn: @Sendable () -> Bool = { [self] in isStormy }
+        process.spawn { await weather.blow(while: goesOn) }
+        process.spawn { await household.live(while: goesOn) }
+        process.spawn { await mallory.live(while: goesOn) }
+        process.spawn { await backend.live(while: goesOn) }
+        process.spawn { [self] in
+            while isStormy {
+                await parts.clockwork.pause(6 * 3_600_000)
+                await server.clearGraves()
+                if let ledger = server.ledger { await auditor?.look(ledger) }
+            }
+        }
+        let end = parts.clockwork.now.adding(milliseconds: Self.stormDays * Self.day)
+        await withTaskGroup(of: Void.self) { group in
+            for owner in owners { group.addTask { await owner.live() } }
+            group.addTask { [self] in
+                while parts.clockwork.now < end, isStormy { await parts.clockwork.pause(3_600_000) }
+            }
+            // All owners, or the end of the storm.
+            var left = owners.count + 1
+            while left > 1, await group.next() != nil { left -= 1 }
+            isStormy = false
+            group.cancelAll()
+        }
+    }
+
+    private func calm(_ apple: AppleHost, _ household: Household, _ weather: Weather, _ backend: Backend) async {
+        parts.faults.calmDown()
+        parts.story.tell("world", "all faults are over")
+        weather.clear()
+        await household.settle()
+        for owner in owners { await owner.settle() }
+        await parts.clockwork.pause(Self.calmDays * Self.day)
+        await household.settle()
+        for owner in owners { await owner.settle() }
+        await parts.clockwork.pause(Self.day / 4)
+        await backend.emptyQuarantine(truth, apple)
+        await parts.clockwork.pause(Self.day / 4)
+    }
+
+    // MARK: Requests
+
+    /// As a listener at the other end would have read it.
+    static func request(_ request: HTTPRequest, to url: String) -> HTTPRequest {
+        var request = request
+        let rest = url.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: true).dropFirst(2).first ?? ""
+        let parts = rest.split(separator: "?", maxSplits: 1)
+        request.path = "/" + (parts.first.flatMap { try? PercentEncoding.decode($0.utf8) } ?? "")
+        request.query = parts.count > 1 ? (try? PercentEncoding.items(parts[1].utf8)) ?? [] : []
+        return request
+    }
+
+    private static func fingerprint(_ bytes: [UInt8]) -> UInt64 {
+        bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    }
+}
+
+struct WorldFault: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}

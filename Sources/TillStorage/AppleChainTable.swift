@@ -1,0 +1,161 @@
+import TillBilling
+
+/// `apple_chains`: the chains of transactions that lead to customers at Apple, and when each was last asked about.
+///
+/// Apple has no name for a customer that it would be asked by: any of the customer's transactions will do, and the
+/// answer holds all of them. So of the chains that were found in one history, one is asked about for all, and keeps the
+/// revision from which on Apple's next answer goes on (facts/server-api §4.1).
+public struct AppleChainTable {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    public enum Question: Sendable, Hashable {
+        case history
+        case refunds
+    }
+
+    public struct Stored: Sendable, Hashable {
+        public let sequence: Int64
+        public let originalID: TransactionID
+        /// What is new since the last answer is asked for with; nil for everything.
+        public let revision: String?
+        /// Why Apple did not tell of it when it was last asked.
+        public let refusal: String?
+    }
+
+    /// Lists the chains of transactions that came since the last time, some of them.
+    ///
+    /// - Returns: whether there are more.
+    public func discover(limit: Int, at now: Instant) throws -> Bool {
+        let known = try session.first("SELECT chains_seen FROM presence", []) { $0.integer(0) } ?? 0
+        let last =
+            try session.first(
+                """
+                SELECT max(sequence) FROM (SELECT sequence FROM transactions WHERE sequence > ? ORDER BY sequence \
+                LIMIT ?)
+                """, [.integer(known), .integer(Int64(limit))]
+            ) { $0.isNull(0) ? known : $0.integer(0) } ?? known
+        guard last > known else { return false }
+        try session.execute(
+            """
+            INSERT INTO apple_chains (sequence, environment, original_id) \
+            SELECT sequence, environment, original_id FROM transactions WHERE sequence > ? AND sequence <= ? \
+            ORDER BY sequence ON CONFLICT DO NOTHING
+            """, [.integer(known), .integer(last)])
+        try session.execute(
+            """
+            INSERT INTO presence (only, at, chains_seen) VALUES (1, ?, ?) \
+            ON CONFLICT (only) DO UPDATE SET chains_seen = excluded.chains_seen
+            """, [.instant(now), .integer(last)])
+        return true
+    }
+
+    /// A chain came up in the history that another one was asked for: it is the same customer's.
+    public func link(
+        _ chain: TransactionID, in environment: Environment, first transaction: Int64, to customer: Int64
+    ) throws {
+        try session.execute(
+            """
+            INSERT INTO apple_chains (sequence, environment, original_id, customer) VALUES (?1, ?2, ?3, ?4) \
+            ON CONFLICT DO UPDATE SET customer = excluded.customer \
+            WHERE sequence <> excluded.customer AND customer IS NOT excluded.customer
+            """, [.integer(transaction), environment.column, .text(chain.text), .integer(customer)])
+    }
+
+    /// Whom to ask next: who was never asked, or is to be asked again soon, before those who were asked long ago, and
+    /// of those the newest first.
+    public func next(_ question: Question, before run: Int64, in environment: Environment) throws -> Stored? {
+        switch question {
+        case .history:
+            try session.first(
+                """
+                SELECT sequence, original_id, history_revision, refusal FROM apple_chains \
+                WHERE customer IS NULL AND environment = ? AND history_run < ? \
+                ORDER BY history_run, sequence DESC LIMIT 1
+                """, [environment.column, .integer(run)], Self.read)
+        case .refunds:
+            try session.first(
+                """
+                SELECT sequence, original_id, refunds_revision, refusal FROM apple_chains \
+                WHERE customer IS NULL AND environment = ? AND refunds_run < ? \
+                ORDER BY refunds_run, sequence DESC LIMIT 1
+                """, [environment.column, .integer(run)], Self.read)
+        }
+    }
+
+    public func find(_ chain: TransactionID, in environment: Environment) throws -> Stored? {
+        try session.first(
+            """
+            SELECT sequence, original_id, history_revision, refusal FROM apple_chains \
+            WHERE environment = ? AND original_id = ?
+            """, [environment.column, .text(chain.text)], Self.read)
+    }
+
+    /// The run has read all that Apple tells of a chain's customer, or was told that it tells nothing.
+    public func markRead(
+        _ sequence: Int64, _ question: Question, run: Int64, revision: String?, refusal: String?
+    ) throws {
+        switch question {
+        case .history:
+            try session.execute(
+                "UPDATE apple_chains SET history_run = ?, history_revision = ?, refusal = ? WHERE sequence = ?",
+                [.integer(run), .optional(revision), .optional(refusal), .integer(sequence)])
+        case .refunds:
+            try session.execute(
+                "UPDATE apple_chains SET refunds_run = ?, refunds_revision = ? WHERE sequence = ?",
+                [.integer(run), .optional(revision), .integer(sequence)])
+        }
+    }
+
+    /// Its customer is to be asked about before others.
+    public func askSoon(_ chain: TransactionID, _ question: Question, in environment: Environment) throws {
+        guard let customer = try customer(of: chain, in: environment) else { return }
+        switch question {
+        case .history:
+            try session.execute(
+                "UPDATE apple_chains SET history_run = 0 WHERE sequence = ?", [.integer(customer)])
+        case .refunds:
+            try session.execute(
+                "UPDATE apple_chains SET refunds_run = 0 WHERE sequence = ?", [.integer(customer)])
+        }
+    }
+
+    /// Whether any of its customer's chains is a subscription.
+    public func hasSubscription(_ sequence: Int64) throws -> Bool {
+        try session.first(
+            """
+            SELECT 1 FROM (SELECT environment, original_id FROM apple_chains WHERE sequence = ?1 \
+            UNION ALL SELECT environment, original_id FROM apple_chains WHERE customer = ?1) c \
+            JOIN subscriptions s ON s.environment = c.environment AND s.original_id = c.original_id LIMIT 1
+            """, [.integer(sequence)]
+        ) { _ in true } ?? false
+    }
+
+    /// The newest run that read the history of a chain's customer; nil if none did.
+    public func lastRead(_ chain: TransactionID, in environment: Environment) throws -> Int64? {
+        guard let customer = try customer(of: chain, in: environment) else { return nil }
+        return try session.first(
+            "SELECT history_run FROM apple_chains WHERE sequence = ?", [.integer(customer)]
+        ) { $0.integer(0) }
+    }
+
+    /// The chain that is asked about for this one. Each points to one that was asked about later, so the way is short
+    /// and ends.
+    private func customer(of chain: TransactionID, in environment: Environment) throws -> Int64? {
+        try session.first(
+            """
+            WITH RECURSIVE way (sequence, customer, length) AS ( \
+            SELECT sequence, customer, 0 FROM apple_chains WHERE environment = ? AND original_id = ? \
+            UNION ALL SELECT c.sequence, c.customer, way.length + 1 FROM way JOIN apple_chains c \
+            ON c.sequence = way.customer WHERE way.length < 50) \
+            SELECT sequence FROM way ORDER BY length DESC LIMIT 1
+            """, [environment.column, .text(chain.text)]
+        ) { $0.integer(0) }
+    }
+
+    private static func read(_ row: any Row) throws -> Stored {
+        Stored(
+            sequence: row.integer(0), originalID: TransactionID(row.text(1)), revision: row.optionalText(2),
+            refusal: row.optionalText(3))
+    }
+}

@@ -1,0 +1,56 @@
+import TillBilling
+
+/// Figures for those who watch the ledger, each from an index or a handful of rows: they are read every few seconds.
+public struct LedgerFigures {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    /// How many transactions there are, of all environments. Their rows are numbered and never deleted.
+    public func purchases() throws -> Int64 { try number("SELECT coalesce(max(sequence), 0) FROM transactions") }
+
+    /// Paid and nobody's.
+    public func quarantined() throws -> Int64 {
+        try number("SELECT count(*) FROM transactions WHERE state = 2 AND state <> 1")
+    }
+
+    public func quarantined(in environment: Environment, paidBefore moment: Instant) throws -> Int64 {
+        try session.first(
+            """
+            SELECT count(*) FROM transactions WHERE state = 2 AND state <> 1 AND +environment = ? \
+            AND purchased_at < ?
+            """, [environment.column, .instant(moment)]
+        ) { $0.integer(0) } ?? 0
+    }
+
+    /// When it was paid.
+    public func oldestQuarantined() throws -> Instant? {
+        try session.first(
+            """
+            SELECT purchased_at FROM transactions WHERE state = 2 AND state <> 1 ORDER BY sequence LIMIT 1
+            """, []
+        ) { $0.instant(0) }
+    }
+
+    /// When the oldest order that stands so was opened.
+    public func oldestOrder(_ status: OrderStatus) throws -> Instant? {
+        try session.first(
+            "SELECT created_at FROM orders WHERE status = ? AND status <> 1 ORDER BY sequence LIMIT 1",
+            [.integer(Int64(status.rawValue))]
+        ) { $0.instant(0) }
+    }
+
+    public func pendingNotifications() throws -> Int64 {
+        try number("SELECT count(*) FROM notifications WHERE state = 0")
+    }
+
+    public func oldestPendingNotification() throws -> Instant? {
+        try session.first(
+            "SELECT received_at FROM notifications WHERE state = 0 ORDER BY sequence LIMIT 1", []
+        ) { $0.instant(0) }
+    }
+
+    /// How many were ever written.
+    public func outboxEvents() throws -> Int64 { try number("SELECT coalesce(max(sequence), 0) FROM outbox") }
+
+    private func number(_ sql: StaticString) throws -> Int64 { try session.first(sql, []) { $0.integer(0) } ?? 0 }
+}

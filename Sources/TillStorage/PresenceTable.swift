@@ -1,0 +1,17 @@
+import TillBilling
+
+/// `presence`: when a server was last at work on this ledger. Whoever comes long after that has missed something.
+public struct PresenceTable {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    public func last() throws -> Instant? { try session.first("SELECT at FROM presence", []) { $0.instant(0) } }
+
+    public func note(at now: Instant) throws {
+        try session.execute(
+            """
+            INSERT INTO presence (only, at, chains_seen) VALUES (1, ?, 0) \
+            ON CONFLICT (only) DO UPDATE SET at = excluded.at
+            """, [.instant(now)])
+    }
+}

@@ -1,0 +1,310 @@
+import TillBilling
+
+extension Schema {
+    /// What was compared with Apple's books, how far it came, and what differed. A run's row says where it stands, so
+    /// that another process goes on there.
+    static let reconciliations: StaticString = """
+        CREATE TABLE reconciliations (
+            sequence INTEGER PRIMARY KEY,
+            environments INTEGER NOT NULL CHECK (environments BETWEEN 1 AND 3),
+            reason TEXT NOT NULL,
+            caller TEXT NOT NULL,
+            since INTEGER,
+            state INTEGER NOT NULL CHECK (state BETWEEN 1 AND 3),
+            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
+            phase INTEGER NOT NULL,
+            position INTEGER NOT NULL,
+            done INTEGER NOT NULL,
+            subject TEXT,
+            token TEXT,
+            is_tainted INTEGER NOT NULL CHECK (is_tainted IN (0, 1)),
+            began_at INTEGER NOT NULL,
+            progressed_at INTEGER NOT NULL,
+            attempts INTEGER NOT NULL,
+            waits_until INTEGER,
+            waits_for TEXT,
+            ended_at INTEGER,
+            ending TEXT,
+            CHECK ((state = 1) = (ended_at IS NULL))
+        ) STRICT;
+        CREATE UNIQUE INDEX reconciliations_one_at_a_time ON reconciliations (state) WHERE state = 1;
+
+        CREATE TABLE reconciliation_counts (
+            run INTEGER NOT NULL REFERENCES reconciliations (sequence),
+            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
+            name TEXT NOT NULL,
+            count INTEGER NOT NULL,
+            PRIMARY KEY (run, environment, name)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE differences (
+            sequence INTEGER PRIMARY KEY,
+            run INTEGER NOT NULL REFERENCES reconciliations (sequence),
+            kind TEXT NOT NULL,
+            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
+            transaction_id TEXT,
+            order_id BLOB,
+            notification_uuid TEXT,
+            was TEXT NOT NULL,
+            now TEXT NOT NULL,
+            purchased_at INTEGER,
+            found_at INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX differences_by_run ON differences (run, sequence);
+        CREATE INDEX differences_by_order ON differences (order_id) WHERE order_id IS NOT NULL;
+        CREATE INDEX differences_by_transaction ON differences (transaction_id) WHERE transaction_id IS NOT NULL;
+
+        CREATE TABLE apple_chains (
+            sequence INTEGER PRIMARY KEY,
+            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
+            original_id TEXT NOT NULL,
+            customer INTEGER REFERENCES apple_chains (sequence),
+            history_run INTEGER NOT NULL DEFAULT 0,
+            history_revision TEXT,
+            refunds_run INTEGER NOT NULL DEFAULT 0,
+            refunds_revision TEXT,
+            refusal TEXT,
+            UNIQUE (environment, original_id)
+        ) STRICT;
+        CREATE INDEX apple_chains_by_history ON apple_chains (environment, history_run, sequence DESC)
+            WHERE customer IS NULL;
+        CREATE INDEX apple_chains_by_refunds ON apple_chains (environment, refunds_run, sequence DESC)
+            WHERE customer IS NULL;
+        CREATE INDEX apple_chains_by_customer ON apple_chains (customer) WHERE customer IS NOT NULL;
+
+        CREATE TABLE presence (
+            only INTEGER PRIMARY KEY CHECK (only = 1),
+            at INTEGER NOT NULL,
+            chains_seen INTEGER NOT NULL
+        ) STRICT;
+        """
+}
+
+/// `reconciliations` and `reconciliation_counts`: the comparisons with Apple's books. At most one is under way.
+public struct ReconciliationTable {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    public enum State: Int64, Sendable, Hashable, CaseIterable {
+        case running = 1
+        case finished = 2
+        /// Given up; `ending` says why. What it had settled stays settled.
+        case failed = 3
+    }
+
+    /// What is being done, in this order, in each environment.
+    public enum Phase: Int64, Sendable, Hashable, CaseIterable {
+        /// Apple's history of notifications.
+        case notifications = 0
+        /// Who is to be asked about first; asks nobody.
+        case suspects = 1
+        /// Histories of transactions, customer by customer.
+        case customers = 2
+        /// Histories of refunds, customer by customer.
+        case refunds = 3
+        /// What is nobody's yet, one by one.
+        case quarantine = 4
+        /// Orders that stay open; asks nobody.
+        case orders = 5
+    }
+
+    /// Where a run stands inside a phase.
+    public struct Place: Sendable, Hashable {
+        public var environment: Environment
+        public var phase: Phase
+        /// Of notifications the moment from which the pages under way were asked for; else a sequence.
+        public var position: Int64 = 0
+        /// Customers or transactions of this phase that are done; of notifications, pages.
+        public var done: Int64 = 0
+        /// The chain whose pages are being read.
+        public var subject: TransactionID?
+        /// What asks for the next page.
+        public var token: String?
+        /// Something on the pages under way could not be decided yet, so they are to be read again another time.
+        public var isTainted = false
+
+        public init(_ phase: Phase, in environment: Environment) {
+            self.phase = phase
+            self.environment = environment
+        }
+    }
+
+    /// Why it does not go on just now.
+    public struct Wait: Sendable, Hashable {
+        public let until: Instant
+        /// A fault's `kind` and its sentence in English.
+        public let reason: String
+
+        public init(until: Instant, reason: String) {
+            self.until = until
+            self.reason = reason
+        }
+    }
+
+    public struct Run: Sendable, Hashable {
+        public let sequence: Int64
+        public let environments: Set<Environment>
+        /// `first`, `regular`, `gap` or `asked`.
+        public let reason: String
+        /// Who asked: `till`, `key:backend`, `operator:anna`.
+        public let caller: String
+        /// Asked for explicitly: from when on notifications are read; histories are then read whole.
+        public let since: Instant?
+        public internal(set) var state: State
+        public var place: Place
+        public let beganAt: Instant
+        public internal(set) var progressedAt: Instant
+        /// How often in a row it could not go on.
+        public internal(set) var attempts: Int64
+        public internal(set) var wait: Wait?
+        public internal(set) var endedAt: Instant?
+        public internal(set) var ending: String?
+    }
+
+    /// Begins a run.
+    public func insert(
+        _ environments: Set<Environment>, from first: Environment, reason: String, caller: String, since: Instant?,
+        at now: Instant
+    ) throws -> Run {
+        let sequence = try session.insert(
+            """
+            INSERT INTO reconciliations (environments, reason, caller, since, state, environment, phase, position, \
+            done, is_tainted, began_at, progressed_at, attempts) VALUES (?, ?, ?, ?, 1, ?, 0, 0, 0, 0, ?, ?, 0)
+            """,
+            [
+                .integer(environments.mask), .text(reason), .text(caller), .optional(since?.milliseconds),
+                first.column, .instant(now), .instant(now),
+            ])
+        return Run(
+            sequence: sequence, environments: environments, reason: reason, caller: caller, since: since,
+            state: .running, place: Place(.notifications, in: first), beganAt: now, progressedAt: now, attempts: 0)
+    }
+
+    /// The run goes on from there; it waits for nothing any more.
+    public func move(_ sequence: Int64, to place: Place, at now: Instant) throws {
+        try session.execute(
+            """
+            UPDATE reconciliations SET environment = ?, phase = ?, position = ?, done = ?, subject = ?, token = ?, \
+            is_tainted = ?, progressed_at = ?, attempts = 0, waits_until = NULL, waits_for = NULL WHERE sequence = ?
+            """,
+            [
+                place.environment.column, .integer(place.phase.rawValue), .integer(place.position),
+                .integer(place.done), .optional(place.subject?.text), .optional(place.token), .flag(place.isTainted),
+                .instant(now), .integer(sequence),
+            ])
+    }
+
+    /// It can't go on before then.
+    public func postpone(_ sequence: Int64, _ wait: Wait) throws {
+        try session.execute(
+            "UPDATE reconciliations SET attempts = attempts + 1, waits_until = ?, waits_for = ? WHERE sequence = ?",
+            [.instant(wait.until), .text(wait.reason), .integer(sequence)])
+    }
+
+    public func end(_ sequence: Int64, _ state: State, ending: String, at now: Instant) throws {
+        try session.execute(
+            """
+            UPDATE reconciliations SET state = ?, ending = ?, ended_at = ?, progressed_at = ?, waits_until = NULL, \
+            waits_for = NULL WHERE sequence = ? AND state = 1
+            """, [.integer(state.rawValue), .text(ending), .instant(now), .instant(now), .integer(sequence)])
+    }
+
+    // MARK: Finding
+
+    public func find(_ sequence: Int64) throws -> Run? {
+        try session.first(
+            """
+            SELECT sequence, environments, reason, caller, since, state, environment, phase, position, done, subject, \
+            token, is_tainted, began_at, progressed_at, attempts, waits_until, waits_for, ended_at, ending \
+            FROM reconciliations WHERE sequence = ?
+            """, [.integer(sequence)], Self.read)
+    }
+
+    public func running() throws -> Run? {
+        try session.first(
+            """
+            SELECT sequence, environments, reason, caller, since, state, environment, phase, position, done, subject, \
+            token, is_tainted, began_at, progressed_at, attempts, waits_until, waits_for, ended_at, ending \
+            FROM reconciliations WHERE state = 1
+            """, [], Self.read)
+    }
+
+    /// The newest that was finished and covered an environment.
+    public func lastFinished(in environment: Environment) throws -> Run? {
+        try session.first(
+            """
+            SELECT sequence, environments, reason, caller, since, state, environment, phase, position, done, subject, \
+            token, is_tainted, began_at, progressed_at, attempts, waits_until, waits_for, ended_at, ending \
+            FROM reconciliations WHERE state = 2 AND environments & ? <> 0 ORDER BY sequence DESC LIMIT 1
+            """, [.integer(Set([environment]).mask)], Self.read)
+    }
+
+    /// Newest first, from before a sequence.
+    public func list(before sequence: Int64, limit: Int) throws -> [Run] {
+        try session.query(
+            """
+            SELECT sequence, environments, reason, caller, since, state, environment, phase, position, done, subject, \
+            token, is_tainted, began_at, progressed_at, attempts, waits_until, waits_for, ended_at, ending \
+            FROM reconciliations WHERE sequence < ? ORDER BY sequence DESC LIMIT ?
+            """, [.integer(sequence), .integer(Int64(limit))], Self.read)
+    }
+
+    // MARK: Counting
+
+    public struct Count: Sendable, Hashable {
+        public let environment: Environment
+        /// What was counted: `notifications`, `customers`, a difference's kind.
+        public let name: String
+        public let count: Int64
+    }
+
+    public func add(_ count: Int64, to name: String, of run: Int64, in environment: Environment) throws {
+        guard count != 0 else { return }
+        try session.execute(
+            """
+            INSERT INTO reconciliation_counts (run, environment, name, count) VALUES (?, ?, ?, ?) \
+            ON CONFLICT (run, environment, name) DO UPDATE SET count = count + excluded.count
+            """, [.integer(run), environment.column, .text(name), .integer(count)])
+    }
+
+    public func counts(of run: Int64) throws -> [Count] {
+        try session.query(
+            "SELECT environment, name, count FROM reconciliation_counts WHERE run = ? ORDER BY environment, name",
+            [.integer(run)]
+        ) { Count(environment: try $0.environment(0), name: $0.text(1), count: $0.integer(2)) }
+    }
+
+    /// Of all runs together. There are a few rows for each run, and a run a day.
+    public func total(of name: String, in environment: Environment) throws -> Int64 {
+        try session.first(
+            "SELECT coalesce(sum(count), 0) FROM reconciliation_counts WHERE name = ? AND environment = ?",
+            [.text(name), environment.column]
+        ) { $0.integer(0) } ?? 0
+    }
+
+    private static func read(_ row: any Row) throws -> Run {
+        guard let state = State(rawValue: row.integer(5)), let phase = Phase(rawValue: row.integer(7)) else {
+            throw row.unreadable("a reconciliation's state")
+        }
+        var place = Place(phase, in: try row.environment(6))
+        place.position = row.integer(8)
+        place.done = row.integer(9)
+        place.subject = row.optionalText(10).map { TransactionID($0) }
+        place.token = row.optionalText(11)
+        place.isTainted = row.integer(12) != 0
+        let wait = row.optionalInstant(16).map { Wait(until: $0, reason: row.optionalText(17) ?? "") }
+        return Run(
+            sequence: row.integer(0), environments: Set(mask: row.integer(1)), reason: row.text(2),
+            caller: row.text(3), since: row.optionalInstant(4), state: state, place: place, beganAt: row.instant(13),
+            progressedAt: row.instant(14), attempts: row.integer(15), wait: wait, endedAt: row.optionalInstant(18),
+            ending: row.optionalText(19))
+    }
+}
+
+extension Set<Environment> {
+    fileprivate var mask: Int64 { reduce(0) { $0 | ($1 == .production ? 1 : 2) } }
+
+    fileprivate init(mask: Int64) {
+        self = Set([.production, .sandbox].filter { mask & ($0 == .production ? 1 : 2) != 0 })
+    }
+}

@@ -1,0 +1,103 @@
+import TillBilling
+
+extension Schema {
+    /// Proofs that were answered before they were settled (G4, order 2), and what decisions looked at. The device of a
+    /// receipt that waits for Apple is kept with it.
+    static let savedProofs: StaticString = """
+        CREATE TABLE saved_proofs (
+            sequence INTEGER PRIMARY KEY,
+            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
+            transaction_id TEXT NOT NULL,
+            kind INTEGER NOT NULL CHECK (kind IN (1, 2)),
+            body BLOB NOT NULL,
+            caller TEXT NOT NULL,
+            named_user TEXT,
+            claimed_order BLOB NOT NULL,
+            device TEXT NOT NULL,
+            received_at INTEGER NOT NULL,
+            attempts INTEGER NOT NULL,
+            due_at INTEGER NOT NULL,
+            detail TEXT NOT NULL,
+            UNIQUE (environment, transaction_id, caller, claimed_order, device)
+        ) STRICT;
+        CREATE INDEX saved_proofs_due ON saved_proofs (due_at, sequence);
+
+        ALTER TABLE waiting_proofs ADD COLUMN device TEXT;
+        ALTER TABLE evidence ADD COLUMN detail TEXT;
+        CREATE INDEX orders_unpaid_by_device ON orders (device, sequence)
+            WHERE device IS NOT NULL AND transaction_id IS NULL;
+        """
+}
+
+/// `saved_proofs`: genuine proofs whose devices were told to finish before anything was granted (G4, order 2). A row
+/// goes when its transaction is settled, and the proof is in `proofs` by then.
+public struct SavedProofTable {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    public struct Stored: Sendable, Hashable {
+        public let sequence: Int64
+        public let environment: Environment
+        public let transactionID: TransactionID
+        public let kind: ProofTable.Kind
+        public let body: [UInt8]
+        public let bearer: WaitingProofTable.Bearer
+        public let receivedAt: Instant
+        /// How often it could not be settled.
+        public let attempts: Int64
+        /// Why not; for operators, in English.
+        public let detail: String
+    }
+
+    /// Due at once. The same proof from the same bearer again changes nothing.
+    public func insert(
+        _ id: TransactionID, in environment: Environment, kind: ProofTable.Kind, body: [UInt8],
+        by bearer: WaitingProofTable.Bearer, at now: Instant
+    ) throws {
+        _ = try session.insertIfNew(
+            """
+            INSERT INTO saved_proofs (environment, transaction_id, kind, body, caller, named_user, claimed_order, \
+            device, received_at, attempts, due_at, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?9, 0, ?9, '') \
+            ON CONFLICT (environment, transaction_id, caller, claimed_order, device) DO NOTHING
+            """,
+            [
+                environment.column, .text(id.text), .integer(kind.rawValue), .blob(body), .text(bearer.name),
+                .optional(bearer.namedUser), .blob(bearer.claimedOrder?.bytes ?? []), .text(bearer.device ?? ""),
+                .instant(now),
+            ])
+    }
+
+    /// Those whose time has come, the longest overdue first.
+    public func due(at now: Instant, limit: Int) throws -> [Stored] {
+        try session.query(
+            """
+            SELECT sequence, environment, transaction_id, kind, body, caller, named_user, claimed_order, device, \
+            received_at, attempts, detail FROM saved_proofs WHERE due_at <= ? ORDER BY due_at, sequence LIMIT ?
+            """, [.instant(now), .integer(Int64(limit))]
+        ) { row in
+            guard let kind = ProofTable.Kind(rawValue: row.integer(3)) else { throw row.unreadable("a proof's kind") }
+            let (claimed, device) = (row.blob(7), row.text(8))
+            return Stored(
+                sequence: row.integer(0), environment: try row.environment(1),
+                transactionID: TransactionID(row.text(2)), kind: kind, body: row.blob(4),
+                bearer: WaitingProofTable.Bearer(
+                    name: row.text(5), namedUser: row.optionalText(6),
+                    claimedOrder: claimed.isEmpty ? nil : try row.uniqueID(7), device: device.isEmpty ? nil : device),
+                receivedAt: row.instant(9), attempts: row.integer(10), detail: row.text(11))
+        }
+    }
+
+    public func postpone(_ sequence: Int64, until due: Instant, detail: String) throws {
+        try session.execute(
+            "UPDATE saved_proofs SET attempts = attempts + 1, due_at = ?, detail = ? WHERE sequence = ?",
+            [.instant(due), .text(detail), .integer(sequence)])
+    }
+
+    public func remove(_ sequence: Int64) throws {
+        try session.execute("DELETE FROM saved_proofs WHERE sequence = ?", [.integer(sequence)])
+    }
+
+    public func count() throws -> Int64 {
+        try session.first("SELECT count(*) FROM saved_proofs", []) { $0.integer(0) } ?? 0
+    }
+}

@@ -1,0 +1,133 @@
+import TillAPI
+import TillAppStore
+import TillBilling
+import TillHTTP
+import TillSQLite
+import TillServer
+import TillStorage
+
+/// A comparison by this process, on a ledger that no server has.
+struct OwnReconciliation {
+    private let server: Server
+    private let ledger: SQLiteDatabase
+    private let apple: AppleClient
+    private let call: Invocation
+    private let progress: ReconcileProgress
+
+    /// Nil while a server has the ledger.
+    init?(_ configuration: Configuration, _ call: Invocation) throws {
+        let path: String
+        switch configuration.database {
+        case .sqlite(let file): path = file
+        }
+        do {
+            ledger = try SQLiteDatabase.open(path: path, role: .server)
+        } catch {
+            if error.kind == .inUse { return nil }
+            throw error.failure(ledger: shown(path))
+        }
+        apple = try AppleClient(configuration, process: call.process)
+        do {
+            server = try Server(
+                configuration: configuration.server, database: ledger, clock: call.process.clock,
+                entropy: call.process.entropy, appleEffects: apple.effects, serverAPI: apple.api)
+        } catch {
+            throw CommandFailure(Refusal(rawValue: error.verdict.rawValue)?.sentence ?? Text(error.detail))
+        }
+        self.call = call
+        progress = ReconcileProgress(call: call)
+    }
+
+    func run(_ body: StartReconciliationBody) async throws -> ReconcileResult {
+        do {
+            let result = try await body.dryRun == true ? compare(since: body.since) : settle(since: body.since)
+            await close()
+            return result
+        } catch let fault as ServerAPIFault {
+            await close()
+            throw CommandFailure(fault.sentence)
+        } catch let fault as DatabaseFault {
+            await close()
+            throw CommandFailure(Text(en: "the ledger: \(fault.detail)", zh: "账本：\(fault.detail)"))
+        } catch {
+            await close()
+            throw error
+        }
+    }
+
+    private func close() async {
+        progress.end()
+        apple.stop()
+        await ledger.close()
+    }
+
+    private func settle(since start: Instant?) async throws -> ReconcileResult {
+        let reconciliations = Reconciliations(server)
+        let sequence = try await reconciliations.request(by: "till", since: start).sequence
+        while true {
+            // A server that is started meanwhile can't take the ledger; so this ends by itself, or by Ctrl-C.
+            _ = try await withProgress(of: sequence) { try await reconciliations.advance() }
+            guard let found = try await Self.read(sequence, ledger) else {
+                throw CommandFailure(Text(en: "the run is gone", zh: "核对记录不见了"))
+            }
+            let run = found.reconciliation
+            if run.state == .finished || run.state == .failed { return found }
+            progress.show(run)
+            await apple.effects.pause(1_000)
+        }
+    }
+
+    /// The run, and its differences once it is over.
+    private static func read(_ sequence: Int64, _ ledger: SQLiteDatabase) async throws -> ReconcileResult? {
+        try await ledger.read { session in
+            let table = ReconciliationTable(session)
+            guard let run = try table.find(sequence) else { return nil }
+            let found =
+                run.state == .running
+                ? [] : try DifferenceTable(session).list(run: sequence, after: 0, limit: 100_000)
+            return ReconcileResult(
+                reconciliation: ReconciliationReply(run, counts: try table.counts(of: sequence)),
+                differences: found.map { DifferenceReply($0.difference, foundAt: $0.foundAt) })
+        }
+    }
+
+    /// Looks at the run every second while it goes on.
+    private func withProgress<Value: Sendable>(
+        of sequence: Int64, _ work: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let (ledger, progress, pause) = (ledger, progress, apple.effects.pause)
+        return try await withThrowingTaskGroup(of: Value?.self) { group in
+            group.addTask { try await work() }
+            if progress.call.console.drawsProgress {
+                group.addTask {
+                    while !Task.isCancelled {
+                        if let run = try await Self.read(sequence, ledger)?.reconciliation { progress.show(run) }
+                        await pause(1_000)
+                    }
+                    return nil
+                }
+            }
+            defer { group.cancelAll() }
+            while let value = try await group.next() {
+                if let value { return value }
+            }
+            throw CancellationError()
+        }
+    }
+
+    private func compare(since start: Instant?) async throws -> ReconcileResult {
+        let beganAt = call.process.clock()
+        let progress = progress
+        let comparison = try await server.compareWithApple(
+            since: start,
+            onProgress: { found in
+                progress.show(ReconciliationReply(of: found, caller: "till", since: start, beganAt: beganAt))
+            })
+        var reply = ReconciliationReply(of: comparison, caller: "till", since: start, beganAt: beganAt)
+        reply.endedAt = call.process.clock()
+        reply.state = .finished
+        reply.ending = comparison.isEqual ? "equal" : "different"
+        return ReconcileResult(
+            reconciliation: reply, differences: comparison.differences.map { DifferenceReply($0, foundAt: nil) })
+    }
+}

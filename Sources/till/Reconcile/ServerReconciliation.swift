@@ -1,0 +1,100 @@
+import TillAPI
+import TillBilling
+import TillHTTP
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// A comparison by the server that has the ledger, asked over HTTP.
+struct ServerReconciliation {
+    private let origin: String
+    private let key: String
+    private let fetch: Fetch
+    private let call: Invocation
+    private let progress: ReconcileProgress
+
+    init(_ configuration: Configuration, _ call: Invocation) throws {
+        guard let file = call.text(.keyFile) else {
+            throw CommandFailure(
+                Text(
+                    en: "a server has the ledger: give --key-file with an operator token or a secret key to ask it",
+                    zh: "账本正由服务器使用：请用 --key-file 给出后台令牌或后端密钥，以便请求它"))
+        }
+        do throws(FileFault) {
+            let bytes = try readFile(file, limit: 4_096).filter { $0 > 0x20 && $0 < 0x7F }
+            key = String(decoding: bytes, as: UTF8.self)
+        } catch {
+            throw CommandFailure(error.sentence)
+        }
+        let everywhere = ["0.0.0.0", "::"].contains(configuration.listen.host)
+        let address = ListenAddress(
+            host: everywhere ? "127.0.0.1" : configuration.listen.host, port: configuration.listen.port)
+        origin = "http://\(address)"
+        do {
+            fetch = try Fetch()
+        } catch {
+            throw CommandFailure(Text(en: "no HTTP client: \(error.detail)", zh: "无法启动 HTTP 客户端：\(error.detail)"))
+        }
+        self.call = call
+        progress = ReconcileProgress(call: call)
+    }
+
+    func run(_ body: StartReconciliationBody) async throws -> ReconcileResult {
+        defer {
+            progress.end()
+            fetch.stop()
+        }
+        let encoder = JSONEncoder()
+        let begun = try await ask(
+            ReconciliationReply.self, .post, Paths.reconciliations, [UInt8](try encoder.encode(body)))
+        let path = "\(Paths.reconciliations)/\(Paths.escaped(begun.id))"
+        while true {
+            let found = try await ask(ReconciliationDetail.self, .get, path + "?limit=100")
+            let run = found.reconciliation
+            progress.show(run)
+            guard run.state == .finished || run.state == .failed else {
+                try await Task.sleep(for: .seconds(1))
+                continue
+            }
+            var (differences, page) = (found.differences.data, found.differences)
+            while let cursor = page.nextCursor {
+                page = try await ask(ReconciliationDetail.self, .get, "\(path)?limit=100&cursor=\(cursor)").differences
+                differences += page.data
+            }
+            return ReconcileResult(reconciliation: run, differences: differences)
+        }
+    }
+
+    private func ask<Reply: Decodable>(
+        _ type: Reply.Type, _ method: HTTPMethod, _ path: String, _ body: [UInt8] = []
+    ) async throws -> Reply {
+        var headers = HTTPHeaders([
+            (name: "Authorization", value: "Bearer \(key)"), (name: "Accept-Language", value: call.language.rawValue),
+        ])
+        if !body.isEmpty { headers.add("Content-Type", "application/json") }
+        let response: HTTPResponse
+        do throws(HTTPFault) {
+            response = try await fetch.send(
+                origin + path, HTTPRequest(method: method, path: "", headers: headers, body: body))
+        } catch {
+            throw CommandFailure(
+                Text(
+                    en: "the ledger is in use, but no server answers at \(origin): \(error.detail)",
+                    zh: "账本正被使用，但 \(origin) 没有服务器应答：\(error.detail)"))
+        }
+        let decoder = JSONDecoder()
+        if (200..<300).contains(response.status), let reply = try? decoder.decode(type, from: Data(response.body)) {
+            return reply
+        }
+        if let problem = try? decoder.decode(Problem.self, from: Data(response.body)) {
+            throw CommandFailure(Text("\(origin): \(shown(problem.title)) (\(shown(problem.code)))"))
+        }
+        throw CommandFailure(
+            Text(
+                en: "\(origin)\(path) was answered \(response.status)",
+                zh: "\(origin)\(path) 的答复是 \(response.status)"))
+    }
+}

@@ -1,0 +1,183 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillSimulation
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Darwin)
+    import Darwin
+#endif
+
+extension Flag {
+    fileprivate static let seed = Flag(
+        "seed", .integer("S", 0...Int64.max),
+        summary: Text(en: "the first seed (default: 1)", zh: "第一个种子（默认 1）"))
+    fileprivate static let seeds = Flag(
+        "seeds", .integer("N", 1...100_000_000),
+        summary: Text(en: "how many worlds, a seed each (default: 1)", zh: "世界数量，每个一个种子（默认 1）"))
+    fileprivate static let purchases = Flag(
+        "purchases", .integer("N", 1...100_000),
+        summary: Text(en: "about how many purchases are begun in a world (default: 100)", zh: "每个世界大约发起多少笔购买（默认 100）"))
+    fileprivate static let without = Flag(
+        "without", .text("KIND,…"), summary: Text(en: "faults that never strike", zh: "不发生的故障种类"))
+    fileprivate static let faults = Flag(
+        "faults", .integer("N", 0...Int64.max), summary: Text(en: "at most so many faults in a world", zh: "每个世界的故障上限"))
+    fileprivate static let phones = Flag(
+        "phones", .text("N,…"), summary: Text(en: "only these phones are used, by number", zh: "只使用这些手机（编号）"))
+    fileprivate static let plant = Flag(
+        "plant", .choice(SimulationPlan.plantable),
+        summary: Text(
+            en: "puts a mistake into our own code, to see that it is found", zh: "在自己的代码里植入一个错误，检验能否发现"))
+    fileprivate static let workers = Flag(
+        "workers", .integer("N", 1...256),
+        summary: Text(en: "processes at once (default: one for each core)", zh: "并行进程数（默认每核一个）"))
+    fileprivate static let shrink = Flag(
+        "shrink", summary: Text(en: "makes the first failing world as small as it goes", zh: "把第一个失败的世界缩到最小"))
+    fileprivate static let story = Flag(
+        "story", summary: Text(en: "tells what happened to whatever went wrong", zh: "讲述出错的那笔购买的经过"))
+}
+
+extension Command {
+    /// `till simulate`: the seeded whole-system simulation (CONTRACT §1, DESIGN §5).
+    static let simulate = Command(
+        "simulate",
+        summary: Text(en: "prove that nothing is lost: whole worlds from seeds", zh: "证明不丢单：由种子生成的完整世界"),
+        discussion: Text(
+            en: """
+                Each seed is a world: the emulated App Store, this server on its own database driver, phones with the
+                client kit on both StoreKits, people, a cheat, and faults at every await. It runs on one thread in
+                virtual time, so a seed always tells the same story. Faults stop in the end; days later everything paid
+                must be granted, once, to whoever ordered it.
+                Exit code 1 if any promise was broken; each is printed with the command that shows it again.
+                """,
+            zh: """
+                每个种子是一个世界：模拟 App Store、本服务器及其数据库驱动、装有客户端套件（两代 StoreKit）的手机、
+                买家、作弊者，以及发生在每个 await 处的故障。全部在一个线程、虚拟时间里运行，同一种子永远同一经过。
+                故障最终停止；数日之后，凡已付款的都必须恰好发放一次，发给下单的人。
+                有任何承诺被打破时退出码为 1，并打印可以重现它的命令。
+                """),
+        flags: [.seeds, .seed, .purchases, .without, .faults, .phones, .plant, .workers, .shrink, .story]
+    ) { call in
+        if call.process.environment[SimulationWorker.variable] != nil {
+            await SimulationWorker.run(call.console)
+            return .done
+        }
+        return try await SimulationRun(call).run()
+    }
+}
+
+/// One call of `till simulate`.
+struct SimulationRun: Sendable {
+    private let call: Invocation
+    private let pool: SimulationPool
+    private let first: UInt64
+    private let count: Int
+    private let template: SimulationPlan
+
+    init(_ call: Invocation) throws {
+        self.call = call
+        pool = SimulationPool(executable: try Executable.own(), environment: call.process.environment)
+        first = UInt64(call.integer(.seed) ?? 1)
+        count = Int(call.integer(.seeds) ?? 1)
+        var template = SimulationPlan(seed: first)
+        template.purchases = Int(call.integer(.purchases) ?? 100)
+        template.faultLimit = call.integer(.faults).map { Int($0) } ?? .max
+        template.isTold = call.isSet(.story)
+        template.planted = call.text(.plant)
+        if let text = call.text(.without) {
+            template.without = Set(
+                try text.split(separator: ",").map { name in
+                    guard let kind = FaultKind(rawValue: String(name)) else { throw Self.unknownFault(String(name)) }
+                    return kind
+                })
+        }
+        if let text = call.text(.phones) { template.phones = Set(text.split(separator: ",").compactMap { Int($0) }) }
+        self.template = template
+    }
+
+    private static func unknownFault(_ name: String) -> UsageError {
+        let known = FaultKind.allCases.map(\.rawValue).joined(separator: ", ")
+        return UsageError(
+            Text(en: "there is no fault \(shown(name)); there are: \(known)", zh: "没有故障种类 \(shown(name))；可用：\(known)"),
+            command: "simulate")
+    }
+
+    func run() async throws -> ExitCode {
+        let began = ContinuousClock.now
+        let (totals, reports) = try await runAll()
+        let seconds = Self.seconds(since: began)
+        if call.wantsJSON {
+            call.console.print(totals.json(seconds: seconds).encoded())
+        } else {
+            for line in totals.lines(seconds: seconds, call.language) { call.console.print(line) }
+            for failure in totals.failures.prefix(20) { call.console.print(failure.line(call.language)) }
+            if template.isTold { for report in reports { tell(report) } }
+        }
+        if call.isSet(.shrink), let failure = totals.failures.first { try await shrink(failure) }
+        return totals.isClean ? .done : .refused
+    }
+
+    // MARK: All seeds
+
+    private func runAll() async throws -> (SimulationTotals, [SeedReport]) {
+        let state = Locked((next: 0, totals: SimulationTotals(), reports: [SeedReport]()))
+        let (first, count, template, console) = (first, count, template, call.console)
+        let workers = min(count, call.integer(.workers).map { Int($0) } ?? Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+        try await pool.run(
+            workers: max(1, workers),
+            next: {
+                let index = state.withLock { state in
+                    defer { state.next += 1 }
+                    return state.next
+                }
+                guard index < count else { return nil }
+                var plan = template
+                plan.seed = first &+ UInt64(index)
+                return plan
+            },
+            report: { plan, report in
+                let totals = state.withLock { state in
+                    state.totals.add(report, of: plan)
+                    if template.isTold { state.reports.append(report) }
+                    return state.totals
+                }
+                if console.drawsProgress {
+                    console.complain(
+                        "\u{1B}[1A\u{1B}[2K\(totals.seeds)/\(count) seeds, \(totals.purchases) purchases, "
+                            + "\(totals.failedSeeds) failed")
+                }
+            })
+        return state.withLock { ($0.totals, $0.reports) }
+    }
+
+    private static func seconds(since began: ContinuousClock.Instant) -> Double {
+        let span = began.duration(to: .now).components
+        return Double(span.seconds) + Double(span.attoseconds) / 1e18
+    }
+
+    // MARK: Stories
+
+    private func tell(_ report: SeedReport) {
+        let subjects = Set(report.violations.flatMap(\.about))
+        let lines = subjects.isEmpty ? report.lines : report.lines.about(subjects)
+        for line in lines { call.console.print("\(line.at.rfc3339)  \(line.who): \(line.text)") }
+    }
+
+    // MARK: Shrinking
+
+    private func shrink(_ failure: SimulationTotals.Failure) async throws {
+        guard let kind = failure.violation?.kind else { return }
+        let (pool, console, language) = (pool, call.console, call.language)
+        let shrinking = Shrinking(kind) { plan in try await pool.report(of: plan) }
+        let smallest = try await shrinking.shrink(failure.plan, phones: SimulationPlan.mostPhones) { plan in
+            console.complain(Text(en: "still fails: \(plan.commandLine)", zh: "仍会失败：\(plan.commandLine)")(language))
+        }
+        var told = smallest
+        told.isTold = true
+        let report = try await pool.report(of: told)
+        call.say(Text(en: "the smallest: \(smallest.commandLine)", zh: "最小重现：\(smallest.commandLine)"))
+        for violation in report.violations { call.say(Text("\(violation.kind.rawValue): \(violation.text)")) }
+        if !call.wantsJSON { tell(report) }
+    }
+}

@@ -1,0 +1,170 @@
+import Foundation
+import Testing
+import TillBilling
+import TillSQLite
+import TillStorage
+
+@testable import TillSoak
+
+@Suite("The soak's audit")
+struct AuditTests {
+    private static let order = UniqueID(high: 1, low: 7)
+    private static let product = "com.example.learn.points60"
+
+    private static func sale(token: OrderID? = order, isRevoked: Bool = false, isFinished: Bool = true) -> Sale {
+        Sale(
+            id: "1", account: "a", product: product, token: token, isRevoked: isRevoked, isFinished: isFinished,
+            purchased: Instant(milliseconds: 1_000))
+    }
+
+    /// Books in which that sale is granted as it should be, but for what `change` does to them.
+    private static func books(
+        user: String = "ann", points: Int64 = 60, status: OrderStatus = .completed, quantity: Int64 = 1,
+        state: Int64 = 1,
+        granted: Int = 1
+    ) -> LedgerBooks {
+        var books = LedgerBooks()
+        let grant = LedgerBooks.Grant(
+            transaction: "1", order: order, orderStatus: status, user: user, product: product, quantity: quantity,
+            points: points, at: Instant(milliseconds: 1_250))
+        books.grants = Array(repeating: grant, count: granted)
+        let quarantine = state == 2 ? "unknown_token" : nil
+        books.records = ["1": LedgerBooks.Record(state: state, quarantine: quarantine)]
+        books.owners = [order: "ann"]
+        return books
+    }
+
+    private static func audit(_ sales: [Sale], _ books: LedgerBooks) -> Audit.Result {
+        Audit(sales: sales, owners: [order: "ann"], strangers: ["mallory"], points: Goods.points)(books)
+    }
+
+    @Test("What was paid once and granted once to whoever asked for it is no finding, and its wait is measured")
+    func clean() {
+        let result = Self.audit([Self.sale()], Self.books())
+        #expect(result.findings.isEmpty, "\(result.findings)")
+        #expect(result.waits == [250])
+        #expect(
+            Self.audit([Self.sale(isRevoked: true)], Self.books(points: 0, status: .refunded, state: 3)).findings
+                .isEmpty)
+        // Taken back before anybody had it.
+        #expect(Self.audit([Self.sale(isRevoked: true)], LedgerBooks()).findings.isEmpty)
+    }
+
+    /// What the store says, what the ledger says, and what is wrong with it.
+    private static let cases: [(what: String, sale: Sale, books: LedgerBooks, kinds: [Audit.Finding.Kind])] = [
+        ("never heard of", sale(), LedgerBooks(), [.lost]),
+        ("recorded and not granted", sale(), books(granted: 0), [.lost]),
+        ("signed for ann, in quarantine", sale(), books(state: 2, granted: 0), [.lost]),
+        ("half of it", sale(), books(points: 30), [.lost]),
+        ("two grants", sale(), books(granted: 2), [.grantedTwice]),
+        ("points twice", sale(), books(points: 120), [.grantedTwice]),
+        ("somebody else has it", sale(), books(user: "ben"), [.misattributed]),
+        ("somebody else's order, no token", sale(token: nil), books(user: "ben"), [.misattributed]),
+        ("who never paid has it", sale(token: nil), books(user: "mallory"), [.misattributed]),
+        ("refund not heard of", sale(isRevoked: true), books(), [.refund]),
+        ("taken back by nobody's word", sale(), books(points: 0, state: 3), [.refund]),
+        ("refunded, and the points still there", sale(isRevoked: true), books(state: 3), [.grantedTwice]),
+        ("another quantity", sale(), books(quantity: 2), [.books]),
+        ("order still prepared", sale(), books(status: .prepared), [.books]),
+        ("in the queue for ever", sale(isFinished: false), books(), [.unsettled]),
+    ]
+
+    @Test("Each way in which a ledger can be wrong is found, and called what it is", arguments: cases.indices)
+    func wrong(_ index: Int) {
+        let (what, sale, books, kinds) = Self.cases[index]
+        #expect(Self.audit([sale], books).findings.map(\.kind) == kinds, "\(what)")
+    }
+
+    @Test("A grant without a sale, an order that nobody asked for and broken books are found")
+    func withoutSale() {
+        #expect(Self.audit([], Self.books()).findings.map(\.kind) == [.forgedGranted])
+        let strangers = Self.audit([Self.sale(token: UniqueID(high: 9, low: 9))], Self.books())
+        #expect(strangers.findings.map(\.kind) == [.books])
+        var broken = Self.books()
+        broken.unbalanced = ["2 ann points"]
+        broken.damage = ["row 3 missing from index"]
+        broken.waiting = ["notification n"]
+        broken.moves = [Self.order: [.prepared, .completed, .failed]]
+        #expect(Self.audit([Self.sale()], broken).findings.map(\.kind) == [.books, .books, .books, .unsettled])
+    }
+
+    @Test("What Apple signed for nobody may wait in quarantine, and is counted (U1)")
+    func unattributed() {
+        let result = Self.audit([Self.sale(token: nil)], Self.books(state: 2, granted: 0))
+        #expect(result.findings.isEmpty)
+        #expect(result.unattributed == ["1"])
+    }
+
+    // MARK: A ledger on the disk
+
+    private static let count: Int64 = 6
+
+    private static func sales() -> [Sale] {
+        (1...count).map {
+            Sale(
+                id: "\($0)", account: "a", product: product, token: UniqueID(high: 1, low: UInt64($0)),
+                purchased: Instant(milliseconds: 1_000))
+        }
+    }
+
+    private static func fill(_ session: any Session) throws {
+        for number in 1...count {
+            let (id, key) = (SQLValue.text("\(number)"), SQLValue.integer(number))
+            let order = SQLValue.blob(UniqueID(high: 1, low: UInt64(number)).bytes)
+            try session.execute(
+                """
+                INSERT INTO orders (sequence, id, user, product, quantity, status, price, currency, environment, \
+                transaction_id, created_at, updated_at, moves) VALUES (?, ?, 'ann', ?, 1, 1, 600, 'CNY', 2, ?, 1, 1, 1)
+                """, [key, order, .text(product), id])
+            try session.execute(
+                """
+                INSERT INTO transactions (sequence, environment, id, original_id, product, quantity, token, \
+                purchased_at, signed_at, state, order_sequence, received_at) \
+                VALUES (?, 2, ?, ?, ?, 1, ?, 1000, 1000, 1, ?, 1000)
+                """, [key, id, id, .text(product), order, key])
+            try session.execute(
+                "INSERT INTO grants (transaction_sequence, id, order_sequence, user, at) VALUES (?, ?, ?, 'ann', 2000)",
+                [key, order, key])
+            let posting = Posting(
+                environment: .sandbox, userID: UserID("ann"), contra: .sold, currency: "points", amount: 60,
+                kind: .purchase,
+                reference: "", at: Instant(milliseconds: 2_000))
+            try LedgerTable(session).post(posting, grant: number)
+        }
+    }
+
+    @Test("On a ledger's file it finds nothing, and then every lie that is planted in it")
+    func planted() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appendingPathComponent("till.db").path
+        let ledger = try SQLiteDatabase.open(path: path, role: .server)
+        try await ledger.write { try Self.fill($0) }
+        await ledger.close()
+        let owners = Dictionary(
+            uniqueKeysWithValues: Self.sales().compactMap { sale in sale.token.map { ($0, "ann") } })
+        let audit = Audit(sales: Self.sales(), owners: owners, strangers: [], points: Goods.points)
+        let before = audit(try await LedgerBooks.read(path))
+        #expect(before.findings.isEmpty, "\(before.findings)")
+        #expect(before.waits == Array(repeating: 1_000, count: Int(Self.count)))
+
+        let lies = try await PlantedLies(path: path).plant()
+        #expect(Set(lies.keys) == Set(PlantedLies.kinds))
+        let findings = audit(try await LedgerBooks.read(path)).findings
+        for (kind, transaction) in lies {
+            #expect(findings.contains { $0.kind == kind && $0.transaction == transaction }, "\(kind): \(findings)")
+        }
+    }
+
+    @Test("The same seed makes the same throws, and each player has its own")
+    func dice() {
+        func throwsOf(_ seed: UInt64, _ player: String) -> [UInt64] {
+            var dice = Dice(seed: seed, player: player)
+            return (0..<8).map { _ in dice.next() }
+        }
+        #expect(throwsOf(1, "a") == throwsOf(1, "a"))
+        #expect(throwsOf(1, "a") != throwsOf(2, "a"))
+        #expect(throwsOf(1, "a") != throwsOf(1, "b"))
+    }
+}

@@ -1,0 +1,48 @@
+import TillAPI
+import TillAppStore
+import TillBilling
+import TillHTTP
+
+extension OpenAPITests {
+    /// Calls of those who run a server, here one that has no key to ask Apple with.
+    static let reconciliationCalls: [(HTTPMethod, String, String, JSONValue?, Int)] = [
+        (.post, Paths.reconciliations, Paths.reconciliations, ["dryRun": true], 501),
+        (.post, Paths.reconciliations, Paths.reconciliations, ["dryRun": 1], 400),
+        (.get, Paths.reconciliations, Paths.reconciliations, nil, 200),
+        (.get, Paths.reconciliation, "/v1/reconciliations/1", nil, 404),
+        (.get, Paths.metrics, Paths.metrics, nil, 401),
+    ]
+
+    /// What is sent and taken, each with everything in it and with as little as there can be.
+    static var reconciliationSamples: [String: (full: JSONValue, least: JSONValue)] {
+        get throws {
+            let at = Instant(seconds: 1_790_000_000)
+            let count = ReconciliationReply.Count(environment: .sandbox, name: "customers", count: 1)
+            let run = ReconciliationReply(
+                id: "1", dryRun: false, state: .running, asked: ("first", "till"), since: nil, beganAt: at)
+            var full = ReconciliationReply(
+                id: "1", dryRun: false, state: .waiting, asked: ("asked", "till"), since: at, beganAt: at)
+            full.phase = "customers"
+            full.environment = .sandbox
+            full.done = 1
+            (full.progressedAt, full.waitsUntil, full.endedAt) = (at, at, at)
+            (full.waitsFor, full.ending, full.counts) = ("outage", "reconciled", [count])
+            var difference = Difference(
+                .refundMissed, in: .sandbox, transaction: TransactionID("1"), order: UniqueID(high: 1, low: 2),
+                was: "granted", now: "revoked")
+            difference.notificationID = "n"
+            let told = DifferenceReply(difference, foundAt: at)
+            let least = DifferenceReply(Difference(.answerRefused, in: .sandbox), foundAt: nil)
+            let page = Page(data: [told], hasMore: false, nextCursor: nil)
+            return [
+                "StartReconciliation": try both(
+                    StartReconciliationBody(dryRun: true, since: at), StartReconciliationBody()),
+                "ReconciliationCount": try same(count), "Reconciliation": try both(full, run),
+                "DifferenceText": try same(told.explanation), "Difference": try both(told, least),
+                "DifferencePage": try same(page),
+                "ReconciliationPage": try same(Page(data: [run], hasMore: false, nextCursor: nil)),
+                "ReconciliationDetail": try same(ReconciliationDetail(full, page)),
+            ]
+        }
+    }
+}
