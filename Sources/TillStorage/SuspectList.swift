@@ -57,7 +57,10 @@ public struct SuspectList {
     /// Orders that stand so, newest first, from before a sequence: their rows' sequences.
     public func orders(_ status: OrderStatus, before sequence: Int64, limit: Int) throws -> [Int64] {
         try session.query(
-            "SELECT sequence FROM orders WHERE status = ? AND status <> 1 AND sequence < ? ORDER BY sequence DESC LIMIT ?",
+            """
+            SELECT sequence FROM orders WHERE status = ? AND status <> 1 AND sequence < ? ORDER BY sequence DESC \
+            LIMIT ?
+            """,
             [.integer(Int64(status.rawValue)), .integer(sequence), .integer(Int64(limit))]
         ) { $0.integer(0) }
     }

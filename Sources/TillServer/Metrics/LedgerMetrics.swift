@@ -8,10 +8,12 @@ enum LedgerMetrics {
 
     struct Scope: Sendable {
         let environments: [Environment]
+        /// Names of the endpoints that events are pushed to.
+        let endpoints: [String]
         let now: Instant
     }
 
-    static let readings: [Reading] = [lostOrders, unsettled, queues, reconciliation]
+    static let readings: [Reading] = [lostOrders, unsettled, queues, outbox, reconciliation]
 
     static func read(_ session: any Session, _ scope: Scope) throws -> [Metric] {
         try readings.flatMap { try $0(session, scope) }
@@ -93,9 +95,30 @@ enum LedgerMetrics {
                 name: "till_waiting_receipts", kind: .gauge,
                 help: "Purchases in receipts that Apple has still to be asked about.",
                 samples: [Metric.Sample(count: try WaitingProofTable(session).count())]),
+        ]
+    }
+
+    private static func outbox(_ session: any Session, _ scope: Scope) throws -> [Metric] {
+        let written = try LedgerFigures(session).outboxEvents()
+        var (waiting, dead) = ([Metric.Sample](), [Metric.Sample]())
+        for name in scope.endpoints {
+            guard let endpoint = try WebhookEndpointTable(session).find(name) else { continue }
+            let counts = try WebhookDeliveryTable(session).counts(endpoint.sequence)
+            let label = (name: "endpoint", value: name)
+            waiting.append(Metric.Sample(count: counts.waiting + max(0, written - endpoint.position), label))
+            dead.append(Metric.Sample(count: counts.dead, label))
+        }
+        return [
             Metric(
                 name: "till_outbox_events_total", kind: .counter, help: "Events written for the app's backend.",
-                samples: [Metric.Sample(count: try figures.outboxEvents())]),
+                samples: [Metric.Sample(count: written)]),
+            Metric(
+                name: "till_outbox_backlog", kind: .gauge,
+                help: "Events that an endpoint has not got yet, or that nobody has looked at for it yet.",
+                samples: waiting),
+            Metric(
+                name: "till_outbox_dead_letters", kind: .gauge,
+                help: "Events that an endpoint did not take in three days.", samples: dead),
         ]
     }
 

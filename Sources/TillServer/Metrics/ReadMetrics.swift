@@ -6,7 +6,8 @@ extension Server {
     func readMetrics(_ request: HTTPRequest) async throws -> HTTPResponse {
         let accepted = configuration.apple.environments
         let scope = LedgerMetrics.Scope(
-            environments: [.production, .sandbox].filter(accepted.contains), now: clock())
+            environments: [.production, .sandbox].filter(accepted.contains),
+            endpoints: configuration.webhooks.endpoints.map(\.id), now: clock())
         let metrics = try await database.read { try LedgerMetrics.read($0, scope) }
         return HTTPResponse(
             status: 200,

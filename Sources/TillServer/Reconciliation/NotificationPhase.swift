@@ -109,7 +109,7 @@ extension ReconciliationWalk {
             answers, next: next,
             counting: [("notifications", page.notifications.count), ("new_notifications", missed.count)],
             before: { session in try stored.compactMap { try $0.store(at: now, session) } })
-        for one in missed where one.copy != nil || one.notification.transaction == nil { await mark(one) }
+        for one in missed where one.isDecided { await mark(one) }
     }
 
     private func keep(_ envelope: NotificationEnvelope, _ reason: ProofRefusal, _ payload: String) async {
@@ -144,6 +144,8 @@ private struct Missed: Sendable {
     /// Nil while nothing may be made of it.
     let copy: BelievedCopy?
     let isUnderDoubt: Bool
+    /// Apple has told of its certificates.
+    let isDecided: Bool
 
     init(
         _ notification: VerifiedNotification, _ payload: String, _ isUnderDoubt: Bool, isDecided: Bool,
@@ -152,6 +154,7 @@ private struct Missed: Sendable {
         self.notification = notification
         self.payload = payload
         self.isUnderDoubt = isUnderDoubt
+        self.isDecided = isDecided
         if isDecided, verifier.accepts(notification.environment), let transaction = notification.transaction,
             let token = notification.payload.data?.signedTransactionInfo
         {
