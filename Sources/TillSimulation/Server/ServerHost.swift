@@ -212,7 +212,7 @@ final class ServerHost: @unchecked Sendable {
     func clearGraves() async {
         let old = graves
         graves = []
-        for ledger in old { await ledger.close() }
+        await disk.bury { for ledger in old { await ledger.close() } }
     }
 
     // MARK: For checkers
