@@ -11,6 +11,8 @@ final class Owner: @unchecked Sendable {
     /// Purchases still to be begun.
     private var wishes: Int
     private(set) var begun = 0
+    /// Orders that the phone still waits for, when it was last looked at.
+    private(set) var waiting: [OrderSummary] = []
 
     init(_ phone: PhoneHost, users: [String], wishes: Int, _ parts: WorldParts) {
         self.phone = phone
@@ -114,6 +116,7 @@ final class Owner: @unchecked Sendable {
             await clockwork.pause(30_000)
         }
         await clockwork.pause(120_000)
+        waiting = await phone.use { await $0.orders(all: true).filter { $0.status == .ongoing } } ?? []
         phone.kill()
     }
 }
