@@ -18,7 +18,8 @@ extension SimulationPlan {
 
     /// Nil for what is none.
     public init?(json: JSONValue) {
-        guard case .object(let members) = json, case .string(let text)? = members["seed"], let seed = UInt64(text) else {
+        guard case .object(let members) = json, case .string(let text)? = members["seed"], let seed = UInt64(text)
+        else {
             return nil
         }
         self.init(seed: seed)
@@ -26,7 +27,8 @@ extension SimulationPlan {
         if case .bool(let told)? = members["isTold"] { isTold = told }
         if case .int(let limit)? = members["faultLimit"] { faultLimit = Int(limit) }
         if case .array(let kinds)? = members["without"] {
-            without = Set(kinds.compactMap { if case .string(let name) = $0 { FaultKind(rawValue: name) } else { nil } })
+            without = Set(
+                kinds.compactMap { if case .string(let name) = $0 { FaultKind(rawValue: name) } else { nil } })
         }
         if case .array(let numbers)? = members["phones"] {
             phones = Set(numbers.compactMap { if case .int(let number) = $0 { Int(number) } else { nil } })
@@ -34,10 +36,19 @@ extension SimulationPlan {
         if case .string(let name)? = members["planted"] { planted = name }
     }
 
+    private static func list(_ kinds: Set<FaultKind>) -> String {
+        kinds.map(\.rawValue).sorted().joined(separator: ",")
+    }
+
     /// What a person types to see this run again.
     public var commandLine: String {
         var words = ["till simulate --seed \(seed) --purchases \(purchases)"]
-        if !without.isEmpty { words.append("--without \(without.map(\.rawValue).sorted().joined(separator: ","))") }
+        let left = Set(FaultKind.allCases).subtracting(without)
+        if left.count < without.count {
+            words.append("--only \(left.isEmpty ? "none" : Self.list(left))")
+        } else if !without.isEmpty {
+            words.append("--without \(Self.list(without))")
+        }
         if faultLimit != .max { words.append("--faults \(faultLimit)") }
         if let phones { words.append("--phones \(phones.sorted().map(String.init).joined(separator: ","))") }
         if let planted { words.append("--plant \(planted)") }
@@ -55,7 +66,8 @@ extension Violation {
 
     init?(json: JSONValue, seed: UInt64) {
         guard case .object(let members) = json, case .string(let name)? = members["kind"],
-            let kind = Kind(rawValue: name), case .int(let at)? = members["at"], case .string(let text)? = members["text"]
+            let kind = Kind(rawValue: name), case .int(let at)? = members["at"],
+            case .string(let text)? = members["text"]
         else { return nil }
         self.kind = kind
         self.seed = seed

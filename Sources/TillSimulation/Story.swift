@@ -21,7 +21,17 @@ public final class Story: @unchecked Sendable {
         self.now = now
     }
 
-    func tell(_ who: @autoclosure () -> String, _ text: @autoclosure () -> String, about: @autoclosure () -> [String] = []) {
+    /// Adds what the books tell of themselves, and puts everything in the order of time.
+    func complete(with more: [Line]) {
+        guard isKept else { return }
+        // Stable: what happened at one moment stays in its order.
+        lines = (lines + more).enumerated().sorted { ($0.element.at, $0.offset) < ($1.element.at, $1.offset) }
+            .map(\.element)
+    }
+
+    func tell(
+        _ who: @autoclosure () -> String, _ text: @autoclosure () -> String, about: @autoclosure () -> [String] = []
+    ) {
         guard isKept else { return }
         lines.append(Line(at: now(), who: who(), text: text(), about: Set(about())))
     }

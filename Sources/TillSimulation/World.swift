@@ -112,7 +112,16 @@ final class World: @unchecked Sendable {
         await storm(server, mallory, household, weather, backend)
         await calm(apple, household, weather, backend)
         await server.clearGraves()
-        if let ledger = server.ledger { await auditor.judge(ledger, backend, receiver) } else { fault = "the server does not start" }
+        for owner in owners { auditor.judge(owner) }
+        await compare(server, auditor)
+        if let ledger = server.ledger {
+            await auditor.judge(ledger, backend, receiver)
+        } else {
+            fault = "the server does not start"
+        }
+        if plan.isTold, let ledger = server.ledger {
+            parts.story.complete(with: (try? await ledger.read { try LedgerStory.lines($0) }) ?? [])
+        }
         let sold = try await apple.transactions()
         paid = sold.filter(\.isPaid).count
         let books = try await server.ledger?.read { try LedgerEye($0).entries.values.map { "\($0)" }.sorted() } ?? []
@@ -154,6 +163,8 @@ final class World: @unchecked Sendable {
         if random.chance(0.35) { configuration.delivery.order = .saveThenFinish }
         configuration.webhooks = try Self.webhooks()
         configuration.reconciliation.interval = 2 * Self.day
+        // The walks of its jobs are that far apart here.
+        configuration.reconciliation.gap = 2 * 3_600_000
         configuration.inAppPurchaseKey = try InAppPurchaseKey(
             issuerID: issuer, keyID: id, privateKey: PrivateKey(pem: pem))
         guard let inAppPurchaseKey = configuration.inAppPurchaseKey else { throw WorldFault("the store has no key") }
@@ -173,10 +184,13 @@ final class World: @unchecked Sendable {
                     try await web.send(Self.request(request, to: url), from: process)
                 }
             })
-        return ServerHost(parts, terms) { ledger in
-            await auditor.checkFinishes(ledger)
-            await auditor.look(ledger)
-        }
+        return ServerHost(
+            parts, terms,
+            watch: ServerHost.Watch(
+                isOpened: { ledger in
+                    await auditor.checkFinishes(ledger)
+                    await auditor.look(ledger)
+                }, isWritten: { await auditor.glance($0) }))
     }
 
     private static func webhooks() throws -> WebhookSettings {
@@ -211,6 +225,22 @@ final class World: @unchecked Sendable {
             let wishes = max(1, plan.purchases / count)
             guard plan.phones?.contains(number) ?? true else { continue }
             owners.append(Owner(phone, users: mine, wishes: wishes, parts))
+        }
+    }
+
+    /// Our server holds its own books against all of Apple's histories.
+    private func compare(_ server: ServerHost, _ auditor: Auditor) async {
+        guard let process = server.process, let running = server.server else { return }
+        let found = await process.ask { () -> Result<BookComparison, any Error> in
+            do { return .success(try await running.compareWithApple(since: Self.start)) } catch {
+                return .failure(error)
+            }
+        }
+        switch found {
+        case .success(let comparison): auditor.judge(comparison)
+        case .failure(let error):
+            auditor.complain(.stuck, "the books can't be compared: \(error)", about: ["comparison"])
+        case nil: auditor.complain(.stuck, "the server ended while it compared", about: ["comparison"])
         }
     }
 
@@ -258,6 +288,8 @@ final class World: @unchecked Sendable {
         await parts.clockwork.pause(Self.day / 4)
         await backend.emptyQuarantine(truth, apple)
         await parts.clockwork.pause(Self.day / 4)
+        for owner in owners { await owner.settle() }
+        await parts.clockwork.pause(Self.day / 8)
     }
 
     // MARK: Requests

@@ -89,9 +89,9 @@ public struct WebhookDeliveryTable {
         guard let user = delivery.user else { return }
         try session.execute(
             """
-            UPDATE webhook_deliveries SET due_at = coalesce(due_at, ?1) WHERE endpoint_sequence = ?2 AND state = 0 \
-            AND event_sequence = (SELECT event_sequence FROM webhook_deliveries WHERE endpoint_sequence = ?2 \
-            AND lane = ?3 AND user = ?4 AND state = 0 ORDER BY event_sequence LIMIT 1)
+            UPDATE webhook_deliveries SET due_at = coalesce(due_at, ?1) WHERE sequence = (SELECT sequence \
+            FROM webhook_deliveries WHERE endpoint_sequence = ?2 AND lane = ?3 AND user = ?4 AND state = 0 \
+            ORDER BY event_sequence LIMIT 1)
             """,
             [
                 .instant(now), .integer(delivery.endpoint), .integer(delivery.lane.rawValue), .text(user.text),
@@ -147,7 +147,8 @@ public struct WebhookDeliveryTable {
 
     /// Newest events first, from before one.
     public func list(_ endpoint: Int64, state: State?, before event: Int64, limit: Int) throws -> [Stored] {
-        // The few that are dead or wait have indexes of their own, which only a constant leads to.
+        // The few that are dead or wait have indexes of their own, which only constants lead to
+        // (and a plus sign that keeps SQLite off the index of all).
         let sql: StaticString =
             switch state {
             case nil:
@@ -159,8 +160,8 @@ public struct WebhookDeliveryTable {
             case .waiting:
                 """
                 SELECT endpoint_sequence, event_sequence, lane, user, state, attempts, due_at, attempted_at, status, \
-                error, ended_at FROM webhook_deliveries WHERE endpoint_sequence = ? AND event_sequence < ? \
-                AND state = 0 ORDER BY event_sequence DESC LIMIT ?
+                error, ended_at FROM webhook_deliveries WHERE endpoint_sequence = ? AND +event_sequence < ? \
+                AND lane IN (0, 1) AND state = 0 ORDER BY +event_sequence DESC LIMIT ?
                 """
             case .delivered:
                 """
@@ -181,7 +182,8 @@ public struct WebhookDeliveryTable {
 
     public func counts(_ endpoint: Int64) throws -> Counts {
         let waiting = try session.first(
-            "SELECT count(*) FROM webhook_deliveries WHERE endpoint_sequence = ? AND state = 0", [.integer(endpoint)]
+            "SELECT count(*) FROM webhook_deliveries WHERE endpoint_sequence = ? AND lane IN (0, 1) AND state = 0",
+            [.integer(endpoint)]
         ) { $0.integer(0) }
         let dead = try session.first(
             "SELECT count(*) FROM webhook_deliveries WHERE endpoint_sequence = ? AND state = 2", [.integer(endpoint)]
@@ -194,8 +196,8 @@ public struct WebhookDeliveryTable {
     public func prune(before then: Instant, limit: Int) throws -> Int {
         try session.execute(
             """
-            DELETE FROM webhook_deliveries WHERE (endpoint_sequence, event_sequence) IN (SELECT endpoint_sequence, \
-            event_sequence FROM webhook_deliveries WHERE state = 1 AND ended_at < ? ORDER BY ended_at LIMIT ?)
+            DELETE FROM webhook_deliveries WHERE sequence IN (SELECT sequence FROM webhook_deliveries \
+            WHERE state = 1 AND ended_at < ? ORDER BY ended_at LIMIT ?)
             """, [.instant(then), .integer(Int64(limit))])
     }
 

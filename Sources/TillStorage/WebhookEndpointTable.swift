@@ -34,6 +34,7 @@ extension Schema {
         ) STRICT;
 
         CREATE TABLE webhook_deliveries (
+            sequence INTEGER PRIMARY KEY,
             endpoint_sequence INTEGER NOT NULL REFERENCES webhook_endpoints (sequence),
             event_sequence INTEGER NOT NULL REFERENCES outbox (sequence),
             lane INTEGER NOT NULL CHECK (lane IN (0, 1)),
@@ -45,10 +46,10 @@ extension Schema {
             status INTEGER,
             error TEXT,
             ended_at INTEGER,
-            PRIMARY KEY (endpoint_sequence, event_sequence),
+            UNIQUE (endpoint_sequence, event_sequence),
             CHECK ((state = 0) = (ended_at IS NULL)),
             CHECK (due_at IS NULL OR state = 0)
-        ) STRICT, WITHOUT ROWID;
+        ) STRICT;
         CREATE INDEX webhook_deliveries_due ON webhook_deliveries (endpoint_sequence, due_at, event_sequence)
             WHERE due_at IS NOT NULL;
         CREATE INDEX webhook_deliveries_in_line ON webhook_deliveries (endpoint_sequence, lane, user, event_sequence)

@@ -63,6 +63,18 @@ enum EffectRules {
         Exception(
             path: "Sources/TillSimulation/CrashableDisk/VFSRegistration.swift", effects: [.clock],
             reason: "SQLite's own wait for a lock, asked of its file system"),
+        Exception(
+            path: "Sources/TillSimulation/Clockwork/SimulatedProcess.swift", effects: [.task],
+            reason: "the one place where a simulated program's work becomes a task"),
+        Exception(
+            path: "Sources/TillSimulation/Phone/PhoneHost.swift", effects: [.system],
+            reason: "a phone's receipt is the one file that lies on a real disk"),
+        Exception(
+            path: "Sources/TillSimulation/Simulation.swift", effects: [.system],
+            reason: "the folder of those files, made and removed"),
+        Exception(
+            path: "Sources/TillSimulation/SimulationWorker.swift", effects: [.system, .thread],
+            reason: "the process around the worlds: its thread, its stdin, its folder"),
     ]
 
     static func findings(in source: SwiftSource, exceptions: [Exception] = exceptions) -> [Finding] {

@@ -54,7 +54,9 @@ enum House {
         "TillClient": Room(
             ["TillBilling", "TillAPI", "StoreKit", "TillHTTP"],
             system: essentials.union(["FoundationNetworking", "Glibc", "Musl", "Darwin"]), mayImportFoundation: true),
-        "TillSimulation": Room(everyLibrary.union(["CTillSQLite"])),
+        // The whole system on one thread; what it does to the world outside is what `EffectRules` names.
+        "TillSimulation": Room(
+            everyLibrary.union(["CTillSQLite", "CTillOpenSSL"]), mayImportFoundation: true),
         // Makes load and kills servers: a composition root beside `till`, and no part of the product.
         "till-load": Room(everyLibrary, mayImportFoundation: true, effectsArePassedIn: false),
         // Runs the programs as anybody would start them, and audits what is left: no part of the product either.

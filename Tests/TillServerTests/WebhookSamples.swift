@@ -55,9 +55,10 @@ extension OpenAPITests {
             event["userSequence"] = 1
             event["userId"] = "u1"
             event["environment"] = "Sandbox"
+            let page: JSONValue = ["data": [leastEvent], "hasMore": false, "nextCursor": "1"]
             return [
                 "Event": (.object(event), leastEvent),
-                "EventPage": try same(["data": [leastEvent], "hasMore": false, "nextCursor": "1"] as JSONValue),
+                "EventPage": (page, page),
                 "WebhookEndpoint": try both(endpoint, newcomer),
                 "WebhookEndpointPage": try same(Page(data: [newcomer], hasMore: false, nextCursor: nil)),
                 "WebhookDelivery": try both(tried, delivery(nil)),

@@ -26,6 +26,9 @@ extension OpenAPI {
         "count": 0, "createdAt": "2026-01-18T00:00:00.000Z",
     ]
 
+    /// As far as every reader of JSON counts exactly.
+    static let sequences: ClosedRange<Int64> = 1...9_007_199_254_740_991
+
     static let webhookOperations: [OpenAPIOperation] = feedOperations + sendingOperations
 
     private static let feedOperations: [OpenAPIOperation] = [
@@ -39,7 +42,9 @@ extension OpenAPI {
                 """,
             caller: .backend,
             parameters: [
-                .query("after", OpenAPISchema.integer("A sequence.", 0...Int64.max), "Only what comes after it."),
+                .query(
+                    "after", OpenAPISchema.integer("A sequence.", 0...sequences.upperBound), "Only what comes after it."
+                ),
                 .limit, .query("user", OpenAPISchema.userID, "Only this user's."),
             ],
             answers: [
@@ -130,10 +135,10 @@ extension OpenAPI {
                 "type": OpenAPISchema.text(
                     "One of \(EventType.allCases.map(\.rawValue).joined(separator: ", ")); more may come."),
                 "timestamp": OpenAPISchema.time("When it happened."),
-                "sequence": OpenAPISchema.integer("Its place among all events.", 1...Int64.max),
+                "sequence": OpenAPISchema.integer("Its place among all events.", sequences),
                 "userSequence": OpenAPISchema.integer(
                     "Its place among its user's events: 1, 2, 3, without a gap. Absent where there is no user.",
-                    1...Int64.max),
+                    sequences),
                 "userId": OpenAPISchema.text("Whose it is; absent if it is nobody's."),
                 "environment": OpenAPISchema.words(
                     "Whose books; absent for what concerns both.", Environment.allCases.map(\.rawValue)),
@@ -216,7 +221,7 @@ extension OpenAPI {
 extension OpenAPIOperation.Parameter {
     static let endpointID = path("id", OpenAPISchema.text("An endpoint's id."), "The endpoint's id.")
     static let eventSequence = path(
-        "sequence", OpenAPISchema.integer("An event's sequence.", 1...Int64.max), "The event's sequence.")
+        "sequence", OpenAPISchema.integer("An event's sequence.", OpenAPI.sequences), "The event's sequence.")
     static let deliveryState = query(
         "state", ["type": "string", "enum": .array(WebhookDeliveryReply.State.allCases.map { .string($0.rawValue) })],
         "Only those.")

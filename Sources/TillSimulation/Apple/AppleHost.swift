@@ -40,7 +40,8 @@ final class AppleHost: @unchecked Sendable {
     }
 
     private init(
-        _ parts: WorldParts, _ process: SimulatedProcess, _ emulator: Emulator, _ ledger: SQLiteDatabase, _ disk: CrashableDisk, _ watch: Watch
+        _ parts: WorldParts, _ process: SimulatedProcess, _ emulator: Emulator, _ ledger: SQLiteDatabase,
+        _ disk: CrashableDisk, _ watch: Watch
     ) {
         self.parts = parts
         self.watch = watch
@@ -121,6 +122,19 @@ final class AppleHost: @unchecked Sendable {
                 SELECT number, original, state, finished, account, product_id, quantity, app_account_token, reason, \
                 purchased_at, revoked_at, kind, shared_from, revocation_percentage FROM transactions ORDER BY number
                 """, [], Sold.init)
+        }
+    }
+
+    /// A transaction, and the first of its chain.
+    func transactions(around id: String) async throws -> [Sold] {
+        guard let number = Int64(id) else { return [] }
+        return try await ledger.read { session in
+            try session.query(
+                """
+                SELECT number, original, state, finished, account, product_id, quantity, app_account_token, reason, \
+                purchased_at, revoked_at, kind, shared_from, revocation_percentage FROM transactions \
+                WHERE number = ?1 OR number = (SELECT original FROM transactions WHERE number = ?1)
+                """, [.integer(number)], Sold.init)
         }
     }
 

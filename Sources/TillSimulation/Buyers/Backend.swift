@@ -89,7 +89,9 @@ final class Backend: @unchecked Sendable {
             let (_, answer) = await send(.get, "/v1/quarantine", query: query)
             guard case .object(let page)? = answer, case .array(let rows)? = page["data"] else { break }
             for row in rows {
-                if case .object(let members) = row, case .string(let id)? = members["transactionId"] { found.append(id) }
+                if case .object(let members) = row, case .string(let id)? = members["transactionId"] {
+                    found.append(id)
+                }
             }
             cursor = nil
             if case .string(let next)? = page["nextCursor"] { cursor = next }

@@ -11,6 +11,8 @@ final class Owner: @unchecked Sendable {
     /// Purchases still to be begun.
     private var wishes: Int
     private(set) var begun = 0
+    /// Orders that the phone still waits for, when it was last looked at.
+    private(set) var waiting: [OrderSummary] = []
 
     init(_ phone: PhoneHost, users: [String], wishes: Int, _ parts: WorldParts) {
         self.phone = phone
@@ -32,7 +34,8 @@ final class Owner: @unchecked Sendable {
                 phone.set(clockError: random.between(-86_400_000 * 3, 86_400_000 * 3))
             }
             await visit()
-            await clockwork.pause(random.weighted([(60_000, 3), (3_600_000, 5), (86_400_000 / 2, 2)]) + random.between(0, 1_800_000))
+            await clockwork.pause(
+                random.weighted([(60_000, 3), (3_600_000, 5), (86_400_000 / 2, 2)]) + random.between(0, 1_800_000))
         }
     }
 
@@ -97,7 +100,8 @@ final class Owner: @unchecked Sendable {
         let quantity = isPack && random.chance(0.15) ? 1 + random.below(10) : 1
         let outcome = await phone.buy(product, quantity: quantity, by: user)
         parts.story.tell(
-            phone.name, "\(user) bought \(product): \(outcome.map { "\($0)".prefix(120).description } ?? "the app was gone")",
+            phone.name,
+            "\(user) bought \(product): \(outcome.map { "\($0)".prefix(120).description } ?? "the app was gone")",
             about: ["user \(user)"])
     }
 
@@ -112,6 +116,7 @@ final class Owner: @unchecked Sendable {
             await clockwork.pause(30_000)
         }
         await clockwork.pause(120_000)
+        waiting = await phone.use { await $0.orders(all: true).filter { $0.status == .ongoing } } ?? []
         phone.kill()
     }
 }

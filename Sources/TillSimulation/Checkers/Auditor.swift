@@ -1,4 +1,5 @@
 import TillBilling
+import TillServer
 import TillStorage
 
 /// Holds our server's books against what the world knows: the safety of DESIGN §4 at any moment, and liveness at the
@@ -14,6 +15,8 @@ final class Auditor: @unchecked Sendable {
     /// Finished at Apple while nobody could look into the ledger.
     private var finishes: [String] = []
     private(set) var looks = 0
+    /// The last event that was looked at.
+    private var position: Int64 = 0
 
     init(_ parts: WorldParts, _ truth: Truth, _ apple: AppleHost) {
         self.parts = parts
@@ -33,29 +36,57 @@ final class Auditor: @unchecked Sendable {
 
     /// Everything that must hold at any moment.
     func look(_ ledger: any Database) async {
-        guard let books = try? await ledger.read({ session in
-            (
-                try LedgerEye(session), try LedgerTable(session).unbalanced(), try LedgerEye.illegalMoves(session)
-            )
-        }), let sold = try? await apple.transactions() else { return }
+        guard
+            let books = try? await ledger.read({ session in
+                (
+                    try LedgerEye(session), try LedgerTable(session).unbalanced(), try LedgerEye.illegalMoves(session)
+                )
+            }), let sold = try? await apple.transactions()
+        else { return }
         looks += 1
+        for (key, state) in seen where books.0.entries[key] == nil {
+            complain(
+                .forgotten, "transaction \(key), recorded as \(state), is gone",
+                about: ["transaction \(key.dropFirst(2))"])
+        }
         let bought = Dictionary(sold.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
         check(books.0, against: bought)
-        for line in books.1 { complain(.unbalanced, "the balance \(line) is not the sum of its postings", about: [line]) }
+        for line in books.1 {
+            complain(.unbalanced, "the balance \(line) is not the sum of its postings", about: [line])
+        }
         for (order, move) in books.2 {
             complain(.illegalMove, "order \(order) moved \(move)", about: ["order \(order)"])
         }
     }
 
-    private func check(_ books: LedgerEye, against bought: [String: AppleHost.Sold]) {
-        for (key, state) in seen where books.entries[key] == nil {
-            complain(.forgotten, "transaction \(key), recorded as \(state), is gone", about: ["transaction \(key.dropFirst(2))"])
+    /// What must hold of whatever a commit was about.
+    func glance(_ ledger: any Database) async {
+        let position = position
+        guard
+            let new = try? await ledger.read({ session in
+                try session.query(
+                    "SELECT sequence, transaction_sequence FROM outbox WHERE sequence > ? ORDER BY sequence",
+                    [.integer(position)]
+                ) { ($0.integer(0), $0.isNull(1) ? nil : $0.integer(1)) }
+            }), let last = new.last
+        else { return }
+        self.position = last.0
+        for sequence in Set(new.compactMap(\.1)).sorted() {
+            guard let eye = try? await ledger.read({ try LedgerEye($0, only: sequence) }),
+                let entry = eye.entries.values.first, let sold = try? await apple.transactions(around: entry.id)
+            else { continue }
+            looks += 1
+            check(eye, against: Dictionary(sold.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first }))
         }
+    }
+
+    private func check(_ books: LedgerEye, against bought: [String: AppleHost.Sold]) {
         for (key, entry) in books.entries.sorted(by: { $0.key < $1.key }) {
             seen[key] = entry.state
             let about = ["transaction \(entry.id)"]
             if entry.environment != 1 {
-                complain(.wrongEnvironment, "\(entry.id) of environment \(entry.environment) is in the books", about: about)
+                complain(
+                    .wrongEnvironment, "\(entry.id) of environment \(entry.environment) is in the books", about: about)
             }
             guard let sale = bought[entry.id] else {
                 let kind: Violation.Kind = entry.grantUser == nil ? .drift : .forgedGranted
@@ -72,7 +103,9 @@ final class Auditor: @unchecked Sendable {
         var about = ["transaction \(entry.id)"]
         if let token = sale.token { about.append("order \(token.lowercased())") }
         guard let user = entry.grantUser else {
-            if entry.state == 1 { complain(.torn, "\(entry.id) is recorded as granted, and has no grant", about: about) }
+            if entry.state == 1 {
+                complain(.torn, "\(entry.id) is recorded as granted, and has no grant", about: about)
+            }
             if entry.purchases > 0 { complain(.torn, "\(entry.id) has postings and no grant", about: about) }
             return
         }
@@ -93,7 +126,9 @@ final class Auditor: @unchecked Sendable {
                 "\(entry.id) has \(entry.purchases) purchase postings, \(entry.grantedDecisions) decisions and "
                     + "\(entry.events) events", about: about)
         }
-        if entry.purchases < Int64(expected) || entry.grantedDecisions < 1 || entry.events < 1 || entry.orderUser != user {
+        if entry.purchases < Int64(expected) || entry.grantedDecisions < 1 || entry.events < 1
+            || entry.orderUser != user
+        {
             complain(
                 .torn,
                 "\(entry.id) is granted with \(entry.purchases) postings, \(entry.grantedDecisions) decisions, "
@@ -207,6 +242,22 @@ final class Auditor: @unchecked Sendable {
         }
     }
 
+    /// Nobody's phone waits for anything that is over.
+    func judge(_ owner: Owner) {
+        // What the catalogue does not know is nobody's until it does.
+        for order in owner.waiting where SimulatedShop.catalog[order.productID] != nil {
+            let id = order.orderNumber.lowercased()
+            complain(
+                .stuck, "\(owner.phone.name) still waits for order \(id) (\(order.productID))", about: ["order \(id)"])
+        }
+    }
+
+    func judge(_ comparison: BookComparison) {
+        for difference in comparison.differences where difference.kind.isDrift {
+            complain(.drift, "Apple says otherwise: \(difference)", about: ["\(difference)"])
+        }
+    }
+
     /// The app's backend has heard everything, once, and what it has heard comes to what the books say.
     private func judge(_ receiver: WebhookReceiver, _ ledger: any Database) async {
         for complaint in receiver.complaints { complain(.untold, complaint, about: [complaint]) }
@@ -227,7 +278,8 @@ final class Auditor: @unchecked Sendable {
         }
         for (user, sum) in sums where receiver.points[user, default: 0] != sum {
             complain(
-                .untold, "\(user) has \(sum) points of purchases, and the backend heard of "
+                .untold,
+                "\(user) has \(sum) points of purchases, and the backend heard of "
                     + "\(receiver.points[user, default: 0])", about: ["user \(user)"])
         }
     }

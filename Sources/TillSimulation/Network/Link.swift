@@ -110,7 +110,9 @@ final class Link: @unchecked Sendable {
             return
         }
         var response = response
-        if faults.strikes(.garbled, at: name, request.path) { response = Self.garbled[random.below(Self.garbled.count)] }
+        if faults.strikes(.garbled, at: name, request.path) {
+            response = Self.garbled[random.below(Self.garbled.count)]
+        }
         clockwork.after(latency(request)) { exchange.finish(.success(response)) }
     }
 

@@ -1,5 +1,4 @@
 import TillBilling
-
 import TillClient
 
 /// One file on a phone: what was written stays, a write that is cut short by the battery is torn, and a full disk

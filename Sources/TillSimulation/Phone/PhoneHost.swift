@@ -94,7 +94,8 @@ final class PhoneHost: @unchecked Sendable {
         do {
             let store = try EmulatedDevice.$current.withValue(device) {
                 try TillClient.Store(
-                    configuration, access: access(in: process), effects: effects(of: process), files: files(in: process),
+                    configuration, access: access(in: process), effects: effects(of: process),
+                    files: files(in: process),
                     transport: transport(in: process))
             }
             app = App(process, device, store)

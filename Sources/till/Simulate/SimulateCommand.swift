@@ -21,6 +21,8 @@ extension Flag {
         summary: Text(en: "about how many purchases are begun in a world (default: 100)", zh: "每个世界大约发起多少笔购买（默认 100）"))
     fileprivate static let without = Flag(
         "without", .text("KIND,…"), summary: Text(en: "faults that never strike", zh: "不发生的故障种类"))
+    fileprivate static let only = Flag(
+        "only", .text("KIND,…"), summary: Text(en: "the only faults that strike, or none", zh: "只发生这些故障，或 none"))
     fileprivate static let faults = Flag(
         "faults", .integer("N", 0...Int64.max), summary: Text(en: "at most so many faults in a world", zh: "每个世界的故障上限"))
     fileprivate static let phones = Flag(
@@ -57,10 +59,10 @@ extension Command {
                 故障最终停止；数日之后，凡已付款的都必须恰好发放一次，发给下单的人。
                 有任何承诺被打破时退出码为 1，并打印可以重现它的命令。
                 """),
-        flags: [.seeds, .seed, .purchases, .without, .faults, .phones, .plant, .workers, .shrink, .story]
+        flags: [.seeds, .seed, .purchases, .without, .only, .faults, .phones, .plant, .workers, .shrink, .story]
     ) { call in
         if call.process.environment[SimulationWorker.variable] != nil {
-            await SimulationWorker.run(call.console)
+            await SimulationWorker.run { call.console.print($0) }
             return .done
         }
         return try await SimulationRun(call).run()
@@ -85,15 +87,21 @@ struct SimulationRun: Sendable {
         template.faultLimit = call.integer(.faults).map { Int($0) } ?? .max
         template.isTold = call.isSet(.story)
         template.planted = call.text(.plant)
-        if let text = call.text(.without) {
-            template.without = Set(
-                try text.split(separator: ",").map { name in
-                    guard let kind = FaultKind(rawValue: String(name)) else { throw Self.unknownFault(String(name)) }
-                    return kind
-                })
+        if let text = call.text(.without) { template.without = try Self.faultKinds(text) }
+        if let text = call.text(.only) {
+            let kept = text == "none" ? [] : try Self.faultKinds(text)
+            template.without.formUnion(Set(FaultKind.allCases).subtracting(kept))
         }
         if let text = call.text(.phones) { template.phones = Set(text.split(separator: ",").compactMap { Int($0) }) }
         self.template = template
+    }
+
+    private static func faultKinds(_ text: String) throws -> Set<FaultKind> {
+        Set(
+            try text.split(separator: ",").map { name in
+                guard let kind = FaultKind(rawValue: String(name)) else { throw unknownFault(String(name)) }
+                return kind
+            })
     }
 
     private static func unknownFault(_ name: String) -> UsageError {

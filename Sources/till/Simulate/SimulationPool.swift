@@ -50,10 +50,12 @@ actor SimulationPool {
         let state = Locked((isTaken: false, report: SeedReport?.none))
         try await run(
             workers: 1,
-            next: { state.withLock { state in
-                defer { state.isTaken = true }
-                return state.isTaken ? nil : plan
-            } },
+            next: {
+                state.withLock { state in
+                    defer { state.isTaken = true }
+                    return state.isTaken ? nil : plan
+                }
+            },
             report: { _, report in state.withLock { $0.report = report } })
         guard let report = state.withLock({ $0.report }) else { throw Self.unreadable }
         return report

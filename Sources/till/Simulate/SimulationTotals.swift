@@ -21,6 +21,8 @@ struct SimulationTotals: Sendable {
     /// The first thousand.
     private(set) var failures: [Failure] = []
     private(set) var failedSeeds = 0
+    /// Of what all books said in the end; the same for the same seeds, in whatever order they were run.
+    private(set) var digest: UInt64 = 0
 
     mutating func add(_ report: SeedReport, of plan: SimulationPlan) {
         seeds += 1
@@ -38,6 +40,7 @@ struct SimulationTotals: Sendable {
             failures.append(Failure(violation: nil, fault: fault, plan: plan))
         }
         if report.isFailed { failedSeeds += 1 }
+        digest &+= report.digest
     }
 
     var isClean: Bool { failedSeeds == 0 }
@@ -51,7 +54,7 @@ struct SimulationTotals: Sendable {
                 Dictionary(uniqueKeysWithValues: faults.map { ($0.key.rawValue, JSONValue.int(Int64($0.value))) })),
             "lost": count(.lost), "granted_twice": count(.grantedTwice), "misattributed": count(.misattributed),
             "forged_granted": count(.forgedGranted), "violations": .array(failures.map(\.json)),
-            "steps": .int(Int64(steps)), "audits": .int(Int64(looks)), "virtualDays": .int(virtualTime / 86_400_000),
+            "digest": .string(String(digest, radix: 16)), "steps": .int(Int64(steps)), "audits": .int(Int64(looks)), "virtualDays": .int(virtualTime / 86_400_000),
             "seconds": .double(seconds),
             "purchasesPerSecond": .double(seconds > 0 ? Double(purchases) / seconds : 0),
         ]

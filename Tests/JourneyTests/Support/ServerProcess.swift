@@ -84,6 +84,14 @@ final class ServerProcess: Sendable {
             """)
     }
 
+    /// Adds a section to the configuration, before the server starts.
+    func configure(_ section: String, _ value: JSONValue) throws {
+        let file = URL(fileURLWithPath: configurationFile)
+        var members = try JSONValue(decoding: Array(Data(contentsOf: file))).object ?? [:]
+        members[section] = value
+        try Data(JSONValue.object(members).encoded().utf8).write(to: file)
+    }
+
     private static func pem(_ der: [UInt8]) -> String {
         "-----BEGIN CERTIFICATE-----\n\(Base64.encode(der))\n-----END CERTIFICATE-----\n"
     }

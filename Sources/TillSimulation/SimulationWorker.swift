@@ -1,20 +1,19 @@
 import Foundation
 import TillAppStore
 import TillBilling
-import TillSimulation
 
 /// One process of a simulation: a plan on each line of stdin, a report on each line of stdout. The order of Swift's
 /// dictionaries has to be the same every time, which is decided at a process's start (DESIGN §5), and what killed
 /// programs leave in memory ends with it.
-enum SimulationWorker {
+public enum SimulationWorker {
     /// Set in the environment of a worker.
-    static let variable = "TILL_SIMULATION_WORKER"
+    public static let variable = "TILL_SIMULATION_WORKER"
 
     /// Until stdin ends. On a thread of its own: a world is one thread, and deep in it are calls of calls.
-    static func run(_ console: Console) async {
+    public static func run(saying say: @escaping @Sendable (String) -> Void) async {
         await withCheckedContinuation { continuation in
             let thread = Thread {
-                work(console)
+                work(say)
                 continuation.resume()
             }
             thread.stackSize = 64 << 20
@@ -22,13 +21,13 @@ enum SimulationWorker {
         }
     }
 
-    private static func work(_ console: Console) {
+    private static func work(_ say: (String) -> Void) {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-simulation-\(getpid())")
         defer { try? FileManager.default.removeItem(at: folder) }
         guard let simulation = try? Simulation(folder: folder) else { return }
         while let line = readLine(strippingNewline: true) {
             guard let json = try? JSONValue(decoding: line), let plan = SimulationPlan(json: json) else { return }
-            console.print(simulation.run(plan).json.encoded())
+            say(simulation.run(plan).json.encoded())
         }
     }
 }

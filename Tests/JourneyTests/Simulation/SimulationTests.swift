@@ -1,0 +1,63 @@
+import Foundation
+import Testing
+import TillAppStore
+
+/// A short set of what `make simulate` runs: whole worlds, each in one thread of a process of its own kind.
+@Suite("Whole worlds from seeds")
+struct SimulationTests {
+    private func simulate(_ arguments: String...) async throws -> (code: Int32, answer: JSONValue) {
+        let process = try TillProcess.start(["simulate", "--json"] + arguments)
+        let answer = try await process.document()
+        return (await process.end(), answer)
+    }
+
+    @Test("Under every fault nothing paid is lost, granted twice or given to somebody else (DESIGN §4, 1–8)")
+    func promise() async throws {
+        let (code, answer) = try await simulate("--seeds", "6", "--purchases", "24")
+        #expect(code == 0, "\(answer.at("violations").encoded())")
+        #expect(answer.at("seeds").int == 6)
+        #expect((answer.at("paid").int ?? 0) > 40)
+        #expect((answer.at("audits").int ?? 0) > 6)
+        #expect((answer.at("faults").object?.count ?? 0) > 10)
+        for name in ["lost", "granted_twice", "misattributed", "forged_granted"] {
+            #expect(answer.at(name).int == 0)
+        }
+    }
+
+    @Test("A seed always tells the same story, whoever else runs beside it (DESIGN §5)")
+    func determinism() async throws {
+        let (_, alone) = try await simulate("--seed", "3", "--seeds", "2", "--purchases", "10", "--workers", "1")
+        let (_, together) = try await simulate("--seed", "3", "--seeds", "2", "--purchases", "10", "--workers", "2")
+        #expect(!alone.at("digest").text.isEmpty)
+        #expect(alone.at("digest") == together.at("digest"))
+        #expect(alone.at("steps") == together.at("steps"))
+    }
+
+    @Test(
+        "A mistake in our own code is found",
+        arguments: [
+            ("finishes_anyway", "finished_too_early"), ("keeps_refunded_points", "unbalanced"),
+            ("drops_proofs", "dropped"),
+        ])
+    func planted(_ mistake: String, _ kind: String) async throws {
+        let (code, answer) = try await simulate("--seeds", "3", "--purchases", "24", "--plant", mistake)
+        #expect(code == 1)
+        let found = answer.at("violations").array ?? []
+        #expect(found.contains { $0.at("kind").text == kind }, "\(answer.at("violations").encoded())")
+        let replay = try #require(found.first).at("replay").text
+        #expect(replay.contains("--plant \(mistake)") && replay.hasPrefix("till simulate --seed "))
+    }
+
+    @Test("A story is told of what went wrong, and of nothing else")
+    func story() async throws {
+        let process = try TillProcess.start([
+            "simulate", "--seed", "1", "--purchases", "24", "--plant", "keeps_refunded_points", "--story", "--lang", "en",
+        ])
+        var lines: [String] = []
+        for await line in process.lines { lines.append(line) }
+        #expect(await process.end() == 1)
+        #expect(lines.contains { $0.contains("asks the store for") })
+        #expect(lines.contains { $0.contains("ledger: transaction") && $0.contains("granted by") })
+        #expect(lines.contains { $0.contains("auditor: unbalanced") })
+    }
+}

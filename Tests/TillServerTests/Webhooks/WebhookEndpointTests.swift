@@ -1,0 +1,173 @@
+import Testing
+import TillAPI
+import TillAppStore
+import TillBilling
+import TillHTTP
+import TillStorage
+
+@testable import TillServer
+
+@Suite("Endpoints, each at its own pace") struct WebhookEndpointTests {
+    @Test("A new endpoint begins with the server that knows it, or at the time it was told; then at its own position")
+    func beginning() async throws {
+        try await Mailroom.open { room in
+            // Before the first pass, but after the server began.
+            try await room.happen("u1")
+            #expect(try await room.passed() == "u1#1")
+            room.time.advance(seconds: 100)
+            try await room.happen("u1")
+            #expect(try await room.passed() == "u1#2")
+            room.time.advance(seconds: 100)
+
+            func deliver(to endpoint: WebhookEndpoint) async throws -> Int {
+                var configuration = room.server.configuration
+                configuration.webhooks.endpoints = [endpoint]
+                let server = try Server(
+                    configuration: configuration, database: room.ledger, clock: { room.time.now },
+                    entropy: { [UInt8](repeating: 0, count: $0) },
+                    webhookSend: { _, _ async throws(HTTPFault) in HTTPResponse(status: 200) })
+                return try await WebhookDeliveries(server).deliverAll()
+            }
+            #expect(try await deliver(to: try Mailroom.endpoint("now")) == 0)
+            var early = try Mailroom.endpoint("early")
+            early.start = room.time.now.adding(seconds: -100)
+            #expect(try await deliver(to: early) == 1)
+            early.start = room.time.now.adding(seconds: -1_000)
+            #expect(try await deliver(to: early) == 0, "once it has a position, that counts")
+            var first = try Mailroom.endpoint("first")
+            first.start = Instant(seconds: 0)
+            #expect(try await deliver(to: first) == 2)
+        }
+    }
+
+    @Test("Each endpoint has its types, its secrets and its own troubles; one that is disabled waits")
+    func several() async throws {
+        var picky = try Mailroom.endpoint("picky")
+        picky.types = ["service.expired"]
+        var off = try Mailroom.endpoint("off")
+        off.isDisabled = true
+        let rotating = try Mailroom.endpoint("rotating", secrets: [Mailroom.secret, Mailroom.olderSecret])
+        try await Mailroom.open([try Mailroom.endpoint("down"), picky, off, rotating]) { room in
+            try await room.pass()
+            room.answer { attempt async throws(HTTPFault) in
+                if attempt.url.contains("down") { throw HTTPFault(.timedOut, "15 s") }
+                return HTTPResponse(status: 200)
+            }
+            try await room.happen("u1", "u1")
+            try await room.happen("u1", type: "service.expired")
+            try await room.pass()
+            var came: [String: [String]] = [:]
+            for attempt in room.received() {
+                came[String(attempt.url.dropFirst(8).prefix { $0 != "." }), default: []].append(attempt.name)
+                let count = attempt.request.headers["webhook-signature"]?.split(separator: " ").count
+                #expect(count == (attempt.url.contains("rotating") ? 2 : 1))
+            }
+            #expect(came == ["down": ["u1#1"], "picky": ["u1#3"], "rotating": ["u1#1", "u1#2", "u1#3"]])
+            #expect(try await room.state("off")["state"] == "disabled")
+            #expect(try await room.state("off")["behind"] == 3)
+            #expect(try await room.state("picky")["position"] == 3)
+            #expect(try await room.state("picky")["types"] == ["service.expired"])
+            #expect(try await room.state("down")["waiting"] == 3)
+        }
+    }
+
+    @Test("A span of time is sent once more beside what happens, under the same ids; another endpoint gets nothing")
+    func replay() async throws {
+        try await Mailroom.open([try Mailroom.endpoint("a"), try Mailroom.endpoint("b")]) { room in
+            try await room.pass()
+            var ids: [String] = []
+            for _ in 0..<5 {
+                try await room.happen("u1")
+                try await room.pass()
+                ids.append(try #require(room.received().first?.id))
+                room.time.advance(seconds: 60)
+            }
+            let now = room.time.now
+            let span: JSONValue = [
+                "from": .string(now.adding(seconds: -240).rfc3339), "to": .string(now.adding(seconds: -60).rfc3339),
+                "endpoint": "a",
+            ]
+            let (status, made) = try await room.call(.post, Paths.webhookReplays, span)
+            #expect(status == 201 && made["data"]?.array?.count == 1)
+            try await room.happen("u1")
+            try await room.pass()
+            let again = room.received().filter { $0.name != "u1#6" }
+            #expect(again.map(\.id) == Array(ids[1...3]))
+            #expect(again.allSatisfy { $0.url.contains("//a.") })
+            let (_, list) = try await room.call(.get, Paths.webhookReplays)
+            #expect(list["data"]?.array?.first?["count"] == 3)
+            #expect(list["data"]?.array?.first?["endedAt"] != nil)
+            #expect(try await room.passed() == "")
+            var all = span.object ?? [:]
+            all["endpoint"] = "c"
+            #expect(try await room.call(.post, Paths.webhookReplays, .object(all)).0 == 404)
+            all["endpoint"] = nil
+            #expect(try await room.call(.post, Paths.webhookReplays, .object(all)).1["data"]?.array?.count == 2)
+            #expect(try await room.pass() == 6)
+        }
+    }
+
+    @Test("A test event is sent at once and tells what came of it; nothing of it is kept")
+    func test() async throws {
+        try await Mailroom.open { room in
+            try await room.pass()
+            let (status, good) = try await room.call(.post, "/v1/webhooks/backend/test")
+            #expect(status == 200 && good["delivered"] == true && good["status"] == 204)
+            let sent = try #require(room.received().first)
+            #expect(sent.event["type"] == "webhook.test" && sent.id == good["eventId"]?.string)
+            room.answer(500)
+            let (_, bad) = try await room.call(.post, "/v1/webhooks/backend/test")
+            #expect(bad["delivered"] == false && bad["error"] == "answered 500")
+            #expect(try await room.deliveries() == [])
+            #expect(try await room.call(.get, Paths.events).1["data"]?.array?.isEmpty == true)
+        }
+    }
+
+    @Test("The feed has what is pushed, page by page, of everybody or of one; a reader at the end knows where it is")
+    func feed() async throws {
+        try await Mailroom.open { room in
+            try await room.pass()
+            try await room.happen("u1", "u2", nil, "u1", "u2", "u1")
+            try await room.pass()
+            let pushed = room.received().map(\.event)
+            var (cursor, fetched): (String, [JSONValue]) = ("0", [])
+            for _ in 0..<3 {
+                let (_, page) = try await room.call(.get, "/v1/events?limit=2&after=\(cursor)")
+                fetched += page["data"]?.array ?? []
+                cursor = page["nextCursor"]?.string ?? ""
+                #expect(page["hasMore"]?.bool == (fetched.count < 6))
+            }
+            #expect(fetched.count == 6 && cursor == "6")
+            for event in fetched { #expect(pushed.contains(event)) }
+            #expect(fetched.compactMap { $0["sequence"]?.int } == [1, 2, 3, 4, 5, 6])
+            let (_, end) = try await room.call(.get, "/v1/events?after=6")
+            #expect(end["data"] == [] && end["nextCursor"] == "6" && end["hasMore"] == false)
+            let (_, one) = try await room.call(.get, "/v1/events?user=u1&after=1")
+            #expect(one["data"]?.array?.compactMap { $0["userSequence"]?.int } == [2, 3])
+            #expect(try await room.call(.get, "/v1/events?after=x").0 == 400)
+        }
+    }
+
+    @Test("What went through is forgotten after thirty days, the events stay, and no number is ever given out again")
+    func pruned() async throws {
+        try await Mailroom.open { room in
+            try await room.pass()
+            try await room.happen("u1", "u2")
+            try await room.pass()
+            room.time.advance(seconds: 30 * 86_400 + 1)
+            try await room.pass()
+            #expect(try await room.deliveries() == [])
+            #expect(try await room.call(.get, Paths.events).1["data"]?.array?.count == 2)
+            try await room.happen("u2")
+            _ = room.received()
+            try await room.pass()
+            let next = try #require(room.received().first)
+            #expect(next.name == "u2#2" && next.event["sequence"] == 3)
+            for sql in ["DELETE FROM outbox", "UPDATE outbox SET at = 0"] as [StaticString] {
+                await #expect(throws: DatabaseFault.self) {
+                    try await room.ledger.write { try $0.execute(sql, []) }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+import Testing
+import TillBilling
+
+@testable import TillStorage
+
+@Suite("Lines of deliveries, and each user's numbers") struct WebhookTableTests {
+    private static let now = Instant(seconds: 1_790_000_000)
+
+    private func happen(_ users: [String?], _ session: any Session) throws {
+        for user in users {
+            try OutboxTable(session).insert(type: "a.b", user: user.map { UserID($0) }, body: "{}", at: Self.now)
+        }
+    }
+
+    @Test("Numbers count each user's events without a gap, and nobody's have none")
+    func numbers() async throws {
+        try await withLedger { ledger in
+            try await ledger.write { try happen(["u1", nil, "u2", "u1", "U1", "u1", "u2"], $0) }
+            let events = try await ledger.read { try OutboxTable($0).list(after: 0, limit: 10) }
+            #expect(events.map(\.userSequence) == [1, nil, 1, 2, 1, 3, 2])
+            #expect(events.map(\.sequence) == [1, 2, 3, 4, 5, 6, 7])
+            let own = try await ledger.read { try OutboxTable($0).list(of: UserID("u1"), after: 1, limit: 10) }
+            #expect(own.map(\.sequence) == [4, 6])
+            // What is undone has used no number.
+            struct Undone: Error {}
+            await #expect(throws: Undone.self) {
+                try await ledger.write { session in
+                    try happen(["u1"], session)
+                    throw Undone()
+                }
+            }
+            try await ledger.write { try happen(["u1"], $0) }
+            #expect(try await ledger.read { try OutboxTable($0).find(8)?.userSequence } == 4)
+            #expect(try await ledger.read { try OutboxTable($0).position(before: Self.now) } == 0)
+            #expect(try await ledger.read { try OutboxTable($0).position(before: Self.now.adding(seconds: 1)) } == 8)
+        }
+    }
+
+    @Test("Of a line only the first is due; when it ends the next comes up, in each lane by itself")
+    func lines() async throws {
+        try await withLedger { ledger in
+            let due = try await ledger.write { session -> [[Int64]] in
+                try happen(["u1", "u1", "u2", nil, nil, "u1"], session)
+                let endpoint = try WebhookEndpointTable(session).insert(
+                    "a", url: "https://a", position: 0, at: Self.now)
+                let (table, events) = (
+                    WebhookDeliveryTable(session), try OutboxTable(session).list(after: 0, limit: 10)
+                )
+                for event in events { try table.insert(event, for: endpoint, lane: .live, at: Self.now) }
+                #expect(try !table.insert(events[0], for: endpoint, lane: .replay, at: Self.now))
+                var seen: [[Int64]] = []
+                func look(_ seconds: Int64 = 0) throws -> [WebhookDeliveryTable.Stored] {
+                    let due = try table.due(endpoint, at: Self.now.adding(seconds: seconds), limit: 10)
+                    seen.append(due.map(\.event))
+                    return due
+                }
+                let first = try look()
+                try table.postpone(
+                    first[0], until: Self.now.adding(seconds: 5), status: 500, error: "no", at: Self.now)
+                _ = try look()
+                _ = try look(5)
+                try table.end(first[0], .dead, status: 500, error: "no", at: Self.now)
+                _ = try look()
+                try table.replay(events[0], to: endpoint, at: Self.now)
+                let both = try look()
+                #expect(both.first?.lane == .replay && both.first?.attempts == 0)
+                try table.end(both[1], .delivered, status: 200, error: nil, at: Self.now)
+                _ = try look()
+                #expect(try table.counts(endpoint) == WebhookDeliveryTable.Counts(waiting: 5, dead: 0))
+                #expect(try table.list(endpoint, state: .waiting, before: 9, limit: 9).map(\.event) == [6, 5, 4, 3, 1])
+                #expect(try table.list(endpoint, state: .delivered, before: 9, limit: 9).map(\.event) == [2])
+                return seen
+            }
+            #expect(
+                due == [[1, 3, 4, 5], [3, 4, 5], [3, 4, 5, 1], [2, 3, 4, 5], [1, 2, 3, 4, 5], [1, 3, 4, 5, 6]])
+        }
+    }
+}
