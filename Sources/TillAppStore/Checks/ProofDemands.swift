@@ -67,7 +67,7 @@ final class ProofDemands: Sendable {
         let accepted = PlantedMistake.believesStatedEnvironment.isPlanted ? nil : policy.environments
         environment = .among(accepted ?? [.production, .sandbox])
         at = policy.at
-        wantsTrust = !PlantedMistake.believesAnySignature.isPlanted
+        wantsTrust = true
         requiresIntermediateMarker = true
         isForSettlement = true
         self.device = device

@@ -19,7 +19,7 @@ final class Mallory: @unchecked Sendable {
     private var proofs: [String] = []
     private var notifications: [[UInt8]] = []
     /// Orders of his own, never paid.
-    private var orders: [String] = []
+    private var orders: [(id: String, product: String)] = []
 
     private static let memory = 60
 
@@ -76,7 +76,7 @@ final class Mallory: @unchecked Sendable {
         let id = UniqueID(random: random.bytes(16)).description
         let product = random.pick([SimulatedShop.points60, SimulatedShop.points300, SimulatedShop.pro])
         let body: JSONValue = ["id": .string(id), "productId": .string(product), "deviceId": "mallorys-phone"]
-        if await post("/v1/orders", body) == 201 { orders.append(id) }
+        if await post("/v1/orders", body) == 201 { orders.append((id, product)) }
     }
 
     /// What was sent is sent again, as it was.
@@ -99,7 +99,7 @@ final class Mallory: @unchecked Sendable {
         _ = await post(
             "/v1/transactions",
             [
-                "signedTransaction": .string(random.pick(proofs)), "orderId": .string(random.pick(orders)),
+                "signedTransaction": .string(random.pick(proofs)), "orderId": .string(random.pick(orders).id),
                 "userId": .string(Self.user),
             ])
     }
@@ -111,7 +111,12 @@ final class Mallory: @unchecked Sendable {
         }
         parts.faults.record(.forged, "proof")
         var members = payload
-        if !orders.isEmpty { members["appAccountToken"] = .string(random.pick(orders)) }
+        if !orders.isEmpty {
+            let wish = random.pick(orders)
+            members["appAccountToken"] = .string(wish.id)
+            members["productId"] = .string(wish.product)
+            members["quantity"] = 1
+        }
         let number = "9" + String(random.below(1_000_000_000))
         var forged = ""
         switch random.below(7) {
@@ -155,7 +160,7 @@ final class Mallory: @unchecked Sendable {
                 Array(JSONValue.object(["signedPayload": .string(forged)]).encoded().utf8), token: nil)
         } else {
             var body: [String: JSONValue] = ["signedTransaction": .string(forged)]
-            if !orders.isEmpty, random.chance(0.5) { body["orderId"] = .string(random.pick(orders)) }
+            if !orders.isEmpty, random.chance(0.5) { body["orderId"] = .string(random.pick(orders).id) }
             _ = await post("/v1/transactions", .object(body))
         }
     }

@@ -11,7 +11,7 @@ final class Owner: @unchecked Sendable {
     /// Purchases still to be begun.
     private var wishes: Int
     private(set) var begun = 0
-    /// Orders that the phone still waits for, when it was last looked at.
+    /// Orders that its users still see as ongoing, when they last looked.
     private(set) var waiting: [OrderSummary] = []
 
     init(_ phone: PhoneHost, users: [String], wishes: Int, _ parts: WorldParts) {
@@ -110,13 +110,14 @@ final class Owner: @unchecked Sendable {
         phone.makeRoom()
         phone.set(clockError: 0)
         guard await phone.launch() else { return }
+        waiting = []
         for user in users {
             await phone.signIn(user)
             _ = await phone.use { await $0.checkOrderStatus() }
-            await clockwork.pause(30_000)
+            await clockwork.pause(60_000)
+            waiting += await phone.use { await $0.orders().filter { $0.status == .ongoing } } ?? []
         }
-        await clockwork.pause(120_000)
-        waiting = await phone.use { await $0.orders(all: true).filter { $0.status == .ongoing } } ?? []
+        await clockwork.pause(60_000)
         phone.kill()
     }
 }
