@@ -99,6 +99,7 @@ package actor Submit {
         let entry = try? await save(shown, wish)
         let transaction: QueuedTransaction
         do throws(StoreProblem) { transaction = try await prove(shown, entry) } catch {
+            if let reply = await known(shown, entry) { return await obey(reply, shown, entry) }
             return await postpone(entry, because: Trouble(code: error.code, isFinal: false), retryAfter: nil)
         }
         guard let session = await server.session() else { return await postpone(entry, because: ServerFault.signedOut) }
@@ -110,9 +111,31 @@ package actor Submit {
             if reply.transactionId != transaction.id.text { throw .unreadable(status: 200, retryAfter: nil) }
         } catch {
             if PlantedMistake.finishesAnyway.isPlanted { await queue.finish(transaction.id) }
+            if case .refused = error, let reply = await known(transaction, entry) {
+                return await obey(reply, transaction, entry)
+            }
             return await postpone(entry, because: error)
         }
         return await obey(reply, transaction, entry)
+    }
+
+    /// What this device cannot prove any more may have arrived all the same, by Apple's own word: a consumable that the
+    /// server finished at Apple is in no receipt (U2). Its order says so, to its owner.
+    private func known(_ transaction: QueuedTransaction, _ entry: JournalEntry?) async -> SubmitProofReply? {
+        guard let entry, entry.isOpened, let session = await server.session(),
+            let order = try? await server.get(
+                Paths.order(entry.id), as: session, expecting: OrderReply.self),
+            order.id == entry.id, order.transactionId == transaction.id.text
+        else { return nil }
+        let outcome: SubmitProofReply.Outcome
+        switch OrderStatus(name: order.status) {
+        case .completed: outcome = .alreadyGranted
+        case .refunded: outcome = .revoked
+        case .prepared, .ongoing, .deferred, .cancelled, .failed, nil: return nil
+        }
+        return SubmitProofReply(
+            outcome: outcome, transactionId: transaction.id.text, finish: true, orderId: order.id,
+            userId: order.userId)
     }
 
     /// The order of a transaction: the one that holds it, the one its token names, the only one it can be; else one

@@ -47,14 +47,15 @@ public final class PrivateKey: @unchecked Sendable {
     /// Reads an unencrypted PKCS#8 key (`-----BEGIN PRIVATE KEY-----`), as Apple hands out its `.p8` files.
     public convenience init(pem: String) throws(IssuingFault) {
         let text = Array(pem.utf8)
-        guard text.count <= 16_384, let bio = BIO_new_mem_buf(text, CInt(text.count)) else {
-            throw IssuingFault("a PEM of \(text.count) bytes is no private key")
+        guard text.count <= 16_384 else { throw IssuingFault("a PEM of \(text.count) bytes is no private key") }
+        // The BIO reads from where the text lies, so the text has to stay there until the key is read.
+        let read = text.withUnsafeBytes { bytes -> OpaquePointer? in
+            guard let bio = BIO_new_mem_buf(bytes.baseAddress, CInt(bytes.count)) else { return nil }
+            defer { BIO_free(bio) }
+            // Without a callback OpenSSL would ask a person at the terminal for the password of an encrypted key.
+            return PEM_read_bio_PrivateKey(bio, nil, { _, _, _, _ in -1 }, nil)
         }
-        defer { BIO_free(bio) }
-        // Without a callback OpenSSL would ask a person at the terminal for the password of an encrypted key.
-        guard let key = PEM_read_bio_PrivateKey(bio, nil, { _, _, _, _ in -1 }, nil) else {
-            throw .openSSL("PEM private key")
-        }
+        guard let key = read else { throw .openSSL("PEM private key") }
         guard let kind = Self.kind(of: key) else {
             EVP_PKEY_free(key)
             throw IssuingFault("the key is neither EC P-256, EC P-384, RSA 2048 nor RSA 1024")

@@ -112,6 +112,8 @@ final class World: @unchecked Sendable {
         await storm(server, mallory, household, weather, backend)
         await calm(apple, household, weather, backend)
         await server.clearGraves()
+        for owner in owners { auditor.judge(owner) }
+        await compare(server, auditor)
         if let ledger = server.ledger {
             await auditor.judge(ledger, backend, receiver)
         } else {
@@ -182,10 +184,13 @@ final class World: @unchecked Sendable {
                     try await web.send(Self.request(request, to: url), from: process)
                 }
             })
-        return ServerHost(parts, terms) { ledger in
-            await auditor.checkFinishes(ledger)
-            await auditor.look(ledger)
-        }
+        return ServerHost(
+            parts, terms,
+            watch: ServerHost.Watch(
+                isOpened: { ledger in
+                    await auditor.checkFinishes(ledger)
+                    await auditor.look(ledger)
+                }, isWritten: { await auditor.glance($0) }))
     }
 
     private static func webhooks() throws -> WebhookSettings {
@@ -220,6 +225,22 @@ final class World: @unchecked Sendable {
             let wishes = max(1, plan.purchases / count)
             guard plan.phones?.contains(number) ?? true else { continue }
             owners.append(Owner(phone, users: mine, wishes: wishes, parts))
+        }
+    }
+
+    /// Our server holds its own books against all of Apple's histories.
+    private func compare(_ server: ServerHost, _ auditor: Auditor) async {
+        guard let process = server.process, let running = server.server else { return }
+        let found = await process.ask { () -> Result<BookComparison, any Error> in
+            do { return .success(try await running.compareWithApple(since: Self.start)) } catch {
+                return .failure(error)
+            }
+        }
+        switch found {
+        case .success(let comparison): auditor.judge(comparison)
+        case .failure(let error):
+            auditor.complain(.stuck, "the books can't be compared: \(error)", about: ["comparison"])
+        case nil: auditor.complain(.stuck, "the server ended while it compared", about: ["comparison"])
         }
     }
 
@@ -267,6 +288,8 @@ final class World: @unchecked Sendable {
         await parts.clockwork.pause(Self.day / 4)
         await backend.emptyQuarantine(truth, apple)
         await parts.clockwork.pause(Self.day / 4)
+        for owner in owners { await owner.settle() }
+        await parts.clockwork.pause(Self.day / 8)
     }
 
     // MARK: Requests

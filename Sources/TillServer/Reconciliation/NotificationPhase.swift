@@ -2,14 +2,14 @@ import TillAppStore
 import TillBilling
 import TillStorage
 
-/// Apple's history of notifications (facts/server-api §4.3): what was sent since the last run, a week after the other,
-/// so that a page token that has gone bad costs a week of pages and not half a year of them.
+/// Apple's history of notifications (facts/server-api §4.3): what was sent since the last run, a month after the
+/// other, so that a page token that has gone bad costs a month of pages and not half a year of them.
 extension ReconciliationWalk {
     /// Milliseconds that one question spans.
-    private static let slice: Int64 = 7 * 86_400_000
+    private static let slice: Int64 = 30 * 86_400_000
     /// Milliseconds by which the first moment asked for is later than the earliest that Apple answers for.
     private static let margin: Int64 = 3_600_000
-    /// How often a week is begun anew because its page token is not taken.
+    /// How often a month is begun anew because its page token is not taken.
     private static let restarts = 3
     /// How often an answer that can't be read is asked for.
     static let readings: Int64 = 5

@@ -125,6 +125,19 @@ final class AppleHost: @unchecked Sendable {
         }
     }
 
+    /// A transaction, and the first of its chain.
+    func transactions(around id: String) async throws -> [Sold] {
+        guard let number = Int64(id) else { return [] }
+        return try await ledger.read { session in
+            try session.query(
+                """
+                SELECT number, original, state, finished, account, product_id, quantity, app_account_token, reason, \
+                purchased_at, revoked_at, kind, shared_from, revocation_percentage FROM transactions \
+                WHERE number = ?1 OR number = (SELECT original FROM transactions WHERE number = ?1)
+                """, [.integer(number)], Sold.init)
+        }
+    }
+
     /// Purchases that somebody still has to decide about.
     func waiting() async throws -> [String] {
         try await ledger.read { session in

@@ -11,6 +11,8 @@ final class Owner: @unchecked Sendable {
     /// Purchases still to be begun.
     private var wishes: Int
     private(set) var begun = 0
+    /// Orders that the phone still waits for, when it was last looked at.
+    private(set) var waiting: [OrderSummary] = []
 
     init(_ phone: PhoneHost, users: [String], wishes: Int, _ parts: WorldParts) {
         self.phone = phone
@@ -45,12 +47,12 @@ final class Owner: @unchecked Sendable {
         }
         var user = random.pick(users)
         if !random.chance(0.05) { await phone.signIn(user) }
-        for _ in 0..<(1 + random.below(5)) {
+        for _ in 0..<(2 + random.below(8)) {
             guard phone.isRunning, wishes > 0 else { break }
             user = await act(as: user)
             await clockwork.pause(random.between(200, 20_000))
         }
-        await clockwork.pause(random.weighted([(500, 3), (20_000, 5), (120_000, 2)]))
+        await clockwork.pause(random.weighted([(500, 3), (25_000, 5), (70_000, 2)]))
         phone.kill()
     }
 
@@ -114,6 +116,7 @@ final class Owner: @unchecked Sendable {
             await clockwork.pause(30_000)
         }
         await clockwork.pause(120_000)
+        waiting = await phone.use { await $0.orders(all: true).filter { $0.status == .ongoing } } ?? []
         phone.kill()
     }
 }

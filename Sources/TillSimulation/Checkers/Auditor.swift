@@ -1,4 +1,5 @@
 import TillBilling
+import TillServer
 import TillStorage
 
 /// Holds our server's books against what the world knows: the safety of DESIGN §4 at any moment, and liveness at the
@@ -14,6 +15,8 @@ final class Auditor: @unchecked Sendable {
     /// Finished at Apple while nobody could look into the ledger.
     private var finishes: [String] = []
     private(set) var looks = 0
+    /// The last event that was looked at.
+    private var position: Int64 = 0
 
     init(_ parts: WorldParts, _ truth: Truth, _ apple: AppleHost) {
         self.parts = parts
@@ -41,6 +44,11 @@ final class Auditor: @unchecked Sendable {
             }), let sold = try? await apple.transactions()
         else { return }
         looks += 1
+        for (key, state) in seen where books.0.entries[key] == nil {
+            complain(
+                .forgotten, "transaction \(key), recorded as \(state), is gone",
+                about: ["transaction \(key.dropFirst(2))"])
+        }
         let bought = Dictionary(sold.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
         check(books.0, against: bought)
         for line in books.1 {
@@ -51,12 +59,28 @@ final class Auditor: @unchecked Sendable {
         }
     }
 
-    private func check(_ books: LedgerEye, against bought: [String: AppleHost.Sold]) {
-        for (key, state) in seen where books.entries[key] == nil {
-            complain(
-                .forgotten, "transaction \(key), recorded as \(state), is gone",
-                about: ["transaction \(key.dropFirst(2))"])
+    /// What must hold of whatever a commit was about.
+    func glance(_ ledger: any Database) async {
+        let position = position
+        guard
+            let new = try? await ledger.read({ session in
+                try session.query(
+                    "SELECT sequence, transaction_sequence FROM outbox WHERE sequence > ? ORDER BY sequence",
+                    [.integer(position)]
+                ) { ($0.integer(0), $0.isNull(1) ? nil : $0.integer(1)) }
+            }), let last = new.last
+        else { return }
+        self.position = last.0
+        for sequence in Set(new.compactMap(\.1)).sorted() {
+            guard let eye = try? await ledger.read({ try LedgerEye($0, only: sequence) }),
+                let entry = eye.entries.values.first, let sold = try? await apple.transactions(around: entry.id)
+            else { continue }
+            looks += 1
+            check(eye, against: Dictionary(sold.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first }))
         }
+    }
+
+    private func check(_ books: LedgerEye, against bought: [String: AppleHost.Sold]) {
         for (key, entry) in books.entries.sorted(by: { $0.key < $1.key }) {
             seen[key] = entry.state
             let about = ["transaction \(entry.id)"]
@@ -215,6 +239,22 @@ final class Auditor: @unchecked Sendable {
                     .grantedTwice, "\(-debit.amount) points of \(debit.user) come from nowhere (\(debit.kind))",
                     about: ["user \(debit.user)", debit.reference])
             }
+        }
+    }
+
+    /// Nobody's phone waits for anything that is over.
+    func judge(_ owner: Owner) {
+        // What the catalogue does not know is nobody's until it does.
+        for order in owner.waiting where SimulatedShop.catalog[order.productID] != nil {
+            let id = order.orderNumber.lowercased()
+            complain(
+                .stuck, "\(owner.phone.name) still waits for order \(id) (\(order.productID))", about: ["order \(id)"])
+        }
+    }
+
+    func judge(_ comparison: BookComparison) {
+        for difference in comparison.differences where difference.kind.isDrift {
+            complain(.drift, "Apple says otherwise: \(difference)", about: ["\(difference)"])
         }
     }
 

@@ -25,7 +25,8 @@ struct LedgerEye: Sendable {
 
     let entries: [String: Entry]
 
-    init(_ session: any Session) throws {
+    /// - Parameter sequence: only this transaction; nil: all.
+    init(_ session: any Session, only sequence: Int64? = nil) throws {
         let rows = try session.query(
             """
             SELECT t.sequence, t.id, t.environment, t.state, g.user, t.product, t.quantity, \
@@ -36,8 +37,9 @@ struct LedgerEye: Sendable {
             (SELECT count(*) FROM postings p WHERE p.grant_sequence = t.sequence AND p.kind = 'purchase'), \
             (SELECT coalesce(sum(p.amount), 0) FROM postings p WHERE p.grant_sequence = t.sequence), t.is_renewal \
             FROM transactions t LEFT JOIN grants g ON g.transaction_sequence = t.sequence \
-            LEFT JOIN orders o ON o.sequence = t.order_sequence
-            """, []
+            LEFT JOIN orders o ON o.sequence = t.order_sequence \
+            WHERE t.sequence BETWEEN ? AND ?
+            """, [.integer(sequence ?? 0), .integer(sequence ?? .max)]
         ) { row in
             Entry(
                 sequence: row.integer(0), id: row.text(1), environment: row.integer(2), state: row.integer(3),

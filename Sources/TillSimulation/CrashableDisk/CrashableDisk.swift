@@ -23,6 +23,7 @@ public final class CrashableDisk: @unchecked Sendable {
     private var failures: [Failure] = []
     private var operationsLeft: Int?
     private var isOn = true
+    private var isBurying = false
     private var boots = 0
     private var operationCount = 0
     private var lastErrno: Int32 = 0
@@ -142,6 +143,14 @@ public final class CrashableDisk: @unchecked Sendable {
         }
     }
 
+    /// Lets go of the connections of a program that ended: SQLite deletes the log with its last connection, by its
+    /// name, and by then that name is its successor's.
+    public func bury(_ close: () async -> Void) async {
+        lock.held { isBurying = true }
+        await close()
+        lock.held { isBurying = false }
+    }
+
     /// The bytes of a file as a program reads them now; nil without such a file. For checkers.
     public func contents(of name: String) -> [UInt8]? { lock.held { image.files[name]?.content } }
 
@@ -231,6 +240,7 @@ public final class CrashableDisk: @unchecked Sendable {
 
     func delete(_ name: String, durably: Bool) -> Int32 {
         lock.held {
+            if isBurying { return refuse(till_sqlite_ioerr_delete, EIO) }
             guard image.files[name] != nil else {
                 return SQLITE_IOERR | 23 << 8  // SQLITE_IOERR_DELETE_NOENT, which SQLite expects
             }

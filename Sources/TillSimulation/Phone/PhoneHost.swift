@@ -187,7 +187,7 @@ final class PhoneHost: @unchecked Sendable {
         let (clockwork, entropy) = (parts.clockwork, entropy)
         return StoreEffects(
             pause: { await clockwork.pause($0) }, entropy: entropy.bytes, spawn: { process.spawn($0) },
-            callback: { $0() }, pollInterval: 8_000,
+            callback: { $0() }, pollInterval: 20_000,
             paymentSheet: { [self] _ in
                 let (answer, time) = habit.decide()
                 await clockwork.pause(time)

@@ -32,8 +32,7 @@ final class ServerHost: @unchecked Sendable {
     private var lastAsked = World.start
     private var random: SeededRandom
     private let entropy: Entropy
-    /// Looks at the books before anything is done after a start.
-    private let isOpened: @Sendable (SQLiteDatabase) async -> Void
+    private let watch: Watch
     /// Milliseconds by which its clock is wrong.
     private(set) var clockError: Int64 = 0
     /// It stays down, whoever starts it.
@@ -53,9 +52,17 @@ final class ServerHost: @unchecked Sendable {
 
     static let appleURL = "http://apple.simulated"
 
-    init(_ parts: WorldParts, _ terms: Terms, isOpened: @escaping @Sendable (SQLiteDatabase) async -> Void) {
+    /// Who looks at the books.
+    struct Watch: Sendable {
+        /// After a start, before anything is done.
+        var isOpened: @Sendable (any Database) async -> Void
+        /// After each commit.
+        var isWritten: @Sendable (any Database) async -> Void
+    }
+
+    init(_ parts: WorldParts, _ terms: Terms, watch: Watch) {
         self.parts = parts
-        self.isOpened = isOpened
+        self.watch = watch
         self.terms = terms
         disk = CrashableDisk(seed: parts.seed)
         random = SeededRandom(seed: parts.seed, stream: "server")
@@ -84,13 +91,13 @@ final class ServerHost: @unchecked Sendable {
             options.threads = .inline
             if PlantedMistake.answersBeforeSync.isPlanted { options.synchronous = "OFF" }
             let ledger = try SQLiteDatabase.open(path: "till.db", role: .server, options: options)
-            let run = Run(process, ledger, try server(on: SteppedDatabase(ledger), in: process))
+            let run = Run(
+                process, ledger, try server(on: SteppedDatabase(ledger, isWritten: watch.isWritten), in: process))
             self.run = run
             process.afterStep = { [weak self] in self?.lookAtPower() }
             parts.story.tell(process.name, "starts")
-            let isOpened = isOpened
             process.spawn { [self] in
-                await isOpened(ledger)
+                await watch.isOpened(ledger)
                 await BackgroundJobs(run.server) { await self.rest($0) }.run()
             }
             lookAtPower()
@@ -212,7 +219,7 @@ final class ServerHost: @unchecked Sendable {
     func clearGraves() async {
         let old = graves
         graves = []
-        for ledger in old { await ledger.close() }
+        await disk.bury { for ledger in old { await ledger.close() } }
     }
 
     // MARK: For checkers

@@ -4,8 +4,13 @@ import TillStorage
 /// others go first, and the server may be killed.
 final class SteppedDatabase: Database {
     private let inner: any Database
+    private let isWritten: @Sendable (any Database) async -> Void
 
-    init(_ inner: any Database) { self.inner = inner }
+    /// - Parameter isWritten: looks at the books after each commit, before anybody hears of it.
+    init(_ inner: any Database, isWritten: @escaping @Sendable (any Database) async -> Void) {
+        self.inner = inner
+        self.isWritten = isWritten
+    }
 
     func write<Value: Sendable>(
         _ body: @escaping @Sendable (any Session) throws -> Value
@@ -13,6 +18,7 @@ final class SteppedDatabase: Database {
         await Task.yield()
         let result: Result<Value, any Error>
         do { result = .success(try await inner.write(body)) } catch { result = .failure(error) }
+        await isWritten(inner)
         await Task.yield()
         return try result.get()
     }
