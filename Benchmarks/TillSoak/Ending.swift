@@ -13,8 +13,10 @@ struct Ending: Sendable {
     let say: @Sendable (String) -> Void
     /// When the soak began.
     let began: Instant
+    let support: Support
 
-    func run(_ world: World, seed: UInt64) async throws {
+    /// - Returns: to whom support gave what Apple signed for nobody, by transaction.
+    func run(_ world: World, seed: UInt64) async throws -> [String: String] {
         var dice = Dice(seed: seed, player: "ending")
         try await world.settle(&dice)
         say("every phone opens its app once more")
@@ -22,7 +24,14 @@ struct Ending: Sendable {
         say("the store sends again what did not arrive")
         try await resend()
         try await becomeQuiet()
+        let claims = try await support.claimAll()
+        if !claims.isEmpty {
+            say("support gave away what Apple signed for nobody: \(claims.count)")
+            await openAll()
+            try await becomeQuiet()
+        }
         try await reconcile()
+        return claims
     }
 
     private func openAll() async {

@@ -99,9 +99,12 @@ struct Soak: Sendable {
         try await weather.clear()
         let ending = Ending(
             place: place, server: parts.server, control: control, crowd: crowd, tally: tally, say: say,
-            began: began)
-        try await ending.run(world, seed: seed)
-        return try await audit(parts, crowd)
+            began: began,
+            support: Support(
+                server: parts.server.url, secretKey: parts.keys.secretKey, send: parts.send, control: control,
+                ledger: place.ledger, tally: tally))
+        let claims = try await ending.run(world, seed: seed)
+        return try await audit(parts, crowd, claims)
     }
 
     private func up(_ program: KeptProgram) async throws {
@@ -120,7 +123,7 @@ struct Soak: Sendable {
 
     // MARK: The audit
 
-    private func audit(_ parts: Parts, _ crowd: Crowd) async throws -> SoakReport {
+    private func audit(_ parts: Parts, _ crowd: Crowd, _ claims: [String: String]) async throws -> SoakReport {
         say("the audit")
         var sales: [Sale] = []
         for account in Phone.accounts {
@@ -132,8 +135,9 @@ struct Soak: Sendable {
         if Int(total) != sales.count {
             report.faults.append("the store says that \(total) were paid, and lists \(sales.count)")
         }
-        let audit = Audit(
+        var audit = Audit(
             sales: sales, owners: parts.serverLine.owners, strangers: [Adversary.user], points: Goods.points)
+        audit.claims = claims
         try await parts.server.stop()
         report.take(audit(try await LedgerBooks.read(place.ledger)), sales)
         for finding in report.findings.prefix(20) {

@@ -93,6 +93,14 @@ struct AuditTests {
         let result = Self.audit([Self.sale(token: nil)], Self.books(state: 2, granted: 0))
         #expect(result.findings.isEmpty)
         #expect(result.unattributed == ["1"])
+
+        func claimed(by user: String) -> [Audit.Finding] {
+            var audit = Audit(sales: [Self.sale(token: nil)], owners: [:], strangers: [], points: Goods.points)
+            audit.claims = ["1": "ann"]
+            return audit(Self.books(user: user)).findings
+        }
+        #expect(claimed(by: "ann").isEmpty)
+        #expect(claimed(by: "ben").map(\.kind) == [.misattributed])
     }
 
     // MARK: A ledger on the disk

@@ -34,6 +34,8 @@ struct Audit: Sendable {
     let owners: [OrderID: String]
     /// Users who never paid.
     let strangers: Set<String>
+    /// To whom support gave what Apple signed for nobody, by transaction.
+    var claims: [String: String] = [:]
     /// What a transaction is worth in points; nil for a product that is not sold.
     let points: @Sendable (_ product: String, _ quantity: Int64) -> Int64?
 
@@ -106,6 +108,12 @@ struct Audit: Sendable {
     private func judgeOwner(_ sale: Sale, _ grant: LedgerBooks.Grant, _ result: inout Result) {
         if strangers.contains(grant.user) {
             return result.note(.misattributed, sale.id, "\(grant.user) has it, who never paid for anything")
+        }
+        if sale.token == nil, let claimant = claims[sale.id] {
+            if grant.user != claimant {
+                result.note(.misattributed, sale.id, "\(grant.user) has it; support gave it to \(claimant)")
+            }
+            return
         }
         // Without a token in what Apple signed it is the order's that the proof came with.
         guard let order = sale.token ?? grant.order else { return }
