@@ -70,6 +70,8 @@ extension Fetch {
         var settings = FetchConfiguration()
         settings.addresses = webhooks.allowsPrivate ? .internetAndOwnNetworks : .internet
         settings.totalTimeout = 15_000
+        // Waiting for a connection would count as the endpoint's silence: as many as can be under way.
+        settings.connectionLimit = max(1, webhooks.endpoints.count) * WebhookDeliveries.width
         // Nobody reads what an endpoint says, beyond the first words of a complaint.
         settings.answerLimit = 256 << 10
         do {

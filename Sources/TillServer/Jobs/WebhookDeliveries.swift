@@ -15,7 +15,7 @@ public struct WebhookDeliveries: Sendable {
     /// Events that are put in line in one commit.
     static let batch = 200
     /// Events that are on their way to one endpoint at once, each of another line.
-    static let width = 16
+    public static let width = 16
     /// After so many milliseconds of a pass nothing new is begun, so that an endpoint that answers late does not keep
     /// the others waiting for long.
     static let passLength: Int64 = 5_000

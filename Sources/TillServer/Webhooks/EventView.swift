@@ -26,7 +26,7 @@ struct EventView {
     }
 
     func json(_ event: OutboxTable.Event) throws -> JSONValue {
-        var data = try event.body.map { try Self.object($0) } ?? [:]
+        var data = event.body.map(Self.object) ?? [:]
         var environment = data["environment"]
         if let sequence = event.transactionSequence, let stored = try transactions.find(sequence: sequence) {
             environment = .string(stored.environment.rawValue)
@@ -50,11 +50,9 @@ struct EventView {
         return .object(members)
     }
 
-    private static func object(_ text: String) throws -> [String: JSONValue] {
-        guard let members = (try? JSONValue(decoding: text))?.object else {
-            throw DatabaseFault(.corrupt, "the body of an event is no JSON object")
-        }
-        return members
+    /// What can't be read must not hold up everything behind it: it is told as the text it is.
+    private static func object(_ text: String) -> [String: JSONValue] {
+        (try? JSONValue(decoding: text))?.object ?? ["text": .string(text)]
     }
 
     private static func members(_ stored: TransactionTable.Stored) -> [String: JSONValue] {

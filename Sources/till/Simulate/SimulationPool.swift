@@ -12,7 +12,7 @@ actor SimulationPool {
     }
 
     /// After so many worlds a worker's memory is full of what killed programs left.
-    private static let worldsPerWorker = 200
+    private static let worldsPerWorker = 40
 
     private let executable: String
     private let environment: [String: String]

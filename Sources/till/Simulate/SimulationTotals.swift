@@ -54,7 +54,8 @@ struct SimulationTotals: Sendable {
                 Dictionary(uniqueKeysWithValues: faults.map { ($0.key.rawValue, JSONValue.int(Int64($0.value))) })),
             "lost": count(.lost), "granted_twice": count(.grantedTwice), "misattributed": count(.misattributed),
             "forged_granted": count(.forgedGranted), "violations": .array(failures.map(\.json)),
-            "digest": .string(String(digest, radix: 16)), "steps": .int(Int64(steps)), "audits": .int(Int64(looks)), "virtualDays": .int(virtualTime / 86_400_000),
+            "digest": .string(String(digest, radix: 16)), "steps": .int(Int64(steps)), "audits": .int(Int64(looks)),
+            "virtualDays": .int(virtualTime / 86_400_000),
             "seconds": .double(seconds),
             "purchasesPerSecond": .double(seconds > 0 ? Double(purchases) / seconds : 0),
         ]

@@ -51,7 +51,8 @@ struct SimulationTests {
     @Test("A story is told of what went wrong, and of nothing else")
     func story() async throws {
         let process = try TillProcess.start([
-            "simulate", "--seed", "1", "--purchases", "24", "--plant", "keeps_refunded_points", "--story", "--lang", "en",
+            "simulate", "--seed", "1", "--purchases", "24", "--plant", "keeps_refunded_points", "--story", "--lang",
+            "en",
         ])
         var lines: [String] = []
         for await line in process.lines { lines.append(line) }
