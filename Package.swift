@@ -9,11 +9,9 @@ import PackageDescription
 #if os(Linux)
     let storeKit: [Target.Dependency] = ["StoreKit"]
     let linuxOnly: [Target.Dependency] = storeKit + ["TillHTTP"]
-    let simulation: [Target.Dependency] = ["TillSimulation"]
 #else
     let storeKit: [Target.Dependency] = []
     let linuxOnly: [Target.Dependency] = []
-    let simulation: [Target.Dependency] = []
 #endif
 
 let package = Package(
@@ -57,12 +55,20 @@ let package = Package(
             ]
         ),
         .target(name: "TillClient", dependencies: ["TillBilling", "TillAPI"] + linuxOnly),
+        // The whole system on one seeded thread.
+        .target(
+            name: "TillSimulation",
+            dependencies: [
+                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillAPI", "TillStorage", "TillSQLite",
+                "TillServer", "TillEmulator", "TillClient", "CTillSQLite", "CTillOpenSSL",
+            ] + storeKit
+        ),
         .executableTarget(
             name: "till",
             dependencies: [
                 "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillAPI", "TillStorage", "TillSQLite",
-                "TillServer", "TillEmulator", "TillClient",
-            ] + storeKit + simulation
+                "TillServer", "TillEmulator", "TillClient", "TillSimulation",
+            ] + storeKit
         ),
 
         // Three small apps, as an app developer would write them; Examples/SwiftUISample is none of the package.
@@ -108,7 +114,7 @@ let package = Package(
             dependencies: ["TillAppStore", "TillCrypto", "TillBilling", "CTillOpenSSL"]
         ),
         .testTarget(name: "TillStorageTests", dependencies: ["TillStorage", "TillSQLite", "TillBilling"]),
-        .testTarget(name: "TillSQLiteTests", dependencies: ["TillSQLite", "TillStorage"] + simulation),
+        .testTarget(name: "TillSQLiteTests", dependencies: ["TillSQLite", "TillStorage", "TillSimulation"]),
         .testTarget(
             name: "TillServerTests",
             dependencies: [
@@ -151,10 +157,9 @@ let package = Package(
             name: "JourneyTests",
             dependencies: [
                 "TillServer", "TillEmulator", "TillClient", "TillSQLite", "TillHTTP", "TillAPI", "TillBilling",
-                "TillStorage", "TillAppStore", "TillCrypto", "till", "LearnPoints", "CloudPlans",
-                "Game",
+                "TillStorage", "TillAppStore", "TillCrypto", "TillSimulation", "till", "LearnPoints", "CloudPlans", "Game",
                 "ExampleTerminal",
-            ] + storeKit + simulation
+            ] + storeKit
         ),
     ],
     swiftLanguageModes: [.v6]
@@ -167,14 +172,6 @@ let package = Package(
         .library(name: "TillEmulator", targets: ["TillEmulator"]),
     ]
     package.targets += [
-        // The whole system on one seeded thread.
-        .target(
-            name: "TillSimulation",
-            dependencies: [
-                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillAPI", "TillStorage", "TillSQLite",
-                "TillServer", "TillEmulator", "TillClient", "StoreKit", "CTillSQLite", "CTillOpenSSL",
-            ]
-        ),
         .target(
             name: "StoreKit", dependencies: ["TillBilling", "TillAppStore", "TillCrypto", "TillHTTP"],
             exclude: ["REMAINING.md"]),

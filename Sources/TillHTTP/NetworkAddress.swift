@@ -69,7 +69,8 @@ public struct NetworkAddress: Sendable, Hashable, CustomStringConvertible {
         Block([203, 0, 113], 24, .special), Block([224], 4, .special), Block([240], 4, .special),
     ]
 
-    /// The same for IPv6, where only `2000::/3` is given out; what is in no block is special. The first that fits counts.
+    /// The same for IPv6, where only `2000::/3` is given out; what is in no block is special. The first that fits
+    /// counts.
     private static let sixteenByteBlocks: [Block] = [
         Block([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1], 128, .loopback), Block([0xFC], 7, .privateNetwork),
         Block([0x20, 0x01, 0x00], 23, .special), Block([0x20, 0x01, 0x0D, 0xB8], 32, .special),

@@ -54,6 +54,7 @@ final class Transfer: @unchecked Sendable {
         try set(till_curl_set_long(easy, CURLOPT_FOLLOWLOCATION, 0))
         try set(till_curl_set_long(easy, CURLOPT_NOSIGNAL, 1))
         try set(till_curl_set_opener(easy, Self.openSocket))
+        // The engine keeps the transfer until libcurl is done with it.
         try set(till_curl_set_pointer(easy, CURLOPT_OPENSOCKETDATA, Unmanaged.passUnretained(self).toOpaque()))
         try set(till_curl_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)))
         try set(till_curl_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)))

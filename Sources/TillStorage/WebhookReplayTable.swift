@@ -27,7 +27,8 @@ public struct WebhookReplayTable {
     ) throws -> Int64 {
         try session.insert(
             """
-            INSERT INTO webhook_replays (endpoint_sequence, from_at, to_at, position, last_sequence, count, created_at) \
+            INSERT INTO webhook_replays \
+            (endpoint_sequence, from_at, to_at, position, last_sequence, count, created_at) \
             VALUES (?, ?, ?, 0, ?, 0, ?)
             """,
             [.integer(endpoint), .instant(from), .instant(to), .integer(lastSequence), .instant(now)])

@@ -109,7 +109,7 @@ import TillStorage
     }
 
     @Test(
-        "A phone that is killed at every step loses nothing: the server grants, and the next launch shows it (G4, G5, O6)",
+        "A phone killed at every step loses nothing: the server grants, and the next launch shows it (G4, G5, O6)",
         arguments: StoreKitGeneration.both)
     func killedAtEveryStep(_ generation: StoreKitGeneration) async throws {
         try await Phones.open(generation, change: Self.savesFirst) { phones in

@@ -33,7 +33,8 @@ import TillHTTP
             #expect(events.allSatisfy { $0.at("environment") == "Sandbox" && $0.at("data").at("environment").isNull })
             func moved(_ event: JSONValue) -> [String] {
                 event.at("data").at("postings").list.map {
-                    "\($0.at("account").text) \($0.at("currency").text) \($0.at("amount").int ?? 0) \($0.at("kind").text)"
+                    "\($0.at("account").text) \($0.at("currency").text) \($0.at("amount").int ?? 0) "
+                        + $0.at("kind").text
                 }
             }
             #expect(moved(events[0]) == ["user:u1 points 60 purchase"])

@@ -7,12 +7,15 @@ enum WarningRules {
     static func complaints(about library: String) throws -> String {
         let swift = Process()
         let errors = Pipe()
+        // SwiftPM calls a package by its directory.
+        let package = String(
+            Checkout.current.root.lastPathComponent.lowercased().map { $0.isLetter || $0.isNumber ? $0 : "_" })
         swift.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         let sources = Checkout.current.paths.filter { $0.hasPrefix("Sources/\(library)/") && $0.hasSuffix(".swift") }
         #expect(sources.count > 10)
         swift.arguments =
             [
-                "swiftc", "-typecheck", "-warnings-as-errors", "-swift-version", "6", "-package-name", "till",
+                "swiftc", "-typecheck", "-warnings-as-errors", "-swift-version", "6", "-package-name", package,
                 "-module-name", library, "-I", PublicSurface.products.appendingPathComponent("Modules").path,
             ] + PublicSurface.cModules + sources
         swift.currentDirectoryURL = Checkout.current.root

@@ -5,7 +5,8 @@ import TillHTTP
 import TillStorage
 
 extension Server {
-    /// `POST /v1/users/{userId}/claims`: what stands under Apple's order number and is nobody's becomes the user's (U1).
+    /// `POST /v1/users/{userId}/claims`: what stands under Apple's order number and is nobody's becomes the user's
+    /// (U1).
     /// Every attempt is recorded before Apple is asked, so that none is lost and guessing has an end.
     func claimPurchases(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()

@@ -5,9 +5,8 @@ import TillHTTP
 /// One method of one address, with what it takes and what it answers.
 struct OpenAPIOperation: Sendable {
     enum Tag: String, CaseIterable, Sendable {
-        case orders, transactions, transfers, claims, wallet, consents, plans, offers, finance, webhooks, shop,
-            operations,
-            dashboard
+        case orders, transactions, transfers, claims, wallet, consents
+        case plans, offers, finance, webhooks, shop, operations, dashboard
 
         var text: String {
             switch self {

@@ -36,9 +36,9 @@ extension OpenAPI {
             method: .get, path: Paths.events, id: "listEvents", tag: .webhooks,
             summary: "Fetch events, oldest first",
             description: """
-                The same events that are pushed, for a backend that can't be reached, or wants to be sure: ask for what \
-                comes after the last `sequence` you have dealt with. `nextCursor` is that sequence, also on the last \
-                page. All events are kept.
+                The same events that are pushed, for a backend that can't be reached, or wants to be sure: ask for \
+                what comes after the last `sequence` you have dealt with. `nextCursor` is that sequence, also on the \
+                last page. All events are kept.
                 """,
             caller: .backend,
             parameters: [

@@ -27,7 +27,8 @@ struct WebhookAttempt: Sendable, Hashable {
     /// Bytes of an answer that are kept, for whoever has to find out what is wrong.
     private static let excerptLength = 200
 
-    /// Sends it once. What comes back is bounded by the sender. Nil if it was stopped half-way, which says nothing about
+    /// Sends it once. What comes back is bounded by the sender. Nil if it was stopped half-way, which says nothing
+    /// about
     /// the receiver: this process is ending.
     static func make(
         _ id: String, _ body: [UInt8], to endpoint: WebhookEndpoint, over send: HTTPSend, clock: Server.Clock

@@ -1,6 +1,7 @@
 import TillBilling
 
-/// One thread, one virtual clock, and every piece of work there is: what runs next is drawn by the seed, and time passes
+/// One thread, one virtual clock, and every piece of work there is: what runs next is drawn by the seed, and time
+/// passes
 /// only when nothing is left to do now.
 ///
 /// Everything in a simulated world is touched by the thread that turns the clockwork and by no other: its types say
@@ -40,19 +41,20 @@ public final class Clockwork: @unchecked Sendable {
 
     /// Comes back after that many milliseconds of virtual time, or at once when the calling task is cancelled.
     func pause(_ milliseconds: Int64) async {
-        let sleep = Sleep()
+        let nap = Nap()
         await withTaskCancellationHandler {
             await withUnsafeContinuation { continuation in
-                guard !sleep.isOver else { return continuation.resume() }
-                sleep.continuation = continuation
-                sleep.timer = after(milliseconds) { sleep.end() }
+                guard !nap.isOver else { return continuation.resume() }
+                nap.continuation = continuation
+                nap.timer = after(milliseconds) { nap.end() }
             }
         } onCancel: {
-            sleep.end()
+            nap.end()
         }
     }
 
-    private final class Sleep: @unchecked Sendable {
+    /// Touched by the thread of its clockwork only.
+    private final class Nap: @unchecked Sendable {
         var continuation: UnsafeContinuation<Void, Never>?
         var timer: TimerHeap.Entry?
         private(set) var isOver = false

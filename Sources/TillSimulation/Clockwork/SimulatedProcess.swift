@@ -60,6 +60,7 @@ public final class SimulatedProcess: TaskExecutor, @unchecked Sendable {
         }
     }
 
+    /// Touched by the thread of its clockwork only.
     private final class Answer<Value: Sendable>: @unchecked Sendable {
         var continuation: UnsafeContinuation<Value?, Never>?
 
