@@ -1,6 +1,5 @@
 /// Mistakes that the whole-system simulation puts into our own code, one at a time, to see that it finds them: a
-/// checker
-/// that has never found anything proves nothing. Each is read beside the rule that it breaks.
+/// checker that has never found anything proves nothing. Each is read beside the rule that it breaks.
 ///
 /// Only code of this package can plant one, for the tasks it starts; no configuration, app or request can.
 package enum PlantedMistake: String, Sendable, Hashable, CaseIterable {

@@ -5,9 +5,8 @@ import TillHTTP
 import TillStorage
 
 extension Server {
-    /// `POST /v1/users/{userId}/claims`: what stands under Apple's order number and is nobody's becomes the user's
-    /// (U1).
-    /// Every attempt is recorded before Apple is asked, so that none is lost and guessing has an end.
+    /// `POST /v1/users/{userId}/claims` (U1): what stands under Apple's order number and is nobody's becomes the
+    /// user's. Every attempt is recorded before Apple is asked, so that none is lost and guessing has an end.
     func claimPurchases(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()
         let body = try JSONText.decode(ClaimOrderBody.self, from: call.request.body)

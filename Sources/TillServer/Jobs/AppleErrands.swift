@@ -4,8 +4,7 @@ import TillStorage
 
 /// Tells Apple what is due: finishes what was granted and the phone did not finish (Finish Transaction, U2), and sets
 /// the order id on purchases that carried none (Set App Account Token, U1). Both do no harm when they are done twice,
-/// so
-/// an errand goes only after Apple agreed: whatever crashes, it is run again.
+/// so an errand goes only after Apple agreed: whatever crashes, it is run again.
 public struct AppleErrands: Sendable {
     private let server: Server
     private static let batch = 32

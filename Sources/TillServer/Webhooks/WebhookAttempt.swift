@@ -28,8 +28,7 @@ struct WebhookAttempt: Sendable, Hashable {
     private static let excerptLength = 200
 
     /// Sends it once. What comes back is bounded by the sender. Nil if it was stopped half-way, which says nothing
-    /// about
-    /// the receiver: this process is ending.
+    /// about the receiver: this process is ending.
     static func make(
         _ id: String, _ body: [UInt8], to endpoint: WebhookEndpoint, over send: HTTPSend, clock: Server.Clock
     ) async -> WebhookAttempt? {

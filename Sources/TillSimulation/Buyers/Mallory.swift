@@ -52,8 +52,7 @@ final class Mallory: @unchecked Sendable {
 
     private static func signedTransaction(in body: [UInt8]) -> String? {
         // One from which Apple has lost the token is a paper for its bearer: who has it and an older order of his own
-        // for
-        // the same product is believed (U1, rung 2), and only TLS keeps it from him. He is told none of these.
+        // for the same product is believed (U1, rung 2), and only TLS keeps it from him. He is told none of these.
         guard case .object(let members)? = try? JSONValue(decoding: body),
             case .string(let text)? = members["signedTransaction"], payload(of: text)?["appAccountToken"] != nil
         else { return nil }

@@ -1,8 +1,7 @@
 import TillBilling
 
 /// One thread, one virtual clock, and every piece of work there is: what runs next is drawn by the seed, and time
-/// passes
-/// only when nothing is left to do now.
+/// passes only when nothing is left to do now.
 ///
 /// Everything in a simulated world is touched by the thread that turns the clockwork and by no other: its types say
 /// `@unchecked Sendable` for that reason.

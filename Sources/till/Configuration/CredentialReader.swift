@@ -4,8 +4,7 @@ import TillCrypto
 import TillServer
 
 /// `secretKeys`, `operators` and `userTokens`, and what the entries of such lists have in common. No message of this
-/// file
-/// repeats a secret.
+/// file repeats a secret.
 extension ConfigurationReader {
     /// RFC 7518 §3.2: a key for HS256 is as long as the hash.
     static let leastSecretBytes = 32

@@ -68,8 +68,12 @@ final class AppleLine: Sendable {
             throw AppleOutage(.unreachable)
         }
         let headers = HTTPHeaders(request.headers.map { ($0.name, $0.value) })
+        let parts = path.split(separator: "?", maxSplits: 1).map(String.init)
+        guard let query = try? PercentEncoding.items((parts.count > 1 ? parts[1] : "").utf8) else {
+            throw AppleOutage(.unreachable)
+        }
         let response = await emulator.respond(
-            to: HTTPRequest(method: method, path: path, headers: headers, body: request.body))
+            to: HTTPRequest(method: method, path: parts[0], query: query, headers: headers, body: request.body))
         return AppleAnswer(
             status: response.status, headers: response.headers.fields.map { .init($0.name, $0.value) },
             body: response.body)
