@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps build lint test demo bench docs surface kill-test soak fuzz
+.PHONY: help deps build lint test demo bench docs surface kill-test simulate soak fuzz
 
 # `make demo ONCE=1` ends after the transcript; FLAGS go on: `make demo FLAGS='--port 9000'`.
 ONCE ?=
@@ -56,6 +56,12 @@ kill-test: ## kill the server a hundred times under load · 负载下强杀服�
 	@test -x scripts/kill-test || { echo "make kill-test: scripts/kill-test is missing" >&2; exit 1; }
 	@scripts/install-packages build test
 	scripts/kill-test
+
+# `make simulate SEEDS=500`: the whole set takes hours.
+SEEDS ?=
+simulate: ## whole worlds from seeds: nothing paid is lost (hours; SEEDS=500) · 由种子生成的完整世界，证明不丢单
+	@scripts/install-packages build
+	SEEDS='$(SEEDS)' scripts/simulate
 
 # The debug build, as the demo: what is asked here is whether, not how fast.
 soak: ## kill the real programs at random for half an hour, then audit · 随机强杀真实进程半小时，然后审计
