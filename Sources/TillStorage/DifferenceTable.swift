@@ -52,7 +52,8 @@ public struct DifferenceTable {
         ) { _ in true } ?? false
     }
 
-    public func has(_ kind: Difference.Kind, of transaction: TransactionID, in environment: Environment) throws -> Bool {
+    public func has(_ kind: Difference.Kind, of transaction: TransactionID, in environment: Environment) throws -> Bool
+    {
         try session.first(
             "SELECT 1 FROM differences WHERE transaction_id = ? AND kind = ? AND environment = ?",
             [.text(transaction.text), .text(kind.rawValue), environment.column]

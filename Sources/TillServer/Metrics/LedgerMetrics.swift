@@ -86,7 +86,8 @@ enum LedgerMetrics {
         return [
             Metric(
                 name: "till_quarantined_transactions", kind: .gauge,
-                help: "Transactions that are paid and nobody's.", samples: [Metric.Sample(count: try figures.quarantined())]),
+                help: "Transactions that are paid and nobody's.",
+                samples: [Metric.Sample(count: try figures.quarantined())]),
             Metric(
                 name: "till_pending_notifications", kind: .gauge,
                 help: "Notifications that are stored and not settled.",
@@ -148,7 +149,8 @@ enum LedgerMetrics {
                 help: "What the last finished reconciliation found, by kind.", samples: drift),
             Metric(
                 name: "till_reconciliation_running", kind: .gauge,
-                help: "1 while one is under way, also while it waits.", samples: [Metric.Sample(count: running == nil ? 0 : 1)]
+                help: "1 while one is under way, also while it waits.",
+                samples: [Metric.Sample(count: running == nil ? 0 : 1)]
             ),
             Metric(
                 name: "till_reconciliation_waiting", kind: .gauge,

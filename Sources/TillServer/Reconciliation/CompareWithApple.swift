@@ -209,7 +209,8 @@ private struct ComparisonWalk {
         case .refused(let refusal) where !fault.isRetryable:
             let reason = refusal.code.name ?? String(refusal.code.rawValue)
             comparison.add([Difference(.customerUntold, in: environment, transaction: chain, was: reason)])
-        case .invalid: comparison.add([Difference(.customerUntold, in: environment, transaction: chain, was: fault.kind)])
+        case .invalid:
+            comparison.add([Difference(.customerUntold, in: environment, transaction: chain, was: fault.kind)])
         case .refused, .unauthorized, .rateLimited, .overBudget, .outage, .unreadable, .signing: throw fault
         }
         untold.insert(chain)

@@ -59,7 +59,9 @@ extension ReconciliationWalk {
     ) throws -> Bool {
         for environment in run.environments {
             for chain in try SuspectList(session).chains(of: user, in: environment, limit: chainLimit) {
-                guard try AppleChainTable(session).lastRead(chain, in: environment) == run.sequence else { return false }
+                guard try AppleChainTable(session).lastRead(chain, in: environment) == run.sequence else {
+                    return false
+                }
             }
         }
         return true

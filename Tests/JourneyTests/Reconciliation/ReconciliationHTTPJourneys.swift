@@ -32,7 +32,8 @@ import TillStorage
             #expect(try await shop.send(.post, "/v1/reconciliations", as: .nobody).status == 401)
             #expect(try await shop.send(.post, "/v1/reconciliations", as: .user("ann")).status == 403)
 
-            let dry = try await shop.send(.post, "/v1/reconciliations", ["dryRun": true], as: .bearer("Bearer \(Self.token)"))
+            let dry = try await shop.send(
+                .post, "/v1/reconciliations", ["dryRun": true], as: .bearer("Bearer \(Self.token)"))
             #expect(dry.status == 202 && dry["state"].text == "running" && dry["caller"].text == "operator:anna")
             let digest = try await silent.digest()
             try await DryRuns(shop.server).runAll()

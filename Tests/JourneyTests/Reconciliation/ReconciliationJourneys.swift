@@ -20,7 +20,9 @@ import TillStorage
         try await silent.pass(days: 7)
     }
 
-    @Test("A week away: purchases, renewals and refunds come back, each difference is explained, and the books agree (U3)")
+    @Test(
+        "A week away: purchases, renewals and refunds come back, each difference is explained, and the books agree (U3)"
+    )
     func weekAway() async throws {
         try await SilentShop.open { silent in
             let shop = silent.shop
