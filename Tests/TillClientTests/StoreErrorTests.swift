@@ -61,6 +61,9 @@ struct StoreErrorTests {
         [
             "bad_root", "no_in_app_purchase_key", "internal_error", "same_user", "not_the_holder", "unknown_transfer",
             "not_reversible", "unknown_entitlement", "unknown_currency", "report_unusable",
+            // Said to those who claim, to backends and operators: the kit asks for none of it.
+            "unknown_transaction", "not_in_quarantine", "not_claimable", "unknown_order_number", "no_order_lookup",
+            "unknown_endpoint", "unknown_event",
         ],
         ["revocation_unknown", "unavailable"],
         ["transaction_not_in_receipt", "transaction_mismatch", "product_mismatch"],

@@ -34,7 +34,8 @@ import TillBilling
     func bodies() throws {
         let texts = [
             #"{"signedTransaction":"a.b.c"}"#, #"{"receipt":"AA==","transactionId":"1","productId":"p"}"#,
-            #"{"signedTransaction":"x","orderId":"3F2C4D5E-0011-4a2b-8c3d-0123456789ab","userId":"u","deviceId":"d","m":1}"#,
+            #"{"signedTransaction":"x","orderId":"3F2C4D5E-0011-4a2b-8c3d-0123456789ab","userId":"u","m":1}"#,
+            #"{"signedTransaction":"x","deviceId":"d"}"#,
             #"{"signedTransaction":null,"receipt":null}"#, "{}",
         ]
         for text in texts {

@@ -33,7 +33,7 @@ import TillStorage
             #expect(try await shop.send(.post, "/v1/reconciliations", as: .user("ann")).status == 403)
 
             let dry = try await shop.send(
-                .post, "/v1/reconciliations", ["dryRun": true], as: .bearer("Bearer \(Self.token)"))
+                .post, "/v1/reconciliations", ["dryRun": true], as: .bearer(Self.token))
             #expect(dry.status == 202 && dry["state"].text == "running" && dry["caller"].text == "operator:anna")
             let digest = try await silent.digest()
             try await DryRuns(shop.server).runAll()
