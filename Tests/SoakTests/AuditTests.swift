@@ -94,12 +94,14 @@ struct AuditTests {
         #expect(result.findings.isEmpty)
         #expect(result.unattributed == ["1"])
 
-        func claimed(by user: String) -> [Audit.Finding] {
-            var audit = Audit(sales: [Self.sale(token: nil)], owners: [:], strangers: [], points: Goods.points)
+        func claimed(by user: String, token: OrderID? = nil) -> [Audit.Finding] {
+            var audit = Audit(sales: [Self.sale(token: token)], owners: [:], strangers: [], points: Goods.points)
             audit.claims = ["1": "ann"]
             return audit(Self.books(user: user)).findings
         }
         #expect(claimed(by: "ann").isEmpty)
+        // Apple was told whose it is, and signs an order that nobody asked for.
+        #expect(claimed(by: "ann", token: UniqueID(high: 9, low: 9)).isEmpty)
         #expect(claimed(by: "ben").map(\.kind) == [.misattributed])
     }
 
