@@ -271,7 +271,8 @@ extension OpenAPITests {
             }
             let debit = DebitBody(currency: "points", amount: 1, reference: "r")
             let fullProof = SubmitProofBody(
-                signedTransaction: "a", receipt: nil, transactionId: "1", productId: "p", orderId: id, userId: "u")
+                signedTransaction: "a", receipt: nil, transactionId: "1", productId: "p", orderId: id, userId: "u",
+                deviceId: "d")
             let withReceipt = SubmitProofBody(receipt: "b", transactionId: "1", productId: "p")
             let fullReply = SubmitProofReply(
                 outcome: .granted, transactionId: "1", finish: true, orderId: id, userId: "u", grant: grant(nil),

@@ -39,7 +39,7 @@ struct ClaimForm {
                     "input", .id("reason", sequence), Attribute("name", "reason"), Attribute("maxlength", "500"),
                     Attribute("autocomplete", "off"), .flag("required"))
                 HTML.hidden("form", token)
-                element("button", Attribute("type", "submit")) { say("Grant", "发放") }
+                element("button", Attribute("type", "submit"), .class("primary")) { say("Grant", "发放") }
             }
         }
     }

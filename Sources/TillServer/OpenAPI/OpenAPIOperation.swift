@@ -153,8 +153,8 @@ extension OpenAPIOperation {
                 "required": .bool(body.isRequired), "content": .object([body.type: .object(content)]),
                 "description": .string("At most \(bodyLimit) bytes."),
             ]
-            members["x-body-limit"] = .int(Int64(bodyLimit))
         }
+        if body != nil || method == .post { members["x-body-limit"] = .int(Int64(bodyLimit)) }
         return .object(members)
     }
 

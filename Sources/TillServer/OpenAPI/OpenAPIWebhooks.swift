@@ -142,7 +142,7 @@ extension OpenAPI {
                 "userId": OpenAPISchema.text("Whose it is; absent if it is nobody's."),
                 "environment": OpenAPISchema.words(
                     "Whose books; absent for what concerns both.", Environment.allCases.map(\.rawValue)),
-                "data": OpenAPISchema.object("What happened, by type.", [:]),
+                "data": ["type": "object", "description": "What happened, by type: see docs/webhooks.md."],
             ], optional: ["userSequence", "userId", "environment"]),
         "EventPage": OpenAPISchema.object(
             "One page, oldest first.",
