@@ -125,7 +125,7 @@ final class World: @unchecked Sendable {
         let sold = try await apple.transactions()
         paid = sold.filter(\.isPaid).count
         let books = try await server.ledger?.read { try LedgerEye($0).entries.values.map { "\($0)" }.sorted() } ?? []
-        digest = Self.fingerprint(Array("\(books) \(parts.clockwork.steps) \(parts.clockwork.now)".utf8))
+        digest = Fingerprint.of("\(books) \(parts.clockwork.steps) \(parts.clockwork.now)".utf8)
         await server.close()
         await apple.close()
     }
@@ -137,7 +137,7 @@ final class World: @unchecked Sendable {
         return { [self] sender in
             { [self] (url, request) async throws(HTTPFault) in
                 let request = Self.request(request, to: url)
-                let payload = Self.fingerprint(request.body)
+                let payload = Fingerprint.of(request.body)
                 let isLost = fates[payload] ?? parts.faults.strikes(.notificationLost, at: "apple")
                 fates[payload] = isLost
                 mallory?.hear(request)
@@ -262,14 +262,20 @@ final class World: @unchecked Sendable {
             }
         }
         let end = parts.clockwork.now.adding(milliseconds: Self.stormDays * Self.day)
-        await withTaskGroup(of: Void.self) { group in
-            for owner in owners { group.addTask { await owner.live() } }
+        await withTaskGroup(of: Bool.self) { group in
+            for owner in owners {
+                group.addTask {
+                    await owner.live()
+                    return false
+                }
+            }
             group.addTask { [self] in
                 while parts.clockwork.now < end, isStormy { await parts.clockwork.pause(3_600_000) }
+                return true
             }
             // All owners, or the end of the storm.
-            var left = owners.count + 1
-            while left > 1, await group.next() != nil { left -= 1 }
+            var left = owners.count
+            while left > 0, await group.next() == false { left -= 1 }
             isStormy = false
             group.cancelAll()
         }
@@ -302,10 +308,6 @@ final class World: @unchecked Sendable {
         request.path = "/" + (parts.first.flatMap { try? PercentEncoding.decode($0.utf8) } ?? "")
         request.query = parts.count > 1 ? (try? PercentEncoding.items(parts[1].utf8)) ?? [] : []
         return request
-    }
-
-    private static func fingerprint(_ bytes: [UInt8]) -> UInt64 {
-        bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }
 }
 

@@ -25,18 +25,14 @@ public struct BackgroundJobs: Sendable {
     public let all: [Job]
     private let server: Server
     private let pause: @Sendable (Int64) async -> Void
-    private let leisure: Int64
 
     /// To be made before the first request is answered: a webhook endpoint that is new gets what happens from then on.
     ///
-    /// - Parameters:
-    ///   - pause: comes back after that many milliseconds, or at once when the calling task is cancelled.
-    ///   - leisure: so many times the intervals pass between two walks.
-    public init(_ server: Server, leisure: Int64 = 1, pause: @escaping @Sendable (Int64) async -> Void) {
+    /// - Parameter pause: comes back after that many milliseconds, or at once when the calling task is cancelled.
+    public init(_ server: Server, pause: @escaping @Sendable (Int64) async -> Void) {
         let webhooks = WebhookDeliveries(server)
         all = Self.usual + [Job(name: "webhooks", interval: 1_000) { _ in _ = try await webhooks.deliverAll() }]
         self.server = server
-        self.leisure = leisure
         self.pause = pause
     }
 
@@ -51,7 +47,7 @@ public struct BackgroundJobs: Sendable {
         while !Task.isCancelled {
             try? await job.walk(server)
             guard let interval = job.interval else { return }
-            await pause(interval * leisure)
+            await pause(interval)
         }
     }
 }

@@ -24,10 +24,10 @@ final class Owner: @unchecked Sendable {
 
     private var clockwork: Clockwork { parts.clockwork }
 
-    /// Comes back when all wishes were begun.
+    /// Comes back when all wishes were begun, or nobody waits for that any more.
     func live() async {
         await clockwork.pause(random.between(0, 3_600_000 * 6))
-        while wishes > 0 {
+        while wishes > 0, !Task.isCancelled {
             if parts.faults.strikes(.reinstalled, at: phone.name) { phone.erase() }
             if parts.faults.strikes(.deviceFull, at: phone.name) { phone.fillDisk(for: random.between(1_000, 600_000)) }
             if parts.faults.strikes(.clockJump, at: phone.name) {

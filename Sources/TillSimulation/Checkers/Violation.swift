@@ -24,15 +24,14 @@ public struct Violation: Sendable, Hashable {
         case dropped
         /// Invariant 7: something of an environment that the configuration does not accept.
         case wrongEnvironment = "wrong_environment"
-        /// Invariant 8: a repetition, an old copy or a late one changed what was settled.
-        case disturbed
         /// A commit that had been answered was gone after a crash.
         case forgotten
         /// Faults are over and days have passed, and something still waits.
         case stuck
         /// The app's backend was not told, told otherwise, or in another order.
         case untold
-        /// The books and Apple's differ.
+        /// The books and Apple's differ: a repetition, an old copy or a late one changed what was settled (invariant
+        /// 8), or something never came.
         case drift
     }
 

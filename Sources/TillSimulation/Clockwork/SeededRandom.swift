@@ -1,3 +1,10 @@
+/// FNV-1a: the same number for the same bytes, in every process.
+enum Fingerprint {
+    static func of(_ bytes: some Sequence<UInt8>) -> UInt64 {
+        bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    }
+}
+
 /// SplitMix64 (Steele, Lea, Flood 2014): the same decisions for the same seed, in every process.
 public struct SeededRandom: Sendable {
     private var state: UInt64
@@ -7,10 +14,7 @@ public struct SeededRandom: Sendable {
     /// A stream of its own for a part of the world, so that one part's decisions do not depend on how often another
     /// was asked.
     public init(seed: UInt64, stream: String) {
-        // FNV-1a.
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in stream.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
-        var mixed = SeededRandom(seed: seed ^ hash)
+        var mixed = SeededRandom(seed: seed ^ Fingerprint.of(stream.utf8))
         state = mixed.next()
     }
 

@@ -138,9 +138,9 @@ final class PhoneHost: @unchecked Sendable {
     // MARK: What its owner does
 
     func signIn(_ user: String) async {
-        let (clockwork, isHere) = (parts.clockwork, user)
+        let clockwork = parts.clockwork
         _ = await use { store in
-            await store.signIn(isHere) { SimulatedShop.token(of: isHere, at: clockwork.now) }
+            await store.signIn(user) { SimulatedShop.token(of: user, at: clockwork.now) }
         }
     }
 
@@ -217,26 +217,5 @@ final class PhoneHost: @unchecked Sendable {
                 throw TransportFault(kind, error.detail)
             }
         }
-    }
-}
-
-extension HTTPRequest {
-    /// The client kit's request to `till:`, as a listener would have read it.
-    fileprivate init(_ request: TransportRequest) {
-        let headers = HTTPHeaders(request.headers.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) })
-        let parts = request.url.dropFirst("till:".count).split(separator: "?", maxSplits: 1).map(String.init)
-        self.init(
-            method: request.method == "GET" ? .get : .post, path: parts.first ?? "",
-            query: parts.count == 2 ? (try? PercentEncoding.items(parts[1].utf8)) ?? [] : [], headers: headers,
-            body: request.body, peer: "127.0.0.1")
-    }
-}
-
-extension TransportResponse {
-    fileprivate init(_ response: HTTPResponse) {
-        self.init(
-            status: response.status, contentType: response.headers["Content-Type"] ?? "",
-            retryAfter: response.headers["Retry-After"].flatMap { Int64($0) }, etag: response.headers["ETag"],
-            body: response.body)
     }
 }

@@ -122,8 +122,11 @@ import TillStorage
                 let space = try #require(line.lastIndex(of: " "))
                 let name = line[..<space]
                 #expect(families.contains(String(name.prefix { $0 != "{" })))
-                let number: Double? = Double(String(line[line.index(after: space)...]))
-                found[String(name)] = try #require(number)
+                guard let number = Double(String(line[line.index(after: space)...])) else {
+                    Issue.record("no number: \(line)")
+                    continue
+                }
+                found[String(name)] = number
             }
         }
         return found

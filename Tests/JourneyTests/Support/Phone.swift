@@ -5,6 +5,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillSimulation
 
 @testable import TillClient
 
@@ -265,26 +266,5 @@ final class Phone: Sendable {
                 throw TransportFault(error.kind == .connectionLost ? .connectionLost : .cannotConnect, error.detail)
             }
         }
-    }
-}
-
-extension HTTPRequest {
-    /// The client kit's request to `till:`, as the listener would have read it.
-    fileprivate init(_ request: TransportRequest) {
-        let headers = HTTPHeaders(request.headers.map { (name: $0.key, value: $0.value) })
-        let parts = request.url.dropFirst("till:".count).split(separator: "?", maxSplits: 1).map(String.init)
-        self.init(
-            method: request.method == "GET" ? .get : .post, path: parts.first ?? "",
-            query: parts.count == 2 ? (try? PercentEncoding.items(parts[1].utf8)) ?? [] : [], headers: headers,
-            body: request.body, peer: "127.0.0.1")
-    }
-}
-
-extension TransportResponse {
-    fileprivate init(_ response: HTTPResponse) {
-        self.init(
-            status: response.status, contentType: response.headers["Content-Type"] ?? "",
-            retryAfter: response.headers["Retry-After"].flatMap { Int64($0) }, etag: response.headers["ETag"],
-            body: response.body)
     }
 }
