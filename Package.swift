@@ -91,7 +91,7 @@ let package = Package(
             name: "till-load",
             dependencies: [
                 "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillStorage", "TillSQLite", "TillEmulator",
-                "TillClient",
+                "TillClient", "TillSimulation",
             ],
             path: "Benchmarks/TillLoad"
         ),

@@ -11,6 +11,7 @@ struct TillLoad {
                till-load sync DIR SECONDS            4 KiB appended with fdatasync a second
                till-load ledger FILE                 what is in a ledger: grants, orders, bytes of proofs as stored
                                                      and as they came, bytes of the database
+               till-load age FILE COUNT              COUNT settled purchases of five years into a ledger
                till-load store DIR COUNT             COUNT purchases of one customer in an emulated store, and their
                                                      history page by page: purchases a second, milliseconds of a page
                                                      (first hundred, last hundred, the last), pages, milliseconds
@@ -52,6 +53,7 @@ struct TillLoad {
             print(try await JournalLoad(directory: arguments[1], orders: number(arguments[2], "COUNT")).line())
         case ("finance", 3):
             print(try await FinanceLoad(directory: arguments[1], purchases: number(arguments[2], "COUNT")).line())
+        case ("age", 3): try await PastYears(path: arguments[1], purchases: number(arguments[2], "COUNT")).write()
         case ("ledger", 2): print(try await LedgerFigures(path: arguments[1]).line())
         case ("kill", 4), ("kill", 5):
             let isPlanted = arguments.count == 5

@@ -1,0 +1,20 @@
+import Foundation
+import TillBilling
+import TillSQLite
+import TillSimulation
+
+/// A ledger that is five years old, for a server to go on with: what a grant costs there is held against what it costs
+/// in a young one (G6).
+struct PastYears {
+    let path: String
+    let purchases: Int
+
+    func write() async throws {
+        let ledger = try SQLiteDatabase.open(path: path, role: .server)
+        let past = AgedLedger(
+            product: ProductID(LoadSet.productID), points: LoadSet.pointsEach, environment: .sandbox)
+        let now = Instant(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000))
+        try await past.write(Int64(purchases), until: now, in: ledger)
+        await ledger.close()
+    }
+}

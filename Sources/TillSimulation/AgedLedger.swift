@@ -1,0 +1,116 @@
+import TillBilling
+import TillStorage
+
+/// The past of a shop that has been open for years: settled purchases, written straight into the tables as they would
+/// lie there, in the order in which they came (G6).
+public struct AgedLedger: Sendable {
+    private let product: ProductID
+    private let points: Int64
+    /// As columns have it.
+    private let environment: Int64
+
+    /// Milliseconds from the first of them to now.
+    private static let age: Int64 = 5 * 365 * 86_400_000
+    private static let portion: Int64 = 50_000
+    /// Customers come and go: so many purchases each, all in one portion.
+    private static let purchasesOfUser: Int64 = 12
+    /// Of a proof beside its header, which is the same for all.
+    private static let proofBytes: Int64 = 900
+
+    public init(product: ProductID, points: Int64, environment: Environment) {
+        self.product = product
+        self.points = points
+        self.environment = environment == .production ? 1 : 2
+    }
+
+    /// - Parameter now: when the last of them was bought.
+    public func write(_ purchases: Int64, until now: Instant, in ledger: any Database) async throws {
+        let pace = max(1, Self.age / purchases)
+        for first in stride(from: 0, to: purchases, by: Int(Self.portion)) {
+            let count = min(Self.portion, purchases - first)
+            let end = now.milliseconds - (purchases - first - count) * pace
+            try await ledger.write { session in try write(count, until: end, pace, session) }
+        }
+    }
+
+    private func write(_ count: Int64, until end: Int64, _ pace: Int64, _ session: any Session) throws {
+        let base =
+            try session.first(
+                """
+                SELECT max(o, t) FROM (SELECT coalesce(max(sequence), 0) o FROM orders), \
+                (SELECT coalesce(max(sequence), 0) t FROM transactions)
+                """, []
+            ) { $0.integer(0) } ?? 0
+        try session.execute(
+            "CREATE TEMP TABLE past (number INTEGER PRIMARY KEY, at INTEGER, user TEXT, id TEXT)", [])
+        try session.execute(
+            """
+            INSERT INTO past WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2) \
+            SELECT ?1 + i, ?3 - (?2 - i) * ?4, 'old' || ?1 || '-' || (i % ?5), printf('1%014d', ?1 + i) FROM n
+            """,
+            [
+                .integer(base), .integer(count), .integer(end), .integer(pace),
+                .integer(max(1, count / Self.purchasesOfUser)),
+            ])
+        try writeOrders(session)
+        try writeTransactions(session)
+        try writeGrants(session)
+        try session.execute("DROP TABLE past", [])
+    }
+
+    private func writeOrders(_ session: any Session) throws {
+        try session.execute(
+            """
+            INSERT INTO orders (sequence, id, user, product, quantity, status, price, currency, environment, \
+            transaction_id, created_at, updated_at, moves) \
+            SELECT number, randomblob(16), user, ?, 1, 1, 600, 'CNY', ?, id, at - 60000, at, 2 FROM past
+            """, [.text(product.text), .integer(environment)])
+        try session.execute(
+            """
+            INSERT INTO order_moves (order_sequence, number, status, at, reason) \
+            SELECT number, 1, 0, at - 60000, 'opened' FROM past UNION ALL \
+            SELECT number, 2, 1, at, 'granted' FROM past ORDER BY 1, 2
+            """, [])
+    }
+
+    private func writeTransactions(_ session: any Session) throws {
+        try session.execute(
+            """
+            INSERT INTO transactions (sequence, environment, id, original_id, product, quantity, purchased_at, \
+            signed_at, state, order_sequence, received_at) \
+            SELECT number, ?, id, id, ?, 1, at, at, 1, number, at FROM past
+            """, [.integer(environment), .text(product.text)])
+        try session.execute(
+            "INSERT INTO proofs (transaction_sequence, kind, body) SELECT number, 1, randomblob(?) FROM past",
+            [.integer(Self.proofBytes)])
+        try session.execute(
+            """
+            INSERT INTO evidence (transaction_sequence, at, decision, ground, door, caller) \
+            SELECT number, at, 'granted', 'token', 'client', user FROM past
+            """, [])
+    }
+
+    private func writeGrants(_ session: any Session) throws {
+        try session.execute(
+            """
+            INSERT INTO grants (transaction_sequence, id, order_sequence, user, at) \
+            SELECT number, randomblob(16), number, user, at FROM past
+            """, [])
+        try session.execute(
+            """
+            INSERT INTO postings (environment, user, contra, currency, amount, kind, grant_sequence, at) \
+            SELECT ?, user, 'sold', 'points', ?, 'purchase', number, at FROM past
+            """, [.integer(environment), .integer(points)])
+        try session.execute(
+            """
+            INSERT INTO balances (environment, user, currency, amount) \
+            SELECT ?, user, 'points', count(*) * ? FROM past GROUP BY user
+            """, [.integer(environment), .integer(points)])
+        try session.execute(
+            """
+            INSERT INTO outbox (type, user, transaction_sequence, at, user_sequence) \
+            SELECT 'grant.created', user, number, at, row_number() OVER (PARTITION BY user ORDER BY number) \
+            FROM past ORDER BY number
+            """, [])
+    }
+}
