@@ -27,7 +27,7 @@ public final class SignedDataVerifier: Sendable {
         self.policy = policy
         self.trust = trust
         demands = ProofDemands(policy, trust: trust)
-        chains = ChainCache()
+        chains = ChainCache(lifetime: policy.chainLifetime)
         witness = nil
     }
 

@@ -15,6 +15,9 @@ public struct TrustPolicy: Sendable {
     public var at: Instant?
     /// Hold certificates to RFC 5280's finer rules too.
     public var isStrict = false
+    /// Milliseconds for which a signer's chain need not be judged again: fifteen minutes, as long as Apple's own
+    /// libraries remember one (facts/jws §2).
+    public var chainLifetime: Int64 = 15 * 60 * 1_000
     /// The clock effect: for proofs that state no date, and for the age of cached chains.
     public var now: @Sendable () -> Instant
 

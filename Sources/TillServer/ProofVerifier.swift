@@ -20,6 +20,7 @@ struct ProofVerifier: Sendable {
         var policy = TrustPolicy(bundleID: trust.bundleID, environments: trust.environments, now: clock)
         if !trust.roots.isEmpty { policy.roots = trust.roots }
         policy.appAppleID = trust.appAppleID
+        if let lifetime = trust.chainLifetime { policy.chainLifetime = lifetime }
         verifier = try SignedDataVerifier(policy: policy)
         policy.environments = nil
         anyEnvironment = try SignedDataVerifier(policy: policy)

@@ -66,6 +66,8 @@ public struct AppleTrust: Sendable {
     public var environments: Set<Environment>
     /// Whether Apple is asked if its certificates were revoked; takes effect where there is somebody to ask through.
     public var revocation: RevocationPolicy
+    /// Milliseconds for which a signer's chain need not be judged again; nil: as long as `TrustPolicy` says.
+    public var chainLifetime: Int64?
 
     public init(
         roots: [[UInt8]] = [], bundleID: String, appAppleID: Int64?, environments: Set<Environment>,

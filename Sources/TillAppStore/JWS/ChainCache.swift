@@ -10,8 +10,6 @@ import TillCrypto
 final class ChainCache: Sendable {
     /// Apple signs with a leaf or two at a time.
     static let capacity = 8
-    /// As long as Apple's own libraries remember a chain (facts/jws §2).
-    static let lifetime: Int64 = 15 * 60 * 1_000
 
     private struct Entry {
         let headerPrefix: [UInt8]
@@ -19,10 +17,16 @@ final class ChainCache: Sendable {
         let verifier: ES256Verifier
         let verifiedAt: Instant
 
-        func isFresh(at now: Instant) -> Bool {
-            let (age, overflows) = now.milliseconds.subtractingReportingOverflow(verifiedAt.milliseconds)
-            return !overflows && 0 <= age && age < ChainCache.lifetime
-        }
+    }
+
+    /// Milliseconds (`TrustPolicy.chainLifetime`).
+    private let lifetime: Int64
+
+    init(lifetime: Int64) { self.lifetime = lifetime }
+
+    private func isFresh(_ entry: Entry, at now: Instant) -> Bool {
+        let (age, overflows) = now.milliseconds.subtractingReportingOverflow(entry.verifiedAt.milliseconds)
+        return !overflows && 0 <= age && age < lifetime
     }
 
     /// Most recently used first.
@@ -34,7 +38,7 @@ final class ChainCache: Sendable {
     ) -> (verifier: ES256Verifier, chain: SigningChain)? {
         entries.withLock { entries in
             guard let index = entries.firstIndex(where: { token.hasHeaderPrefix($0.headerPrefix) }) else { return nil }
-            guard entries[index].isFresh(at: now) else {
+            guard isFresh(entries[index], at: now) else {
                 entries.remove(at: index)
                 return nil
             }
@@ -48,7 +52,7 @@ final class ChainCache: Sendable {
         let entry = Entry(
             headerPrefix: Array(token.headerPrefix), chain: chain, verifier: verifier, verifiedAt: now)
         entries.withLock { entries in
-            entries.removeAll { token.hasHeaderPrefix($0.headerPrefix) || !$0.isFresh(at: now) }
+            entries.removeAll { token.hasHeaderPrefix($0.headerPrefix) || !isFresh($0, at: now) }
             if entries.count >= Self.capacity { entries.removeLast() }
             entries.insert(entry, at: 0)
         }

@@ -112,7 +112,7 @@ final class ServerHost: @unchecked Sendable {
     /// a virtual week would be nothing but walks over nothing.
     private func rest(_ milliseconds: Int64) async {
         let isQuiet = parts.clockwork.now.milliseconds - lastAsked.milliseconds > 600_000
-        await parts.clockwork.pause(max(milliseconds * terms.leisure, isQuiet ? 1_800_000 : 90_000))
+        await parts.clockwork.pause(max(milliseconds * terms.leisure, isQuiet ? 3_600_000 : 240_000))
     }
 
     private func server(on ledger: any Database, in process: SimulatedProcess) throws -> Server {

@@ -92,10 +92,10 @@ final class Truth: @unchecked Sendable {
     }
 
     /// Everybody whom the ladder of U1 may take for the owner, once Apple has lost the token: who had an order for the
-    /// product on that phone.
+    /// product on a phone of that Apple Account, because Apple shows a payment that was approved late to all of them.
     func candidates(for sold: AppleHost.Sold, in all: [String: AppleHost.Sold]) -> Set<String> {
         let first = all[sold.originalID] ?? sold
         guard let tap = transactions[sold.id] ?? transactions[first.id] else { return [] }
-        return Set(taps.values.filter { $0.phone == tap.phone && $0.product == tap.product }.map(\.user))
+        return Set(taps.values.filter { $0.account == tap.account && $0.product == tap.product }.map(\.user))
     }
 }

@@ -61,8 +61,8 @@ extension Command {
                 """),
         flags: [.seeds, .seed, .purchases, .without, .only, .faults, .phones, .plant, .workers, .shrink, .story]
     ) { call in
-        if call.process.environment[SimulationWorker.variable] != nil {
-            await SimulationWorker.run { call.console.print($0) }
+        if let folder = call.process.environment[SimulationWorker.variable] {
+            await SimulationWorker.run(in: folder) { call.console.print($0) }
             return .done
         }
         return try await SimulationRun(call).run()

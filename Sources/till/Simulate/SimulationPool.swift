@@ -21,7 +21,6 @@ actor SimulationPool {
         self.executable = executable
         var environment = environment
         environment["SWIFT_DETERMINISTIC_HASHING"] = "1"
-        environment[SimulationWorker.variable] = "1"
         self.environment = environment
     }
 
@@ -34,7 +33,10 @@ actor SimulationPool {
         workers: Int, next: @escaping @Sendable () async -> SimulationPlan?,
         report: @escaping @Sendable (SimulationPlan, SeedReport) async -> Void
     ) async throws {
-        let (executable, environment) = (executable, environment)
+        let folder = try SimulationWorker.makeFolder()
+        defer { SimulationWorker.remove(folder: folder) }
+        let executable = executable
+        let environment = environment.merging([SimulationWorker.variable: folder]) { $1 }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<workers {
                 group.addTask {
