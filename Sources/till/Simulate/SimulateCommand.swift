@@ -34,6 +34,11 @@ extension Flag {
     fileprivate static let workers = Flag(
         "workers", .integer("N", 1...256),
         summary: Text(en: "processes at once (default: one for each core)", zh: "并行进程数（默认每核一个）"))
+    fileprivate static let keep = Flag(
+        "keep", .text("FILE"),
+        summary: Text(
+            en: "writes each world's report there, and goes on after those that are there already",
+            zh: "把每个世界的报告写入该文件，并从其中已有的继续"))
     fileprivate static let shrink = Flag(
         "shrink", summary: Text(en: "makes the first failing world as small as it goes", zh: "把第一个失败的世界缩到最小"))
     fileprivate static let story = Flag(
@@ -59,7 +64,7 @@ extension Command {
                 故障最终停止；数日之后，凡已付款的都必须恰好发放一次，发给下单的人。
                 有任何承诺被打破时退出码为 1，并打印可以重现它的命令。
                 """),
-        flags: [.seeds, .seed, .purchases, .without, .only, .faults, .phones, .plant, .workers, .shrink, .story]
+        flags: [.seeds, .seed, .purchases, .without, .only, .faults, .phones, .plant, .workers, .keep, .shrink, .story]
     ) { call in
         if let folder = call.process.environment[SimulationWorker.variable] {
             await SimulationWorker.run(in: folder) { call.console.print($0) }
@@ -112,9 +117,10 @@ struct SimulationRun: Sendable {
     }
 
     func run() async throws -> ExitCode {
+        let kept = try call.text(.keep).map { try KeptReports($0, of: template) }
         let began = ContinuousClock.now
-        let (totals, reports) = try await runAll()
-        let seconds = Self.seconds(since: began)
+        let (totals, reports) = try await runAll(kept, since: began)
+        let seconds = Self.seconds(since: began) + (kept?.seconds ?? 0)
         if call.wantsJSON {
             call.console.print(totals.json(seconds: seconds).encoded())
         } else {
@@ -128,9 +134,20 @@ struct SimulationRun: Sendable {
 
     // MARK: All seeds
 
-    private func runAll() async throws -> (SimulationTotals, [SeedReport]) {
-        let state = Locked((next: 0, totals: SimulationTotals(), reports: [SeedReport]()))
+    /// - Parameter kept: what earlier runs found out, and where this one's reports go.
+    private func runAll(
+        _ kept: KeptReports?, since began: ContinuousClock.Instant
+    ) async throws -> (SimulationTotals, [SeedReport]) {
         let (first, count, template, console) = (first, count, template, call.console)
+        let seeds = (0..<count).map { first &+ UInt64($0) }
+        let left = seeds.filter { kept?.reports[$0] == nil }
+        var before = SimulationTotals()
+        for report in seeds.compactMap({ kept?.reports[$0] }) {
+            var plan = template
+            plan.seed = report.seed
+            before.add(report, of: plan)
+        }
+        let state = Locked((next: 0, totals: before, reports: [SeedReport]()))
         let workers = min(count, call.integer(.workers).map { Int($0) } ?? Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
         try await pool.run(
             workers: max(1, workers),
@@ -139,12 +156,13 @@ struct SimulationRun: Sendable {
                     defer { state.next += 1 }
                     return state.next
                 }
-                guard index < count else { return nil }
+                guard index < left.count else { return nil }
                 var plan = template
-                plan.seed = first &+ UInt64(index)
+                plan.seed = left[index]
                 return plan
             },
             report: { plan, report in
+                try kept?.keep(report, seconds: Self.seconds(since: began))
                 let totals = state.withLock { state in
                     state.totals.add(report, of: plan)
                     if template.isTold { state.reports.append(report) }

@@ -31,7 +31,7 @@ actor SimulationPool {
     ///   - report: called with each report, in the order in which they come.
     func run(
         workers: Int, next: @escaping @Sendable () async -> SimulationPlan?,
-        report: @escaping @Sendable (SimulationPlan, SeedReport) async -> Void
+        report: @escaping @Sendable (SimulationPlan, SeedReport) async throws -> Void
     ) async throws {
         let folder = try SimulationWorker.makeFolder()
         defer { SimulationWorker.remove(folder: folder) }
@@ -65,7 +65,7 @@ actor SimulationPool {
 
     private static func work(
         _ executable: String, _ environment: [String: String], next: @Sendable () async -> SimulationPlan?,
-        report: @Sendable (SimulationPlan, SeedReport) async -> Void
+        report: @Sendable (SimulationPlan, SeedReport) async throws -> Void
     ) async throws {
         var worker: Worker?
         defer { worker?.process.kill() }
@@ -94,10 +94,10 @@ actor SimulationPool {
                 guard let found = SeedReport(json: json) else { throw Self.unreadable }
                 current.done += 1
                 worker = current
-                await report(plan, found)
+                try await report(plan, found)
             case .ended(let code, let signal)?:
                 let how = signal.map { "signal \($0)" } ?? "exit code \(code ?? 0)"
-                await report(plan, SeedReport(crashed: plan.seed, how: how))
+                try await report(plan, SeedReport(crashed: plan.seed, how: how))
             case nil: throw Self.unreadable
             }
         }

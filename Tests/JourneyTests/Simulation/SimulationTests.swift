@@ -6,6 +6,10 @@ import TillAppStore
 @Suite("Whole worlds from seeds", .serialized, .timeLimit(.minutes(5)))
 struct SimulationTests {
     private func simulate(_ arguments: String...) async throws -> (code: Int32, answer: JSONValue) {
+        try await simulate(arguments)
+    }
+
+    private func simulate(_ arguments: [String]) async throws -> (code: Int32, answer: JSONValue) {
         let process = try TillProcess.start(["simulate", "--json"] + arguments)
         let answer = try await process.document()
         return (await process.end(), answer)
@@ -46,6 +50,32 @@ struct SimulationTests {
         #expect(found.contains { $0.at("kind").text == kind }, "\(answer.at("violations").encoded())")
         let replay = try #require(found.first).at("replay").text
         #expect(replay.contains("--plant \(mistake)") && replay.hasPrefix("till simulate --seed "))
+    }
+
+    @Test("A run that was stopped goes on where it was, and comes to the same")
+    func goesOn() async throws {
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("till-worlds-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: file) }
+        let path = file.path
+        func lineCount() throws -> Int { try String(contentsOf: file, encoding: .utf8).split(separator: "\n").count }
+        let plan = ["--purchases", "6", "--keep", path]
+        let (_, half) = try await simulate(["--seeds", "2"] + plan)
+        #expect(half.at("seeds").int == 2)
+        // Killed in the middle of a line.
+        let torn = try Data(contentsOf: file) + Data(#"{"milliseconds":9,"report":{"seed":"3","#.utf8)
+        try torn.write(to: file)
+        let (_, whole) = try await simulate(["--seeds", "4"] + plan)
+        let (_, atOnce) = try await simulate(["--seeds", "4", "--purchases", "6"])
+        for name in ["seeds", "purchases", "paid", "faults", "digest", "steps", "violations"] {
+            #expect(whole.at(name) == atOnce.at(name), "\(name)")
+        }
+        #expect(try lineCount() == 6)
+
+        let other = try TillProcess.start(
+            ["simulate", "--seeds", "4", "--purchases", "7", "--keep", path, "--lang", "zh"])
+        #expect(await other.finish().code == 1)
+        #expect(other.complaints.contains("另一种计划"))
+        #expect(try lineCount() == 6)
     }
 
     @Test("A story is told of what went wrong, and of nothing else")
