@@ -99,8 +99,12 @@ package actor Submit {
         let entry = try? await save(shown, wish)
         let transaction: QueuedTransaction
         do throws(StoreProblem) { transaction = try await prove(shown, entry) } catch {
-            if let reply = await known(shown, entry) { return await obey(reply, shown, entry) }
-            return await postpone(entry, because: Trouble(code: error.code, isFinal: false), retryAfter: nil)
+            let trouble = Trouble(code: error.code, isFinal: false)
+            switch await serverWord(on: entry, for: shown) {
+            case .itIsPaid(let reply): return await obey(reply, shown, entry)
+            case .anotherPaid: return .willArrive(trouble, retryAt: nil)
+            case .nothing: return await postpone(entry, because: trouble, retryAfter: nil)
+            }
         }
         guard let session = await server.session() else { return await postpone(entry, because: ServerFault.signedOut) }
         let reply: SubmitProofReply
@@ -111,31 +115,49 @@ package actor Submit {
             if reply.transactionId != transaction.id.text { throw .unreadable(status: 200, retryAfter: nil) }
         } catch {
             if PlantedMistake.finishesAnyway.isPlanted { await queue.finish(transaction.id) }
-            if case .refused = error, let reply = await known(transaction, entry) {
-                return await obey(reply, transaction, entry)
+            guard case .refused(let refusal) = error else { return await postpone(entry, because: error) }
+            switch await serverWord(on: entry, for: transaction) {
+            case .itIsPaid(let reply): return await obey(reply, transaction, entry)
+            case .anotherPaid: return .refused(Trouble(code: error.code, isFinal: refusal.isFinalForProof))
+            case .nothing: return await postpone(entry, because: error)
             }
-            return await postpone(entry, because: error)
         }
         return await obey(reply, transaction, entry)
     }
 
+    private enum ServerWord {
+        case itIsPaid(SubmitProofReply)
+        /// The order is settled by another transaction. Where the store loses tokens this device guesses, and another
+        /// of the same customer's devices may have brought this one home long ago (U1).
+        case anotherPaid
+        case nothing
+    }
+
     /// What this device cannot prove any more may have arrived all the same, by Apple's own word: a consumable that the
     /// server finished at Apple is in no receipt (U2). Its order says so, to its owner.
-    private func known(_ transaction: QueuedTransaction, _ entry: JournalEntry?) async -> SubmitProofReply? {
+    private func serverWord(on entry: JournalEntry?, for transaction: QueuedTransaction) async -> ServerWord {
         guard let entry, entry.isOpened, let session = await server.session(),
             let order = try? await server.get(
                 Paths.order(entry.id), as: session, expecting: OrderReply.self),
-            order.id == entry.id, order.transactionId == transaction.id.text
-        else { return nil }
-        let outcome: SubmitProofReply.Outcome
+            order.id == entry.id, let paidBy = order.transactionId
+        else { return .nothing }
+        let (outcome, status): (SubmitProofReply.Outcome, OrderStatus)
         switch OrderStatus(name: order.status) {
-        case .completed: outcome = .alreadyGranted
-        case .refunded: outcome = .revoked
-        case .prepared, .ongoing, .deferred, .cancelled, .failed, nil: return nil
+        case .completed: (outcome, status) = (.alreadyGranted, .completed)
+        case .refunded: (outcome, status) = (.revoked, .refunded)
+        case .prepared, .ongoing, .deferred, .cancelled, .failed, nil: return .nothing
         }
-        return SubmitProofReply(
-            outcome: outcome, transactionId: transaction.id.text, finish: true, orderId: order.id,
-            userId: order.userId)
+        if paidBy == transaction.id.text {
+            return .itIsPaid(
+                SubmitProofReply(
+                    outcome: outcome, transactionId: paidBy, finish: true, orderId: order.id, userId: order.userId))
+        }
+        do throws(JournalFault) {
+            try await journal.settle(entry.id, as: status, paidBy: TransactionID(paidBy), at: effects.clock())
+            return .anotherPaid
+        } catch {
+            return .nothing
+        }
     }
 
     /// The order of a transaction: the one that holds it, the one its token names, the only one it can be; else one

@@ -1,6 +1,8 @@
+import TillAppStore
 import TillBilling
 import TillCrypto
 import TillEmulator
+import TillHTTP
 import TillServer
 
 /// What is sold in a simulated world, as both sides know it, and the secrets of its app.
@@ -75,5 +77,14 @@ enum SimulatedShop {
         let claims = Base64.encode(Array(#"{"sub":"\#(user)","exp":\#(now.milliseconds / 1_000 + 3_600)}"#.utf8), .url)
         let code = HMACSHA256.code(for: "\(header).\(claims)".utf8, key: tokenSecret)
         return "\(header).\(claims).\(Base64.encode(code, .url))"
+    }
+
+    /// Whose token a request carries.
+    static func user(of request: HTTPRequest) -> String? {
+        guard let parts = request.headers["Authorization"]?.split(separator: "."), parts.count == 3,
+            let claims = Base64.decode(parts[1], .url), case .object(let members)? = try? JSONValue(decoding: claims),
+            case .string(let user)? = members["sub"]
+        else { return nil }
+        return user
     }
 }

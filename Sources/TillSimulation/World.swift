@@ -113,7 +113,7 @@ final class World: @unchecked Sendable {
         await calm(apple, household, weather, backend)
         await server.clearGraves()
         for owner in owners { auditor.judge(owner) }
-        await compare(server, auditor)
+        await compare(server, apple, auditor)
         if let ledger = server.ledger {
             await auditor.judge(ledger, backend, receiver)
         } else {
@@ -220,8 +220,9 @@ final class World: @unchecked Sendable {
             let phone = PhoneHost(
                 "phone\(number)", account: random.pick(accounts),
                 generation: random.chance(0.5) ? .storeKit1 : .storeKit2, parts,
-                lines: PhoneHost.Lines(toStore: toStore, toServer: toServer), folder: folder
-            ) { [truth] phone, request in truth.note(request, from: phone) }
+                lines: PhoneHost.Lines(toStore: toStore, toServer: toServer), folder: folder,
+                payment: { [truth] phone, request in truth.note(request, from: phone) },
+                asked: { [truth] phone, request in truth.note(asked: request, on: phone) })
             var mine = [users[number - 1]]
             while random.chance(0.35) { mine.append(random.pick(users)) }
             let wishes = max(1, plan.purchases / count)
@@ -230,13 +231,19 @@ final class World: @unchecked Sendable {
         }
     }
 
-    /// Our server holds its own books against all of Apple's histories.
-    private func compare(_ server: ServerHost, _ auditor: Auditor) async {
-        guard let process = server.process, let running = server.server else { return }
-        let found = await process.ask { () -> Result<BookComparison, any Error> in
-            do { return .success(try await running.compareWithApple(since: Self.start)) } catch {
-                return .failure(error)
+    /// Our server holds its own books against all of Apple's histories, while nothing is on its way.
+    private func compare(_ server: ServerHost, _ apple: AppleHost, _ auditor: Auditor) async {
+        var found: Result<BookComparison, any Error>?
+        // It takes a while, in which a subscription may renew: then it counts for nothing.
+        for _ in 0..<10 {
+            let still = await becomeStill(apple)
+            guard let process = server.process, let running = server.server else { return }
+            found = await process.ask {
+                do { return .success(try await running.compareWithApple(since: Self.start)) } catch {
+                    return .failure(error)
+                }
             }
+            if await lastNews(apple).map({ $0 <= still }) ?? true { break }
         }
         switch found {
         case .success(let comparison): auditor.judge(comparison)
@@ -297,23 +304,28 @@ final class World: @unchecked Sendable {
         await backend.emptyQuarantine(truth, apple)
         await parts.clockwork.pause(Self.day / 4)
         for owner in owners { await owner.settle() }
-        await becomeStill(apple)
     }
 
     /// Subscriptions go on, and plans end: what the last of that brought has to be everywhere before anybody is judged.
-    private func becomeStill(_ apple: AppleHost) async {
+    ///
+    /// - Returns: the moment at which nothing had happened for hours.
+    private func becomeStill(_ apple: AppleHost) async -> Instant {
         let quiet = Self.day / 8
         for _ in 0..<Self.calmDays * 8 {
             await parts.clockwork.pause(quiet)
-            let now = parts.clockwork.now
-            let sold = (try? await apple.transactions()) ?? []
-            let told = try? await server?.ledger?.read { session in
-                try session.first("SELECT max(at) FROM outbox", []) { Instant(milliseconds: $0.integer(0)) }
-            }
-            let moments = sold.flatMap { [$0.purchasedAt, $0.revokedAt] } + [told ?? nil]
-            let last = moments.compactMap { $0 }.filter { $0 <= now }.max()
-            if last.map({ $0.adding(milliseconds: quiet) <= now }) ?? true { return }
+            if await lastNews(apple).map({ $0.adding(milliseconds: quiet) <= parts.clockwork.now }) ?? true { break }
         }
+        return parts.clockwork.now
+    }
+
+    /// When Apple sold or took back something, or our server had something to tell.
+    private func lastNews(_ apple: AppleHost) async -> Instant? {
+        let sold = (try? await apple.transactions()) ?? []
+        let told = try? await server?.ledger?.read { session in
+            try session.first("SELECT max(at) FROM outbox", []) { Instant(milliseconds: $0.integer(0)) }
+        }
+        let moments = sold.flatMap { [$0.purchasedAt, $0.revokedAt] } + [told ?? nil]
+        return moments.compactMap { $0 }.filter { $0 <= parts.clockwork.now }.max()
     }
 
     // MARK: Requests

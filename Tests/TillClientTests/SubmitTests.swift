@@ -230,6 +230,42 @@ struct SubmitTests {
         #expect(await app.journal[entry.id]?.transactionID == receipt.id)
     }
 
+    @Test("An order that another payment completed than the one taken for its own waits for nothing (U1, regression)")
+    func takenForAnothers() async throws {
+        let world = PretendWorld()
+        let app = try PretendApp(world)
+        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        // Another device of the same store account paid for it, without a token, and finished it since.
+        let stranger = QueuedTransaction(
+            id: TransactionID("31"), productID: PretendApp.points, quantity: 1, token: nil,
+            purchasedAt: world.state.now.now, proof: .receipt([1]))
+        world.state.with { $0.answers = [.success(PretendWorld.problem(.transactionNotInReceipt, 422))] }
+        guard case .willArrive = await app.submit(stranger) else { throw Unexpected("an end") }
+        #expect(await app.journal[entry.id]?.transactionID == stranger.id)
+
+        let completed = Order(
+            id: entry.id, userID: UserID("ann"), productID: PretendApp.points, quantity: 1, status: .completed,
+            price: PretendApp.price, transactionID: TransactionID("32"), environment: .production,
+            createdAt: world.state.now.now, updatedAt: world.state.now.now)
+        world.state.with {
+            $0.answers = [
+                .success(PretendWorld.problem(.transactionNotInReceipt, 422)),
+                .success(PretendWorld.json(200, OrderReply(completed, metadata: nil, history: []))),
+            ]
+        }
+        _ = await app.submit(stranger)
+        for journal in [app.journal, try PretendApp(world).journal] {
+            #expect(await journal[entry.id]?.status == .completed)
+            #expect(await journal[entry.id]?.transactionID == TransactionID("32"))
+            #expect(await journal.ongoing().isEmpty)
+            #expect(await journal.entry(of: stranger.id) == nil)
+        }
+        // Nothing was finished that nobody confirmed, and what the store still shows has an order of its own.
+        #expect(world.state.now.finished.isEmpty)
+        _ = await app.submit(stranger)
+        #expect(await app.journal.entry(of: stranger.id)?.id != entry.id)
+    }
+
     @Test("O8: the same transaction seen twenty times at once is sent once, and again later it is granted already")
     func concurrent() async throws {
         let world = PretendWorld()

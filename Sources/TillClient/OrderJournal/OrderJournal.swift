@@ -198,6 +198,21 @@ package actor OrderJournal {
         return entry
     }
 
+    /// The server's last word on an order that another transaction paid for than the one this device took for its own
+    /// (U1): whatever the store still shows of that one finds an order of its own.
+    func settle(
+        _ id: OrderID, as status: OrderStatus, paidBy transaction: TransactionID, at: Instant
+    ) throws(JournalFault) {
+        var entry = try known(id)
+        let mistaken = entry.transactionID
+        try entry.move(to: status, at: at, reason: "told_by_server")
+        entry.transactionID = transaction
+        entry.retryAt = nil
+        entry.trouble = nil
+        try commit([.entry(entry), .proofDone(id)])
+        if let mistaken, mistaken != transaction { byTransaction[mistaken] = nil }
+    }
+
     /// A guest's orders are an account's from now on (P12). A few at a time: what is handed over stays so, and the rest
     /// follows when it is asked again.
     func hand(over guest: UserID, to account: UserID) throws(JournalFault) {

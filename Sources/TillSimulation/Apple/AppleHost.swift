@@ -176,6 +176,9 @@ final class AppleHost: @unchecked Sendable {
         let kind: String
         let isShared: Bool
 
+        /// A non-consumable, or a subscription that renews.
+        var outlivesItsPurchase: Bool { kind == "Non-Consumable" || kind == "Auto-Renewable Subscription" }
+
         init(_ row: any Row) {
             id = String(row.integer(0))
             originalID = String(row.integer(1))

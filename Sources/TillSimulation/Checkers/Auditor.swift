@@ -112,7 +112,7 @@ final class Auditor: @unchecked Sendable {
         about.append("user \(user)")
         if !sale.isPaid { complain(.forgedGranted, "\(entry.id) was granted and never paid", about: about) }
         if let owner, user != owner {
-            let isExcused = sale.token == nil && truth.candidates(for: sale, in: bought).contains(user)
+            let isExcused = !truth.isSigned(sale) && truth.candidates(for: sale, in: bought).contains(user)
             if !isExcused { complain(.misattributed, "\(entry.id) of \(owner) was granted to \(user)", about: about) }
         }
         if owner == nil, !truth.strays.contains(sale.id), !truth.strays.contains(sale.originalID) {

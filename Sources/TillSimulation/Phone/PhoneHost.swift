@@ -29,6 +29,8 @@ final class PhoneHost: @unchecked Sendable {
     private(set) var buyer: String?
     /// What a purchase on its way to the store is told to; it may take its token away (U1).
     private let payment: (PhoneHost, HTTPRequest) -> HTTPRequest
+    /// Hears what it asks our server.
+    private let asked: (PhoneHost, HTTPRequest) -> Void
 
     /// One run of the app.
     private final class App: @unchecked Sendable {
@@ -51,15 +53,18 @@ final class PhoneHost: @unchecked Sendable {
     /// - Parameters:
     ///   - folder: where its receipt lies, the one file that the emulated device keeps on a real disk.
     ///   - payment: see `payment`.
+    ///   - asked: see `asked`.
     init(
         _ name: String, account: String, generation: StoreKitGeneration, _ parts: WorldParts, lines: Lines, folder: URL,
-        payment: @escaping (PhoneHost, HTTPRequest) -> HTTPRequest
+        payment: @escaping (PhoneHost, HTTPRequest) -> HTTPRequest,
+        asked: @escaping (PhoneHost, HTTPRequest) -> Void
     ) {
         self.name = name
         self.account = account
         self.generation = generation
         self.parts = parts
         self.payment = payment
+        self.asked = asked
         toStore = lines.toStore
         toServer = lines.toServer
         directory = folder.appendingPathComponent(name)
@@ -205,8 +210,10 @@ final class PhoneHost: @unchecked Sendable {
 
     private func transport(in process: SimulatedProcess) -> Transport {
         Transport { [self] (request) async throws(TransportFault) in
+            let request = HTTPRequest(request)
+            asked(self, request)
             do throws(HTTPFault) {
-                return TransportResponse(try await toServer.send(HTTPRequest(request), from: process))
+                return TransportResponse(try await toServer.send(request, from: process))
             } catch {
                 let kind: TransportFault.Kind =
                     switch error.kind {

@@ -27,6 +27,12 @@ final class Truth: @unchecked Sendable {
     private(set) var strays: Set<String> = []
     /// Who showed that a stray is theirs.
     private var claims: [String: String] = [:]
+    private struct Place: Hashable {
+        let account: String
+        let product: String
+    }
+    private var openers: [Place: Set<String>] = [:]
+    private var restorers: [String: Set<String>] = [:]
     private let parts: WorldParts
 
     /// Tells Apple's end which tap a purchase came of.
@@ -76,6 +82,20 @@ final class Truth: @unchecked Sendable {
             about: ["order \(tap.order)", "transaction \(id)", "user \(tap.user)"])
     }
 
+    /// What a phone asks our server, for whoever uses it.
+    func note(asked request: HTTPRequest, on phone: PhoneHost) {
+        guard request.method == .post, let user = SimulatedShop.user(of: request) else { return }
+        switch request.path {
+        case "/v1/orders":
+            guard case .object(let members)? = try? JSONValue(decoding: request.body),
+                case .string(let product)? = members["productId"]
+            else { return }
+            openers[Place(account: phone.account, product: product), default: []].insert(user)
+        case "/v1/restores": restorers[phone.account, default: []].insert(user)
+        default: return
+        }
+    }
+
     func note(stray id: String) { strays.insert(id) }
 
     /// Somebody shows that a purchase of Apple's own shop is theirs.
@@ -91,11 +111,17 @@ final class Truth: @unchecked Sendable {
         return owner(of: original, in: all)
     }
 
-    /// Everybody whom the ladder of U1 may take for the owner, once Apple has lost the token: who had an order for the
-    /// product on a phone of that Apple Account, because Apple shows a payment that was approved late to all of them.
+    /// Everybody whom our server may take for the owner, once Apple has lost the token: who opened an order for the
+    /// product on a phone of that Apple Account, because Apple shows what nobody has finished to all of them (U1); and
+    /// who restored there what outlives its purchase (*claimed* in docs/transfers.md).
     func candidates(for sold: AppleHost.Sold, in all: [String: AppleHost.Sold]) -> Set<String> {
         let first = all[sold.originalID] ?? sold
-        guard let tap = transactions[sold.id] ?? transactions[first.id] else { return [] }
-        return Set(taps.values.filter { $0.account == tap.account && $0.product == tap.product }.map(\.user))
+        var users = Set(
+            [first, sold].flatMap { openers[Place(account: $0.account, product: $0.product)] ?? [] })
+        if first.outlivesItsPurchase { users.formUnion(restorers[first.account] ?? []) }
+        return users
     }
+
+    /// Whether Apple signed for somebody of the app, and not only what our server told it (Set App Account Token).
+    func isSigned(_ sold: AppleHost.Sold) -> Bool { sold.token.map { orders[$0.lowercased()] != nil } ?? false }
 }
