@@ -179,7 +179,7 @@ package actor Submit {
             // A second purchase under one token has an order of its own (DESIGN §1).
             if entry.transactionID == nil { return try await journal.save(transaction, for: token, at: now) }
         } else if let entry = await journal.candidate(for: transaction, paying: wish) {
-            return try await journal.save(transaction, for: entry.id, at: now)
+            return try await journal.save(transaction, for: entry.id, at: now, isGuess: entry.id != wish)
         }
         return try await journal.adopt(transaction, as: UniqueID(random: effects.entropy(16)), at: now)
     }
@@ -234,6 +234,11 @@ package actor Submit {
     ) async -> SubmitOutcome {
         guard let entry else { return outcome }
         do throws(JournalFault) {
+            if let current = await journal[entry.id], current.isGuessed, await isAnothers(reply, entry) {
+                try await journal.takeBackGuess(entry.id)
+                if reply.finish { ended[transaction.id] = outcome }
+                return outcome
+            }
             try await journal.settle(
                 entry.id, as: status, at: effects.clock(), reason: reply.outcome.rawValue,
                 owner: reply.userId.map(UserID.init))
@@ -242,6 +247,14 @@ package actor Submit {
             // It stays ongoing with its proof, and the next attempt hears `alreadyGranted`.
         }
         return outcome
+    }
+
+    /// Whether the server speaks of another order than the one that this device took the transaction for. To whoever is
+    /// not the owner of a transaction it names none (P8).
+    private func isAnothers(_ reply: SubmitProofReply, _ entry: JournalEntry) async -> Bool {
+        if let order = reply.orderId { return order != entry.id }
+        guard let session = await server.session() else { return false }
+        return session.userID == entry.userID
     }
 
     private func postpone(_ entry: JournalEntry?, because fault: ServerFault) async -> SubmitOutcome {

@@ -266,6 +266,35 @@ struct SubmitTests {
         #expect(await app.journal.entry(of: stranger.id)?.id != entry.id)
     }
 
+    @Test("Another's payment that only fitted an order leaves it where it stood (U1, P8, regression)")
+    func guessedWrong() async throws {
+        let world = PretendWorld()
+        let app = try PretendApp(world)
+        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        _ = try await app.journal.move(entry.id, to: .deferred, at: world.state.now.now, reason: "deferred")
+        let stranger = QueuedTransaction(
+            id: TransactionID("31"), productID: PretendApp.points, quantity: 1, token: nil,
+            purchasedAt: world.state.now.now, proof: .signedTransaction("signed.31.lost"))
+        world.state.with { $0.answers = [.failure(TransportFault(.offline))] }
+        guard case .willArrive = await app.submit(stranger) else { throw Unexpected("an end") }
+        #expect(await app.journal[entry.id]?.status == .ongoing)
+
+        // Its buyer has brought it home; to others the server does not say whose it is.
+        let reply = SubmitProofReply(outcome: .alreadyGranted, transactionId: "31", finish: true)
+        world.state.with { $0.answers = [.success(PretendWorld.json(200, reply))] }
+        let relaunched = try PretendApp(world)
+        _ = await relaunched.retry.resubmit(on: .launch)
+        for journal in [relaunched.journal, try PretendApp(world).journal] {
+            #expect(await journal[entry.id]?.history.map(\.status) == [.prepared, .deferred])
+            #expect(await journal[entry.id]?.transactionID == nil)
+            #expect(await journal.entry(of: stranger.id) == nil)
+        }
+        // Approved in the end, the order gets its own payment.
+        guard case .completed = await relaunched.submit(world.pay(entry, id: "32")) else { throw Unexpected("lost") }
+        #expect(await relaunched.journal[entry.id]?.transactionID == TransactionID("32"))
+        #expect(world.state.now.grants == [TransactionID("32"): UserID("ann")])
+    }
+
     @Test("O8: the same transaction seen twenty times at once is sent once, and again later it is granted already")
     func concurrent() async throws {
         let world = PretendWorld()

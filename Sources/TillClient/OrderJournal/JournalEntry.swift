@@ -75,6 +75,22 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
     }
 
     static let longestHistory = 64
+
+    /// Whether the device took the transaction for its own because it fits: neither the store nor a token said so.
+    var isGuessed: Bool { history.last { $0.status == .ongoing }?.reason == Self.guess }
+
+    static let guess = "matched"
+
+    /// Takes a wrong guess back: the order stands where it stood before.
+    mutating func takeBackGuess() {
+        guard isGuessed, let last = history.lastIndex(where: { $0.status == .ongoing }) else { return }
+        var before = history[..<last]
+        // Steps on the way to it, which nobody asked for.
+        while before.count > 1, before.last?.reason == "", before.last?.at == history[last].at { before.removeLast() }
+        guard !before.isEmpty else { return }
+        history = Array(before)
+        (transactionID, trouble, retryAt, attempts) = (nil, nil, nil, 0)
+    }
 }
 
 /// Why a paid purchase is not completed yet: a stable code, with a sentence for the buyer.

@@ -155,16 +155,18 @@ package actor OrderJournal {
 
     /// A paid transaction was seen: the order is *ongoing* and the proof is kept, in one change (P5). An order that is
     /// completed or refunded already stays so.
+    ///
+    /// - Parameter isGuess: nothing names this order; the transaction only fits it (U1).
     @discardableResult
     package func save(
-        _ transaction: QueuedTransaction, for id: OrderID, at: Instant
+        _ transaction: QueuedTransaction, for id: OrderID, at: Instant, isGuess: Bool = false
     ) throws(JournalFault) -> JournalEntry {
         var entry = try known(id)
         guard entry.status != .completed, entry.status != .refunded else { return entry }
         if entry.status == .ongoing, entry.transactionID == transaction.id, held[id]?.proof == transaction.proof {
             return entry
         }
-        try entry.move(to: .ongoing, at: at, reason: "paid")
+        try entry.move(to: .ongoing, at: at, reason: isGuess ? JournalEntry.guess : "paid")
         entry.transactionID = transaction.id
         try commit([.entry(entry), .proof(id, transaction.proof)])
         return entry
@@ -196,6 +198,16 @@ package actor OrderJournal {
         entry.userID = entry.userID ?? owner
         try commit([.entry(entry), .proofDone(id)])
         return entry
+    }
+
+    /// The transaction is another's, and only fitted the order: the order stands where it stood before.
+    func takeBackGuess(_ id: OrderID) throws(JournalFault) {
+        var entry = try known(id)
+        let mistaken = entry.transactionID
+        entry.takeBackGuess()
+        guard entry.transactionID == nil else { return }
+        try commit([.entry(entry), .proofDone(id)])
+        if let mistaken { byTransaction[mistaken] = nil }
     }
 
     /// The server's last word on an order that another transaction paid for than the one this device took for its own
