@@ -11,7 +11,7 @@ final class Auditor: @unchecked Sendable {
     private(set) var violations: [Violation] = []
     private var complained: Set<String> = []
     /// What was granted, revoked or quarantined when last looked: an answered commit never goes away.
-    private var seen: [String: Int64] = [:]
+    private var seen: [String: (state: Int64, revokedAt: Int64?)] = [:]
     /// Finished at Apple while nobody could look into the ledger.
     private var finishes: [String] = []
     private(set) var looks = 0
@@ -46,7 +46,7 @@ final class Auditor: @unchecked Sendable {
         looks += 1
         for (key, state) in seen where books.0.entries[key] == nil {
             complain(
-                .forgotten, "transaction \(key), recorded as \(state), is gone",
+                .forgotten, "transaction \(key), recorded as \(state.state), is gone",
                 about: ["transaction \(key.dropFirst(2))"])
         }
         let bought = Dictionary(sold.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
@@ -82,7 +82,7 @@ final class Auditor: @unchecked Sendable {
 
     private func check(_ books: LedgerEye, against bought: [String: AppleHost.Sold]) {
         for (key, entry) in books.entries.sorted(by: { $0.key < $1.key }) {
-            seen[key] = entry.state
+            let before = seen.updateValue((entry.state, entry.revokedAt), forKey: key)
             let about = ["transaction \(entry.id)"]
             if entry.environment != 1 {
                 complain(
@@ -92,6 +92,10 @@ final class Auditor: @unchecked Sendable {
                 let kind: Violation.Kind = entry.grantUser == nil ? .drift : .forgedGranted
                 complain(kind, "\(entry.id) is in the books, and Apple knows none", about: about)
                 continue
+            }
+            if let before, before.state == 3, entry.state != 3, before.revokedAt == sale.revokedAt?.milliseconds {
+                complain(
+                    .drift, "\(entry.id) is refunded at Apple and was here, until an older word came", about: about)
             }
             if !entry.hasProof { complain(.dropped, "\(entry.id) has lost its proof", about: about) }
             check(entry, sale, bought)

@@ -21,6 +21,7 @@ struct LedgerEye: Sendable {
         let purchases: Int64
         let sum: Int64
         let isRenewal: Bool
+        let revokedAt: Int64?
     }
 
     let entries: [String: Entry]
@@ -35,7 +36,8 @@ struct LedgerEye: Sendable {
             (SELECT count(*) FROM outbox b WHERE b.transaction_sequence = t.sequence AND b.type = 'grant.created'), \
             o.status, o.user, \
             (SELECT count(*) FROM postings p WHERE p.grant_sequence = t.sequence AND p.kind = 'purchase'), \
-            (SELECT coalesce(sum(p.amount), 0) FROM postings p WHERE p.grant_sequence = t.sequence), t.is_renewal \
+            (SELECT coalesce(sum(p.amount), 0) FROM postings p WHERE p.grant_sequence = t.sequence), t.is_renewal, \
+            t.revoked_at \
             FROM transactions t LEFT JOIN grants g ON g.transaction_sequence = t.sequence \
             LEFT JOIN orders o ON o.sequence = t.order_sequence \
             WHERE t.sequence BETWEEN ? AND ?
@@ -46,7 +48,8 @@ struct LedgerEye: Sendable {
                 grantUser: row.isNull(4) ? nil : row.text(4), product: row.text(5), quantity: row.integer(6),
                 hasProof: row.integer(7) != 0, grantedDecisions: row.integer(8), events: row.integer(9),
                 orderStatus: row.isNull(10) ? nil : row.integer(10), orderUser: row.isNull(11) ? nil : row.text(11),
-                purchases: row.integer(12), sum: row.integer(13), isRenewal: row.integer(14) != 0)
+                purchases: row.integer(12), sum: row.integer(13), isRenewal: row.integer(14) != 0,
+                revokedAt: row.isNull(15) ? nil : row.integer(15))
         }
         entries = Dictionary(rows.map { ("\($0.environment) \($0.id)", $0) }, uniquingKeysWith: { first, _ in first })
     }
