@@ -92,7 +92,7 @@ struct Restore: Sendable {
             let transaction = place.map { rest.remove(at: $0) }
             outcome.add(RestoredPurchase(told, of: transaction))
             // Only the server's word takes a restored transaction off the queue (T11).
-            if told.finish, let transaction { await access.finish(transaction.id) }
+            if told.finish, let transaction { await access.finishRestored(transaction.id) }
         }
         // The receipt on the device is older than what the store showed.
         outcome.add(

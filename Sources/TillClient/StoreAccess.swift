@@ -22,8 +22,11 @@ package struct StoreAccess: Sendable {
     /// What comes by itself, from the launch on: unfinished purchases of earlier launches first.
     package var events: @Sendable () -> AsyncStream<StoreEvent>
     /// Asks the store for what the customer owns (P10): non-consumables and auto-renewables, as proofs for the server.
-    /// None of them is finished by that; `finish` does it, by the id given here.
+    /// None of them is finished by that; `finishRestored` does it, by the id given here.
     package var restore: @Sendable () async throws(StoreProblem) -> [QueuedTransaction]
+    /// Takes what was restored off the queue, and never a purchase of the same chain that still waits there: StoreKit 1
+    /// names a whole chain by its first transaction, and the server may have spoken of its newest.
+    package var finishRestored: @Sendable (TransactionID) async -> Void
     /// A proof that can be sent: the receipt is read anew, and refreshed once where it is missing or empty (O4).
     /// StoreKit 2's transactions carry theirs and come back as they are.
     package var proof: @Sendable (QueuedTransaction) async throws(StoreProblem) -> QueuedTransaction
@@ -38,6 +41,7 @@ package struct StoreAccess: Sendable {
         finish: @escaping @Sendable (TransactionID) async -> Void,
         events: @escaping @Sendable () -> AsyncStream<StoreEvent>,
         restore: @escaping @Sendable () async throws(StoreProblem) -> [QueuedTransaction],
+        finishRestored: @escaping @Sendable (TransactionID) async -> Void,
         proof: @escaping @Sendable (QueuedTransaction) async throws(StoreProblem) -> QueuedTransaction,
         stop: @escaping @Sendable () async -> Void
     ) {
@@ -48,6 +52,7 @@ package struct StoreAccess: Sendable {
         self.finish = finish
         self.events = events
         self.restore = restore
+        self.finishRestored = finishRestored
         self.proof = proof
         self.stop = stop
     }

@@ -21,6 +21,7 @@ extension StoreAccess {
                 return room.events
             },
             restore: { () async throws(StoreProblem) in try await room.restore() },
+            finishRestored: { id in room.finishRestored(id) },
             proof: { (transaction) async throws(StoreProblem) in try await room.proof(of: transaction) },
             stop: { room.detach() })
     }
@@ -151,8 +152,12 @@ private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unch
             .compactMap { QueuedTransaction($0, receipt: receipt) }
     }
 
-    func finish(_ id: TransactionID) {
-        for transaction in queue.transactions where transaction.isPaid(id) {
+    func finish(_ id: TransactionID) { finish { $0.isPurchase(id) || $0.restores(id) } }
+
+    func finishRestored(_ id: TransactionID) { finish { $0.restores(id) } }
+
+    private func finish(_ isMeant: (SKPaymentTransaction) -> Bool) {
+        for transaction in queue.transactions where isMeant(transaction) {
             onDevice { queue.finishTransaction(transaction) }
         }
     }
@@ -295,13 +300,13 @@ private final class RequestEnd: NSObject, SKProductsRequestDelegate, @unchecked 
 }
 
 extension SKPaymentTransaction {
-    /// Whether it is that purchase, or restores it.
-    fileprivate func isPaid(_ id: TransactionID) -> Bool {
-        switch transactionState {
-        case .purchased: transactionIdentifier == id.text
-        case .restored: original?.transactionIdentifier == id.text
-        default: false
-        }
+    fileprivate func isPurchase(_ id: TransactionID) -> Bool {
+        transactionState == .purchased && transactionIdentifier == id.text
+    }
+
+    /// The chain that begins with it, for a subscription.
+    fileprivate func restores(_ id: TransactionID) -> Bool {
+        transactionState == .restored && original?.transactionIdentifier == id.text
     }
 }
 

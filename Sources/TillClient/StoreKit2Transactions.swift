@@ -29,6 +29,7 @@ extension StoreAccess {
                 return events
             },
             restore: { () async throws(StoreProblem) in try await room.restore() },
+            finishRestored: { id in await room.finish(id) },
             proof: { (transaction) async throws(StoreProblem) in transaction },
             stop: { ending.end() })
     }

@@ -66,6 +66,7 @@ extension PretendWorld {
                 case .failure(let problem): throw problem
                 }
             },
+            finishRestored: queue.finish,
             proof: { (transaction) async throws(StoreProblem) in try self.prove(transaction) },
             stop: {
                 self.shop.with { shop in
