@@ -224,7 +224,12 @@ package actor Submit {
             return await settle(transaction, entry, as: .completed, reply, .completed(reply))
         case .revoked: return await settle(transaction, entry, as: .refunded, reply, .refunded)
         case .accepted: return await postpone(entry, because: .accepted, retryAfter: nil)
-        case .quarantined: return await postpone(entry, because: .quarantined, retryAfter: nil)
+        case .quarantined:
+            // Where its order is another's by now, the transaction waits for one of its own in the store's queue.
+            if case .anotherPaid = await serverWord(on: entry, for: transaction) {
+                return .willArrive(.quarantined, retryAt: nil)
+            }
+            return await postpone(entry, because: .quarantined, retryAfter: nil)
         }
     }
 

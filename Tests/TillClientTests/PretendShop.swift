@@ -29,6 +29,8 @@ struct PretendShop {
     var receipts: [Result<[UInt8], StoreProblem>] = []
     var receiptsRead = 0
     var owned: Result<[QueuedTransaction], StoreProblem> = .success([])
+    /// What was finished as restored, and as nothing else.
+    var restoredFinished: [TransactionID] = []
     var events: AsyncStream<StoreEvent>.Continuation?
     var lastTransaction = 2_000_000_000_000_000
 }
@@ -66,7 +68,10 @@ extension PretendWorld {
                 case .failure(let problem): throw problem
                 }
             },
-            finishRestored: queue.finish,
+            finishRestored: { id in
+                self.shop.with { $0.restoredFinished.append(id) }
+                await self.queue.finish(id)
+            },
             proof: { (transaction) async throws(StoreProblem) in try self.prove(transaction) },
             stop: {
                 self.shop.with { shop in

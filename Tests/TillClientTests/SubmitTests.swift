@@ -230,8 +230,16 @@ struct SubmitTests {
         #expect(await app.journal[entry.id]?.transactionID == receipt.id)
     }
 
-    @Test("An order that another payment completed than the one taken for its own waits for nothing (U1, regression)")
-    func takenForAnothers() async throws {
+    /// What the server says of a payment that is not this order's: it can't be proved any more, or is nobody's yet.
+    private static let ofStrangers: [TransportResponse] = [
+        PretendWorld.problem(.transactionNotInReceipt, 422),
+        PretendWorld.json(202, SubmitProofReply(outcome: .quarantined, transactionId: "31", finish: false)),
+    ]
+
+    @Test(
+        "An order that another payment completed than the one taken for its own waits for nothing (U1, regression)",
+        arguments: ofStrangers)
+    func takenForAnothers(_ answer: TransportResponse) async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
@@ -239,7 +247,7 @@ struct SubmitTests {
         let stranger = QueuedTransaction(
             id: TransactionID("31"), productID: PretendApp.points, quantity: 1, token: nil,
             purchasedAt: world.state.now.now, proof: .receipt([1]))
-        world.state.with { $0.answers = [.success(PretendWorld.problem(.transactionNotInReceipt, 422))] }
+        world.state.with { $0.answers = [.success(answer)] }
         guard case .willArrive = await app.submit(stranger) else { throw Unexpected("an end") }
         #expect(await app.journal[entry.id]?.transactionID == stranger.id)
 
@@ -249,7 +257,7 @@ struct SubmitTests {
             createdAt: world.state.now.now, updatedAt: world.state.now.now)
         world.state.with {
             $0.answers = [
-                .success(PretendWorld.problem(.transactionNotInReceipt, 422)),
+                .success(answer),
                 .success(PretendWorld.json(200, OrderReply(completed, metadata: nil, history: []))),
             ]
         }

@@ -122,33 +122,6 @@ import TillClient
             #expect(await phone.orders().map(\.status) == [.completed])
         }
     }
-
-    @Test(
-        "What still waits to be sent stays in the queue when later purchases of its chain are restored (T11, regression)",
-        arguments: StoreKitGeneration.both)
-    func chain(_ generation: StoreKitGeneration) async throws {
-        try await shop(generation) { phones in
-            let phone = try await phones.phone("cat")
-            phone.wire.cut(.server, "POST /v1/transactions")
-            guard case .willArrive = await phone.buy(Self.monthly) else {
-                Issue.record("it is not on its way")
-                return
-            }
-            await phone.kill()
-            // The next period is paid, which no phone has to finish; the server has heard of neither.
-            phones.shop.time.advance(seconds: 31 * 86_400)
-
-            let again = try await phones.phone("eve", account: "cat")
-            again.wire.cut(.server, "POST /v1/transactions")
-            _ = await again.use { await $0.restore() }
-            #expect(again.wire.count(.server, "POST /v1/restores") == 1)
-            again.wire.mend()
-            await again.kill()
-            let home = try await phones.phone("cat")
-            #expect(try await home.isSettled())
-            #expect(try await phones.shop.grants(of: "cat") == 2, "taken off the queue before it was granted")
-        }
-    }
 }
 
 extension Phone {
