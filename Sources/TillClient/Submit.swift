@@ -103,8 +103,10 @@ package actor Submit {
             switch await serverWord(on: entry, for: shown) {
             case .itIsPaid(let reply): return await obey(reply, shown, entry)
             case .anotherPaid: return .willArrive(trouble, retryAt: nil)
-            case .nothing: return await postpone(entry, because: trouble, retryAfter: nil)
+            case .unpaid: if await takeBackGuess(entry, of: shown) { return .willArrive(trouble, retryAt: nil) }
+            case .nothing: break
             }
+            return await postpone(entry, because: trouble, retryAfter: nil)
         }
         guard let session = await server.session() else { return await postpone(entry, because: ServerFault.signedOut) }
         let reply: SubmitProofReply
@@ -116,11 +118,15 @@ package actor Submit {
         } catch {
             if PlantedMistake.finishesAnyway.isPlanted { await queue.finish(transaction.id) }
             guard case .refused(let refusal) = error else { return await postpone(entry, because: error) }
+            let refused = SubmitOutcome.refused(Trouble(code: error.code, isFinal: refusal.isFinalForProof))
             switch await serverWord(on: entry, for: transaction) {
             case .itIsPaid(let reply): return await obey(reply, transaction, entry)
-            case .anotherPaid: return .refused(Trouble(code: error.code, isFinal: refusal.isFinalForProof))
-            case .nothing: return await postpone(entry, because: error)
+            case .anotherPaid: return refused
+            case .unpaid where error.code == Refusal.transactionNotInReceipt.rawValue:
+                if await takeBackGuess(entry, of: transaction) { return refused }
+            case .unpaid, .nothing: break
             }
+            return await postpone(entry, because: error)
         }
         return await obey(reply, transaction, entry)
     }
@@ -130,6 +136,8 @@ package actor Submit {
         /// The order is settled by another transaction. Where the store loses tokens this device guesses, and another
         /// of the same customer's devices may have brought this one home long ago (U1).
         case anotherPaid
+        /// It knows the order, and nothing has paid for it.
+        case unpaid
         case nothing
     }
 
@@ -139,8 +147,9 @@ package actor Submit {
         guard let entry, entry.isOpened, let session = await server.session(),
             let order = try? await server.get(
                 Paths.order(entry.id), as: session, expecting: OrderReply.self),
-            order.id == entry.id, let paidBy = order.transactionId
+            order.id == entry.id
         else { return .nothing }
+        guard let paidBy = order.transactionId else { return .unpaid }
         let (outcome, status): (SubmitProofReply.Outcome, OrderStatus)
         switch OrderStatus(name: order.status) {
         case .completed: (outcome, status) = (.alreadyGranted, .completed)
@@ -158,6 +167,17 @@ package actor Submit {
         } catch {
             return .nothing
         }
+    }
+
+    /// What can't be proved and is not in the store's queue any more was finished for another order: nothing but a guess
+    /// made it this one's (U1). Should that be wrong, the server has it, and says so of the order later (G5).
+    ///
+    /// - Returns: whether the order stands where it stood before.
+    private func takeBackGuess(_ entry: JournalEntry?, of transaction: QueuedTransaction) async -> Bool {
+        guard let entry, let current = await journal[entry.id], current.isGuessed,
+            let shown = try? await queue.unfinished(), !shown.contains(where: { $0.id == transaction.id })
+        else { return false }
+        return (try? await journal.takeBackGuess(entry.id)) != nil
     }
 
     /// The order of a transaction: the one that holds it, the one its token names, the only one it can be; else one

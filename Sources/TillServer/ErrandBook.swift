@@ -25,6 +25,10 @@ struct ErrandBook {
         try errands.insert(.finish, transaction: sequence, due: now.adding(seconds: policy.finishAfter))
     }
 
+    /// Apple took its refund back before anybody had been given it: it is nobody's again, and stays in the store's queue
+    /// until it has an owner.
+    func withdrawFinish(_ sequence: Int64) throws { try errands.withdrawFinish(transaction: sequence) }
+
     /// Apple signed no order id for a purchase whose order was found otherwise: Apple is told, so that later renewals
     /// and notifications carry it (U1). What a receipt hides is not written over, and of what a family shares Apple
     /// takes none (facts/server-api §3, note on 13).

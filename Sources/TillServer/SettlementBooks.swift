@@ -307,7 +307,11 @@ struct SettlementBooks {
             if state != .quarantined { try errands.finish(sequence) }
             return sequence
         }
-        if stored.state == .quarantined, state != .quarantined { try errands.finish(stored.sequence) }
+        switch (stored.state, state) {
+        case (.quarantined, .granted), (.quarantined, .revoked): try errands.finish(stored.sequence)
+        case (.granted, .quarantined), (.revoked, .quarantined): try errands.withdrawFinish(stored.sequence)
+        default: break
+        }
         try transactions.update(
             stored.sequence, state: state, quarantine: quarantine, orderSequence: orderSequence,
             signedAt: transaction.signedAt, revokedAt: transaction.revokedAt)

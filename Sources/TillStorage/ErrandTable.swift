@@ -45,6 +45,8 @@ public struct ErrandTable {
         public let transactionSequence: Int64
         public let transactionID: TransactionID
         public let originalID: TransactionID
+        public let productID: ProductID
+        public let isSubscription: Bool
         public let environment: Environment
         /// How often Apple was asked in vain.
         public let attempts: Int64
@@ -71,7 +73,8 @@ public struct ErrandTable {
         try session.query(
             """
             SELECT e.sequence, e.kind, e.token, e.transaction_sequence, t.id, t.original_id, t.environment, \
-            e.attempts, e.due_at, e.state, e.detail FROM errands e \
+            e.attempts, e.due_at, e.state, e.detail, t.product, coalesce(t.type = 3, t.expires_at IS NOT NULL) \
+            FROM errands e \
             CROSS JOIN transactions t ON t.sequence = e.transaction_sequence \
             WHERE e.state = 0 AND e.due_at <= ? ORDER BY e.due_at, e.sequence LIMIT ?
             """, [.instant(now), .integer(Int64(limit))], Self.read)
@@ -81,7 +84,8 @@ public struct ErrandTable {
         try session.query(
             """
             SELECT e.sequence, e.kind, e.token, e.transaction_sequence, t.id, t.original_id, t.environment, \
-            e.attempts, e.due_at, e.state, e.detail FROM errands e \
+            e.attempts, e.due_at, e.state, e.detail, t.product, coalesce(t.type = 3, t.expires_at IS NOT NULL) \
+            FROM errands e \
             CROSS JOIN transactions t ON t.sequence = e.transaction_sequence \
             WHERE e.transaction_sequence = ? ORDER BY e.sequence
             """, [.integer(sequence)], Self.read)
@@ -99,6 +103,18 @@ public struct ErrandTable {
         try session.execute(
             "UPDATE errands SET attempts = attempts + 1, state = 1, detail = ? WHERE sequence = ? AND state = 0",
             [.text(detail), .integer(sequence)])
+    }
+
+    /// Whether it is still to be run: what was taken back since, and what is done, is not.
+    public func isWaiting(_ sequence: Int64) throws -> Bool {
+        try session.first("SELECT 1 FROM errands WHERE sequence = ? AND state = 0", [.integer(sequence)]) { _ in }
+            != nil
+    }
+
+    /// The transaction is not to be finished after all.
+    public func withdrawFinish(transaction sequence: Int64) throws {
+        try session.execute(
+            "DELETE FROM errands WHERE transaction_sequence = ? AND kind = 1", [.integer(sequence)])
     }
 
     /// Done.
@@ -123,6 +139,7 @@ public struct ErrandTable {
         return Stored(
             sequence: row.integer(0), kind: kind, transactionSequence: row.integer(3),
             transactionID: TransactionID(row.text(4)), originalID: TransactionID(row.text(5)),
+            productID: ProductID(row.text(11)), isSubscription: row.integer(12) != 0,
             environment: try row.environment(6), attempts: row.integer(7), dueAt: row.instant(8),
             isWaiting: row.integer(9) == 0, detail: row.text(10))
     }

@@ -8,7 +8,7 @@ public struct EvidenceTable {
 
     public struct Entry: Sendable, Hashable {
         public let at: Instant
-        /// `granted`, `succeeded`, `quarantined`, `revoked`, `reinstated`, `finished`, `token_set`.
+        /// `granted`, `succeeded`, `quarantined`, `revoked`, `reinstated`, `finished`, `token_set`, `token_left`.
         public let decision: String
         /// The matching rung, the reason of a quarantine, or why somebody else has it.
         public let ground: String

@@ -90,6 +90,30 @@ import TillStorage
         }
     }
 
+    @Test(
+        "A refund that Apple took back before anybody owned the purchase leaves it in the queue (invariant 3, regression)"
+    )
+    func refundReversed() async throws {
+        try await Self.open { shop, line in
+            let payment = try await shop.pay(token: nil)
+            for act in ["refund", "refundReversal"] {
+                await shop.emulator.sendDueNotifications()
+                _ = try await shop.ask(.post, "/emulator/transactions/\(payment.id)/\(act)", [:])
+                shop.time.advance(seconds: 60)
+            }
+            #expect(try await waiting(in: shop) == 1, "what Apple took back may be finished")
+            await shop.emulator.sendDueNotifications()
+            shop.time.advance(seconds: 86_400)
+            #expect(try await AppleErrands(shop.server).runAll() == 0 && line.asked.isEmpty)
+            #expect(try await isFinished(payment, in: shop) == false)
+
+            _ = try await shop.submit(payment.signed, as: .backend, userID: "ann")
+            shop.time.advance(seconds: 600)
+            #expect(try await AppleErrands(shop.server).runAll() == 1)
+            #expect(try await isFinished(payment, in: shop))
+        }
+    }
+
     @Test("Apple is down for days: one question a pass, ever less often, and all is done when it is back (U2, U7)")
     func outage() async throws {
         try await Self.open { shop, line in

@@ -118,6 +118,7 @@ enum Evidence {
         case "consumption_unanswered": HTML(say("Apple's question was left unanswered", "未答复 Apple 的询问"))
         case "finished": HTML(say("Finished at Apple", "已在 Apple 结束交易"))
         case "token_set": HTML(say("Apple was told the order", "已将订单号告知 Apple"))
+        case "token_left": HTML(say("Apple was not told the order", "未将订单号告知 Apple"))
         case "succeeded": HTML(say("To its present holder", "归现持有人"))
         case "revocation_unknown": HTML(say("Certificates not checked", "证书未核实"))
         default: HTML.outside(decision)
@@ -163,6 +164,10 @@ enum Evidence {
             return Text(
                 en: "Apple had signed no order id; renewals and notifications carry it from now on.",
                 zh: "Apple 原先未签入订单号；此后的续订与通知都会携带。")
+        case "bought_since":
+            return Text(
+                en: "Something was bought in the subscription since, and Apple would have set the order id on that.",
+                zh: "该订阅此后又有新的购买，Apple 会把订单号设置到新购买上。")
         case "accepted_on_signature":
             return Text(
                 en: "Apple didn't say whether its certificates were revoked; the signature was good.",

@@ -6,7 +6,7 @@ import TillStorage
 /// the order id on purchases that carried none (Set App Account Token, U1). Both do no harm when they are done twice,
 /// so an errand goes only after Apple agreed: whatever crashes, it is run again.
 public struct AppleErrands: Sendable {
-    private let server: Server
+    let server: Server
     private static let batch = 32
     /// How many are asked at once; the app's budget holds them to Apple's quota all the same.
     private static let width = 8
@@ -35,6 +35,10 @@ public struct AppleErrands: Sendable {
 
     private enum Outcome: Sendable {
         case done
+        /// It would do harm by now.
+        case withdrawn
+        /// The token would be set on what was bought since.
+        case left(boughtSince: TransactionID)
         /// This one never.
         case refused(String)
         /// This one later.
@@ -60,11 +64,19 @@ public struct AppleErrands: Sendable {
     }
 
     private func run(_ errand: ErrandTable.Stored, over api: ServerAPI) async -> Outcome {
+        // Those before it in the batch may have taken long, and Apple may have said something new meanwhile.
+        let isWaiting = (try? await server.database.read { try ErrandTable($0).isWaiting(errand.sequence) }) ?? false
+        guard isWaiting else { return .withdrawn }
         do throws(ServerAPIFault) {
             switch errand.kind {
             case .finish: try await api.finish(errand.transactionID, in: errand.environment)
             case .token(let order):
-                try await api.setAppAccountToken(order, on: errand.originalID, in: errand.environment)
+                switch try await tokenTarget(of: errand, over: api) {
+                case .ownPurchase:
+                    try await api.setAppAccountToken(order, on: errand.originalID, in: errand.environment)
+                case .boughtSince(let id): return .left(boughtSince: id)
+                case .unknown(let detail): return .later(detail, not: nil)
+                }
             }
             return .done
         } catch {
@@ -93,6 +105,11 @@ public struct AppleErrands: Sendable {
                     try errands.remove(errand.sequence)
                     try Self.record(errand, at: now, session)
                     done += 1
+                case .left(let id):
+                    try errands.remove(errand.sequence)
+                    try Self.record(errand, leftTo: id, at: now, session)
+                    done += 1
+                case .withdrawn: break
                 case .refused(let detail): try errands.refuse(errand.sequence, detail: detail)
                 case .later(let detail, let instant), .down(let detail, let instant):
                     let due = now.adding(seconds: SettleReceipt.pause(after: errand.attempts))
@@ -105,11 +122,14 @@ public struct AppleErrands: Sendable {
     }
 
     /// An operator can see it among the steps of the order (U9).
-    private static func record(_ errand: ErrandTable.Stored, at now: Instant, _ session: any Session) throws {
+    private static func record(
+        _ errand: ErrandTable.Stored, leftTo later: TransactionID? = nil, at now: Instant, _ session: any Session
+    ) throws {
         let (decision, ground, detail): (String, String, String?) =
-            switch errand.kind {
-            case .finish: ("finished", "finish_transaction", nil)
-            case .token(let order): ("token_set", "set_app_account_token", order.description)
+            switch (errand.kind, later) {
+            case (.finish, _): ("finished", "finish_transaction", nil)
+            case (.token, let later?): ("token_left", "bought_since", later.text)
+            case (.token(let order), nil): ("token_set", "set_app_account_token", order.description)
             }
         try EvidenceTable(session).insert(
             transaction: errand.transactionSequence,

@@ -71,6 +71,7 @@ final class Auditor: @unchecked Sendable {
             }), let last = new.last
         else { return }
         self.position = last.0
+        await checkErrands(ledger)
         for sequence in Set(new.compactMap(\.1)).sorted() {
             guard let eye = try? await ledger.read({ try LedgerEye($0, only: sequence) }),
                 let entry = eye.entries.values.first, let sold = try? await apple.transactions(around: entry.id)
@@ -162,6 +163,8 @@ final class Auditor: @unchecked Sendable {
         await check(finishes: old, ledger)
     }
 
+    /// What was refunded may have been finished on that word while its refund was taken back, and nobody can call back
+    /// what is on its way. What is yet to be told to Apple can be: `checkErrands`.
     private func check(finishes ids: [String], _ ledger: any Database) async {
         for id in ids {
             let state: Int64?
@@ -171,6 +174,8 @@ final class Auditor: @unchecked Sendable {
                         """
                         SELECT state FROM transactions WHERE environment = 1 AND id = ?1 AND state <> 2 UNION ALL \
                         SELECT 0 FROM saved_proofs WHERE environment = 1 AND transaction_id = ?1 UNION ALL \
+                        SELECT 3 FROM transactions t JOIN evidence e ON e.transaction_sequence = t.sequence \
+                        WHERE t.environment = 1 AND t.id = ?1 AND e.decision = 'revoked' UNION ALL \
                         SELECT state FROM transactions WHERE environment = 1 AND id = ?1
                         """, [.text(id)]
                     ) { $0.integer(0) }
@@ -183,6 +188,21 @@ final class Auditor: @unchecked Sendable {
             if state == nil || state == 2 {
                 complain(.finishedTooEarly, "\(id) was finished, and is not granted", about: ["transaction \(id)"])
             }
+        }
+    }
+
+    /// Nothing is to be finished that nobody has been given.
+    private func checkErrands(_ ledger: any Database) async {
+        let early = try? await ledger.read { session in
+            try session.query(
+                """
+                SELECT t.id FROM errands e JOIN transactions t ON t.sequence = e.transaction_sequence \
+                WHERE e.kind = 1 AND t.state = 2
+                """, []
+            ) { $0.text(0) }
+        }
+        for id in early ?? [] {
+            complain(.finishedTooEarly, "\(id) is to be finished, and is not granted", about: ["transaction \(id)"])
         }
     }
 

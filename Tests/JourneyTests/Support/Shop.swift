@@ -239,15 +239,17 @@ final class Shop: Sendable {
 
     /// Pays in the emulated App Store.
     func pay(
-        _ product: String = points60, token: OrderID?, quantity: Int = 1, account: String = "default"
+        _ product: String = points60, token: OrderID?, quantity: Int = 1, account: String = "default",
+        storefront: String? = nil
     ) async throws -> Payment {
         var body: [String: JSONValue] = [
             "bundleId": .string(Self.bundleID), "productId": .string(product), "quantity": .int(Int64(quantity)),
             "account": .string(account),
         ]
         if let token { body["appAccountToken"] = .string(token.description) }
+        if let storefront { body["storefront"] = .string(storefront) }
         let reply = try await ask(.post, "/emulator/purchases", .object(body))
-        #expect(reply.status == 200)
+        #expect(reply.status == 200, "\(reply.body)")
         return Payment(
             id: reply["transactionId"].text, signed: reply["signedTransaction"].text, receipt: reply["receipt"].text)
     }

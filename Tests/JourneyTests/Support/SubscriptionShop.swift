@@ -29,8 +29,10 @@ struct SubscriptionShop {
     private var originals: [String: String] = [:]
     private(set) var newest = ""
 
-    static func open(_ journey: (inout SubscriptionShop) async throws -> Void) async throws {
-        try await Shop.open(change: { $0.catalog = catalog }) { shop in
+    static func open(
+        line: AppleLine? = nil, _ journey: (inout SubscriptionShop) async throws -> Void
+    ) async throws {
+        try await Shop.open(change: { $0.catalog = catalog }, line: line) { shop in
             let listed = products.map { product -> JSONValue in
                 let trial: JSONValue = [["kind": "introductory", "discount": "FREE_TRIAL", "period": "P1W"]]
                 return [
@@ -78,10 +80,14 @@ struct SubscriptionShop {
             try await order(.post, "/emulator/transactions/\(id)/\(path)", nil)
         default: try await change(original, words[0], nil)
         }
-        // Whatever is asked makes the store do what is due.
+        try await doWhatIsDue()
+        shop.time.advance(seconds: 1)
+    }
+
+    /// Whatever is asked makes the store do what is due; then it tells of it.
+    func doWhatIsDue() async throws {
         _ = try await shop.ask(.get, "/emulator/subscriptions")
         await shop.emulator.sendDueNotifications()
-        shop.time.advance(seconds: 1)
     }
 
     private mutating func buy(_ product: String) async throws {

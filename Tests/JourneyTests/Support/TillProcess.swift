@@ -10,16 +10,19 @@ final class TillProcess: Sendable {
     private let input: FileHandle
     private let errors: Collected
     private let ended: AsyncStream<Int32>
+    /// Ends when all that it wrote to stderr was read.
+    private let silence: AsyncStream<Never>
 
     private init(
         _ process: Process, _ input: FileHandle, _ lines: AsyncStream<String>, _ errors: Collected,
-        _ ended: AsyncStream<Int32>
+        _ ended: AsyncStream<Int32>, _ silence: AsyncStream<Never>
     ) {
         self.process = process
         self.input = input
         self.lines = lines
         self.errors = errors
         self.ended = ended
+        self.silence = silence
     }
 
     /// The tests' own executable lies beside it, in SwiftPM's directory of products.
@@ -52,14 +55,17 @@ final class TillProcess: Sendable {
             handle.readabilityHandler = nil
             linesContinuation.finish()
         }
+        let (silence, silenceContinuation) = AsyncStream<Never>.makeStream()
         let complaints = Collected()
         errors.fileHandleForReading.readabilityHandler = { handle in
             let data = handle.availableData
             _ = complaints.add(data)
-            if data.isEmpty { handle.readabilityHandler = nil }
+            guard data.isEmpty else { return }
+            handle.readabilityHandler = nil
+            silenceContinuation.finish()
         }
         try process.run()
-        return TillProcess(process, input.fileHandleForWriting, lines, complaints, ended)
+        return TillProcess(process, input.fileHandleForWriting, lines, complaints, ended, silence)
     }
 
     var id: Int32 { process.processIdentifier }
@@ -72,10 +78,22 @@ final class TillProcess: Sendable {
     /// Ends it without ceremony, if it still runs.
     func abandon() { if process.isRunning { send(SIGKILL) } }
 
-    /// Its exit code; the negative number of the signal that ended it.
+    /// Its exit code; the negative number of the signal that ended it. What it complained of has been read by then:
+    /// the end of a process is heard of before its last words. Whoever holds its stderr longer than it is not waited
+    /// for.
     func end() async -> Int32 {
-        for await code in ended { return code }
-        return process.terminationStatus
+        var code: Int32?
+        for await status in ended {
+            code = status
+            break
+        }
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { for await _ in self.silence {} }
+            group.addTask { try? await Task.sleep(for: .seconds(5)) }
+            await group.next()
+            group.cancelAll()
+        }
+        return code ?? process.terminationStatus
     }
 
     /// All it wrote, and its exit code.

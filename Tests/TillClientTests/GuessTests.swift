@@ -1,0 +1,112 @@
+import Testing
+import TillAPI
+import TillBilling
+
+@testable import TillClient
+
+@Suite("What the store sold without a token, and only fits an order")
+struct GuessTests {
+    /// What the server says of a payment that is not this order's: it can't be proved any more, or is nobody's yet.
+    private static let ofStrangers: [TransportResponse] = [
+        PretendWorld.problem(.transactionNotInReceipt, 422),
+        PretendWorld.json(202, SubmitProofReply(outcome: .quarantined, transactionId: "31", finish: false)),
+    ]
+
+    @Test(
+        "An order that another payment completed than the one taken for its own waits for nothing (U1, regression)",
+        arguments: ofStrangers)
+    func takenForAnothers(_ answer: TransportResponse) async throws {
+        let world = PretendWorld()
+        let app = try PretendApp(world)
+        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        // Another device of the same store account paid for it, without a token, and finished it since.
+        let stranger = QueuedTransaction(
+            id: TransactionID("31"), productID: PretendApp.points, quantity: 1, token: nil,
+            purchasedAt: world.state.now.now, proof: .receipt([1]))
+        world.state.with { ($0.queue, $0.answers) = ([stranger], [.success(answer)]) }
+        guard case .willArrive = await app.submit(stranger) else { throw Unexpected("an end") }
+        #expect(await app.journal[entry.id]?.transactionID == stranger.id)
+
+        let completed = Order(
+            id: entry.id, userID: UserID("ann"), productID: PretendApp.points, quantity: 1, status: .completed,
+            price: PretendApp.price, transactionID: TransactionID("32"), environment: .production,
+            createdAt: world.state.now.now, updatedAt: world.state.now.now)
+        world.state.with {
+            $0.answers = [
+                .success(answer),
+                .success(PretendWorld.json(200, OrderReply(completed, metadata: nil, history: []))),
+            ]
+        }
+        _ = await app.submit(stranger)
+        for journal in [app.journal, try PretendApp(world).journal] {
+            #expect(await journal[entry.id]?.status == .completed)
+            #expect(await journal[entry.id]?.transactionID == TransactionID("32"))
+            #expect(await journal.ongoing().isEmpty)
+            #expect(await journal.entry(of: stranger.id) == nil)
+        }
+        // Nothing was finished that nobody confirmed, and what the store still shows has an order of its own.
+        #expect(world.state.now.finished.isEmpty)
+        _ = await app.submit(stranger)
+        #expect(await app.journal.entry(of: stranger.id)?.id != entry.id)
+    }
+
+    @Test("Another's payment that only fitted an order leaves it where it stood (U1, P8, regression)")
+    func guessedWrong() async throws {
+        let world = PretendWorld()
+        let app = try PretendApp(world)
+        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        _ = try await app.journal.move(entry.id, to: .deferred, at: world.state.now.now, reason: "deferred")
+        let stranger = QueuedTransaction(
+            id: TransactionID("31"), productID: PretendApp.points, quantity: 1, token: nil,
+            purchasedAt: world.state.now.now, proof: .signedTransaction("signed.31.lost"))
+        world.state.with { $0.answers = [.failure(TransportFault(.offline))] }
+        guard case .willArrive = await app.submit(stranger) else { throw Unexpected("an end") }
+        #expect(await app.journal[entry.id]?.status == .ongoing)
+
+        // Its buyer has brought it home; to others the server does not say whose it is.
+        let reply = SubmitProofReply(outcome: .alreadyGranted, transactionId: "31", finish: true)
+        world.state.with { $0.answers = [.success(PretendWorld.json(200, reply))] }
+        let relaunched = try PretendApp(world)
+        _ = await relaunched.retry.resubmit(on: .launch)
+        for journal in [relaunched.journal, try PretendApp(world).journal] {
+            #expect(await journal[entry.id]?.history.map(\.status) == [.prepared, .deferred])
+            #expect(await journal[entry.id]?.transactionID == nil)
+            #expect(await journal.entry(of: stranger.id) == nil)
+        }
+        // Approved in the end, the order gets its own payment.
+        guard case .completed = await relaunched.submit(world.pay(entry, id: "32")) else { throw Unexpected("lost") }
+        #expect(await relaunched.journal[entry.id]?.transactionID == TransactionID("32"))
+        #expect(world.state.now.grants == [TransactionID("32"): UserID("ann")])
+    }
+
+    @Test(
+        "What only fitted an order, and was finished for another before it could be proved, is let go (U1, regression)",
+        arguments: [[UInt8](), [1]])
+    func finishedForAnother(_ receipt: [UInt8]) async throws {
+        let world = PretendWorld()
+        let app = try PretendApp(world)
+        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        _ = try await app.journal.move(entry.id, to: .failed, at: world.state.now.now, reason: "store_unknown")
+        let stranger = QueuedTransaction(
+            id: TransactionID("31"), productID: PretendApp.points, quantity: 1, token: nil,
+            purchasedAt: world.state.now.now, proof: .receipt(receipt))
+        let failed = Order(
+            id: entry.id, userID: UserID("ann"), productID: PretendApp.points, quantity: 1, status: .failed,
+            price: PretendApp.price, createdAt: world.state.now.now, updatedAt: world.state.now.now)
+        let answers: [Result<TransportResponse, TransportFault>] =
+            (receipt.isEmpty ? [] : [.success(PretendWorld.problem(.transactionNotInReceipt, 422))])
+            + [.success(PretendWorld.json(200, OrderReply(failed, metadata: nil, history: [])))]
+        world.state.with { ($0.queue, $0.answers) = ([stranger], answers) }
+        _ = await app.submit(stranger)
+        // While the store shows it, it may still be proved.
+        #expect(await app.journal[entry.id]?.status == .ongoing)
+
+        world.state.with { ($0.queue, $0.answers) = ([], answers) }
+        _ = await app.retry.resubmit(on: .launch)
+        for journal in [app.journal, try PretendApp(world).journal] {
+            #expect(await journal[entry.id]?.status == .failed)
+            #expect(await journal.ongoing().isEmpty)
+        }
+        #expect(world.state.now.finished.isEmpty)
+    }
+}
