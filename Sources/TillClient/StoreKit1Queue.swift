@@ -38,6 +38,7 @@ private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unch
 
     private struct State {
         var isAttached = false
+        var isDetached = false
         var products: [ProductID: SKProduct] = [:]
         var wishes: [Wish] = []
         var restored: [SKPaymentTransaction] = []
@@ -75,9 +76,18 @@ private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unch
         if isNew { onDevice { queue.add(self) } }
     }
 
+    /// The queue tells nothing any more, so whoever waits for its word hears that nobody knows: what is paid is shown at
+    /// the next launch (T12).
     func detach() {
         queue.remove(self)
         heard.finish()
+        let (wishes, restoring) = lock.withLock {
+            state.isDetached = true
+            defer { (state.wishes, state.restoring) = ([], []) }
+            return (state.wishes, state.restoring)
+        }
+        for wish in wishes { wish.end.resume(returning: .failed(.unknown)) }
+        for one in restoring { one.resume(throwing: StoreProblem.unknown) }
     }
 
     // MARK: What is sold
@@ -118,7 +128,11 @@ private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unch
         payment.applicationUsername = wish.order.description
         attach()
         return await withCheckedContinuation { end in
-            lock.withLock { state.wishes.append(Wish(order: wish.order, transaction: nil, end: end)) }
+            let isDetached = lock.withLock {
+                if !state.isDetached { state.wishes.append(Wish(order: wish.order, transaction: nil, end: end)) }
+                return state.isDetached
+            }
+            if isDetached { return end.resume(returning: .failed(.unknown)) }
             onDevice { queue.add(payment) }
         }
     }
@@ -167,11 +181,13 @@ private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unch
         let restored: [SKPaymentTransaction]
         do {
             restored = try await withCheckedThrowingContinuation { end in
-                let isFirst = lock.withLock {
+                let place = lock.withLock { () -> Int? in
+                    guard !state.isDetached else { return nil }
                     state.restoring.append(end)
-                    return state.restoring.count == 1
+                    return state.restoring.count
                 }
-                if isFirst { onDevice { queue.restoreCompletedTransactions() } }
+                if place == nil { end.resume(throwing: StoreProblem.unknown) }
+                if place == 1 { onDevice { queue.restoreCompletedTransactions() } }
             }
         } catch {
             throw StoreProblem(error)

@@ -108,7 +108,7 @@ struct OrderNumberClaim: Sendable {
         case .granted(let grant) where grant.userID == user: return told(.granted, order: grant.orderID)
         case .alreadyGranted(let grant) where grant.userID == user: return told(.owned, order: grant.orderID)
         case .granted, .alreadyGranted: return told(.kept)
-        case .revoked: return told(.revoked)
+        case .revoked, .revokedUnseen: return told(.revoked)
         case .quarantined(let reason): return told(.quarantined, reason: reason.rawValue)
         }
     }

@@ -74,7 +74,9 @@ struct Settle: Sendable {
     enum Outcome: Sendable {
         case granted(Grant)
         case alreadyGranted(Grant)
-        case revoked(Grant?)
+        case revoked(Grant)
+        /// Apple took it back before anything was granted. With the order that it paid for, if that was known.
+        case revokedUnseen(Order?)
         case quarantined(QuarantineReason)
 
         /// A stable word.
@@ -82,7 +84,7 @@ struct Settle: Sendable {
             switch self {
             case .granted: "granted"
             case .alreadyGranted: "alreadyGranted"
-            case .revoked: "revoked"
+            case .revoked, .revokedUnseen: "revoked"
             case .quarantined(let reason): "quarantined \(reason.rawValue)"
             }
         }
@@ -125,7 +127,7 @@ struct Settle: Sendable {
         _ session: any Session
     ) throws -> Outcome {
         if PlantedMistake.refusesLate.isPlanted, transaction.purchasedAt.adding(seconds: 86_400) < now {
-            return .revoked(nil)
+            return .revokedUnseen(nil)
         }
         var subscription = try SubscriptionBooks(of: transaction, now: now, session)
         let outcome = try settle(transaction, proof, origin, now, session)

@@ -5,28 +5,28 @@ import TillStorage
 /// commit.
 struct SettlementBooks {
     /// The newest copy: the one that came, or the one that the ledger has.
-    private var transaction: PaidTransaction
+    var transaction: PaidTransaction
     private let proof: Settle.Proof
     private let origin: Settle.Origin
-    private let now: Instant
-    private let debt: DebtPolicy
-    private let orders: OrderTable
-    private let transactions: TransactionTable
+    let now: Instant
+    let debt: DebtPolicy
+    let orders: OrderTable
+    let transactions: TransactionTable
     private let proofs: ProofTable
     private let evidence: EvidenceTable
     private let grants: GrantTable
-    private let ledger: LedgerTable
+    let ledger: LedgerTable
     private let outbox: OutboxTable
     private let holders: HolderTable
     private let guests: GuestTable
     private let errands: ErrandBook
 
     private let session: any Session
-    private var stored: TransactionTable.Stored?
+    var stored: TransactionTable.Stored?
     /// The copy that the ledger has.
     private var known: PaidTransaction?
-    private var storedGrant: Grant?
-    private var knownOrders: [OrderID: OrderTable.Stored] = [:]
+    var storedGrant: Grant?
+    var knownOrders: [OrderID: OrderTable.Stored] = [:]
 
     init(
         session: any Session, transaction: PaidTransaction, proof: Settle.Proof, origin: Settle.Origin, now: Instant,
@@ -51,7 +51,7 @@ struct SettlementBooks {
     }
 
     /// Whether the copy that came says more than the ledger has. An older one changes nothing (U4).
-    private var isNews: Bool {
+    var isNews: Bool {
         PlantedMistake.believesLastCopy.isPlanted || known.map { SignedCopy(transaction) > SignedCopy($0) } ?? true
     }
 
@@ -84,7 +84,7 @@ struct SettlementBooks {
             originalOrder: tokenOrder == nil ? try originalOrder() : nil, product: product,
             claimant: try unlessHeld(by: origin.claimant))
         facts.deviceOrders = try deviceOrders()
-        facts.ownershipClaim = try unlessHeld(by: origin.claim?.user) == nil ? nil : origin.claim
+        facts.ownershipClaim = try admissibleClaim()
         return facts
     }
 
@@ -123,6 +123,14 @@ struct SettlementBooks {
         guard let claimant else { return nil }
         let owner = try holders.holder(of: transaction.originalID, in: transaction.environment)
         return owner == nil || owner == claimant ? claimant : nil
+    }
+
+    /// Somebody's claim, unless the chain is another customer's. What was bought in it anew, an upgrade or a return, may
+    /// be that of another customer of the same Apple Account all the same: then an operator decides.
+    private func admissibleClaim() throws -> OwnershipClaim? {
+        guard let claim = origin.claim else { return nil }
+        if claim.ground == .operatorDecision, !transaction.isRenewal { return claim }
+        return try unlessHeld(by: claim.user) == nil ? nil : claim
     }
 
     /// Whose a new transaction becomes: the order's user's, unless what came before it was moved.
@@ -165,7 +173,7 @@ struct SettlementBooks {
         case .reinstate(let grant):
             return .granted(try reinstate(grant))
         case .revoked:
-            return .revoked(try recordRevocation(facts))
+            return try recordRevocation(facts)
         case .quarantine(let reason):
             return .quarantined(try quarantine(reason, facts))
         }
@@ -201,81 +209,6 @@ struct SettlementBooks {
         return grant
     }
 
-    private mutating func revoke(_ grant: Grant) throws -> Grant {
-        guard let stored else { preconditionFailure("only a recorded grant is revoked") }
-        let postings = try settlePoints(of: grant, stored.sequence)
-        let sequence = try record(.revoked, quarantine: nil, orderSequence: stored.orderSequence)
-        try moveOwnOrder(stored.orderSequence, to: .refunded, reason: "revoked_by_apple")
-        try note(sequence, "revoked", ground: "revocation_date")
-        try tell("grant.revoked", grant, sequence, moved: postings)
-        return grant
-    }
-
-    private mutating func reinstate(_ grant: Grant) throws -> Grant {
-        guard let stored else { preconditionFailure("only a recorded grant is reinstated") }
-        let postings = try settlePoints(of: grant, stored.sequence)
-        let sequence = try record(.granted, quarantine: nil, orderSequence: stored.orderSequence)
-        try moveOwnOrder(stored.orderSequence, to: .completed, reason: "refund_reversed")
-        try note(sequence, "reinstated", ground: "refund_reversed")
-        try tell("grant.reinstated", grant, sequence, moved: postings)
-        return grant
-    }
-
-    /// Takes back, or gives back, what is missing to the share that Apple has taken back by this copy.
-    ///
-    /// - Returns: what moved by it.
-    private func settlePoints(of grant: Grant, _ sequence: Int64) throws -> [Posting] {
-        if PlantedMistake.keepsRefundedPoints.isPlanted { return [] }
-        let postings = TakenBack(try ledger.postings(grantOf: sequence).map(\.posting)).postings(
-            bringing: grant, to: RevokedShare(transaction),
-            in: try ledger.wallet(of: grant.userID, in: grant.environment), under: debt, at: now)
-        for posting in postings { try ledger.post(posting, grant: sequence) }
-        return postings
-    }
-
-    /// Apple gave back another share of the money than it had said before. A receipt states no share.
-    private func revise(_ grant: Grant, _ sequence: Int64) throws {
-        guard !transaction.isFromReceipt, case let postings = try settlePoints(of: grant, sequence), !postings.isEmpty
-        else { return }
-        try note(sequence, "revoked", ground: "revocation_percentage")
-        try tell("grant.revoked", grant, sequence, moved: postings)
-    }
-
-    /// Apple took the money back before anything was granted, or tells of it again.
-    private mutating func recordRevocation(_ facts: SettlementFacts) throws -> Grant? {
-        if let stored, stored.state == .revoked {
-            if isNews {
-                if let storedGrant { try revise(storedGrant, stored.sequence) }
-                try record(.revoked, quarantine: nil, orderSequence: stored.orderSequence)
-            }
-            return storedGrant
-        }
-        var orderSequence = stored?.orderSequence
-        if let (order, isItsOwn) = Settlement.order(of: facts) {
-            orderSequence =
-                isItsOwn
-                ? try move(order, to: .refunded, reason: "revoked_by_apple").sequence
-                : knownOrders[order.id]?.sequence ?? orderSequence
-        }
-        let sequence = try record(.revoked, quarantine: nil, orderSequence: orderSequence)
-        try note(sequence, "revoked", ground: "before_any_grant")
-        return nil
-    }
-
-    /// What was taken back before anybody knew whose it was belongs to its customer's history all the same, as if it
-    /// had come later.
-    mutating func adopt(_ facts: SettlementFacts) throws {
-        guard let stored, stored.orderSequence == nil, let (order, isItsOwn) = Settlement.order(of: facts) else {
-            return
-        }
-        let found =
-            isItsOwn
-            ? try move(order, to: .refunded, reason: "revoked_by_apple").sequence : knownOrders[order.id]?.sequence
-        try transactions.update(
-            stored.sequence, state: .revoked, quarantine: nil, orderSequence: found, signedAt: stored.signedAt,
-            revokedAt: stored.revokedAt)
-    }
-
     private mutating func quarantine(
         _ reason: QuarantineReason, _ facts: SettlementFacts
     ) throws -> QuarantineReason {
@@ -295,7 +228,7 @@ struct SettlementBooks {
 
     /// Writes the transaction's state, for the first time or again, and keeps the proof that decided it.
     @discardableResult
-    private mutating func record(
+    mutating func record(
         _ state: RecordedTransaction.State, quarantine: QuarantineReason?, orderSequence: Int64?
     ) throws -> Int64 {
         guard let stored else {
@@ -340,7 +273,7 @@ struct SettlementBooks {
     }
 
     /// Moves an order as far as it may go towards `status`. A renewal pays for a new period, not for the order again.
-    private func move(_ order: Order, to status: OrderStatus, reason: String) throws -> OrderTable.Stored {
+    func move(_ order: Order, to status: OrderStatus, reason: String) throws -> OrderTable.Stored {
         guard let stored = knownOrders[order.id] else {
             preconditionFailure("a decision names only orders it was given")
         }
@@ -348,14 +281,6 @@ struct SettlementBooks {
         return try orders.move(
             stored, along: way, at: now, reason: reason, transaction: transaction.id,
             environment: transaction.environment)
-    }
-
-    /// Moves the order that this transaction pays for, if it is the one the order holds.
-    private func moveOwnOrder(_ sequence: Int64?, to status: OrderStatus, reason: String) throws {
-        guard let sequence, let stored = try orders.find(sequence: sequence),
-            stored.order.transactionID == transaction.id, let way = stored.order.status.way(to: status)
-        else { return }
-        _ = try orders.move(stored, along: way, at: now, reason: reason)
     }
 
     /// The rungs of U1 that were looked at and what each said, with what is evidence and decides nothing.
@@ -367,7 +292,7 @@ struct SettlementBooks {
         return parts.filter { !$0.isEmpty }.joined(separator: "; ")
     }
 
-    private func note(_ sequence: Int64, _ decision: String, ground: String, detail: String? = nil) throws {
+    func note(_ sequence: Int64, _ decision: String, ground: String, detail: String? = nil) throws {
         var notes = [(decision, ground, detail)]
         if proof.isUnderDoubt { notes.append((Refusal.revocationUnknown.rawValue, "accepted_on_signature", nil)) }
         for (decision, ground, detail) in notes {
@@ -390,7 +315,7 @@ struct SettlementBooks {
     }
 
     /// - Parameter postings: the points that moved, where they are not the grant's own.
-    private func tell(_ type: String, _ grant: Grant, _ sequence: Int64, moved postings: [Posting]? = nil) throws {
+    func tell(_ type: String, _ grant: Grant, _ sequence: Int64, moved postings: [Posting]? = nil) throws {
         if PlantedMistake.tellsApart.isPlanted, type == "grant.created" { return }
         try outbox.insert(
             type: type, user: grant.userID, transaction: sequence, at: now, body: postings.map(EventBody.moved))

@@ -174,6 +174,29 @@ import TillStorage
         }
     }
 
+    @Test("An upgrade in another's subscription is whose an operator says; its renewals follow (U1, regression)")
+    func upgradeOfAnother() async throws {
+        try await SubscriptionShop.open(line: AppleLine()) { subscriptions in
+            let (shop, prefix) = (subscriptions.shop, SubscriptionShop.prefix)
+            let order = try await shop.openOrder(prefix + "basic", as: "ben")
+            _ = try await shop.pay(prefix + "basic", token: order, account: "home", storefront: "USA")
+            shop.time.advance(seconds: 60)
+            // The same Apple Account, another user of the app, and the store loses the order's id.
+            let upgrade = try await shop.pay(prefix + "premium", token: nil, account: "home", storefront: "USA")
+            try await subscriptions.doWhatIsDue()
+            #expect(try await subscriptions.rights(of: "ann").isEmpty)
+            let reply = try await shop.send(
+                .post, "/v1/quarantine/\(upgrade.id)/claims",
+                ["userId": "ann", "reason": "showed Apple's bill", "operator": "li"])
+            #expect(reply.status == 200 && reply["userId"].text == "ann", "\(reply.body)")
+            shop.time.advance(seconds: 32 * 86_400)
+            try await subscriptions.doWhatIsDue()
+            #expect(try await subscriptions.rights(of: "ann") == "premium:subscribed")
+            let left = try await subscriptions.rights(of: "ben")
+            #expect(!left.contains("subscribed"), "\(left)")
+        }
+    }
+
     @Test("Nobody gives away what Apple signed for another customer, or what nothing is sold as (U1, P8)")
     func notClaimable() async throws {
         try await Shop.open { shop in

@@ -77,6 +77,28 @@ import TillServer
         }
     }
 
+    @Test(
+        "Refunded before it came, without an order id in it: its buyer hears which order it was, others don't (U5, P8)")
+    func refundedUnseen() async throws {
+        try await Shop.open { shop in
+            let order = try await shop.openOrder(as: "u1")
+            let payment = try await shop.pay(token: nil, account: "u1")
+            _ = try await shop.ask(.post, "/emulator/transactions/\(payment.id)/refund", [:])
+            let signed = try await shop.ask(.get, "/emulator/transactions/\(payment.id)")["signedTransaction"].text
+            for _ in 0..<2 {
+                let reply = try await shop.submit(signed, as: .user("u1"), orderID: order)
+                #expect(reply["outcome"].text == "revoked" && reply["finish"] == true)
+                #expect(reply["orderId"].text == order.description && reply["userId"].text == "u1")
+            }
+            #expect(try await shop.status(of: order) == "refunded")
+            let other = try await shop.openOrder(as: "u2")
+            let reply = try await shop.submit(signed, as: .user("u2"), orderID: other)
+            #expect(reply["outcome"].text == "revoked" && reply["orderId"].text.isEmpty)
+            #expect(try await shop.status(of: other) == "prepared")
+            #expect(try await shop.points(of: "u1") == 0)
+        }
+    }
+
     @Test("A prorated refund takes its share, and a copy with another share is settled to the difference (U4, U5)")
     func prorated() async throws {
         try await Shop.open { shop in

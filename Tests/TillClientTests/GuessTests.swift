@@ -109,4 +109,24 @@ struct GuessTests {
         }
         #expect(world.state.now.finished.isEmpty)
     }
+
+    @Test(
+        "Refunded before it came: the order that the server names is refunded, any other stands where it stood (U5, U1)"
+    )
+    func refundedUnseen() async throws {
+        for isNamed in [true, false] {
+            let world = PretendWorld()
+            let app = try PretendApp(world)
+            let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+            let lost = QueuedTransaction(
+                id: TransactionID("31"), productID: PretendApp.points, quantity: 1, token: nil,
+                purchasedAt: world.state.now.now, proof: .signedTransaction("signed.31.lost"))
+            let reply = SubmitProofReply(
+                outcome: .revoked, transactionId: "31", finish: true, orderId: isNamed ? entry.id : nil)
+            world.state.with { $0.answers = [.success(PretendWorld.json(200, reply))] }
+            #expect(await app.submit(lost) == .refunded)
+            #expect(await app.journal[entry.id]?.status == (isNamed ? .refunded : .prepared))
+            #expect(world.state.now.finished == [lost.id])
+        }
+    }
 }

@@ -74,7 +74,7 @@ extension Server {
         case .granted(let grant): return (true, grant)
         case .alreadyGranted(let grant): return (false, grant)
         case .quarantined(let reason): throw Refused(.notClaimable, reason.rawValue)
-        case .revoked, nil: throw Refused(.notInQuarantine)
+        case .revoked, .revokedUnseen, nil: throw Refused(.notInQuarantine)
         }
     }
 

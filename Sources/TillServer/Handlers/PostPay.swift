@@ -46,9 +46,9 @@ extension Server {
             return try await postPayReply(to: user, 200, .granted, grant, verified)
         case .settled(.alreadyGranted(let grant)):
             return try await postPayReply(to: user, 200, .alreadyGranted, grant, verified)
-        case .settled(.revoked(let grant?)):
+        case .settled(.revoked(let grant)):
             return try await postPayReply(to: user, 410, .revoked, grant, verified)
-        case .settled(.revoked(nil)):
+        case .settled(.revokedUnseen):
             return PostPayReply(status: 410, outcome: .revoked, transactionId: id)
         case .waiting:
             return PostPayReply(

@@ -61,7 +61,7 @@ extension Server {
             switch try await settle(transaction, proof: proof, origin: origin, renewal: renewal) {
             case .granted: detail = "granted"
             case .alreadyGranted: detail = "already granted"
-            case .revoked: detail = "revoked"
+            case .revoked, .revokedUnseen: detail = "revoked"
             case .quarantined(let reason): detail = "quarantined: \(reason.rawValue)"
             }
         } else if let renewal {

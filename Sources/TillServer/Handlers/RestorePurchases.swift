@@ -116,7 +116,7 @@ private struct Restore {
         switch outcome {
         case .settled(.granted(let grant)): standing = try await granted(grant, verified)
         case .settled(.alreadyGranted(let grant)): standing = .granted(to: grant.userID)
-        case .settled(.revoked): standing = .revoked
+        case .settled(.revoked), .settled(.revokedUnseen): standing = .revoked
         case .settled(.quarantined(let why)):
             standing = .quarantined
             reason = why.rawValue

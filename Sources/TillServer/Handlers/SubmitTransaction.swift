@@ -141,9 +141,12 @@ extension Server {
         switch outcome {
         case .settled(.granted(let grant)): body = reply(to: call, .granted, grant)
         case .settled(.alreadyGranted(let grant)): body = reply(to: call, .alreadyGranted, grant)
-        case .settled(.revoked(let grant?)): body = reply(to: call, .revoked, grant)
-        case .settled(.revoked(nil)):
-            body = SubmitProofReply(outcome: .revoked, transactionId: id.text, finish: true)
+        case .settled(.revoked(let grant)): body = reply(to: call, .revoked, grant)
+        case .settled(.revokedUnseen(let order)):
+            // As below: to anybody but the order's user only that it is done.
+            let own = order.flatMap { order in (try? call.credential.mayActFor(order.userID)) == nil ? nil : order }
+            body = SubmitProofReply(
+                outcome: .revoked, transactionId: id.text, finish: true, orderId: own?.id, userId: own?.userID.text)
         case .waiting:
             // It stays in the store's queue too: what nobody was given yet is not finished (invariant 3).
             status = 202

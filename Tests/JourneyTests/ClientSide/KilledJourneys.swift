@@ -13,6 +13,37 @@ import TillCrypto
     }
 
     @Test(
+        "Stopped under the payment sheet, nobody waits for ever, and what was paid arrives later (P7, T12, regression)")
+    func stoppedAtTheSheet() async throws {
+        try await Phones.open(.storeKit1) { phones in
+            let phone = try await phones.phone("ann")
+            let gate = Gate()
+            phone.wire.cut(.store, "POST /emulator/purchases", .slow(gate))
+            async let outcome = phone.buy()
+            #expect(await eventually { (try? await phone.paid().count) == 1 })
+            // The queue has no observer any more: without this the word of it would be waited for in vain.
+            await phone.use { await $0.stop() }
+            let ended = await outcome
+            guard case .failed(let order?, .store(.unknown)) = ended else {
+                Issue.record("\(ended)")
+                return
+            }
+            let again = await phone.buy(Shop.points300)
+            guard case .failed(_, .store(.unknown)) = again else {
+                Issue.record("\(again)")
+                return
+            }
+            await gate.open()
+            phone.wire.mend()
+            try await phone.relaunch()
+            #expect(
+                await eventually { await phone.orders().first { $0.id == order.id }?.status == .completed })
+            #expect(try await phones.shop.points(of: "ann") == 60)
+            #expect(try await phones.shop.grantCount() == 1)
+        }
+    }
+
+    @Test(
         "Whatever was paid is granted once, to its buyer, and nothing else is (O6, O7)",
         arguments: StoreKitGeneration.both, Afterwards.allCases)
     func everyStep(_ generation: StoreKitGeneration, _ afterwards: Afterwards) async throws {

@@ -1,0 +1,94 @@
+import TillBilling
+import TillStorage
+
+/// What Apple takes back, and what it gives back of that.
+extension SettlementBooks {
+    mutating func revoke(_ grant: Grant) throws -> Grant {
+        guard let stored else { preconditionFailure("only a recorded grant is revoked") }
+        let postings = try settlePoints(of: grant, stored.sequence)
+        let sequence = try record(.revoked, quarantine: nil, orderSequence: stored.orderSequence)
+        try moveOwnOrder(stored.orderSequence, to: .refunded, reason: "revoked_by_apple")
+        try note(sequence, "revoked", ground: "revocation_date")
+        try tell("grant.revoked", grant, sequence, moved: postings)
+        return grant
+    }
+
+    mutating func reinstate(_ grant: Grant) throws -> Grant {
+        guard let stored else { preconditionFailure("only a recorded grant is reinstated") }
+        let postings = try settlePoints(of: grant, stored.sequence)
+        let sequence = try record(.granted, quarantine: nil, orderSequence: stored.orderSequence)
+        try moveOwnOrder(stored.orderSequence, to: .completed, reason: "refund_reversed")
+        try note(sequence, "reinstated", ground: "refund_reversed")
+        try tell("grant.reinstated", grant, sequence, moved: postings)
+        return grant
+    }
+
+    /// Takes back, or gives back, what is missing to the share that Apple has taken back by this copy.
+    ///
+    /// - Returns: what moved by it.
+    private func settlePoints(of grant: Grant, _ sequence: Int64) throws -> [Posting] {
+        if PlantedMistake.keepsRefundedPoints.isPlanted { return [] }
+        let postings = TakenBack(try ledger.postings(grantOf: sequence).map(\.posting)).postings(
+            bringing: grant, to: RevokedShare(transaction),
+            in: try ledger.wallet(of: grant.userID, in: grant.environment), under: debt, at: now)
+        for posting in postings { try ledger.post(posting, grant: sequence) }
+        return postings
+    }
+
+    /// Apple gave back another share of the money than it had said before. A receipt states no share.
+    private func revise(_ grant: Grant, _ sequence: Int64) throws {
+        guard !transaction.isFromReceipt, case let postings = try settlePoints(of: grant, sequence), !postings.isEmpty
+        else { return }
+        try note(sequence, "revoked", ground: "revocation_percentage")
+        try tell("grant.revoked", grant, sequence, moved: postings)
+    }
+
+    /// Apple took the money back before anything was granted, or tells of it again.
+    mutating func recordRevocation(_ facts: SettlementFacts) throws -> Settle.Outcome {
+        if let stored, stored.state == .revoked {
+            if isNews {
+                if let storedGrant { try revise(storedGrant, stored.sequence) }
+                try record(.revoked, quarantine: nil, orderSequence: stored.orderSequence)
+            }
+            return try storedGrant.map { .revoked($0) } ?? .revokedUnseen(order(paidBy: stored.orderSequence))
+        }
+        var orderSequence = stored?.orderSequence
+        if let (order, isItsOwn) = Settlement.order(of: facts) {
+            orderSequence =
+                isItsOwn
+                ? try move(order, to: .refunded, reason: "revoked_by_apple").sequence
+                : knownOrders[order.id]?.sequence ?? orderSequence
+        }
+        let sequence = try record(.revoked, quarantine: nil, orderSequence: orderSequence)
+        try note(sequence, "revoked", ground: "before_any_grant")
+        return .revokedUnseen(try order(paidBy: orderSequence))
+    }
+
+    /// The order that the transaction is of, unless it only is another one of the same customer.
+    private func order(paidBy sequence: Int64?) throws -> Order? {
+        let order = try sequence.flatMap { try orders.find(sequence: $0)?.order }
+        return order?.transactionID == transaction.id ? order : nil
+    }
+
+    /// What was taken back before anybody knew whose it was belongs to its customer's history all the same, as if it
+    /// had come later.
+    mutating func adopt(_ facts: SettlementFacts) throws {
+        guard let stored, stored.orderSequence == nil, let (order, isItsOwn) = Settlement.order(of: facts) else {
+            return
+        }
+        let found =
+            isItsOwn
+            ? try move(order, to: .refunded, reason: "revoked_by_apple").sequence : knownOrders[order.id]?.sequence
+        try transactions.update(
+            stored.sequence, state: .revoked, quarantine: nil, orderSequence: found, signedAt: stored.signedAt,
+            revokedAt: stored.revokedAt)
+    }
+
+    /// Moves the order that this transaction pays for, if it is the one the order holds.
+    private func moveOwnOrder(_ sequence: Int64?, to status: OrderStatus, reason: String) throws {
+        guard let sequence, let stored = try orders.find(sequence: sequence),
+            stored.order.transactionID == transaction.id, let way = stored.order.status.way(to: status)
+        else { return }
+        _ = try orders.move(stored, along: way, at: now, reason: reason)
+    }
+}
