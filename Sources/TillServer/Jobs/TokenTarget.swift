@@ -22,7 +22,9 @@ extension AppleErrands {
     ) async throws(ServerAPIFault) -> TokenTarget {
         guard errand.isSubscription else { return .ownPurchase }
         let statuses = try await api.subscriptionStatuses(of: errand.originalID, in: errand.environment).value
-        let chain = statuses.groups.lazy.flatMap(\.subscriptions).first { $0.originalTransactionID == errand.originalID }
+        let chain = statuses.groups.lazy.flatMap(\.subscriptions).first {
+            $0.originalTransactionID == errand.originalID
+        }
         guard let signed = chain?.transaction else { return .unknown("Apple lists no such subscription") }
         do throws(ProofRefusal) {
             let newest = try await server.verifier.transaction(signed.jws).value
