@@ -76,8 +76,8 @@ private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unch
         if isNew { onDevice { queue.add(self) } }
     }
 
-    /// The queue tells nothing any more, so whoever waits for its word hears that nobody knows: what is paid is shown at
-    /// the next launch (T12).
+    /// The queue tells nothing any more, so whoever waits for its word hears that nobody knows: what is paid is shown
+    /// at the next launch (T12).
     func detach() {
         queue.remove(self)
         heard.finish()

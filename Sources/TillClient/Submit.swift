@@ -169,8 +169,8 @@ package actor Submit {
         }
     }
 
-    /// What can't be proved and is not in the store's queue any more was finished for another order: nothing but a guess
-    /// made it this one's (U1). Should that be wrong, the server has it, and says so of the order later (G5).
+    /// What can't be proved and is not in the store's queue any more was finished for another order: nothing but a
+    /// guess made it this one's (U1). Should that be wrong, the server has it, and says so of the order later (G5).
     ///
     /// - Returns: whether the order stands where it stood before.
     private func takeBackGuess(_ entry: JournalEntry?, of transaction: QueuedTransaction) async -> Bool {

@@ -25,8 +25,8 @@ struct ErrandBook {
         try errands.insert(.finish, transaction: sequence, due: now.adding(seconds: policy.finishAfter))
     }
 
-    /// Apple took its refund back before anybody had been given it: it is nobody's again, and stays in the store's queue
-    /// until it has an owner.
+    /// Apple took its refund back before anybody had been given it: it is nobody's again, and stays in the store's
+    /// queue until it has an owner.
     func withdrawFinish(_ sequence: Int64) throws { try errands.withdrawFinish(transaction: sequence) }
 
     /// Apple signed no order id for a purchase whose order was found otherwise: Apple is told, so that later renewals

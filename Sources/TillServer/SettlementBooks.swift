@@ -125,8 +125,8 @@ struct SettlementBooks {
         return owner == nil || owner == claimant ? claimant : nil
     }
 
-    /// Somebody's claim, unless the chain is another customer's. What was bought in it anew, an upgrade or a return, may
-    /// be that of another customer of the same Apple Account all the same: then an operator decides.
+    /// Somebody's claim, unless the chain is another customer's. What was bought in it anew, an upgrade or a return,
+    /// may be that of another customer of the same Apple Account all the same: then an operator decides.
     private func admissibleClaim() throws -> OwnershipClaim? {
         guard let claim = origin.claim else { return nil }
         if claim.ground == .operatorDecision, !transaction.isRenewal { return claim }

@@ -91,7 +91,7 @@ import TillStorage
     }
 
     @Test(
-        "A refund that Apple took back before anybody owned the purchase leaves it in the queue (invariant 3, regression)"
+        "A refund taken back before anybody owned the purchase leaves it in the queue (invariant 3, regression)"
     )
     func refundReversed() async throws {
         try await Self.open { shop, line in
