@@ -103,7 +103,7 @@ package actor Submit {
             switch await serverWord(on: entry, for: shown) {
             case .itIsPaid(let reply): return await obey(reply, shown, entry)
             case .anotherPaid: return .willArrive(trouble, retryAt: nil)
-            case .unpaid: if await takeBackGuess(entry, of: shown) { return .willArrive(trouble, retryAt: nil) }
+            case .unpaid: if let end = await letGo(of: shown, entry) { return end }
             case .nothing: break
             }
             return await postpone(entry, because: trouble, retryAfter: nil)
@@ -118,12 +118,11 @@ package actor Submit {
         } catch {
             if PlantedMistake.finishesAnyway.isPlanted { await queue.finish(transaction.id) }
             guard case .refused(let refusal) = error else { return await postpone(entry, because: error) }
-            let refused = SubmitOutcome.refused(Trouble(code: error.code, isFinal: refusal.isFinalForProof))
             switch await serverWord(on: entry, for: transaction) {
             case .itIsPaid(let reply): return await obey(reply, transaction, entry)
-            case .anotherPaid: return refused
+            case .anotherPaid: return .refused(Trouble(code: error.code, isFinal: refusal.isFinalForProof))
             case .unpaid where error.code == Refusal.transactionNotInReceipt.rawValue:
-                if await takeBackGuess(entry, of: transaction) { return refused }
+                if let end = await letGo(of: transaction, entry) { return end }
             case .unpaid, .nothing: break
             }
             return await postpone(entry, because: error)
@@ -136,7 +135,7 @@ package actor Submit {
         /// The order is settled by another transaction. Where the store loses tokens this device guesses, and another
         /// of the same customer's devices may have brought this one home long ago (U1).
         case anotherPaid
-        /// It knows the order, and nothing has paid for it.
+        /// Nothing has paid for the order, as far as it knows.
         case unpaid
         case nothing
     }
@@ -144,9 +143,9 @@ package actor Submit {
     /// What this device cannot prove any more may have arrived all the same, by Apple's own word: a consumable that the
     /// server finished at Apple is in no receipt (U2). Its order says so, to its owner.
     private func serverWord(on entry: JournalEntry?, for transaction: QueuedTransaction) async -> ServerWord {
-        guard let entry, entry.isOpened, let session = await server.session(),
-            let order = try? await server.get(
-                Paths.order(entry.id), as: session, expecting: OrderReply.self),
+        guard let entry, let session = await server.session() else { return .nothing }
+        guard entry.isOpened else { return .unpaid }
+        guard let order = try? await server.get(Paths.order(entry.id), as: session, expecting: OrderReply.self),
             order.id == entry.id
         else { return .nothing }
         guard let paidBy = order.transactionId else { return .unpaid }
@@ -169,16 +168,26 @@ package actor Submit {
         }
     }
 
-    /// What can't be proved and is not in the store's queue any more was finished for another order: nothing but a
-    /// guess made it this one's (U1). Should that be wrong, the server has it, and says so of the order later (G5).
-    ///
-    /// - Returns: whether the order stands where it stood before.
-    private func takeBackGuess(_ entry: JournalEntry?, of transaction: QueuedTransaction) async -> Bool {
-        guard let entry, let current = await journal[entry.id], current.isGuessed,
+    /// What can't be proved, is not in the store's queue any more and did not pay for this order was finished for
+    /// another one: another customer's of the same Apple Account, where the store lost the token (U1). Where only a
+    /// guess made it this order's, the order stands where it stood before. What was paid for it on this device stays
+    /// *ongoing*, and after a day its buyer is told to turn to support. Should either be wrong, the server has the
+    /// payment, and says so of the order later (G5).
+    private func letGo(of transaction: QueuedTransaction, _ entry: JournalEntry?) async -> SubmitOutcome? {
+        guard let entry, let current = await journal[entry.id], current.status == .ongoing,
             let shown = try? await queue.unfinished(), !shown.contains(where: { $0.id == transaction.id })
-        else { return false }
-        return (try? await journal.takeBackGuess(entry.id)) != nil
+        else { return nil }
+        if current.isGuessed {
+            guard (try? await journal.takeBackGuess(entry.id)) != nil else { return nil }
+        } else {
+            guard current.updatedAt.adding(seconds: Self.patience) <= effects.clock() else { return nil }
+            try? await journal.postpone(entry.id, because: .settledElsewhere, until: nil)
+        }
+        return .refused(.settledElsewhere)
     }
+
+    /// Seconds for which a queue, a receipt or the server may be late.
+    private static let patience: Int64 = 86_400
 
     /// The order of a transaction: the one that holds it, the one its token names, the only one it can be; else one
     /// that is made for it. The proof is on disk when this returns.

@@ -112,13 +112,13 @@ final class World: @unchecked Sendable {
         await storm(server, mallory, household, weather, backend)
         await calm(apple, household, weather, backend)
         await server.clearGraves()
-        for owner in owners { auditor.judge(owner) }
         await compare(server, apple, auditor)
         if let ledger = server.ledger {
             await auditor.judge(ledger, backend, receiver)
         } else {
             fault = "the server does not start"
         }
+        for owner in owners { auditor.judge(owner) }
         if plan.isTold, let ledger = server.ledger {
             parts.story.complete(with: (try? await ledger.read { try LedgerStory.lines($0) }) ?? [])
         }

@@ -110,6 +110,45 @@ struct GuessTests {
         #expect(world.state.now.finished.isEmpty)
     }
 
+    @Test("What was paid here and went to somebody else on this Apple Account is told to its buyer (U1, regression)")
+    func paidHereSettledElsewhere() async throws {
+        let world = PretendWorld()
+        let app = try PretendApp(world)
+        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let paid = QueuedTransaction(
+            id: TransactionID("31"), productID: PretendApp.points, quantity: 1, token: nil,
+            purchasedAt: world.state.now.now, proof: .receipt([1]))
+        func answers(_ status: OrderStatus, paidBy id: TransactionID?) -> [Result<TransportResponse, TransportFault>] {
+            let order = Order(
+                id: entry.id, userID: UserID("ann"), productID: PretendApp.points, quantity: 1, status: status,
+                price: PretendApp.price, transactionID: id, environment: id == nil ? nil : .production,
+                createdAt: world.state.now.now, updatedAt: world.state.now.now)
+            return [
+                .success(PretendWorld.problem(.transactionNotInReceipt, 422)),
+                .success(PretendWorld.json(200, OrderReply(order, metadata: nil, history: []))),
+            ]
+        }
+        // The store answered the tap with it; its queue shows it no more, and the receipt never did.
+        let first = answers(.prepared, paidBy: nil)
+        world.state.with { $0.answers = first }
+        guard case .willArrive = await app.submit(paid, paying: entry.id) else { throw Unexpected("an end") }
+        #expect(await app.journal[entry.id]?.trouble?.isFinal == false)
+
+        let later = answers(.prepared, paidBy: nil)
+        world.state.with { ($0.now, $0.answers) = ($0.now.adding(seconds: 86_400), later) }
+        _ = await app.retry.resubmit(on: .timer)
+        let told = try #require(await app.journal[entry.id])
+        #expect(told.status == .ongoing && told.trouble == .settledElsewhere)
+        #expect(OrderSummary(told).note == Trouble.settledElsewhere.sentence)
+        #expect(!RetrySchedule().isDue(told, now: world.state.now.now, on: .timer))
+
+        // Support found it: the next launch hears so.
+        let found = answers(.completed, paidBy: TransactionID("31"))
+        world.state.with { $0.answers = found }
+        _ = await app.retry.resubmit(on: .launch)
+        #expect(await app.journal[entry.id]?.status == .completed)
+    }
+
     @Test(
         "Refunded before it came: the order that the server names is refunded, any other stands where it stood (U5, U1)"
     )

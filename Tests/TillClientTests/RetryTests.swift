@@ -87,7 +87,8 @@ struct RetryTests {
     func sentences() {
         let codes =
             TransportFault.Kind.allCases.map(\.rawValue) + Refusal.allCases.map(\.rawValue) + [
-                "signed_out", "unreadable_answer", "accepted", "quarantined", "moon_phase",
+                "signed_out", "unreadable_answer", "accepted", "quarantined", "settled_elsewhere",
+                "moon_phase",
             ]
         for code in codes {
             let sentence = Trouble(code: code, isFinal: false).sentence

@@ -117,6 +117,8 @@ public struct Trouble: Hashable, Sendable {
     package static let accepted = Trouble(code: "accepted", isFinal: false)
     /// The server keeps the proof and does not know yet whose it is.
     package static let quarantined = Trouble(code: "quarantined", isFinal: false)
+    /// It was finished for another order, and can't be proved here any more.
+    package static let settledElsewhere = Trouble(code: "settled_elsewhere", isFinal: true)
 
     /// What the buyer is told.
     public var sentence: Text {
@@ -141,6 +143,11 @@ public struct Trouble: Hashable, Sendable {
             Text(
                 en: "The payment arrived, but not yet whose it is. Tell support the order number.",
                 zh: "付款已收到，但尚未确认归属。请将订单号告知客服。")
+        case Trouble.settledElsewhere.code:
+            Text(
+                en: "The App Store no longer shows this payment, and it did not arrive here: somebody else who uses "
+                    + "this Apple Account may have received it. Tell support the order number.",
+                zh: "App Store 已不再显示这笔付款，而它没有到账：可能已发放给使用同一 Apple 账户的其他用户。请将订单号告知客服。")
         default:
             Text(
                 en: "The server gave a reason this version of the app doesn't know (\(code)).",
