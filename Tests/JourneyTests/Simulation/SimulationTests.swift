@@ -81,7 +81,7 @@ struct SimulationTests {
     @Test("A story is told of what went wrong, and of nothing else")
     func story() async throws {
         let process = try TillProcess.start([
-            "simulate", "--seed", "3", "--purchases", "40", "--plant", "keeps_refunded_points", "--story", "--lang",
+            "simulate", "--seeds", "3", "--purchases", "40", "--plant", "keeps_refunded_points", "--story", "--lang",
             "en",
         ])
         var lines: [String] = []

@@ -1,29 +1,19 @@
 import Foundation
+import Glibc
 import Testing
 import TillAppStore
 
 /// `till` itself, as a process: the program that this package built, beside the tests.
+///
+/// Threads of its own read what it writes and wait for its end. Foundation's `Process` and `FileHandle` tell of both by
+/// events, and one of those was lost now and then: then a test waited for ever.
 final class TillProcess: Sendable {
     /// What it writes to stdout, line by line.
     let lines: AsyncStream<String>
-    private let process: Process
+    let id: Int32
     private let input: FileHandle
     private let errors: Collected
-    private let ended: AsyncStream<Int32>
-    /// Ends when all that it wrote to stderr was read.
-    private let silence: AsyncStream<Never>
-
-    private init(
-        _ process: Process, _ input: FileHandle, _ lines: AsyncStream<String>, _ errors: Collected,
-        _ ended: AsyncStream<Int32>, _ silence: AsyncStream<Never>
-    ) {
-        self.process = process
-        self.input = input
-        self.lines = lines
-        self.errors = errors
-        self.ended = ended
-        self.silence = silence
-    }
+    private let ending: Ending
 
     /// The tests' own executable lies beside it, in SwiftPM's directory of products.
     static var executable: URL {
@@ -33,67 +23,105 @@ final class TillProcess: Sendable {
 
     /// - Parameter other: another program than `till`, by its path.
     static func start(_ arguments: [String], executable other: String? = nil) throws -> TillProcess {
-        let process = Process()
-        process.executableURL = other.map { URL(fileURLWithPath: $0) } ?? executable
-        process.arguments = arguments
-        let (input, output, errors) = (Pipe(), Pipe(), Pipe())
-        process.standardInput = input
-        process.standardOutput = output
-        process.standardError = errors
-        let (ended, endedContinuation) = AsyncStream<Int32>.makeStream()
-        process.terminationHandler = { process in
-            let isSignal = process.terminationReason == .uncaughtSignal
-            endedContinuation.yield(isSignal ? -process.terminationStatus : process.terminationStatus)
-            endedContinuation.finish()
-        }
-        let (lines, linesContinuation) = AsyncStream<String>.makeStream()
-        let rest = Collected()
-        output.fileHandleForReading.readabilityHandler = { handle in
-            let data = handle.availableData
-            for line in rest.add(data) { linesContinuation.yield(line) }
-            guard data.isEmpty else { return }
-            handle.readabilityHandler = nil
-            linesContinuation.finish()
-        }
-        let (silence, silenceContinuation) = AsyncStream<Never>.makeStream()
-        let complaints = Collected()
-        errors.fileHandleForReading.readabilityHandler = { handle in
-            let data = handle.availableData
-            _ = complaints.add(data)
-            guard data.isEmpty else { return }
-            handle.readabilityHandler = nil
-            silenceContinuation.finish()
-        }
-        try process.run()
-        return TillProcess(process, input.fileHandleForWriting, lines, complaints, ended, silence)
+        try TillProcess(other ?? executable.path, arguments)
     }
 
-    var id: Int32 { process.processIdentifier }
+    private init(_ program: String, _ arguments: [String]) throws {
+        let (stdin, stdout, stderr) = (try Ends(), try Ends(), try Ends())
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, stdin.read, 0)
+        posix_spawn_file_actions_adddup2(&actions, stdout.write, 1)
+        posix_spawn_file_actions_adddup2(&actions, stderr.write, 2)
+        // Nothing else of the tests is its: whoever held a pipe of another process would keep that one from ending.
+        for name in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
+            if let descriptor = Int32(name), descriptor > 2 {
+                posix_spawn_file_actions_addclose(&actions, descriptor)
+            }
+        }
+        let argv = ([program] + arguments).map { strdup($0) } + [nil]
+        defer { for argument in argv { free(argument) } }
+        var child: pid_t = 0
+        let code = posix_spawn(&child, program, &actions, nil, argv, environ)
+        for end in [stdin.read, stdout.write, stderr.write] { close(end) }
+        guard code == 0 else {
+            for end in [stdin.write, stdout.read, stderr.read] { close(end) }
+            throw POSIXError(POSIXErrorCode(rawValue: code) ?? .EIO)
+        }
+        let pid = child
+        id = pid
+        input = FileHandle(fileDescriptor: stdin.write, closeOnDealloc: true)
+        let (lines, continuation) = AsyncStream<String>.makeStream()
+        let (rest, errors, ending) = (Collected(), Collected(), Ending())
+        (self.lines, self.errors, self.ending) = (lines, errors, ending)
+        Self.read(stdout.read) { chunk in
+            for line in rest.add(chunk) { continuation.yield(line) }
+        } end: {
+            continuation.finish()
+        }
+        Self.read(stderr.read) {
+            _ = errors.add($0)
+        } end: {
+            ending.isSilent = true
+        }
+        Thread.detachNewThread {
+            var status: Int32 = 0
+            while waitpid(pid, &status, 0) < 0, errno == EINTR {}
+            // As WIFEXITED and WTERMSIG have it, which are macros.
+            ending.code = status & 0x7f == 0 ? (status >> 8) & 0xff : -(status & 0x7f)
+        }
+    }
+
+    /// A pipe whose ends no other process inherits.
+    private struct Ends {
+        let read: Int32
+        let write: Int32
+
+        init() throws {
+            var ends: [Int32] = [0, 0]
+            guard pipe(&ends) == 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+            (read, write) = (ends[0], ends[1])
+            for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        }
+    }
+
+    private static func read(
+        _ descriptor: Int32, _ take: @escaping @Sendable (Data) -> Void, end: @escaping @Sendable () -> Void
+    ) {
+        Thread.detachNewThread {
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            while true {
+                let count = Glibc.read(descriptor, &buffer, buffer.count)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { break }
+                take(Data(buffer[..<count]))
+            }
+            close(descriptor)
+            end()
+        }
+    }
+
     var complaints: String { errors.text }
 
     func tell(_ line: String) throws { try input.write(contentsOf: Data((line + "\n").utf8)) }
 
-    func send(_ signal: Int32) { kill(process.processIdentifier, signal) }
+    func send(_ signal: Int32) { if ending.code == nil { kill(id, signal) } }
 
     /// Ends it without ceremony, if it still runs.
-    func abandon() { if process.isRunning { send(SIGKILL) } }
+    func abandon() { send(SIGKILL) }
 
     /// Its exit code; the negative number of the signal that ended it. What it complained of has been read by then:
-    /// the end of a process is heard of before its last words. Whoever holds its stderr longer than it is not waited
-    /// for.
+    /// the end of a process is heard of before its last words. Whoever holds its stderr longer than it is waited for
+    /// five seconds.
     func end() async -> Int32 {
-        var code: Int32?
-        for await status in ended {
-            code = status
-            break
+        while ending.code == nil, !Task.isCancelled { try? await Task.sleep(for: .milliseconds(5)) }
+        var looks = 0
+        while !ending.isSilent, looks < 1_000, !Task.isCancelled {
+            try? await Task.sleep(for: .milliseconds(5))
+            looks += 1
         }
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { for await _ in self.silence {} }
-            group.addTask { try? await Task.sleep(for: .seconds(5)) }
-            await group.next()
-            group.cancelAll()
-        }
-        return code ?? process.terminationStatus
+        return ending.code ?? Int32.min
     }
 
     /// All it wrote, and its exit code.
@@ -111,6 +139,24 @@ final class TillProcess: Sendable {
             if line == "}", let value = try? JSONValue(decoding: text) { return value }
         }
         return try JSONValue(decoding: text)
+    }
+}
+
+/// What is known of the end of a process.
+private final class Ending: @unchecked Sendable {
+    private let lock = NSLock()
+    private var status: Int32?
+    private var hasClosed = false
+
+    var code: Int32? {
+        get { lock.withLock { status } }
+        set { lock.withLock { status = newValue } }
+    }
+
+    /// Everything that it wrote to stderr was read.
+    var isSilent: Bool {
+        get { lock.withLock { hasClosed } }
+        set { lock.withLock { hasClosed = newValue } }
     }
 }
 

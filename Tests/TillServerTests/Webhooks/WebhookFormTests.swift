@@ -113,7 +113,7 @@ import TillCrypto
             for name in names
             where name.hasSuffix(".swift") && !name.contains("Webhooks/") && !name.contains("OpenAPI/") {
                 let text = try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8)
-                guard text.contains("utbox") || room != "TillServer" else { continue }
+                guard text.contains("utbox") || text.contains("try tell(") || room != "TillServer" else { continue }
                 for match in text.matches(
                     of: /"((?:grant|transfer|transaction|subscription|service|consumption|order|wallet)\.[a-z_]+)"/)
                 {
