@@ -114,7 +114,8 @@ extension Difference {
         case (.revoked, .granted): kind = .refundReversalMissed
         default:
             guard let before else { return nil }
-            if before.revokedAt != after.revokedAt
+            // A receipt tells of a refund in whole seconds (facts/pkcs7-receipt).
+            if before.revokedAt?.seconds != after.revokedAt?.seconds
                 || before.terms.revocationPercentage != after.terms.revocationPercentage
             {
                 kind = .refundDiffers

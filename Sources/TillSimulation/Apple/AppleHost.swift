@@ -13,6 +13,8 @@ final class AppleHost: @unchecked Sendable {
     let ledger: SQLiteDatabase
     private let disk: CrashableDisk
     private(set) var isDown = false
+    /// Taken off the queue.
+    private var finished: Set<String> = []
     private let parts: WorldParts
     private let watch: Watch
 
@@ -70,8 +72,11 @@ final class AppleHost: @unchecked Sendable {
     }
 
     private func respond(to request: HTTPRequest) async -> HTTPResponse {
-        if let id = Self.finished(by: request) { await watch.isFinished(id) }
+        let id = Self.finished(by: request)
+        // What was taken off the queue already may be asked for again by a request that was long under way.
+        if let id, !finished.contains(id) { await watch.isFinished(id) }
         let response = await emulator.respond(to: request)
+        if let id, response.status == 200 { finished.insert(id) }
         if request.method != .get {
             if request.path == "/emulator/purchases" { watch.isBought(request, response) }
             emulator.wake()
