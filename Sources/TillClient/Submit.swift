@@ -205,8 +205,11 @@ package actor Submit {
             guard let entry = await journal[token] else {
                 return try await journal.adopt(transaction, as: token, at: now)
             }
-            // A second purchase under one token has an order of its own (DESIGN §1).
-            if entry.transactionID == nil { return try await journal.save(transaction, for: token, at: now) }
+            // A second purchase under one token has an order of its own (DESIGN §1), and so has another plan that a
+            // subscription was changed to with it.
+            if entry.transactionID == nil, entry.productID == transaction.productID {
+                return try await journal.save(transaction, for: token, at: now)
+            }
         } else if let entry = await journal.candidate(for: transaction, paying: wish) {
             return try await journal.save(transaction, for: entry.id, at: now, isGuess: entry.id != wish)
         }

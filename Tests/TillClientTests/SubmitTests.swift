@@ -230,6 +230,25 @@ struct SubmitTests {
         #expect(await app.journal[entry.id]?.transactionID == receipt.id)
     }
 
+    /// Simulated seed 7171: a change to a lesser plan waited for the next renewal with its order's id, the customer chose
+    /// another plan in the settings before, and the phone looked in the receipt for the plan of the order.
+    @Test("U1: a plan that was chosen outside of the app has an order of its own, whatever order's id came with it")
+    func planUnderTheIDOfAnother() async throws {
+        let world = PretendWorld()
+        let app = try PretendApp(world)
+        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        _ = try await app.purchase.deferred(entry.id)
+        let other = QueuedTransaction(
+            id: TransactionID("41"), productID: ProductID("plan.gold"), quantity: 1, token: entry.id,
+            purchasedAt: world.state.now.now, proof: .receipt([0x30]))
+        _ = await app.submit(other)
+        let body = try #require(world.state.now.bodies.first)
+        #expect(body.transactionId == "41" && body.productId == "plan.gold" && body.orderId == nil)
+        #expect(await app.journal.entry(of: other.id)?.productID == other.productID)
+        #expect(await app.journal[entry.id]?.status == .deferred)
+        #expect(await app.journal[entry.id]?.transactionID == nil)
+    }
+
     @Test("O8: the same transaction seen twenty times at once is sent once, and again later it is granted already")
     func concurrent() async throws {
         let world = PretendWorld()

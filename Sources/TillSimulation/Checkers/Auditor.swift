@@ -282,8 +282,11 @@ final class Auditor: @unchecked Sendable {
             {
                 continue
             }
+            let paid = order.transactionID.map { ", paid by \($0)" } ?? ""
+            let note = order.note.map { ": \($0.en)" } ?? ""
             complain(
-                .stuck, "\(owner.phone.name) still waits for order \(id) (\(order.productID))", about: ["order \(id)"])
+                .stuck, "\(owner.phone.name) still waits for order \(id) (\(order.productID)\(paid))\(note)",
+                about: ["order \(id)"] + (order.transactionID.map { ["transaction \($0)"] } ?? []))
         }
     }
 
