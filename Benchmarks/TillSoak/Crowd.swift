@@ -106,7 +106,9 @@ final class Crowd: Sendable {
 
     // MARK: At the end
 
-    /// Starts the app of a phone once more, waits until nothing is in the customer's queue, and closes it.
+    /// Starts the app of a phone once more, waits until nothing is in the customer's queue, lets each of its users sign
+    /// in, and closes it. Only to its owner does the server say that an order is settled which the phone can't prove
+    /// any more (P8).
     func comeBack(to phone: Phone, within time: Duration) async {
         guard let user = phone.users.first,
             let child = try? phone.launch(user, keys, in: place, server: server.url, store: store.url)
@@ -118,7 +120,8 @@ final class Crowd: Sendable {
             if let waiting = try? await control.list(path), waiting.isEmpty { break }
             try? await Task.sleep(for: .milliseconds(500))
         }
-        child.tell(["wait 20", "quit"])
+        let others = phone.users.dropFirst().flatMap { ["sign-in \($0) \(keys.token(of: $0))", "wait 8"] }
+        child.tell(["wait 20"] + others + ["quit"])
         await close(child, of: phone, wasKilled: false, within: .seconds(60))
     }
 

@@ -2,8 +2,8 @@ import Foundation
 import TillAppStore
 import TillBilling
 
-/// After the chaos: everything is up, nothing goes wrong any more, every app is opened once, and what the store could
-/// not tell it tells again. Then nothing may be left that waits.
+/// After the chaos: everything is up, nothing goes wrong any more, every app is opened once by each of its users, and
+/// what the store could not tell it tells again. Then nothing may be left that waits.
 struct Ending: Sendable {
     let place: Place
     let server: KeptProgram
