@@ -230,8 +230,8 @@ struct SubmitTests {
         #expect(await app.journal[entry.id]?.transactionID == receipt.id)
     }
 
-    /// Simulated seed 7171: a change to a lesser plan waited for the next renewal with its order's id, the customer chose
-    /// another plan in the settings before, and the phone looked in the receipt for the plan of the order.
+    /// Simulated seed 7171: a change to a lesser plan waited for the next renewal with its order's id, the customer
+    /// chose another plan in the settings before, and the phone looked in the receipt for the plan of the order.
     @Test("U1: a plan that was chosen outside of the app has an order of its own, whatever order's id came with it")
     func planUnderTheIDOfAnother() async throws {
         let world = PretendWorld()
