@@ -92,10 +92,9 @@ enum EffectRules {
         return findings
     }
 
-    /// Exceptions whose files are gone. While a room still has its placeholder, files are yet to come, and these wait.
+    /// Exceptions whose files are gone.
     static func gone(_ exceptions: [Exception], paths: [String]) -> [Finding] {
-        let isFounding = paths.contains { $0.hasPrefix("Sources/") && $0.hasSuffix("/Placeholder.swift") }
-        return exceptions.filter { !isFounding && !paths.contains($0.path) }.map {
+        exceptions.filter { !paths.contains($0.path) }.map {
             Finding($0.path, 0, "is gone: its exception from the rule on effects goes with it")
         }
     }
@@ -161,7 +160,6 @@ struct EffectTests {
         #expect(findings(path, "Task { Date() }") == 1)
         #expect(findings("Sources/TillHTTP/Other.swift", "Task { }") == 1)
         #expect(findings(path, "let a = 1") == 1)
-        #expect(EffectRules.gone(exceptions, paths: ["Sources/TillHTTP/Placeholder.swift"]).isEmpty)
         #expect(EffectRules.gone(exceptions, paths: ["Sources/TillHTTP/Other.swift"]).count == 1)
         #expect(EffectRules.gone(exceptions, paths: [path]).isEmpty)
     }
