@@ -97,6 +97,8 @@ struct StoreLaunchTests {
             case "network":
                 await store.networkReturned()
                 #expect(await world.sees { world.state.now.queue.isEmpty })
+                // The queue is empty a moment before the journal says so.
+                #expect(await world.isIdle(store))
             case "check": await store.checkOrderStatus()
             default:
                 for order in await store.orders() {
