@@ -39,6 +39,7 @@ final class RawServer: Sendable {
 
     let port: UInt16
     private let listener: Int32
+    private let isOpen = Guarded(true)
     private let seen = Guarded<[String]>([])
 
     var requests: [String] { seen.now }
@@ -49,17 +50,22 @@ final class RawServer: Sendable {
         guard listen(listener, 16) == 0 else { throw Unexpected("listen: \(errno)") }
         self.listener = listener
         port = Self.port(of: listener)
-        let seen = seen
-        Thread.detachNewThread {
+        // The thread alone closes it: a number that is free again would soon be another server's socket, and the thread
+        // would go on answering there.
+        Thread.detachNewThread { [isOpen, seen] in
             while true {
                 let descriptor = accept(listener, nil, nil)
-                guard descriptor >= 0 else { return }
+                guard descriptor >= 0 else { break }
                 Thread.detachNewThread {
                     defer { close(descriptor) }
                     let request = Self.request(from: descriptor)
                     seen.with { $0.append(request) }
                     serve(Peer(descriptor: descriptor, request: request))
                 }
+            }
+            isOpen.with {
+                close(listener)
+                $0 = false
             }
         }
     }
@@ -68,8 +74,7 @@ final class RawServer: Sendable {
     convenience init(_ answer: String) throws { try self.init { $0.send(answer) } }
 
     deinit {
-        shutdown(listener, Int32(SHUT_RDWR))
-        close(listener)
+        isOpen.with { if $0 { shutdown(listener, Int32(SHUT_RDWR)) } }
     }
 
     /// A port where nobody listens, and nobody else can begin to meanwhile.
