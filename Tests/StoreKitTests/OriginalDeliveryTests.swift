@@ -226,6 +226,17 @@ struct OriginalDeliveryTests {
         #expect(device.paymentQueue.storefront?.identifier == "143441")
         await world.remove()
     }
+
+    @Test("A storefront that changed after the app had read it and before anybody listened is told (regression)")
+    func storefrontBeforeListening() async throws {
+        let world = try await StoreKitWorld()
+        let device = try world.launch()
+        await eventually("known") { device.paymentQueue.storefront?.countryCode == "CHN" }
+        await world.ask(.put, "/emulator/accounts/ann", ["storefront": "USA"])
+        let listener = device.observed()
+        await listener.hears(["storefront USA"])
+        await world.remove()
+    }
 }
 
 /// A device that is kept as long as its listener is.

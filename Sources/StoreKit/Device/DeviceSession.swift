@@ -78,7 +78,7 @@ actor DeviceSession {
                 root: try await line.root(), bundleID: line.bundleID, deviceID: news.deviceVerificationId)
         else { throw .unreadable(status: 200) }
         verifier = made
-        known.learn(news)
+        learn(news)
         return made
     }
 
@@ -86,8 +86,14 @@ actor DeviceSession {
     func status() async throws(StoreFault) -> NewsWords {
         try await signedIn()
         let news = try await line.news(after: nil)
-        known.learn(news)
+        learn(news)
         return news
+    }
+
+    /// What an app can have read from here on is what a change is told against, also before anybody listens.
+    private func learn(_ news: NewsWords) {
+        known.learn(news)
+        if storefront == nil { storefront = news.storefront }
     }
 
     // MARK: Buying
@@ -215,11 +221,11 @@ actor DeviceSession {
         // An observer that hears of a revocation finds the receipt renewed (facts/storekit-client A1).
         if news.changed.contains(where: { $0.state == .purchased }) { await refreshReceipt() }
         let isLaunch = position == nil
-        known.learn(news)
+        learn(news)
         position = news.position
         if isLaunch { tell(.launched) }
         for transaction in news.changed where !isOwn(transaction) { tell(.transaction(transaction)) }
-        if let storefront, storefront != news.storefront { tell(.storefront(news.storefront)) }
+        if storefront != news.storefront { tell(.storefront(news.storefront)) }
         storefront = news.storefront
         if let subscriptionVersion, subscriptionVersion != news.subscriptionVersion { tell(.subscriptions) }
         subscriptionVersion = news.subscriptionVersion
