@@ -242,35 +242,6 @@ struct OriginalDeliveryTests {
         await listener.hears(["storefront USA"])
         await world.remove()
     }
-
-    @Test("An answer that a later question's has overtaken does not bring back the storefront of before (regression)")
-    func storefrontOvertaken() async throws {
-        let world = try await StoreKitWorld()
-        let cable = StoreKitCable()
-        let device = try world.launch(cable: cable)
-        let listener = device.observed()
-        await listener.isLaunched(on: device)
-        let (isHeld, isFree) = (Kept(false), Kept(false))
-        cable.set { request in
-            // The observer's questions say up to where they know everything.
-            guard request.path.hasSuffix("/news"), !request.query.contains(where: { $0.name == "after" }) else {
-                return .passes
-            }
-            return .keepsAnswer {
-                isHeld.with { $0 = true }
-                await eventually("free") { isFree.with { $0 } }
-            }
-        }
-        async let held = device.session.status().storefront.countryCode
-        await eventually("held") { isHeld.with { $0 } }
-        await world.ask(.put, "/emulator/accounts/ann", ["storefront": "USA"])
-        await listener.hears(["storefront USA"])
-        device.paymentQueue.remove(listener)
-        isFree.with { $0 = true }
-        #expect(try await held == "CHN")
-        #expect(device.paymentQueue.storefront?.countryCode == "USA")
-        await world.remove()
-    }
 }
 
 /// A device that is kept as long as its listener is.

@@ -92,11 +92,7 @@ final class StoreKitWorld: Sendable {
 
 /// The way from one phone to the store: it can be cut, before the store hears of a request or after.
 final class StoreKitCable: Sendable {
-    enum Fate: Sendable {
-        case passes, losesRequest, losesAnswer
-        /// The store has answered, and the phone hears of it when that is over.
-        case keepsAnswer(@Sendable () async -> Void)
-    }
+    enum Fate: Sendable { case passes, losesRequest, losesAnswer }
 
     private let fate = Kept<@Sendable (HTTPRequest) -> Fate>({ _ in .passes })
     private let asked = Kept<[String]>([])
@@ -127,10 +123,6 @@ final class StoreKitCable: Sendable {
             case .losesAnswer:
                 _ = try await send(request)
                 throw HTTPFault(.connectionLost, "cut")
-            case .keepsAnswer(let wait):
-                let response = try await send(request)
-                await wait()
-                return response
             }
         }
     }

@@ -29,9 +29,6 @@ actor DeviceSession {
     /// What the store said last, for those of Apple's calls that do not wait.
     nonisolated let known = KnownNews()
     private var verifier: DeviceVerification?
-    /// Questions for news are numbered, because answers overtake each other.
-    private var lastQuestion = 0
-    private var lastAnswered = 0
 
     // What the last look at the store showed.
     private var position: Int64?
@@ -75,40 +72,28 @@ actor DeviceSession {
     func verification() async throws(StoreFault) -> DeviceVerification {
         if let verifier { return verifier }
         if let wantedAccount { try await line.signIn(wantedAccount) }
-        let answer = try await askForNews(after: nil)
+        let news = try await line.news(after: nil)
         guard
             let made = DeviceVerification(
-                root: try await line.root(), bundleID: line.bundleID, deviceID: answer.news.deviceVerificationId)
+                root: try await line.root(), bundleID: line.bundleID, deviceID: news.deviceVerificationId)
         else { throw .unreadable(status: 200) }
         verifier = made
-        learn(answer)
+        learn(news)
         return made
     }
 
     /// Who is signed in, where, and whether payments are allowed.
     func status() async throws(StoreFault) -> NewsWords {
         try await signedIn()
-        let answer = try await askForNews(after: nil)
-        learn(answer)
-        return answer.news
-    }
-
-    private func askForNews(after position: Int64?) async throws(StoreFault) -> (news: NewsWords, question: Int) {
-        lastQuestion += 1
-        let question = lastQuestion
-        return (try await line.news(after: position), question)
+        let news = try await line.news(after: nil)
+        learn(news)
+        return news
     }
 
     /// What an app can have read from here on is what a change is told against, also before anybody listens.
-    ///
-    /// - Returns: false if it is old: a later question was answered before.
-    @discardableResult
-    private func learn(_ answer: (news: NewsWords, question: Int)) -> Bool {
-        guard answer.question > lastAnswered else { return false }
-        lastAnswered = answer.question
-        known.learn(answer.news)
-        if storefront == nil { storefront = answer.news.storefront }
-        return true
+    private func learn(_ news: NewsWords) {
+        known.learn(news)
+        if storefront == nil { storefront = news.storefront }
     }
 
     // MARK: Buying
@@ -230,21 +215,18 @@ actor DeviceSession {
     private func lookOnce() async -> Bool {
         let made = purchasesMade
         guard purchasesUnderWay == 0 else { return false }
-        guard let answer = try? await fetchNews() else { return false }
-        let news = answer.news
+        guard let news = try? await fetchNews() else { return false }
         // A purchase that was answered meanwhile may be in here and not yet be known as our own: look again.
         guard purchasesUnderWay == 0, made == purchasesMade else { return false }
         // An observer that hears of a revocation finds the receipt renewed (facts/storekit-client A1).
         if news.changed.contains(where: { $0.state == .purchased }) { await refreshReceipt() }
         let isLaunch = position == nil
-        let isLatest = learn(answer)
+        learn(news)
         position = news.position
         if isLaunch { tell(.launched) }
         for transaction in news.changed where !isOwn(transaction) { tell(.transaction(transaction)) }
-        if isLatest, storefront != news.storefront {
-            storefront = news.storefront
-            tell(.storefront(news.storefront))
-        }
+        if storefront != news.storefront { tell(.storefront(news.storefront)) }
+        storefront = news.storefront
         if let subscriptionVersion, subscriptionVersion != news.subscriptionVersion { tell(.subscriptions) }
         subscriptionVersion = news.subscriptionVersion
         for intent in news.intents where toldIntents.insert(intent.id).inserted { tell(.intent(intent)) }
@@ -252,9 +234,9 @@ actor DeviceSession {
         return news.hasMore
     }
 
-    private func fetchNews() async throws(StoreFault) -> (news: NewsWords, question: Int) {
+    private func fetchNews() async throws(StoreFault) -> NewsWords {
         try await signedIn()
-        return try await askForNews(after: position)
+        return try await line.news(after: position)
     }
 
     /// What was left unfinished when the app was launched, once in its life: for the first who listens. What was bought
