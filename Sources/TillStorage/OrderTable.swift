@@ -47,7 +47,8 @@ public struct OrderTable {
         try session.first(
             """
             SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-            device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, id_source FROM orders WHERE id = ?
+            device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, id_source FROM orders \
+            WHERE id = ?
             """, [.id(id)], Self.read)
     }
 
