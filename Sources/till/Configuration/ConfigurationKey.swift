@@ -20,6 +20,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case userTokens
     case operators
     case dashboardHosts
+    case trustedProxies
     case reviewUsers
     case walletDebt = "wallet.debt"
     case sampleContentProvided = "consumption.sampleContentProvided"
@@ -54,7 +55,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
             .text
         case .sampleContentProvided, .webhooksAllowPrivate: .truth
         case .appAppleID, .restoreMovesPerYear, .finishAfterMinutes, .reconciliationCustomers: .number
-        case .environments, .roots, .dashboardHosts, .reviewUsers, .remindersBefore: .list
+        case .environments, .roots, .dashboardHosts, .trustedProxies, .reviewUsers, .remindersBefore: .list
         case .secretKeys, .userTokens, .operators, .webhookEndpoints: .json
         }
     }
@@ -66,7 +67,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         case .secretKeys, .userTokens, .operators, .webhookEndpoints: true
         case .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .issuerID, .keyID,
             .privateKey, .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .dashboardHosts,
-            .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference, .restorePolicy, .restoreMovesPerYear,
+            .trustedProxies, .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference, .restorePolicy,
+            .restoreMovesPerYear,
             .smallBusiness, .remindersBefore, .deliveryOrder, .finishAfterMinutes,
             .reconciliationInterval, .reconciliationCustomers, .webhooksAllowPrivate:
             false
