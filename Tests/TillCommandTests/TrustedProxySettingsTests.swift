@@ -1,5 +1,4 @@
 import Testing
-import TillHTTP
 
 @testable import till
 
@@ -18,13 +17,15 @@ struct TrustedProxySettingsTests {
 
     @Test("none is trusted unless the file or the environment names it")
     func said() throws {
-        let blocks = try ["127.0.0.1", "10.0.0.0/8"].map { try #require(AddressBlock($0)) }
-        #expect(try load("").trustedProxies == TrustedProxies())
-        #expect(
-            try load(", \"trustedProxies\": [\"127.0.0.1\", \"10.0.0.0/8\"]").trustedProxies == TrustedProxies(blocks))
-        #expect(
-            try load("", environment: ["TILL_TRUSTED_PROXIES": "127.0.0.1, 10.0.0.0/8"]).trustedProxies
-                == TrustedProxies(blocks))
+        func clients(_ configuration: Configuration) -> [String] {
+            ["127.0.0.1", "10.9.9.9", "192.0.2.7"].map {
+                configuration.trustedProxies.client(of: $0, headers: .init([("X-Forwarded-For", "8.8.8.8")]))
+            }
+        }
+        #expect(clients(try load("")) == ["127.0.0.1", "10.9.9.9", "192.0.2.7"])
+        let named = ["8.8.8.8", "8.8.8.8", "192.0.2.7"]
+        #expect(clients(try load(", \"trustedProxies\": [\"127.0.0.1\", \"10.0.0.0/8\"]")) == named)
+        #expect(clients(try load("", environment: ["TILL_TRUSTED_PROXIES": "127.0.0.1, 10.0.0.0/8"])) == named)
     }
 
     @Test("what is no address and no network is refused with its place")
