@@ -69,7 +69,7 @@ struct SettlementBooks {
         }
         var tokenOrder: Order?
         var claimedOrder: Order?
-        if case .order(let id)? = transaction.token, !transaction.terms.isFamilyShared {
+        if case .order(let id)? = transaction.token, !transaction.terms.isPaidBySomebodyElse {
             tokenOrder = try order(id)
         } else if let id = origin.claimedOrder {
             claimedOrder = try order(id)
