@@ -95,7 +95,8 @@ package actor Submit {
         return outcome
     }
 
-    private func bring(_ shown: QueuedTransaction, _ wish: OrderID?) async -> SubmitOutcome {
+    private func bring(_ queued: QueuedTransaction, _ wish: OrderID?) async -> SubmitOutcome {
+        let shown = await signed(queued)
         let entry = try? await save(shown, wish)
         let transaction: QueuedTransaction
         do throws(StoreProblem) { transaction = try await prove(shown, entry) } catch {
@@ -128,6 +129,17 @@ package actor Submit {
             return await postpone(entry, because: error)
         }
         return await obey(reply, transaction, entry)
+    }
+
+    /// A signed copy names its order, and a receipt hides it. A copy that is kept is never given up for a receipt.
+    private func signed(_ transaction: QueuedTransaction) async -> QueuedTransaction {
+        guard case .receipt = transaction.proof else { return transaction }
+        let signed = await queue.signed(transaction)
+        if case .signedTransaction = signed.proof { return signed }
+        guard let entry = await journal.entry(of: transaction.id),
+            let kept = await journal.proof(of: entry.id), case .signedTransaction = kept
+        else { return transaction }
+        return transaction.proven(by: kept)
     }
 
     private enum ServerWord {
@@ -221,7 +233,8 @@ package actor Submit {
     private func prove(
         _ transaction: QueuedTransaction, _ entry: JournalEntry?
     ) async throws(StoreProblem) -> QueuedTransaction {
-        let isMissing = transaction.proof == .receipt([])
+        guard case .receipt(let bytes) = transaction.proof else { return transaction }
+        let isMissing = bytes.isEmpty
         guard isMissing || entry?.trouble?.code == Refusal.transactionNotInReceipt.rawValue else { return transaction }
         do throws(StoreProblem) {
             let proven = try await queue.proof(transaction)
