@@ -9,6 +9,9 @@ public struct OpenOrderBody: Codable, Sendable {
     public var idNonce: OrderIDNonce?
     /// The user that `id` commits to, where that is a guest who has become part of the caller's account since.
     public var idUserId: String?
+    /// An app's own order number, in place of `id`: the order's id is then derived from it and the user, so the same
+    /// number of the same user is the same order. 1 to 255 bytes.
+    public var orderNumber: String?
     /// Who buys. Believed from a backend; an app's own token decides otherwise.
     public var userId: String?
     public var productId: String
@@ -35,8 +38,10 @@ public struct OpenOrderBody: Codable, Sendable {
 
     public init(
         id: UniqueID? = nil, userId: String? = nil, productId: String, quantity: Int? = nil, deviceId: String? = nil,
-        preview: Preview? = nil, metadata: Metadata? = nil, idNonce: OrderIDNonce? = nil, idUserId: String? = nil
+        preview: Preview? = nil, metadata: Metadata? = nil, idNonce: OrderIDNonce? = nil, idUserId: String? = nil,
+        orderNumber: String? = nil
     ) {
+        self.orderNumber = orderNumber
         self.id = id
         self.idNonce = idNonce
         self.idUserId = idUserId
