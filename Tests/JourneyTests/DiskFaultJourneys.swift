@@ -92,7 +92,7 @@ import TillStorage
                 name: "notification", target: "/v1/notifications/apple",
                 body: ["signedPayload": .string(notification)], party: .nobody, wellAgain: 200),
         ]
-        return Start(errands: errands, opened: id, waiting: orders, notification: notification)
+        return Start(errands: errands, opened: ProvenOrder(of: "u1").id, waiting: orders, notification: notification)
     }
 
     @Test(
