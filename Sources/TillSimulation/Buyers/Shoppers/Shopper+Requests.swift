@@ -115,7 +115,8 @@ extension Shopper {
         let now = clockwork.now
         for _ in 0..<5 {
             let body: JSONValue = [
-                "guestId": .string(guest), "guestToken": .string(SimulatedShop.token(of: guest, at: now, isGuest: true)),
+                "guestId": .string(guest),
+                "guestToken": .string(SimulatedShop.token(of: guest, at: now, isGuest: true)),
                 "reason": "first sign-in",
             ]
             let (status, answer) = await ask(
