@@ -83,8 +83,10 @@ public struct MatchingLadder: Sendable {
 
     private mutating func climb() -> Settlement {
         guard let product = facts.product else { return .quarantine(.unknownProduct) }
+        // A seat that somebody else pays for is no sale, and no word of an app says whose it is.
+        if transaction.terms.otherOwnership != nil { return byOperator(product) ?? .quarantine(.unknownOwnership) }
         guard (1...10).contains(transaction.quantity), product.points(quantity: transaction.quantity) != nil else {
-            return .quarantine(.unusableQuantity)
+            return byOperator(product) ?? .quarantine(.unusableQuantity)
         }
         // A family's copy is nobody's order: the purchaser's token and order are not the member's.
         let isShared = transaction.terms.isFamilyShared
@@ -245,6 +247,16 @@ public struct MatchingLadder: Sendable {
     private mutating func byBackend() -> Settlement? {
         guard case .backend(_, let user?) = facts.caller else { return nil }
         return match(.backend, user, nil)
+    }
+
+    /// What no rung may give, an operator may, if it can be counted. What Apple's token names stays its customer's.
+    private mutating func byOperator(_ product: Product) -> Settlement? {
+        guard let claim = facts.ownershipClaim, claim.ground == .operatorDecision, transaction.quantity > 0,
+            product.points(quantity: transaction.quantity) != nil
+        else { return nil }
+        let isAnothers = facts.namedUser.map { $0 != claim.user } ?? false
+        guard !isAnothers || transaction.terms.isPaidBySomebodyElse else { return nil }
+        return byOwnershipClaim()
     }
 
     private mutating func byOwnershipClaim() -> Settlement? {

@@ -206,7 +206,14 @@ extension QuarantineReason {
             Text(
                 en: "Its product or quantity differs from the order its token names.", zh: "其商品或数量与令牌所指订单不一致。")
         case .unknownProduct: Text(en: "The catalogue has no such product.", zh: "商品目录中没有该商品。")
-        case .unusableQuantity: Text(en: "Its quantity isn't between 1 and 10.", zh: "其数量不在 1 到 10 之间。")
+        case .unusableQuantity:
+            Text(
+                en: "Its quantity isn't between 1 and 10. An operator can grant more.",
+                zh: "其数量不在 1 到 10 之间。超过 10 的可由运营人员发放。")
+        case .unknownOwnership:
+            Text(
+                en: "Somebody else pays for it, and Apple doesn't say for whom. An operator can grant it.",
+                zh: "付款的是其他人，Apple 没有说明给谁。可由运营人员发放。")
         }
     }
 }

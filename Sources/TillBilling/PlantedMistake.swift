@@ -37,6 +37,8 @@ package enum PlantedMistake: String, Sendable, Hashable, CaseIterable {
     case opensOrdersUnderAccountTokens = "opens_orders_under_account_tokens"
     /// Liveness: what was saved to be granted is not taken up again after a failure.
     case forgetsSavedProofs = "forgets_saved_proofs"
+    /// Invariant 1: a seat that somebody else pays for is the purchaser's own second sale (V6).
+    case grantsUnknownOwnership = "grants_unknown_ownership"
 
     /// The one that is planted for this task.
     @TaskLocal package static var current: PlantedMistake?

@@ -159,6 +159,8 @@ public enum QuarantineReason: String, Hashable, Sendable, CaseIterable {
     case contradictsOrder = "contradicts_order"
     case unknownProduct = "unknown_product"
     case unusableQuantity = "unusable_quantity"
+    /// Apple says that neither the purchaser nor the purchaser's family owns it: whose it is, nobody here knows.
+    case unknownOwnership = "unknown_ownership"
 }
 
 /// The decision about one verified transaction: what becomes of it, from facts alone.

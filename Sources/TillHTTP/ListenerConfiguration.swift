@@ -37,6 +37,9 @@ public struct ListenerConfiguration: Sendable {
     /// So much of each body is not counted; that many times the connections bounds the rest.
     static let smallBody = 32 << 10
 
+    /// Proxies that may say for whom they ask. The bounds for connections always count the other end of the socket.
+    public var trustedProxies = TrustedProxies()
+
     /// Where handlers run. Without one a handler starts on the connection's own event-loop thread (which saves a hop)
     /// and goes on wherever its first suspension ends.
     public var executor: (any TaskExecutor)?

@@ -172,7 +172,8 @@ final class ListenerCore: @unchecked Sendable {
         guard table.with({ $0.set(exchange.place, .handling, deadline: deadline) }) else { return .NO }
         let request = HTTPRequest(
             method: exchange.method, path: target.path, query: target.query, headers: exchange.border.headers,
-            body: exchange.body, peer: exchange.peer)
+            body: exchange.body, peer: exchange.peer,
+            client: configuration.trustedProxies.client(of: exchange.peer, headers: exchange.border.headers))
         exchange.border = HeaderBorder()
         exchange.body = []
         // The one place where a task is started: libmicrohttpd's threads know nothing of tasks, and the handler is

@@ -56,11 +56,13 @@ public struct HTTPRequest: Sendable {
     public var body: [UInt8]
     /// The address of the other end, without a port. Empty where there is no socket.
     public var peer: String
+    /// The address of whoever asked: ``peer``, or for whom a trusted proxy asks (``TrustedProxies``).
+    public var client: String
 
     public init(
         method: HTTPMethod, path: String, query: [(name: String, value: String)] = [],
         headers: HTTPHeaders = HTTPHeaders(),
-        body: [UInt8] = [], peer: String = ""
+        body: [UInt8] = [], peer: String = "", client: String? = nil
     ) {
         self.method = method
         self.path = path
@@ -68,6 +70,7 @@ public struct HTTPRequest: Sendable {
         self.headers = headers
         self.body = body
         self.peer = peer
+        self.client = client ?? peer
     }
 
     /// The first query item of that name.

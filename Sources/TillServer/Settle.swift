@@ -243,6 +243,19 @@ extension VerifiedTransaction {
     }
 }
 
+extension VerifiedTransaction {
+    /// Nil for the purchaser's own and the family's copies. A receipt does not say.
+    fileprivate var otherOwnership: String? {
+        guard source == .signedTransaction, let ownership, ownership != .purchased, ownership != .familyShared else {
+            return nil
+        }
+        return PlantedMistake.grantsUnknownOwnership.isPlanted ? nil : ownership.rawValue
+    }
+
+    /// An assigned copy repeats the purchaser's number of seats and is one of them (facts/seats-and-groups §4).
+    fileprivate var seatsOfOwner: Int { otherOwnership == Ownership.assigned.rawValue ? 1 : quantity }
+}
+
 extension PaidTransaction {
     /// What settling needs of what Apple signed.
     init(_ verified: VerifiedTransaction) {
@@ -256,7 +269,7 @@ extension PaidTransaction {
             }
         self.init(
             id: verified.id, originalID: verified.originalID, productID: verified.productID,
-            quantity: verified.quantity, environment: verified.environment, token: token,
+            quantity: verified.seatsOfOwner, environment: verified.environment, token: token,
             purchasedAt: verified.purchaseDate, signedAt: verified.signedDate, revokedAt: verified.revocationDate,
             isRenewal: verified.isRenewal, isFromReceipt: verified.source == .receipt, price: verified.price,
             terms: TransactionTerms(verified), chainBeganAt: verified.originalPurchaseDate)
@@ -276,6 +289,7 @@ extension TransactionTerms {
                     Offer(type: $0.rawValue, id: offer.identifier, discount: offer.discountType?.rawValue)
                 }
             })
+        otherOwnership = verified.otherOwnership
         revocationType = verified.revocationType?.rawValue
         revocationPercentage = verified.revocationPercentage
     }

@@ -21,7 +21,7 @@ extension SettlementBooks {
     mutating func namedByToken() throws -> NamedByToken {
         var named = NamedByToken()
         guard case .order(let token)? = transaction.token else { return named }
-        let isShared = transaction.terms.isFamilyShared
+        let isShared = transaction.terms.isPaidBySomebodyElse
         named.decidesAlone = !isShared
         if let found = try order(token) {
             guard !isShared else { return named }

@@ -39,6 +39,7 @@ final class RunningServer: Sendable {
         var settings = ListenerConfiguration()
         settings.address = configuration.listen.host
         settings.port = configuration.listen.port
+        settings.trustedProxies = configuration.trustedProxies
         let router = server.router
         do {
             listener = try Listener(

@@ -169,6 +169,26 @@ import TillBilling
         decided for B                                         | grant B new operator
         decided for B, receipt                                | grant B new operator
         decided for B, token OA, order quantity 2             | quarantine contradicts_order
+        decided for B, pieces 50                              | grant B new operator
+        decided for B, pieces 50, receipt                     | grant B new operator
+        decided for B, pieces 50, token OA                    | quarantine unusable_quantity
+        decided for B, pieces 0                               | quarantine unusable_quantity
+        decided for B, pieces 9223372036854775807             | quarantine unusable_quantity
+        by backend naming B, pieces 50                        | quarantine unusable_quantity
+        assigned, token OA                                    | quarantine unknown_ownership
+        assigned, token OA, by backend naming B               | quarantine unknown_ownership
+        assigned, token unknown, by backend naming B          | quarantine unknown_ownership
+        assigned, claims OA                                   | quarantine unknown_ownership
+        assigned, device OA                                   | quarantine unknown_ownership
+        assigned, renewal, original OA                        | quarantine unknown_ownership
+        assigned, restored by B, lasts                        | quarantine unknown_ownership
+        assigned, numbered by B                               | quarantine unknown_ownership
+        assigned, quarantined at 110, token OA                | quarantine unknown_ownership
+        assigned, decided for B                               | grant B new operator
+        assigned, decided for B, token OA                     | grant B new operator
+        assigned, decided for B, renewal, original OA         | grant B new operator
+        assigned, decided for B, product unknown              | quarantine unknown_product
+        assigned, decided for B, revoked                      | revoked
         """
 
     /// facts | what the ladder says of each rung that it looked at
@@ -309,6 +329,7 @@ private struct Facts {
         let began = number(after: "chain began at ")
         var terms = TransactionTerms(type: has("lasts") ? .nonConsumable : has("renews") ? .autoRenewable : nil)
         terms.isFamilyShared = has("shared")
+        terms.otherOwnership = has("assigned") ? "ASSIGNED" : nil
         terms.isUpgraded = has("upgraded")
         if has("partly revoked") { terms.revocationPercentage = 40_000 }
         return PaidTransaction(

@@ -121,7 +121,9 @@ extension OpenAPI {
             [
                 "id": OpenAPISchema.uuid("Also the purchase's `appAccountToken`."), "userId": OpenAPISchema.userID,
                 "productId": OpenAPISchema.text("As in the catalogue."),
-                "quantity": OpenAPISchema.integer("How many.", 1...10), "status": statusWords,
+                "quantity": OpenAPISchema.integer(
+                    "How many. More than 10 only where an operator granted what was bought so.", 1...2_147_483_647),
+                "status": statusWords,
                 "statusCode": OpenAPISchema.integer(
                     "The same as a number: "
                         + OrderStatus.allCases.map { "\($0.rawValue) \($0.name)" }.joined(separator: ", "), 0...6),

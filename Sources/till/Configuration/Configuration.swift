@@ -1,4 +1,5 @@
 import TillBilling
+import TillHTTP
 import TillServer
 
 /// What `till serve` is told: read from one JSON file, the environment and flags by `Configuration.load`.
@@ -16,6 +17,8 @@ struct Configuration: Sendable {
     let operators: [SecretKey]
     /// Names under which the dashboard may be asked for, beside the loopback's.
     let dashboardHosts: [String]
+    /// Proxies that may name the client they ask for.
+    var trustedProxies = TrustedProxies()
     /// Users who see the sandbox beside production (App Review buys there; DESIGN §4, invariant 7).
     let reviewUsers: Set<UserID>
     /// What becomes of points that were spent before Apple took their purchase back.

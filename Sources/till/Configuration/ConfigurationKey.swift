@@ -20,6 +20,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case userTokens
     case operators
     case dashboardHosts
+    case trustedProxies
     case reviewUsers
     case walletDebt = "wallet.debt"
     case sampleContentProvided = "consumption.sampleContentProvided"
@@ -55,7 +56,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
             .text
         case .sampleContentProvided, .webhooksAllowPrivate: .truth
         case .appAppleID, .restoreMovesPerYear, .finishAfterMinutes, .reconciliationCustomers: .number
-        case .environments, .roots, .dashboardHosts, .reviewUsers, .remindersBefore: .list
+        case .environments, .roots, .dashboardHosts, .trustedProxies, .reviewUsers, .remindersBefore: .list
         case .secretKeys, .userTokens, .operators, .webhookEndpoints: .json
         }
     }
@@ -67,8 +68,9 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         case .secretKeys, .userTokens, .operators, .webhookEndpoints: true
         case .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .issuerID, .keyID,
             .privateKey, .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .dashboardHosts,
-            .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference, .restorePolicy, .restoreMovesPerYear,
-            .smallBusiness, .remindersBefore, .deliveryOrder, .acceptUnprovenIDsUntil, .finishAfterMinutes,
+            .trustedProxies, .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference, .restorePolicy,
+            .restoreMovesPerYear, .smallBusiness, .remindersBefore, .deliveryOrder, .acceptUnprovenIDsUntil,
+            .finishAfterMinutes,
             .reconciliationInterval, .reconciliationCustomers, .webhooksAllowPrivate:
             false
         }

@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillHTTP
 
 /// The configuration cannot be used; all there is to say about it, at once.
 struct ConfigurationRefusal: Error, Hashable {
@@ -50,6 +51,7 @@ struct ConfigurationReader {
         let operators = readSecretKeys(.operators)
         let userTokens = readUserTokens()
         let dashboardHosts = readDashboardHosts()
+        let trustedProxies = readTrustedProxies()
         let reviewUsers = readReviewUsers()
         let debt = readDebtPolicy()
         let consumption = readConsumption()
@@ -65,6 +67,7 @@ struct ConfigurationReader {
             listen: listen, database: database, catalog: catalog, apple: apple, appleService: appleService,
             secretKeys: secretKeys, userTokens: userTokens, operators: operators, dashboardHosts: dashboardHosts,
             reviewUsers: reviewUsers)
+        configuration.trustedProxies = trustedProxies
         configuration.debt = debt
         configuration.consumption = consumption
         configuration.restore = restore
@@ -128,6 +131,26 @@ struct ConfigurationReader {
     private mutating func readDashboardHosts() -> [String] {
         guard let setting = setting(.dashboardHosts), let list = reader.list(setting) else { return [] }
         return list.compactMap { reader.text($0, most: 255) }
+    }
+
+    private mutating func readTrustedProxies() -> TrustedProxies {
+        guard let setting = setting(.trustedProxies), let list = reader.list(setting, most: 100) else {
+            return TrustedProxies()
+        }
+        var blocks: [AddressBlock] = []
+        for entry in list {
+            guard let text = reader.text(entry, most: 64) else { continue }
+            if let block = AddressBlock(text) {
+                blocks.append(block)
+                continue
+            }
+            reader.complain(
+                entry.place,
+                Text(
+                    en: "wants an address or a network such as 10.0.0.7 or 10.0.0.0/8, found \"\(shown(text))\"",
+                    zh: "要一个地址或网段，如 10.0.0.7 或 10.0.0.0/8，却是“\(shown(text))”"))
+        }
+        return TrustedProxies(blocks)
     }
 
     private mutating func readReviewUsers() -> Set<UserID> {
