@@ -20,6 +20,8 @@ extension Schema {
         INSERT INTO unmatched_tokens (token, first_seen) SELECT t.token, min(t.received_at) FROM transactions t
             WHERE t.token IS NOT NULL AND NOT EXISTS
             (SELECT 1 FROM orders o WHERE o.id = t.token AND o.created_at <= t.received_at) GROUP BY t.token;
+
+        ALTER TABLE transactions ADD COLUMN app_transaction_id TEXT;
         """
 }
 
@@ -59,6 +61,24 @@ public struct AccountTokenTable {
 
     private static func read(_ row: any Row) throws -> Entry {
         Entry(token: try row.uniqueID(0), user: UserID(row.text(1)), since: row.instant(2))
+    }
+}
+
+/// Tokens that payments of several Apple Accounts carry: a UUID that an app sets for all of its customers.
+public struct SharedToken: Sendable, Hashable {
+    public let token: UniqueID
+    public let appleAccounts: Int64
+    public let payments: Int64
+
+    /// Those of more Apple Accounts than one customer has; the most shared first. Reads every transaction.
+    public static func list(moreThan accounts: Int64, limit: Int64, _ session: any Session) throws -> [SharedToken] {
+        try session.query(
+            """
+            SELECT token, count(DISTINCT app_transaction_id), count(*) FROM transactions \
+            WHERE token IS NOT NULL AND app_transaction_id IS NOT NULL GROUP BY token \
+            HAVING count(DISTINCT app_transaction_id) > ? ORDER BY 2 DESC, token LIMIT ?
+            """, [.integer(accounts), .integer(limit)]
+        ) { SharedToken(token: try $0.uniqueID(0), appleAccounts: $0.integer(1), payments: $0.integer(2)) }
     }
 }
 

@@ -62,6 +62,9 @@ extension PaidTransaction {
         }
     }
 
+    /// Apple's name for the account that paid, where a token says who that is to the app.
+    var accountColumn: SQLValue { token == nil ? .null : .optional(appTransactionID) }
+
     /// In the order of `INSERT` and `UPDATE` in `TransactionTable`.
     var termsColumns: [SQLValue] {
         [
