@@ -120,7 +120,8 @@ final class World: @unchecked Sendable {
         let mallory = try Mallory(parts, Link("mallory-server", parts) { server.end }, apple, keys: keys)
         self.mallory = mallory
         // Without a key, only a phone takes off the queue what Apple's own shop sold.
-        let buying = terms.isKeyless ? accounts.filter { name in owners.contains { $0.phone.account == name } } : accounts
+        let buying =
+            terms.isKeyless ? accounts.filter { name in owners.contains { $0.phone.account == name } } : accounts
         let household = Household(apple, truth, accounts: buying, parts)
         let weather = Weather(server, apple, parts)
         startThieves(apple, server, backend, auditor, keys: keys)

@@ -57,7 +57,8 @@ struct LedgerEye: Sendable {
             Entry(
                 sequence: row.integer(0), id: row.text(1), environment: row.integer(2), state: row.integer(3),
                 grantUser: row.isNull(4) ? nil : row.text(4), isMoved: row.integer(16) != 0,
-                restsOnReceipt: row.integer(17) != 0, withdrawals: row.integer(18), product: row.text(5), quantity: row.integer(6),
+                restsOnReceipt: row.integer(17) != 0, withdrawals: row.integer(18), product: row.text(5),
+                quantity: row.integer(6),
                 hasProof: row.integer(7) != 0, grantedDecisions: row.integer(8), events: row.integer(9),
                 orderStatus: row.isNull(10) ? nil : row.integer(10), orderUser: row.isNull(11) ? nil : row.text(11),
                 purchases: row.integer(12), sum: row.integer(13), isRenewal: row.integer(14) != 0,
