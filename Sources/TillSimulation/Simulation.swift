@@ -27,7 +27,8 @@ public struct SeedReport: Sendable {
 
     init(
         seed: UInt64, purchases: Int, paid: Int, faults: [FaultKind: Int], thefts: [TheftKind: Int],
-        violations: [Violation], fault: String?, steps: Int, virtualTime: Int64, looks: Int, lines: [Story.Line], digest: UInt64
+        violations: [Violation], fault: String?, steps: Int, virtualTime: Int64, looks: Int, lines: [Story.Line],
+        digest: UInt64
     ) {
         self.seed = seed
         self.purchases = purchases
@@ -74,7 +75,8 @@ extension SeedReport {
     /// The process that ran it ended in the middle of it.
     public init(crashed seed: UInt64, how: String) {
         self.init(
-            seed: seed, purchases: 0, paid: 0, faults: [:], thefts: [:], violations: [], fault: "the process ended: \(how)",
+            seed: seed, purchases: 0, paid: 0, faults: [:], thefts: [:], violations: [],
+            fault: "the process ended: \(how)",
             steps: 0, virtualTime: 0, looks: 0, lines: [], digest: 0)
     }
 }

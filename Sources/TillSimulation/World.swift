@@ -119,7 +119,10 @@ final class World: @unchecked Sendable {
         shoppers = makeShoppers(apple, server, backend, auditor)
         let mallory = try Mallory(parts, Link("mallory-server", parts) { server.end }, apple, keys: keys)
         self.mallory = mallory
-        let household = Household(apple, truth, accounts: accounts, parts)
+        // Without a key, only a phone takes off the queue what Apple's own shop sold.
+        let buying =
+            terms.isKeyless ? accounts.filter { name in owners.contains { $0.phone.account == name } } : accounts
+        let household = Household(apple, truth, accounts: buying, parts)
         let weather = Weather(server, apple, parts)
         startThieves(apple, server, backend, auditor, keys: keys)
         await storm(server, mallory, household, weather, backend)

@@ -82,7 +82,7 @@ final class Household: @unchecked Sendable {
 
     /// A purchase that names no order, since no app began it.
     private func buyAtApple() async {
-        guard random.chance(0.04) else { return }
+        guard random.chance(0.04), !accounts.isEmpty else { return }
         let account = random.pick(accounts)
         let product = random.pick([SimulatedShop.points60, SimulatedShop.pro, SimulatedShop.unlisted])
         let answer = await apple.act(

@@ -54,7 +54,7 @@ final class Mallory: @unchecked Sendable {
         // One from which Apple has lost the token is a paper for its bearer: who has it and an older order of his own
         // for the same product is believed (U1, rung 2), and only TLS keeps it from him. He is told none of these.
         guard case .object(let members)? = try? JSONValue(decoding: body),
-            case .string(let text)? = members["signedTransaction"], payload(of: text)?["appAccountToken"] != nil
+            case .string(let text)? = members["signedTransaction"], let payload = payload(of: text), hasToken(payload)
         else { return nil }
         return text
     }
@@ -166,6 +166,12 @@ final class Mallory: @unchecked Sendable {
     }
 
     // MARK: Proofs
+
+    /// Whether Apple signed whose it is. The nil and the max UUID say nothing.
+    static func hasToken(_ payload: [String: JSONValue]) -> Bool {
+        guard case .string(let text)? = payload["appAccountToken"] else { return false }
+        return UniqueID(text)?.isAbsent != true
+    }
 
     /// What a signed transaction says.
     static func payload(of proof: String) -> [String: JSONValue]? {

@@ -106,7 +106,8 @@ extension Auditor {
                 try session.first("SELECT count(*) FROM outbox", []) { $0.integer(0) } ?? 0,
                 try session.query(
                     """
-                    SELECT user, sum(amount) FROM postings WHERE grant_sequence IS NOT NULL AND currency = 'points' \
+                    SELECT user, sum(amount) FROM postings WHERE grant_sequence IS NOT NULL \
+                    AND kind <> 'moved' AND currency = 'points' \
                     GROUP BY user
                     """, []
                 ) { ($0.text(0), $0.integer(1)) }

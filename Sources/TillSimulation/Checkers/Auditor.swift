@@ -135,7 +135,9 @@ final class Auditor: @unchecked Sendable {
             if entry.state == 1 {
                 complain(.torn, "\(entry.id) is recorded as granted, and has no grant", about: about)
             }
-            if entry.purchases > 0 { complain(.torn, "\(entry.id) has postings and no grant", about: about) }
+            if entry.purchases > 0, entry.withdrawals == 0 || entry.sum != 0 {
+                complain(.torn, "\(entry.id) has postings and no grant", about: about)
+            }
             return
         }
         about.append("user \(user)")
@@ -152,7 +154,8 @@ final class Auditor: @unchecked Sendable {
         }
         let points = SimulatedShop.points(of: entry.product, quantity: entry.quantity)
         let expected = points == 0 ? 0 : 1
-        if entry.purchases > Int64(expected) || entry.grantedDecisions > 1 || entry.events > 1 {
+        let most = 1 + entry.withdrawals
+        if entry.purchases > Int64(expected) || entry.grantedDecisions > most || entry.events > most {
             complain(
                 .grantedTwice,
                 "\(entry.id) has \(entry.purchases) purchase postings, \(entry.grantedDecisions) decisions and "

@@ -71,7 +71,8 @@ extension Command {
                 有任何承诺被打破时退出码为 1，并打印可以重现它的命令。
                 """),
         flags: [
-            .seeds, .seed, .purchases, .thieves, .without, .only, .faults, .phones, .plant, .workers, .keep, .shrink, .story,
+            .seeds, .seed, .purchases, .thieves, .without, .only, .faults, .phones, .plant, .workers, .keep, .shrink,
+            .story,
         ]
     ) { call in
         if let folder = call.process.environment[SimulationWorker.variable] {

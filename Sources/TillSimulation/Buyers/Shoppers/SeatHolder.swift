@@ -15,7 +15,8 @@ final class SeatHolder: @unchecked Sendable {
 
     /// - Parameter bought: signed transactions that have seats.
     init(
-        _ parts: WorldParts, _ apple: AppleHost, _ truth: Truth, _ line: Link, bought: @escaping @Sendable () -> [String]
+        _ parts: WorldParts, _ apple: AppleHost, _ truth: Truth, _ line: Link,
+        bought: @escaping @Sendable () -> [String]
     ) {
         self.parts = parts
         self.apple = apple

@@ -49,7 +49,8 @@ extension Shopper {
         var isOver = status == 200 || status == 410
         if case .bool(let finish)? = answer["finish"] { isOver = finish }
         guard isOver else { return false }
-        await noteGranted(payment)
+        let outcome = StolenKnowledge.text(answer["outcome"])
+        if outcome == "granted" || outcome == "alreadyGranted" { await noteGranted(payment) }
         for _ in 0..<5 {
             let request = HTTPRequest(method: .post, path: "/emulator/transactions/\(payment.transaction)/finish")
             if let response = try? await shop.toStore.send(request, from: shop.process), response.status == 200,
@@ -100,6 +101,7 @@ extension Shopper {
 
     /// Its bill lies about.
     private func noteGranted(_ payment: Payment) async {
+        shop.stolen.note(granted: payment.transaction)
         guard random.chance(0.5),
             case .object(let sale)? = await shop.apple.act(.get, "/emulator/transactions/\(payment.transaction)"),
             let number = StolenKnowledge.text(sale["orderId"])
@@ -115,7 +117,8 @@ extension Shopper {
         let now = clockwork.now
         for _ in 0..<5 {
             let body: JSONValue = [
-                "guestId": .string(guest), "guestToken": .string(SimulatedShop.token(of: guest, at: now, isGuest: true)),
+                "guestId": .string(guest),
+                "guestToken": .string(SimulatedShop.token(of: guest, at: now, isGuest: true)),
                 "reason": "first sign-in",
             ]
             let (status, answer) = await ask(

@@ -10,6 +10,15 @@ final class Squatter: Thief, @unchecked Sendable {
         UniqueID(high: 0, low: 0).description, UniqueID(high: .max, low: .max).description,
     ]
 
+    /// Before anybody pays.
+    override func live(pace: Int64, while goesOn: @escaping @Sendable () -> Bool) async {
+        for token in Self.absent {
+            means.thefts.record(kind, "\(user): an order under \(token), by way of the backend")
+            _ = await means.backend.forward(orderID: token, of: user, for: SimulatedShop.points60)
+        }
+        await super.live(pace: pace, while: goesOn)
+    }
+
     override func act() async {
         var targets = stolen.accountTokens + stolen.quarantined
         targets += Self.absent.map { ($0, random.pick(Self.products)) }

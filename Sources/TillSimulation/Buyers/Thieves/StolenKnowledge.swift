@@ -54,6 +54,12 @@ final class StolenKnowledge: @unchecked Sendable {
         if purchases.count > Self.memory { purchases.removeFirst() }
     }
 
+    /// Its owner has it.
+    func note(granted transaction: String) {
+        guard let known = purchases.firstIndex(where: { $0.transaction == transaction }) else { return }
+        purchases[known].isGranted = true
+    }
+
     func note(device: String, of user: String) {
         guard !devices.contains(where: { $0.id == device && $0.user == user }) else { return }
         devices.append((device, user))
@@ -86,7 +92,7 @@ final class StolenKnowledge: @unchecked Sendable {
             let id = Self.text(payload["transactionId"]), let product = Self.text(payload["productId"])
         {
             heard = Purchase(owner: user, product: product, transaction: id, signed: signed)
-            heard.hasNoToken = payload["appAccountToken"] == nil
+            heard.hasNoToken = !Mallory.hasToken(payload)
         } else if let receipt = Self.text(members["receipt"]), let id = Self.text(members["transactionId"]),
             let product = Self.text(members["productId"])
         {
