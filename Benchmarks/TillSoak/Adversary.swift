@@ -41,9 +41,13 @@ struct Adversary: Sendable {
 
     /// - Returns: its id, if the server took it.
     private func openOrder(like proof: [String: JSONValue], _ dice: inout Dice) async -> OrderID? {
-        let id = UniqueID(random: (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &dice) })
+        let bytes = (0..<OrderIDNonce.count).map { _ in UInt8.random(in: .min ... .max, using: &dice) }
+        guard let nonce = OrderIDNonce(bytes: bytes) else { return nil }
+        let id = OrderIDCommitment(user: UserID(Self.user), nonce: nonce).id
         let product = proof["productId"]?.string ?? Self.product(signed: proof["signedTransaction"]?.string) ?? ""
-        let body: JSONValue = ["id": .string(id.description), "productId": .string(product)]
+        let body: JSONValue = [
+            "id": .string(id.description), "idNonce": .string(nonce.text), "productId": .string(product),
+        ]
         return await post(Paths.orders, body) == "prepared" ? id : nil
     }
 

@@ -29,6 +29,8 @@ public struct Ownership: RawRepresentable, Hashable, Sendable {
 
     public static let purchased = Ownership(rawValue: "PURCHASED")
     public static let familyShared = Ownership(rawValue: "FAMILY_SHARED")
+    /// A seat of what an organization or a group pays for.
+    public static let assigned = Ownership(rawValue: "ASSIGNED")
 }
 
 public struct TransactionReason: RawRepresentable, Hashable, Sendable {

@@ -8,6 +8,9 @@ public struct TransactionTerms: Hashable, Sendable {
     public var isUpgraded: Bool
     /// A family member's copy of what another member paid for.
     public var isFamilyShared: Bool
+    /// Apple's word about who owns it, where that is neither the purchaser nor the purchaser's family: `ASSIGNED` for a
+    /// seat that an organization or a group pays for, or what Apple adds. Nil for all others.
+    public var otherOwnership: String?
     /// The subscription group's identifier.
     public var groupID: String?
     /// ISO 3166-1 alpha-3.
@@ -46,4 +49,7 @@ public struct TransactionTerms: Hashable, Sendable {
         self.storefront = storefront
         self.offer = offer
     }
+
+    /// Whether somebody else paid for this copy: the token and the order that it names are then the payer's.
+    public var isPaidBySomebodyElse: Bool { isFamilyShared || otherOwnership != nil }
 }

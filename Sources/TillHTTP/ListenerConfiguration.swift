@@ -49,6 +49,9 @@ public struct ListenerConfiguration: Sendable {
     /// The version of libmicrohttpd that is there.
     var libraryVersion = MHD_get_version().map { String(cString: $0) } ?? "?"
 
+    /// Proxies that may say for whom they ask. The bounds for connections always count the other end of the socket.
+    public var trustedProxies = TrustedProxies()
+
     /// Where handlers run. Without one a handler starts on the connection's own event-loop thread (which saves a hop)
     /// and goes on wherever its first suspension ends.
     public var executor: (any TaskExecutor)?

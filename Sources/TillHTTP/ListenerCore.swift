@@ -145,7 +145,8 @@ final class ListenerCore: @unchecked Sendable {
         guard case .success(let target) = exchange.target else { return nil }
         return HTTPRequest(
             method: exchange.method, path: target.path, query: target.query, headers: exchange.border.headers,
-            body: body, peer: exchange.peer)
+            body: body, peer: exchange.peer,
+            client: configuration.trustedProxies.client(of: exchange.peer, headers: exchange.border.headers))
     }
 
     /// What there is to refuse once the header is there, in the order a reader of logs would want to know it.

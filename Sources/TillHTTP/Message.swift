@@ -56,11 +56,13 @@ public struct HTTPRequest: Sendable {
     public var body: [UInt8]
     /// The address of the other end, without a port. Empty where there is no socket.
     public var peer: String
+    /// The address of whoever asked: ``peer``, or for whom a trusted proxy asks (``TrustedProxies``).
+    public var client: String
 
     public init(
         method: HTTPMethod, path: String, query: [(name: String, value: String)] = [],
         headers: HTTPHeaders = HTTPHeaders(),
-        body: [UInt8] = [], peer: String = ""
+        body: [UInt8] = [], peer: String = "", client: String? = nil
     ) {
         self.method = method
         self.path = path
@@ -68,13 +70,14 @@ public struct HTTPRequest: Sendable {
         self.headers = headers
         self.body = body
         self.peer = peer
+        self.client = client ?? peer
     }
 
     /// What the requests of one caller are counted by: the address, or of an IPv6 one its /64, all of which belongs to
     /// who has one address of it.
-    public var peerNetwork: String {
-        guard peer.utf8.contains(UInt8(ascii: ":")) else { return peer }
-        let groups = peer.split(separator: ":", omittingEmptySubsequences: false)
+    public var clientNetwork: String {
+        guard client.utf8.contains(UInt8(ascii: ":")) else { return client }
+        let groups = client.split(separator: ":", omittingEmptySubsequences: false)
         // "::" stands for as many groups of zeros as are missing.
         let head = groups.prefix { !$0.isEmpty }
         let tail = groups.count - head.count

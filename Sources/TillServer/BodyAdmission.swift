@@ -27,7 +27,7 @@ extension Server {
     /// - Parameter crowded: the response where there is no room; a problem unless told.
     func strangers(crowded: HTTPResponse? = nil) -> Admission.Decide {
         { head, length in
-            if let share = strangersBodies.take(weight: length, from: head.peerNetwork) {
+            if let share = strangersBodies.take(weight: length, from: head.clientNetwork) {
                 return .admitted(holding: share)
             }
             return .refused(crowded ?? problem(.unavailable, for: head, detail: "too many long bodies at once"))

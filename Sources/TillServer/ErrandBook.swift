@@ -30,19 +30,19 @@ struct ErrandBook {
     func withdrawFinish(_ sequence: Int64) throws { try errands.withdrawFinish(transaction: sequence) }
 
     /// Apple signed no order id for a purchase whose order was found otherwise: Apple is told, so that later renewals
-    /// and notifications carry it (U1). What a receipt hides is not written over, and of what a family shares Apple
-    /// takes none (facts/server-api §3, note on 13).
+    /// and notifications carry it (U1). What a receipt hides is not written over, and of what somebody else pays for
+    /// Apple takes none (facts/server-api §3, note on 13; facts/seats-and-groups §5).
     func repairToken(_ transaction: PaidTransaction, _ sequence: Int64, order: OrderID, foundBy rung: MatchingRung)
         throws
     {
-        guard policy != nil, !transaction.isFromReceipt, !transaction.terms.isFamilyShared else { return }
+        guard policy != nil, !transaction.isFromReceipt, !transaction.terms.isPaidBySomebodyElse else { return }
         switch transaction.token {
         case .order: return
         case .unreadable, nil: break
         }
         switch rung {
         // Its chain's first purchase is that order's already; a backend that opens no orders needs no token.
-        case .token, .originalTransaction, .backend: return
+        case .token, .accountToken, .originalTransaction, .backend: return
         case .orderID, .device, .claim, .orderNumber, .operatorDecision:
             try errands.insert(.token(order), transaction: sequence, due: now)
         }

@@ -42,7 +42,7 @@ struct HeavyDesk: Sendable {
     func run<Value: Sendable>(
         forStranger request: HTTPRequest, _ body: () async throws -> Value
     ) async throws -> Value {
-        try await run(in: strangers, on: work.strangers, from: request.peerNetwork, body)
+        try await run(in: strangers, on: work.strangers, from: request.clientNetwork, body)
     }
 
     static let refusal = Refused(.unavailable, "too much is being worked on; try again shortly")

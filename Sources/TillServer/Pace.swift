@@ -52,7 +52,7 @@ final class UnknownSigners: Sendable {
     }
 
     /// The same for a stranger.
-    /// - Parameter network: `HTTPRequest.peerNetwork`.
+    /// - Parameter network: `HTTPRequest.clientNetwork`.
     func mayJudge(_ token: String, forStranger network: String, now: Instant) -> Bool {
         guard token.utf8.count >= Self.shortestToken else { return true }
         return state.withLock { state in

@@ -16,7 +16,8 @@ final class RefusalPace: Sendable {
         case rowAndRecord
     }
 
-    static let rows = Pace(burst: 60, interval: 1_000)
+    /// As many at once as the ledger keeps of one user (`RefusedProofTable.Quota.user`).
+    static let rows = Pace(burst: 50, interval: 1_000)
     static let records = Pace(burst: 5, interval: 10_000)
     /// All strangers together have that many times the pace of one.
     static let strangersFactor: Int64 = 4
@@ -41,7 +42,7 @@ final class RefusalPace: Sendable {
     }
 
     /// What to keep of a stranger's.
-    /// - Parameter network: `HTTPRequest.peerNetwork`.
+    /// - Parameter network: `HTTPRequest.clientNetwork`.
     func keeping(ofStranger network: String, now: Instant) -> Keeping {
         state.withLock { state in
             let own = Self.take("stranger \(network)", &state, now)

@@ -25,11 +25,7 @@ extension Server {
         // Its user token is in the body.
         router.on(.post, Paths.postPay, bodyLimit: Self.receiptBodyLimit, open(postPay))
 
-        router.on(.post, Paths.orders, post(createOrder))
-        router.on(.get, Paths.order, guarded(readOrder))
-        router.on(.post, Paths.cancelOrder, post(cancelOrder))
-        router.on(.post, Paths.failOrder, post(failOrder))
-        router.on(.get, Paths.userOrders, guarded(listUserOrders))
+        addOrders(to: &router)
         router.on(.post, Paths.transactions, bodyLimit: Self.receiptBodyLimit, post(submitTransaction))
         router.on(.post, Paths.restores, bodyLimit: Self.receiptBodyLimit, post(restorePurchases))
         router.on(.post, Paths.guests, post(mergeGuest))
@@ -87,6 +83,17 @@ extension Server {
             response.headers.add("Allow", names.joined(separator: ", "))
         }
         return response
+    }
+
+    /// Orders, and the tokens that name users in place of orders.
+    private func addOrders(to router: inout Router) {
+        router.on(.post, Paths.orders, post(createOrder))
+        router.on(.get, Paths.order, guarded(readOrder))
+        router.on(.post, Paths.cancelOrder, post(cancelOrder))
+        router.on(.post, Paths.failOrder, post(failOrder))
+        router.on(.get, Paths.userOrders, guarded(listUserOrders))
+        router.on(.put, Paths.accountToken, guarded(registerAccountToken))
+        router.on(.get, Paths.accountTokens, guarded(listAccountTokens))
     }
 
     typealias Action = @Sendable (Call) async throws -> HTTPResponse

@@ -13,7 +13,8 @@ import TillBilling
 /// times, each time for another share of the subscriptions, so that memory has a bound whatever the ledger has not.
 ///
 /// Only final states are read, never the order of arrival: the same purchases make the same entries (DESIGN §4,
-/// invariant 8). A transaction counts whoever it belongs to: granted, in quarantine and taken back alike. It is a
+/// invariant 8). A transaction counts whoever it belongs to: granted, in quarantine and taken back alike; a copy that
+/// somebody else pays for (a family's, an assigned seat) is no sale, also once an operator has granted it. It is a
 /// refund when its newest copy says when the money was given back; one that Apple gave back says so no more.
 public struct FinanceEntries {
     /// How many rows may be put aside in one walk.
@@ -32,7 +33,7 @@ public struct FinanceEntries {
 
     /// Sales and refunds of the days from `start` to `end`, as Apple counts days (`ReportingDay`).
     ///
-    /// What cost nothing isn't among them: free trials, and the copies that a family shares.
+    /// What cost nothing isn't among them: free trials, and copies that somebody else pays for.
     public func list(from start: CivilDate, through end: CivilDate, in environment: Environment) throws -> Found {
         try list(from: start, through: end, in: environment, rowsAtOnce: Self.rowsAtOnce)
     }
@@ -48,7 +49,7 @@ public struct FinanceEntries {
                 """
                 SELECT purchased_at, revoked_at, price, quantity, type, revocation_percentage, expires_at, \
                 is_upgraded, product, currency, storefront, original_id FROM transactions \
-                WHERE +environment = ?1 AND purchased_at < ?2 AND is_shared = 0 AND CASE WHEN type = 3 \
+                WHERE +environment = ?1 AND purchased_at < ?2 AND is_shared = 0 AND ownership IS NULL AND CASE WHEN type = 3 \
                 THEN ?4 = 1 OR CAST(substr(original_id, -6) AS INTEGER) % ?4 = ?5 \
                 ELSE ?5 = 0 AND price IS NOT 0 AND (purchased_at >= ?3 OR revoked_at >= ?3) END
                 """,

@@ -1,9 +1,17 @@
 import TillBilling
 
+extension Schema {
+    /// How many there are of each app is counted with each new one.
+    static let foreignNotificationApps: StaticString = """
+        CREATE INDEX foreign_notifications_by_bundle ON foreign_notifications (bundle, sequence);
+        """
+}
+
 /// `foreign_notifications`: signed by Apple, and not for this app as it is configured. Kept raw for the case that the
 /// configuration is what's wrong; nothing is settled by them.
 ///
-/// The newest are kept, because anybody with an app in the App Store can have Apple send its notifications here.
+/// Anybody with an app in the App Store can have Apple send its notifications here, so only so many are kept, and the
+/// oldest of the app with the most of them goes: a stranger's app does not push out what another app's are needed for.
 public struct ForeignNotificationTable {
     /// How many are kept. A notification has five to fifteen kilobytes, and never more than 512.
     public static let capacity: Int64 = 1_000
@@ -45,7 +53,7 @@ public struct ForeignNotificationTable {
 
     /// Stores one; nothing happens if one of this UUID is there already (U4).
     public func insert(_ entry: Entry) throws {
-        let newest = try session.insertIfNew(
+        let inserted = try session.insertIfNew(
             """
             INSERT INTO foreign_notifications (uuid, bundle, app_apple_id, environment, type, subtype, received_at, \
             code, detail, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uuid) DO NOTHING
@@ -55,9 +63,14 @@ public struct ForeignNotificationTable {
                 .optional(entry.environment), .text(entry.type), .optional(entry.subtype), .instant(entry.receivedAt),
                 .text(entry.code), .text(entry.detail), .text(entry.payload),
             ])
-        guard let newest else { return }
-        try session.execute(
-            "DELETE FROM foreign_notifications WHERE sequence <= ?", [.integer(newest - Self.capacity)])
+        guard inserted != nil else { return }
+        let apps = try session.query(
+            "SELECT count(*), min(sequence) FROM foreign_notifications GROUP BY bundle", []
+        ) { (count: $0.integer(0), oldest: $0.integer(1)) }
+        guard apps.reduce(0, { $0 + $1.count }) > Self.capacity,
+            let fullest = apps.max(by: { ($0.count, $1.oldest) < ($1.count, $0.oldest) })
+        else { return }
+        try session.execute("DELETE FROM foreign_notifications WHERE sequence = ?", [.integer(fullest.oldest)])
     }
 
     /// Those that another configuration refused and that state this app, oldest first, after a sequence.

@@ -31,7 +31,7 @@ public struct PurchaseHistory {
             SELECT t.sequence, t.original_id, t.quantity, t.state, g.entitlement, o.device, t.id, t.product, \
             t.purchased_at, t.signed_at, t.revoked_at, t.is_renewal, t.price, t.currency, t.type, t.expires_at, \
             t.is_renewal, t.is_upgraded, t.is_shared, t.group_id, t.storefront, t.offer_type, t.offer_id, \
-            t.offer_discount, t.revocation_type, t.revocation_percentage FROM ( \
+            t.offer_discount, t.revocation_type, t.revocation_percentage, t.ownership FROM ( \
             SELECT t.sequence AS sequence FROM orders o \
             CROSS JOIN transactions t ON t.order_sequence = o.sequence \
             LEFT JOIN holders h ON h.grant_sequence = t.sequence \
@@ -53,7 +53,7 @@ public struct PurchaseHistory {
 }
 
 extension Row {
-    /// Twenty columns from `first`: id, product, purchased_at, signed_at, revoked_at, is_renewal, price, currency, and
+    /// Twenty-one columns from `first`: id, product, purchased_at, signed_at, revoked_at, is_renewal, price, currency, and
     /// then those of the terms.
     func paidPeriod(from first: Int) -> PaidPeriod {
         PaidPeriod(

@@ -21,7 +21,7 @@ public struct RecordedCopies {
             SELECT t.sequence, t.id, t.original_id, t.product, t.quantity, t.environment, t.token, t.purchased_at, \
             t.signed_at, t.revoked_at, t.price, t.currency, p.kind, t.type, t.expires_at, t.is_renewal, \
             t.is_upgraded, t.is_shared, t.group_id, t.storefront, t.offer_type, t.offer_id, t.offer_discount, \
-            t.revocation_type, t.revocation_percentage FROM transactions t \
+            t.revocation_type, t.revocation_percentage, t.ownership FROM transactions t \
             LEFT JOIN proofs p ON p.transaction_sequence = t.sequence WHERE t.sequence = ?
             """, [.integer(sequence)], Self.read
         )?.transaction
@@ -34,7 +34,7 @@ public struct RecordedCopies {
             SELECT t.sequence, t.id, t.original_id, t.product, t.quantity, t.environment, t.token, t.purchased_at, \
             t.signed_at, t.revoked_at, t.price, t.currency, p.kind, t.type, t.expires_at, t.is_renewal, \
             t.is_upgraded, t.is_shared, t.group_id, t.storefront, t.offer_type, t.offer_id, t.offer_discount, \
-            t.revocation_type, t.revocation_percentage FROM transactions t \
+            t.revocation_type, t.revocation_percentage, t.ownership FROM transactions t \
             LEFT JOIN proofs p ON p.transaction_sequence = t.sequence \
             WHERE t.order_sequence IS NULL AND t.original_id = ? AND +t.environment = ? \
             ORDER BY t.purchased_at, t.sequence LIMIT ?
@@ -48,7 +48,7 @@ public struct RecordedCopies {
             SELECT t.sequence, t.id, t.original_id, t.product, t.quantity, t.environment, t.token, t.purchased_at, \
             t.signed_at, t.revoked_at, t.price, t.currency, p.kind, t.type, t.expires_at, t.is_renewal, \
             t.is_upgraded, t.is_shared, t.group_id, t.storefront, t.offer_type, t.offer_id, t.offer_discount, \
-            t.revocation_type, t.revocation_percentage FROM transactions t \
+            t.revocation_type, t.revocation_percentage, t.ownership FROM transactions t \
             LEFT JOIN proofs p ON p.transaction_sequence = t.sequence \
             WHERE t.order_sequence IS NULL AND t.token = ? AND +t.environment = ? \
             ORDER BY t.purchased_at, t.sequence LIMIT ?
@@ -62,14 +62,16 @@ public struct RecordedCopies {
             SELECT t.sequence, t.id, t.original_id, t.product, t.quantity, t.environment, t.token, t.purchased_at, \
             t.signed_at, t.revoked_at, t.price, t.currency, p.kind, t.type, t.expires_at, t.is_renewal, \
             t.is_upgraded, t.is_shared, t.group_id, t.storefront, t.offer_type, t.offer_id, t.offer_discount, \
-            t.revocation_type, t.revocation_percentage FROM transactions t \
+            t.revocation_type, t.revocation_percentage, t.ownership FROM transactions t \
             LEFT JOIN proofs p ON p.transaction_sequence = t.sequence \
             WHERE t.type IS NULL AND t.sequence > ? ORDER BY t.sequence LIMIT ?
             """, [.integer(sequence), .integer(Int64(limit))], Self.read)
     }
 
     private static func read(_ row: any Row) throws -> Copy {
-        let token: AppAccountToken? = row.isNull(6) ? nil : .order(try row.uniqueID(6))
+        let signed = row.isNull(6) ? nil : try row.uniqueID(6)
+        let isAbsent = signed?.isAbsent == true && !PlantedMistake.matchesAbsentTokens.isPlanted
+        let token: AppAccountToken? = isAbsent ? nil : signed.map { .order($0) }
         let transaction = PaidTransaction(
             id: TransactionID(row.text(1)), originalID: TransactionID(row.text(2)), productID: ProductID(row.text(3)),
             quantity: Int(row.integer(4)), environment: try row.environment(5), token: token,

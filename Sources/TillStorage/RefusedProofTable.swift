@@ -1,14 +1,45 @@
 import TillBilling
 
-/// `refused_proofs`: why a proof was refused (P9, U9). The newest are kept, so that a flood of forgeries can't fill
-/// the disk.
+extension Schema {
+    /// Whose refusals push out whose: rows of one budget. What came again is counted.
+    static let refusalBudgets: StaticString = """
+        ALTER TABLE refused_proofs ADD COLUMN budget TEXT NOT NULL DEFAULT 'anonymous';
+        ALTER TABLE refused_proofs ADD COLUMN count INTEGER NOT NULL DEFAULT 1;
+        ALTER TABLE refused_proofs ADD COLUMN last_at INTEGER;
+        UPDATE refused_proofs SET budget = caller
+            WHERE caller LIKE 'user:%' OR caller LIKE 'key:%' OR caller LIKE 'operator:%';
+        UPDATE refused_proofs SET budget = 'reconciliation' WHERE door = 'reconciliation';
+        CREATE INDEX refused_proofs_by_budget ON refused_proofs (budget, sequence);
+        CREATE INDEX refused_proofs_by_digest ON refused_proofs (digest);
+        """
+}
+
+/// `refused_proofs`: why a proof was refused (P9, U9). A flood of forgeries must not fill the disk, and must not push
+/// out what somebody else needs: what anybody can post without a credential, each user and each backend key have a
+/// budget of their own, within which the oldest goes. The same proof refused again is counted, not repeated.
 public struct RefusedProofTable {
-    /// How many are kept.
-    public static let capacity: Int64 = 10_000
-    /// Of how many the record of the checks is kept: it is some kilobytes, the rest of a row some dozen bytes.
-    public static let recordCapacity: Int64 = 1_000
+    /// How many rows a caller may have, and of how many of them the record of the checks is kept: it is some
+    /// kilobytes, the rest of a row some dozen bytes.
+    public struct Quota: Sendable, Hashable {
+        public let rows: Int64
+        public let records: Int64
+
+        /// What anybody may post: notifications in Apple's name.
+        public static let anonymous = Quota(rows: 1_000, records: 200)
+        /// Each user.
+        public static let user = Quota(rows: 50, records: 20)
+        /// All users together, so that many accounts of one person don't fill the disk either.
+        public static let users = Quota(rows: 20_000, records: 1_000)
+        /// Each backend key, each operator, and what Apple answered ourselves.
+        public static let trusted = Quota(rows: 2_000, records: 500)
+    }
+
     /// The longest record that is kept, in bytes.
     public static let recordLimit = 64 << 10
+    /// The budget of whoever shows no credential.
+    private static let anonymousBudget = "anonymous"
+    /// All users are counted once in so many rows.
+    private static let sweepInterval: Int64 = 256
 
     private let session: any Session
     public init(_ session: any Session) { self.session = session }
@@ -26,6 +57,10 @@ public struct RefusedProofTable {
         public let digest: [UInt8]
         /// Each check that was made, as JSON; nil if the proof itself was good, or its record is no longer kept.
         public let record: String?
+        /// How often it came.
+        public internal(set) var count: Int64 = 1
+        /// When it came last; nil if it came once.
+        public internal(set) var lastAt: Instant?
 
         public init(
             at: Instant, door: String, caller: String, claimedOrder: OrderID?, code: String, detail: String,
@@ -43,19 +78,70 @@ public struct RefusedProofTable {
     }
 
     public func insert(_ entry: Entry) throws {
+        let (budget, quota) = Self.budget(of: entry)
+        guard try !isRepeated(entry, budget) else { return }
         let newest = try session.insert(
             """
-            INSERT INTO refused_proofs (at, door, caller, claimed_order, code, detail, digest, record) \
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO refused_proofs (at, door, caller, claimed_order, code, detail, digest, record, budget) \
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 .instant(entry.at), .text(entry.door), .text(entry.caller), .optional(entry.claimedOrder),
                 .text(entry.code), .text(entry.detail), .blob(entry.digest),
-                .optional(entry.record.flatMap { $0.utf8.count <= Self.recordLimit ? $0 : nil }),
+                .optional(entry.record.flatMap { $0.utf8.count <= Self.recordLimit ? $0 : nil }), .text(budget),
             ])
+        try trim(budget, to: quota)
+        if budget.hasPrefix("user:"), newest % Self.sweepInterval == 0 { try trimUsers() }
+    }
+
+    private static func budget(of entry: Entry) -> (name: String, quota: Quota) {
+        if entry.caller.hasPrefix("user:") { return (entry.caller, .user) }
+        if entry.caller.hasPrefix("key:") || entry.caller.hasPrefix("operator:") { return (entry.caller, .trusted) }
+        return entry.door == "reconciliation" ? (entry.door, .trusted) : (anonymousBudget, .anonymous)
+    }
+
+    /// Counts a proof that the same caller brought before, for the same order, and that was refused for the same
+    /// reason.
+    private func isRepeated(_ entry: Entry, _ budget: String) throws -> Bool {
+        let known = try session.query(
+            """
+            SELECT sequence, claimed_order FROM refused_proofs \
+            WHERE digest = ? AND budget = ? AND code = ? AND door = ? LIMIT 50
+            """, [.blob(entry.digest), .text(budget), .text(entry.code), .text(entry.door)]
+        ) { row in (sequence: row.integer(0), order: row.isNull(1) ? nil : try row.uniqueID(1)) }
+        guard let same = known.first(where: { $0.order == entry.claimedOrder }) else { return false }
         try session.execute(
-            "UPDATE refused_proofs SET record = NULL WHERE sequence = ?", [.integer(newest - Self.recordCapacity)])
-        try session.execute("DELETE FROM refused_proofs WHERE sequence <= ?", [.integer(newest - Self.capacity)])
+            "UPDATE refused_proofs SET count = count + 1, last_at = ? WHERE sequence = ?",
+            [.instant(entry.at), .integer(same.sequence)])
+        return true
+    }
+
+    private func trim(_ budget: String, to quota: Quota) throws {
+        try session.execute(
+            """
+            DELETE FROM refused_proofs WHERE budget = ?1 AND sequence <= (SELECT sequence FROM refused_proofs \
+            WHERE budget = ?1 ORDER BY sequence DESC LIMIT 1 OFFSET ?2)
+            """, [.text(budget), .integer(quota.rows)])
+        try session.execute(
+            """
+            UPDATE refused_proofs SET record = NULL WHERE sequence = (SELECT sequence FROM refused_proofs \
+            WHERE budget = ?1 ORDER BY sequence DESC LIMIT 1 OFFSET ?2)
+            """, [.text(budget), .integer(quota.records)])
+    }
+
+    private func trimUsers() throws {
+        try session.execute(
+            """
+            DELETE FROM refused_proofs WHERE budget >= 'user:' AND budget < 'user;' AND sequence <= \
+            (SELECT sequence FROM refused_proofs WHERE budget >= 'user:' AND budget < 'user;' \
+            ORDER BY sequence DESC LIMIT 1 OFFSET ?)
+            """, [.integer(Quota.users.rows)])
+        try session.execute(
+            """
+            UPDATE refused_proofs SET record = NULL WHERE record IS NOT NULL AND budget >= 'user:' \
+            AND budget < 'user;' AND sequence <= (SELECT sequence FROM refused_proofs \
+            WHERE budget >= 'user:' AND budget < 'user;' ORDER BY sequence DESC LIMIT 1 OFFSET ?)
+            """, [.integer(Quota.users.records)])
     }
 
     /// The newest first; those that came beside one order, if asked.
@@ -63,31 +149,43 @@ public struct RefusedProofTable {
         if let order {
             return try session.query(
                 """
-                SELECT at, door, caller, claimed_order, code, detail, digest, record FROM refused_proofs \
-                WHERE claimed_order = ? ORDER BY sequence DESC LIMIT ?
+                SELECT at, door, caller, claimed_order, code, detail, digest, record, count, last_at \
+                FROM refused_proofs WHERE claimed_order = ? ORDER BY sequence DESC LIMIT ?
                 """, [.id(order), .integer(Int64(limit))], Self.read)
         }
         return try session.query(
             """
-            SELECT at, door, caller, claimed_order, code, detail, digest, record FROM refused_proofs \
+            SELECT at, door, caller, claimed_order, code, detail, digest, record, count, last_at FROM refused_proofs \
             ORDER BY sequence DESC LIMIT ?
             """, [.integer(Int64(limit))], Self.read)
     }
 
-    /// The newest first, from before a sequence.
+    /// The newest first, from before a sequence: what callers with a credential brought.
     public func list(before sequence: Int64, limit: Int) throws -> [(sequence: Int64, entry: Entry)] {
         try session.query(
             """
-            SELECT at, door, caller, claimed_order, code, detail, digest, record, sequence FROM refused_proofs \
-            WHERE sequence < ? ORDER BY sequence DESC LIMIT ?
+            SELECT at, door, caller, claimed_order, code, detail, digest, record, count, last_at, sequence \
+            FROM refused_proofs WHERE sequence < ? AND budget <> 'anonymous' ORDER BY sequence DESC LIMIT ?
             """, [.integer(sequence), .integer(Int64(limit))]
-        ) { row in (row.integer(8), try Self.read(row)) }
+        ) { row in (row.integer(10), try Self.read(row)) }
+    }
+
+    /// The newest first: what anybody may post.
+    public func anonymous(limit: Int) throws -> [Entry] {
+        try session.query(
+            """
+            SELECT at, door, caller, claimed_order, code, detail, digest, record, count, last_at FROM refused_proofs \
+            WHERE budget = 'anonymous' ORDER BY sequence DESC LIMIT ?
+            """, [.integer(Int64(limit))], Self.read)
     }
 
     private static func read(_ row: any Row) throws -> Entry {
-        Entry(
+        var entry = Entry(
             at: row.instant(0), door: row.text(1), caller: row.text(2),
             claimedOrder: row.isNull(3) ? nil : try row.uniqueID(3), code: row.text(4), detail: row.text(5),
             digest: row.blob(6), record: row.optionalText(7))
+        entry.count = row.integer(8)
+        entry.lastAt = row.optionalInstant(9)
+        return entry
     }
 }

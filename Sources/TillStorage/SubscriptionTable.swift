@@ -127,7 +127,7 @@ public struct SubscriptionTable {
             SELECT t.state, t.order_sequence, t.id, t.product, t.purchased_at, t.signed_at, t.revoked_at, \
             t.is_renewal, t.price, t.currency, t.type, t.expires_at, t.is_renewal, t.is_upgraded, t.is_shared, \
             t.group_id, t.storefront, t.offer_type, t.offer_id, t.offer_discount, t.revocation_type, \
-            t.revocation_percentage FROM subscription_periods p \
+            t.revocation_percentage, t.ownership FROM subscription_periods p \
             CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
             WHERE p.subscription_sequence = ? ORDER BY t.purchased_at DESC, t.sequence DESC LIMIT ?
             """, [.integer(subscription), .integer(Self.periodLimit)]

@@ -20,6 +20,16 @@ extension Schema {
         """
 }
 
+extension Schema {
+    /// Apple's raw word about the owner, where it is neither PURCHASED nor FAMILY_SHARED: what has one is no sale. And
+    /// the quantity of an order for more than ten, which an operator grants: `quantity` is 10 there.
+    static let otherOwnership: StaticString = """
+        ALTER TABLE transactions ADD COLUMN ownership TEXT;
+        ALTER TABLE orders ADD COLUMN large_quantity INTEGER
+            CHECK (large_quantity IS NULL OR (large_quantity > 10 AND quantity = 10));
+        """
+}
+
 extension ProductType {
     /// In `ProductType.allCases`' order, from 1.
     var column: SQLValue {
@@ -52,6 +62,9 @@ extension PaidTransaction {
         }
     }
 
+    /// Apple's name for the account that paid, where a token says who that is to the app.
+    var accountColumn: SQLValue { token == nil ? .null : .optional(appTransactionID) }
+
     /// In the order of `INSERT` and `UPDATE` in `TransactionTable`.
     var termsColumns: [SQLValue] {
         [
@@ -59,13 +72,13 @@ extension PaidTransaction {
             .flag(terms.isUpgraded), .flag(terms.isFamilyShared), .optional(terms.groupID),
             .optional(terms.storefront), .optional(terms.offer.map { Int64($0.type) }), .optional(terms.offer?.id),
             .optional(terms.offer?.discount), .optional(terms.revocationType),
-            .optional(terms.revocationPercentage.map { Int64($0) }),
+            .optional(terms.revocationPercentage.map { Int64($0) }), .optional(terms.otherOwnership),
         ]
     }
 }
 
 extension Row {
-    /// Twelve columns from `first`, in the order of `termsColumns`.
+    /// Thirteen columns from `first`, in the order of `termsColumns`.
     func terms(from first: Int) -> TransactionTerms {
         var terms = TransactionTerms(
             type: isNull(first) ? nil : ProductType(column: integer(first)), expiresAt: optionalInstant(first + 1),
@@ -77,6 +90,7 @@ extension Row {
         }
         terms.revocationType = optionalText(first + 10)
         terms.revocationPercentage = isNull(first + 11) ? nil : Int(integer(first + 11))
+        terms.otherOwnership = optionalText(first + 12)
         return terms
     }
 }

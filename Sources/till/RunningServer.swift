@@ -50,6 +50,7 @@ final class RunningServer: Sendable {
         settings.address = configuration.listen.host
         settings.port = configuration.listen.port
         settings.takesUnknownLibrary = configuration.unsafeHTTP
+        settings.trustedProxies = configuration.trustedProxies
         let router = server.router
         do {
             listener = try Listener(

@@ -59,11 +59,10 @@ import TillStorage
         let (plain, keyed) = (try await shop.pay(token: orders[2]), try await shop.pay(token: orders[3]))
         let inReceipt = try await shop.pay(token: nil, account: "other")
         let notification = try await shop.notification(of: orders[5])
-        let id = UniqueID(high: 7, low: 8)
         func debit(_ reference: String) -> JSONValue {
             ["currency": "points", "amount": 10, "reference": .string(reference)]
         }
-        let product: JSONValue = ["id": .string(id.description), "productId": .string(Shop.points60)]
+        let product = ProvenOrder(of: "u1").opening(["productId": .string(Shop.points60)])
         let receipt: JSONValue = [
             "receipt": .string(inReceipt.receipt), "transactionId": .string(inReceipt.id),
             "productId": .string(Shop.points60), "orderId": .string(orders[4].description),
@@ -172,10 +171,9 @@ import TillStorage
             disk.conditions.capacity = disk.usedBytes + 300_000
             func open(_ number: Int) async throws -> Reply {
                 let filling = String(repeating: "x", count: 3_000)
-                let body: JSONValue = [
-                    "id": .string(UniqueID(high: 1, low: UInt64(number)).description),
+                let body = ProvenOrder(of: "u\(number)").opening([
                     "productId": .string(Shop.points60), "metadata": ["filling": .string(filling)],
-                ]
+                ])
                 return try await shop.send(.post, "/v1/orders", body, as: .user("u\(number)"))
             }
             var refused: [Int] = []

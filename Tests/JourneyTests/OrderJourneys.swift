@@ -8,13 +8,13 @@ import TillBilling
         arguments: Reach.allCases)
     func repeated(_ reach: Reach) async throws {
         try await Shop.open(reach) { shop in
-            let body: JSONValue = [
-                "id": "3F2C4D5E-0011-4a2b-8c3d-0123456789ab", "productId": .string(Shop.points60), "quantity": 2,
-                "metadata": ["level": 3, "tags": ["a", "b"]],
-            ]
+            let proven = ProvenOrder(of: "u1")
+            let body = proven.opening([
+                "productId": .string(Shop.points60), "quantity": 2, "metadata": ["level": 3, "tags": ["a", "b"]],
+            ])
             let first = try await shop.send(.post, "/v1/orders", body, as: .user("u1"))
             #expect(first.status == 201)
-            #expect(first["id"].text == "3f2c4d5e-0011-4a2b-8c3d-0123456789ab")
+            #expect(first["id"].text == proven.id.description)
             #expect(first["status"].text == "prepared")
             #expect(first["statusCode"].int == 0)
             #expect(first["userId"].text == "u1")
@@ -28,12 +28,12 @@ import TillBilling
             #expect(again.status == 200)
             #expect(again.body == first.body)
 
-            let other: JSONValue = ["id": "3f2c4d5e-0011-4a2b-8c3d-0123456789ab", "productId": .string(Shop.points300)]
+            let other = proven.opening(["productId": .string(Shop.points300)])
             let conflict = try await shop.send(.post, "/v1/orders", other, as: .user("u1"))
             #expect(conflict.status == 409)
             #expect(conflict.code == "order_conflict")
             let foreign = try await shop.send(.post, "/v1/orders", body, as: .user("u2"))
-            #expect(foreign.status == 409)
+            #expect(foreign.status == 422 && foreign.code == "order_id_unproven")
             #expect(try await shop.send(.get, "/v1/users/u1/orders")["data"].list.count == 1)
         }
     }

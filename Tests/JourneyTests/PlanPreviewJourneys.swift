@@ -104,17 +104,17 @@ import TillBilling
     @Test("The same id again is the same order whatever became of its preview; with another preview it is another (O1)")
     func repeated() async throws {
         try await CloudShop.open { shop in
-            let id = "3f2c4d5e-0011-4a2b-8c3d-0123456789ab"
+            let order = ProvenOrder(of: "u1")
             let said = told(try await shop.preview("premium_monthly", as: "u1"))
-            let first = try await shop.openPlan("premium_monthly", as: "u1", id: id, preview: said)
+            let first = try await shop.openPlan("premium_monthly", as: "u1", order: order, preview: said)
             shop.time.advance(seconds: 2)
             let other = told(try await shop.preview("premium_monthly", as: "u1"))
             try await shop.buyPlan("basic_monthly", as: "u1")
             shop.time.advance(seconds: 2 * Self.day)
-            let again = try await shop.openPlan("premium_monthly", as: "u1", id: id, preview: said)
+            let again = try await shop.openPlan("premium_monthly", as: "u1", order: order, preview: said)
             #expect(first.status == 201 && again.status == 200 && again.body == first.body)
             for preview in [other, nil, ["at": said.at("at"), "expiresAt": other.at("expiresAt")]] {
-                let reply = try await shop.openPlan("premium_monthly", as: "u1", id: id, preview: preview)
+                let reply = try await shop.openPlan("premium_monthly", as: "u1", order: order, preview: preview)
                 #expect(reply.status == 409 && reply.code == "order_conflict", "\(reply.body)")
             }
             let list = try await shop.send(.get, "/v1/users/u1/orders", as: .user("u1"))

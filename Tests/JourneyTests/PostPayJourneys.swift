@@ -176,7 +176,8 @@ import TillStorage
             #expect(try await shop.status(of: order) == "prepared")
             let logged = try await shop.ledger.read { try RefusedProofTable($0).list(claiming: order, limit: 20) }
             let verdicts = cases.filter { $0.status == 422 && $0.changes["bundle_id"] == nil }.map(\.code)
-            #expect(logged.map(\.code).sorted() == verdicts.sorted())
+            let counted = logged.flatMap { [String](repeating: $0.code, count: Int($0.count)) }
+            #expect(counted.sorted() == verdicts.sorted())
             // The honest post still goes through.
             let honest = fields(payment, order: order.description, as: "u1", shop)
             #expect(try await post(shop, honest)["status"] == 200)
@@ -194,7 +195,7 @@ import TillStorage
                 (hers.description, "claimed_order_of_another"), (larger.description, "claimed_order_differs"),
                 (two.description, "claimed_order_differs"),
                 (UniqueID(high: 1, low: 2).description, "claimed_order_unknown"),
-                ("2019042300017", "receipt_needs_order"),
+                ("2019042300017", "claimed_order_unknown"),
                 ("", "receipt_needs_order"),
             ]
             for (order, reason) in cases {

@@ -54,16 +54,15 @@ import TillBilling
     @Test("What was not final is not kept: a quarantined proof is granted under the same key later")
     func notFinal() async throws {
         try await Shop.open { shop in
-            let payment = try await shop.pay(token: UniqueID(high: 1, low: 2))
+            let proven = ProvenOrder(of: "u1")
+            let payment = try await shop.pay(token: proven.id)
             let proof: JSONValue = ["signedTransaction": .string(payment.signed)]
             func submit() async throws -> Reply {
                 try await shop.send(
                     .post, "/v1/transactions", proof, as: .user("u1"), headers: [("Idempotency-Key", "p")])
             }
             #expect(try await submit().status == 202)
-            let order: JSONValue = [
-                "id": .string(UniqueID(high: 1, low: 2).description), "productId": .string(Shop.points60),
-            ]
+            let order = proven.opening(["productId": .string(Shop.points60)])
             #expect(try await shop.send(.post, "/v1/orders", order, as: .user("u1")).status == 201)
             #expect(try await submit()["outcome"].text == "granted")
         }

@@ -33,7 +33,7 @@ import TillStorage
             let (again, newPort) = try await files.start()
             #expect(count.all.count >= 200)
             for (client, number) in count.all {
-                let reply = try await files.send(newPort, .get, "/v1/orders/\(id(client: client, number))")
+                let reply = try await files.send(newPort, .get, "/v1/orders/\(order(client: client, number).id)")
                 #expect(reply.status == 200, "answered and lost: \(client)/\(number)")
             }
             try await files.buy(newPort, as: "afterwards")
@@ -42,14 +42,12 @@ import TillStorage
         }
     }
 
-    private func id(client: Int, _ number: Int) -> UniqueID {
-        UniqueID(high: UInt64(client + 1), low: UInt64(number))
-    }
+    private func order(client: Int, _ number: Int) -> ProvenOrder { ProvenOrder(of: "c\(client)", number) }
 
     private func open(_ files: ServerProcess, _ port: UInt16, client: Int, _ number: Int) async throws -> Reply {
         try await files.send(
             port, .post, "/v1/orders",
-            ["id": .string(id(client: client, number).description), "productId": .string(Shop.points60)],
+            order(client: client, number).opening(["productId": .string(Shop.points60)]),
             as: .user("c\(client)"))
     }
 

@@ -126,6 +126,6 @@ import Testing
             ("::1", "0:0:0:0"), ("fe80::1:2:3:4", "fe80:0:0:0"), ("1:2:3:4:5::", "1:2:3:4"), ("", ""),
         ])
     func network(_ peer: String, _ network: String) {
-        #expect(HTTPRequest(method: .get, path: "/", peer: peer).peerNetwork == network)
+        #expect(HTTPRequest(method: .get, path: "/", peer: peer).clientNetwork == network)
     }
 }

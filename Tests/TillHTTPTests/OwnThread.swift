@@ -42,6 +42,7 @@ func withListener<Result>(
     response.headers.add("X-Path", request.path)
     response.headers.add("X-Query", request.query.map { "\($0.name)=\($0.value)" }.joined(separator: ";"))
     response.headers.add("X-Peer", request.peer)
+    response.headers.add("X-Client", request.client)
     return response
 }
 

@@ -86,6 +86,22 @@ import TillBilling
         "refund +41 b CHN 600x1 1 sold+1 45000",
     ]
 
+    @Test("A seat that somebody else pays for is no sale, in quarantine and after an operator has granted it (V6)")
+    func assignedSeats() async throws {
+        func assigned(_ id: Int) -> PaidTransaction {
+            var terms = TransactionTerms(type: .consumable, storefront: "CHN")
+            terms.otherOwnership = "ASSIGNED"
+            let sale = Self.sale(id)
+            return PaidTransaction(
+                id: sale.id, originalID: sale.originalID, productID: sale.productID, quantity: 1,
+                environment: .production, token: nil, purchasedAt: sale.purchasedAt, signedAt: sale.signedAt,
+                revokedAt: nil, isRenewal: false, isFromReceipt: false, price: sale.price, terms: terms)
+        }
+        let found = try await Self.lines([Self.sale(1), assigned(2), assigned(3)])
+        #expect(found.lines == ["sale +0 a CHN 600x1 1"])
+        #expect(found.unpriced.isEmpty)
+    }
+
     @Test("Sales and refunds count on their own days, whoever they belong to; what cost nothing does not (C3)")
     func table() async throws {
         let found = try await Self.lines(Self.mixed)

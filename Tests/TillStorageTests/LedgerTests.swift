@@ -225,26 +225,6 @@ import TillSQLite
         }
     }
 
-    @Test("Only the newest refused proofs are kept, however many forgeries come")
-    func refusedProofs() async throws {
-        try await withLedger { ledger in
-            let kept = try await ledger.write { session in
-                let table = RefusedProofTable(session)
-                for number in 0..<(Int(RefusedProofTable.capacity) + 25) {
-                    try table.insert(
-                        .init(
-                            at: at, door: "app", caller: "user:u1", claimedOrder: nil, code: "bad_signature",
-                            detail: "\(number)", digest: [1]))
-                }
-                return try session.first("SELECT count(*), min(sequence) FROM refused_proofs", []) {
-                    ($0.integer(0), $0.integer(1))
-                }
-            }
-            #expect(kept?.0 == RefusedProofTable.capacity)
-            #expect(kept?.1 == 26)
-        }
-    }
-
     @Test("An idempotency answer is found in its own scope only, and is let go when it is old")
     func idempotency() async throws {
         try await withLedger { ledger in

@@ -53,12 +53,12 @@ final class DashboardSessions: Sendable {
     }
 }
 
-/// Wrong tokens, counted by where they came from: ten a minute, then nobody is listened to from there until the minute
-/// is over.
+/// Wrong tokens, counted by where they came from: after ten a minute the next wrong one is told to wait. The right
+/// token passes however many wrong ones came before it, so no stranger can lock an operator out.
 final class LoginAttempts: Sendable {
     static let limit = 10
     static let windowSeconds: Int64 = 60
-    /// Addresses that are counted. If so many are wrong within one minute, nobody new is listened to.
+    /// Clients that are counted. If so many are wrong within one minute, a new one is told to wait at once.
     static let capacity = 4_096
 
     private struct Window {
@@ -68,20 +68,22 @@ final class LoginAttempts: Sendable {
 
     private let windows = Locked<[String: Window]>([:])
 
-    func mayTry(_ peer: String, now: Instant) -> Bool {
+    /// Counts a wrong token.
+    ///
+    /// - Returns: whether it is one too many.
+    func isTooMany(from client: String, now: Instant) -> Bool {
         windows.withLock { windows in
-            guard let window = windows[peer], window.start.adding(seconds: Self.windowSeconds) > now else {
-                windows[peer] = nil
-                return windows.count < Self.capacity || Self.forget(&windows, now)
+            if let window = windows[client], window.start.adding(seconds: Self.windowSeconds) <= now {
+                windows[client] = nil
             }
-            return window.failures < Self.limit
-        }
-    }
-
-    func countFailure(_ peer: String, now: Instant) {
-        windows.withLock { windows in
-            guard windows[peer] != nil || windows.count < Self.capacity || Self.forget(&windows, now) else { return }
-            windows[peer, default: Window(start: now, failures: 0)].failures += 1
+            guard windows[client] != nil || windows.count < Self.capacity || Self.forget(&windows, now) else {
+                return true
+            }
+            let failures = windows[client, default: Window(start: now, failures: 0)].failures
+            // Not counted further: one who goes on is told to wait until the minute of the first ten is over.
+            guard failures < Self.limit else { return true }
+            windows[client, default: Window(start: now, failures: 0)].failures = failures + 1
+            return false
         }
     }
 

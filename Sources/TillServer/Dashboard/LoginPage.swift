@@ -16,7 +16,7 @@ extension Server {
         }
         let operatorID: String
         do {
-            operatorID = try dashboard.operatorID(token: form["token"] ?? "", from: request.peer)
+            operatorID = try dashboard.operatorID(token: form["token"] ?? "", from: request.clientNetwork)
         } catch let refused as Refused {
             var response = loginPage(
                 refused.refusal.status, request, say,

@@ -80,7 +80,11 @@ struct OrderTimeline {
             if let detail = entry.detail { element("p", .class("hint")) { HTML.code(detail, limit: 1_000) } }
             element("p", .class("hint")) { Evidence.origin(door: entry.door, caller: entry.caller, say) }
         case .refused(let entry):
-            element("strong") { say("Proof refused", "凭证被拒") }
+            element("strong") {
+                entry.count == 1
+                    ? say("Proof refused", "凭证被拒")
+                    : say("Proof refused, \(entry.count) times", "凭证被拒，共 \(entry.count) 次")
+            }
             " "
             HTML.code(entry.code)
             element("p") { Evidence.refusal(entry.code, say) }

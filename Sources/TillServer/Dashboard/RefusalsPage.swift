@@ -9,15 +9,18 @@ extension Server {
     func listRefusals(_ visit: DashboardVisit) async throws -> HTTPResponse {
         let size = Self.dashboardPageSize
         let cursor = visit.cursor
-        let (found, foreign) = try await database.read { session in
-            (
-                try RefusedProofTable(session).list(before: cursor ?? .max, limit: size + 1),
+        let (found, anonymous, foreign) = try await database.read { session in
+            let refused = RefusedProofTable(session)
+            return (
+                try refused.list(before: cursor ?? .max, limit: size + 1),
+                cursor == nil ? try refused.anonymous(limit: StrangersNotifications.limit) : [],
                 cursor == nil ? try ForeignNotificationTable(session).list(limit: StrangersNotifications.limit) : []
             )
         }
         let page = RefusalsPage(
             visit: visit, entries: found.prefix(size).map(\.entry),
-            older: found.count > size ? found[size - 1].sequence : nil, foreign: foreign)
+            older: found.count > size ? found[size - 1].sequence : nil, anonymous: anonymous,
+            foreign: foreign)
         return .page(200, page.html, in: visit.say.language)
     }
 }
@@ -26,6 +29,8 @@ struct RefusalsPage {
     let visit: DashboardVisit
     let entries: [RefusedProofTable.Entry]
     let older: Int64?
+    /// Posted in Apple's name by anybody: a list of their own, which no flood of theirs pushes the others out of.
+    let anonymous: [RefusedProofTable.Entry]
     let foreign: [ForeignNotificationTable.Entry]
 
     var html: HTML {
@@ -34,16 +39,35 @@ struct RefusalsPage {
             element("h1") { PageFrame.Room.refusals.title(say) }
             element("p", .class("hint")) {
                 say(
-                    "Nothing was granted for any of these. The newest \(RefusedProofTable.capacity) are kept.",
-                    "以下凭证均未发放任何内容。最多保留最近 \(RefusedProofTable.capacity) 条。")
+                    "Nothing was granted for any of these. The newest \(RefusedProofTable.Quota.user.rows) of each "
+                        + "user and \(RefusedProofTable.Quota.trusted.rows) of each backend key are kept.",
+                    "以下凭证均未发放任何内容。每个用户最多保留最近 \(RefusedProofTable.Quota.user.rows) 条，"
+                        + "每个后端密钥 \(RefusedProofTable.Quota.trusted.rows) 条。")
             }
-            if entries.isEmpty {
+            if entries.isEmpty, anonymous.isEmpty {
                 HTML.nothing(say("No proof was refused.", "没有被拒的凭证。"))
-            } else {
+            } else if !entries.isEmpty {
                 RefusalTable(say: say, entries: entries, showsOrder: true).html
             }
             HTML.pager(newest: visit.cursor == nil ? nil : .refusals, older: older.map { .refusals(before: $0) }, say)
+            if !anonymous.isEmpty { inApplesName }
             StrangersNotifications(say: say, entries: foreign).html
+        }
+    }
+}
+
+extension RefusalsPage {
+    private var inApplesName: HTML {
+        let say = visit.say
+        return element("section") {
+            element("h2") { say("Posted in Apple's name", "以 Apple 名义提交") }
+            element("p", .class("hint")) {
+                say(
+                    "Anybody can post these; they are not Apple's. The newest "
+                        + "\(RefusedProofTable.Quota.anonymous.rows) are kept, apart from those above.",
+                    "任何人都能提交，并非来自 Apple。另外最多保留最近 \(RefusedProofTable.Quota.anonymous.rows) 条。")
+            }
+            RefusalTable(say: say, entries: anonymous, showsOrder: false).html
         }
     }
 }
@@ -64,7 +88,15 @@ struct RefusalTable {
         ) {
             for entry in entries {
                 HTML.row {
-                    HTML.cell("time") { HTML.exactTime(entry.at) }
+                    HTML.cell("time") {
+                        HTML.exactTime(entry.at)
+                        if let last = entry.lastAt {
+                            element("p", .class("hint")) {
+                                say("\(entry.count) times, last", "共 \(entry.count) 次，最近") + " "
+                                HTML.exactTime(last)
+                            }
+                        }
+                    }
                     HTML.cell("ground") {
                         element("strong") { HTML.code(entry.code) }
                         " "

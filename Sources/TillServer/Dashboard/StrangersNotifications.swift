@@ -17,10 +17,10 @@ struct StrangersNotifications {
             element("h2") { title }
             element("p", .class("hint")) {
                 say(
-                    "Apple signed these, but not for this app as it is configured. Nothing was made of them; the "
-                        + "newest \(ForeignNotificationTable.capacity) are kept.",
+                    "Apple signed these, but not for this app as it is configured. Nothing was made of them. At "
+                        + "most \(ForeignNotificationTable.capacity) are kept; the app with the most loses its oldest.",
                     "以下通知由 Apple 签名，但不属于当前配置的 App，未据此处理任何内容。"
-                        + "最多保留最近 \(ForeignNotificationTable.capacity) 条。")
+                        + "最多保留 \(ForeignNotificationTable.capacity) 条，超出时删除条数最多的 App 的最早一条。")
             }
             HTML.table(
                 "refusals", label: title,

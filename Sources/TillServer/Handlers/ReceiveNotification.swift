@@ -18,7 +18,7 @@ extension Server {
             let payload = try short ?? Self.payload(of: call)
             guard
                 verifier.knowsSigner(of: payload)
-                    || unknownSigners.mayJudge(payload, forStranger: request.peerNetwork, now: clock())
+                    || unknownSigners.mayJudge(payload, forStranger: request.clientNetwork, now: clock())
             else { throw HeavyDesk.refusal }
             return try await receiveNotification(payload, call)
         }
@@ -33,7 +33,7 @@ extension Server {
         do throws(ProofRefusal) {
             reading = try await verifier.notification(payload)
         } catch {
-            let pace = refusalPace.keeping(ofStranger: call.request.peerNetwork, now: clock())
+            let pace = refusalPace.keeping(ofStranger: call.request.clientNetwork, now: clock())
             try await log(error, at: .notification, keeping: pace)
             throw Refused(error.refusal, error.detail)
         }

@@ -8,6 +8,7 @@ extension Command {
         .verify,
         .apple,
         .reconcile,
+        .doctor,
         .convert,
         .report,
         .compare,

@@ -1,4 +1,5 @@
 import TillBilling
+import TillHTTP
 import TillServer
 
 /// What `till serve` is told: read from one JSON file, the environment and flags by `Configuration.load`.
@@ -18,6 +19,8 @@ struct Configuration: Sendable {
     let operators: [SecretKey]
     /// Names under which the dashboard may be asked for, beside the loopback's.
     let dashboardHosts: [String]
+    /// Proxies that may name the client they ask for.
+    var trustedProxies = TrustedProxies()
     /// Users who see the sandbox beside production (App Review buys there; DESIGN §4, invariant 7).
     let reviewUsers: Set<UserID>
     /// What becomes of points that were spent before Apple took their purchase back.
@@ -31,6 +34,7 @@ struct Configuration: Sendable {
     /// When customers are reminded of what ends.
     var reminders = ReminderPolicy.standard
     /// In which order purchases are delivered.
+    var orders = OrderSettings()
     var delivery = DeliveryTerms()
     /// When and how much is compared with Apple's books.
     var reconciliation = ReconciliationSettings()
@@ -112,6 +116,7 @@ extension Configuration {
         server.restore = restore
         server.developerTerms = developerTerms
         server.reminders = reminders
+        server.orders = orders
         server.delivery = delivery
         server.reconciliation = reconciliation
         server.webhooks = webhooks

@@ -21,6 +21,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case userTokens
     case operators
     case dashboardHosts
+    case trustedProxies
     case reviewUsers
     case walletDebt = "wallet.debt"
     case sampleContentProvided = "consumption.sampleContentProvided"
@@ -29,6 +30,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case restoreMovesPerYear = "restore.movesPerYear"
     case smallBusiness = "finance.smallBusiness"
     case remindersBefore = "reminders.before"
+    case acceptUnprovenIDsUntil = "orders.acceptUnprovenIdsUntil"
     case deliveryOrder = "delivery.order"
     case finishAfterMinutes = "delivery.finishAfterMinutes"
     case reconciliationInterval = "reconciliation.interval"
@@ -51,11 +53,11 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         switch self {
         case .listen, .database, .catalog, .bundleID, .issuerID, .keyID, .privateKey, .privateKeyFile, .sharedSecret,
             .sharedSecretFile, .revocation, .emulator, .walletDebt, .refundPreference, .restorePolicy, .smallBusiness,
-            .deliveryOrder, .reconciliationInterval:
+            .deliveryOrder, .reconciliationInterval, .acceptUnprovenIDsUntil:
             .text
         case .sampleContentProvided, .webhooksAllowPrivate, .unsafeHTTP: .truth
         case .appAppleID, .restoreMovesPerYear, .finishAfterMinutes, .reconciliationCustomers: .number
-        case .environments, .roots, .dashboardHosts, .reviewUsers, .remindersBefore: .list
+        case .environments, .roots, .dashboardHosts, .trustedProxies, .reviewUsers, .remindersBefore: .list
         case .secretKeys, .userTokens, .operators, .webhookEndpoints: .json
         }
     }
@@ -68,8 +70,9 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         case .unsafeHTTP,
             .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .issuerID, .keyID,
             .privateKey, .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .dashboardHosts,
-            .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference, .restorePolicy, .restoreMovesPerYear,
-            .smallBusiness, .remindersBefore, .deliveryOrder, .finishAfterMinutes,
+            .trustedProxies, .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference, .restorePolicy,
+            .restoreMovesPerYear, .smallBusiness, .remindersBefore, .deliveryOrder, .acceptUnprovenIDsUntil,
+            .finishAfterMinutes,
             .reconciliationInterval, .reconciliationCustomers, .webhooksAllowPrivate:
             false
         }
@@ -113,7 +116,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         ["$schema"] + sections + allCases.filter { $0.section == nil }.map(\.rawValue)
     /// The objects in it.
     static let sections = [
-        "apple", "wallet", "consumption", "restore", "finance", "reminders", "delivery", "reconciliation",
+        "apple", "wallet", "consumption", "restore", "finance", "reminders", "orders", "delivery", "reconciliation",
         "webhooks",
     ]
     /// Keys of one of them.

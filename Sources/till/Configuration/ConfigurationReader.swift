@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillHTTP
 
 /// The configuration cannot be used; all there is to say about it, at once.
 struct ConfigurationRefusal: Error, Hashable {
@@ -50,12 +51,14 @@ struct ConfigurationReader {
         let operators = readSecretKeys(.operators)
         let userTokens = readUserTokens()
         let dashboardHosts = readDashboardHosts()
+        let trustedProxies = readTrustedProxies()
         let reviewUsers = readReviewUsers()
         let debt = readDebtPolicy()
         let consumption = readConsumption()
         let restore = readRestore()
         let developerTerms = readDeveloperTerms()
         let reminders = readReminders()
+        let orders = readOrders()
         let delivery = readDelivery()
         let reconciliation = readReconciliation(hasKey: appleService?.key != nil)
         let webhooks = readWebhooks()
@@ -65,11 +68,13 @@ struct ConfigurationReader {
             secretKeys: secretKeys, userTokens: userTokens, operators: operators, dashboardHosts: dashboardHosts,
             reviewUsers: reviewUsers)
         configuration.unsafeHTTP = setting(.unsafeHTTP).flatMap { reader.truth($0) } ?? false
+        configuration.trustedProxies = trustedProxies
         configuration.debt = debt
         configuration.consumption = consumption
         configuration.restore = restore
         configuration.developerTerms = developerTerms
         configuration.reminders = reminders
+        configuration.orders = orders
         configuration.delivery = delivery
         configuration.reconciliation = reconciliation
         configuration.webhooks = webhooks
@@ -127,6 +132,26 @@ struct ConfigurationReader {
     private mutating func readDashboardHosts() -> [String] {
         guard let setting = setting(.dashboardHosts), let list = reader.list(setting) else { return [] }
         return list.compactMap { reader.text($0, most: 255) }
+    }
+
+    private mutating func readTrustedProxies() -> TrustedProxies {
+        guard let setting = setting(.trustedProxies), let list = reader.list(setting, most: 100) else {
+            return TrustedProxies()
+        }
+        var blocks: [AddressBlock] = []
+        for entry in list {
+            guard let text = reader.text(entry, most: 64) else { continue }
+            if let block = AddressBlock(text) {
+                blocks.append(block)
+                continue
+            }
+            reader.complain(
+                entry.place,
+                Text(
+                    en: "wants an address or a network such as 10.0.0.7 or 10.0.0.0/8, found \"\(shown(text))\"",
+                    zh: "要一个地址或网段，如 10.0.0.7 或 10.0.0.0/8，却是“\(shown(text))”"))
+        }
+        return TrustedProxies(blocks)
     }
 
     private mutating func readReviewUsers() -> Set<UserID> {

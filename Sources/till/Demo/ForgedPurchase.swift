@@ -17,10 +17,14 @@ extension DemoRun {
         let before = try await shop.points(of: UserID(user))
         let grantsBefore = try await shop.grants(of: UserID(user))
         let (call, token) = (JSONCall(fetch), shop.token(of: UserID(user)))
-        let order = OrderID(random: process.entropy(16))
+        guard let nonce = OrderIDNonce(bytes: process.entropy(OrderIDNonce.count)) else { return }
+        let order = OrderIDCommitment(user: UserID(user), nonce: nonce).id
         let opened = try await call.post(
             shop.serverURL + Paths.orders,
-            ["id": .string(order.description), "productId": .string(product.id.text)], bearer: token)
+            [
+                "id": .string(order.description), "idNonce": .string(nonce.text),
+                "productId": .string(product.id.text),
+            ], bearer: token)
         guard opened.status == 201 else {
             throw CommandFailure(Text(en: "the order was not opened", zh: "订单没有创建"))
         }

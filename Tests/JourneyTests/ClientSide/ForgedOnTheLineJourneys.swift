@@ -64,7 +64,7 @@ import TillStorage
 
     @Test("Refused with the reason, no grant, logged; the real proof is granted later (O3, P9)", arguments: cases)
     func forged(_ generation: StoreKitGeneration, _ forgery: Forgery) async throws {
-        try await Phones.open(generation) { phones in
+        try await Phones.open(generation, proof: .receipt) { phones in
             let shop = phones.shop
             let bought = try await shop.ask(
                 .post, "/emulator/purchases", ["bundleId": "com.example.other", "productId": .string(Shop.points60)])

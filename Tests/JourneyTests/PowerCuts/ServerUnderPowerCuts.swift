@@ -111,7 +111,7 @@ final class ServerUnderPowerCuts {
             let sale = sales[number]
             let reply = await post(
                 server, "/v1/orders",
-                ["id": .string(sale.order.description), "productId": .string(Shop.points60)], .user(sale.user),
+                sale.proven.opening(["productId": .string(Shop.points60)]), .user(sale.user),
                 key: "open-\(number)")
             if reply.isSuccess { promises.opened.insert(sale.order) }
         case .submit(let number):

@@ -8,6 +8,7 @@ struct Sale: Sendable {
     static let points: Int64 = 60
 
     let order: OrderID
+    let proven: ProvenOrder
     let user: String
     let transaction: TransactionID
     let signed: String
@@ -39,10 +40,10 @@ extension Sale {
             caught.take(request)
             return .init(status: 200)
         }
-        var sold: [(order: OrderID, payment: Payment, notice: Notice)] = []
+        var sold: [(order: ProvenOrder, payment: Payment, notice: Notice)] = []
         for number in 0..<count {
-            let order = UniqueID(high: 0xA11C_E000_0000_4000, low: 0x8000_0000_0000_0000 + UInt64(number))
-            let payment = try await shop.pay(token: order)
+            let order = ProvenOrder(of: "u\(number % 2)", number)
+            let payment = try await shop.pay(token: order.id)
             await shop.emulator.sendDueNotifications()
             sold.append((order, payment, try Notice(try #require(caught.payloads.last))))
         }
@@ -57,7 +58,7 @@ extension Sale {
             }
             sales.append(
                 Sale(
-                    order: order, user: "u\(number % 2)", transaction: TransactionID(payment.id),
+                    order: order.id, proven: order, user: "u\(number % 2)", transaction: TransactionID(payment.id),
                     signed: payment.signed, notice: notice, refund: refund))
         }
         shop.intercept(nil)

@@ -7,7 +7,7 @@ import TillCrypto
 /// and every notification in the order in which it was sent.
 struct LivedYear: Sendable {
     struct Order: Sendable {
-        let id: OrderID
+        let proven: ProvenOrder
         let user: String
         let product: ProductID
         let quantity: Int64
@@ -55,11 +55,12 @@ struct LivedYear: Sendable {
     /// Orders are opened before anything is bought in the app.
     private static func app(_ opened: Locked<[Order]>, _ dice: SeededEntropy, _ losing: Int) -> YearApp {
         @Sendable func open(_ world: YearWorld, _ user: String, _ product: ProductID, _ quantity: Int64) -> OrderID {
+            let number = dice.bytes(8).reduce(0) { $0 << 8 | Int($1) }
             let order = Order(
-                id: UniqueID(random: dice.bytes(16)), user: user, product: product, quantity: quantity,
+                proven: ProvenOrder(of: user, number), user: user, product: product, quantity: quantity,
                 at: world.store.now)
             opened.withLock { $0.append(order) }
-            return order.id
+            return order.proven.id
         }
         var app = YearApp()
         app.token = { world, customer, _, request in

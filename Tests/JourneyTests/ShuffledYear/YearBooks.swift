@@ -33,7 +33,7 @@ struct YearBooks {
             lines += String(decoding: report.body, as: UTF8.self).split(whereSeparator: \.isNewline)
                 .map { "report: \($0)" }
         }
-        let known = Set(server.lived.orders.map(\.id))
+        let known = Set(server.lived.orders.map(\.proven.id))
         lines += try await server.ledger.read { session in
             try Self.orders(session, known) + Self.transactions(session) + Self.terms(session) + Self.sums(session)
         }

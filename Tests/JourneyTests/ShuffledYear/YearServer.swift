@@ -83,9 +83,8 @@ final class YearServer: Sendable {
     func open(_ orders: some Sequence<LivedYear.Order>) async throws {
         for order in orders {
             time.withLock { $0 = order.at }
-            let body = JSONValue.object([
-                "id": .string(order.id.description), "productId": .string(order.product.text),
-                "quantity": .int(order.quantity),
+            let body = order.proven.opening([
+                "productId": .string(order.product.text), "quantity": .int(order.quantity),
             ])
             let response = await send(.post, "/v1/orders", Array(body.encoded().utf8), as: .user(order.user))
             try #require(response.status == 201, "\(String(decoding: response.body, as: UTF8.self))")

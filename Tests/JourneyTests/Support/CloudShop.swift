@@ -95,16 +95,15 @@ extension Shop {
 
     /// - Parameter preview: of the order's body.
     func openPlan(
-        _ plan: String, as buyer: String, id: String? = nil, device: String? = nil, quantity: Int64 = 1,
+        _ plan: String, as buyer: String, order: ProvenOrder? = nil, device: String? = nil, quantity: Int64 = 1,
         preview: JSONValue? = nil
     ) async throws -> Reply {
         var body: [String: JSONValue] = [
             "productId": .string(CloudShop.prefix + plan), "quantity": .int(quantity),
         ]
-        if let id { body["id"] = .string(id) }
         if let device { body["deviceId"] = .string(device) }
         if let preview { body["preview"] = preview }
-        return try await send(.post, "/v1/orders", .object(body), as: .user(buyer))
+        return try await send(.post, "/v1/orders", order?.opening(body) ?? .object(body), as: .user(buyer))
     }
 
     /// Pays an open order, and has it granted; returns the transaction's id.

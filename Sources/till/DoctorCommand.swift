@@ -1,0 +1,137 @@
+import TillBilling
+import TillSQLite
+import TillStorage
+
+extension Command {
+    /// `till doctor`: looks for what will go wrong, and says what to do about it (CONTRACT §1).
+    static let doctor = Command(
+        "doctor",
+        summary: Text(en: "check the ledger for what needs somebody's attention", zh: "检查账本中需要处理的问题"),
+        discussion: Text(
+            en: """
+                Reads the configuration and the ledger, beside a running server or without one, and changes nothing.
+                Ends with 1 if any check is an error. --json prints {"checks": [{"name", "status", "detail",
+                "action"}]}; a status is ok, warning or error.
+                """,
+            zh: """
+                读取配置与账本，服务器运行与否均可，不作任何更改。任何一项检查为 error 时以 1 结束。
+                --json 输出 {"checks": [{"name", "status", "detail", "action"}]}；status 为 ok、warning 或 error。
+                """),
+        flags: Configuration.flags
+    ) { call in
+        let configuration = try Configuration.load(for: call)
+        let checks = try await Checkup.ledger(of: configuration)
+        if call.wantsJSON {
+            try call.print(Checkup.Document(checks: checks.map { $0.reply(in: call.language) }))
+        } else {
+            for check in checks {
+                let reply = check.reply(in: call.language)
+                call.console.print("\(reply.status)  \(reply.name)  \(reply.detail)")
+                if !reply.action.isEmpty { call.console.print("    → \(reply.action)") }
+            }
+        }
+        return checks.contains { $0.status == .error } ? .refused : .done
+    }
+}
+
+/// One thing that was looked at.
+struct Checkup: Sendable {
+    enum Status: String, Sendable {
+        case ok, warning, error
+    }
+
+    let name: String
+    let status: Status
+    let detail: Text
+    /// What to do; empty where all is well.
+    var action = Text(en: "", zh: "")
+
+    struct Document: Encodable {
+        let checks: [Reply]
+    }
+
+    struct Reply: Encodable {
+        let name: String
+        let status: String
+        let detail: String
+        let action: String
+    }
+
+    func reply(in language: Language) -> Reply {
+        Reply(name: name, status: status.rawValue, detail: detail[language], action: action[language])
+    }
+
+    /// Payments of one customer come from few Apple Accounts: a phone and a tablet, perhaps a second storefront.
+    static let appleAccountsOfOneCustomer: Int64 = 3
+
+    static func ledger(of configuration: Configuration) async throws -> [Checkup] {
+        let path: String
+        switch configuration.database {
+        case .sqlite(let file): path = file
+        }
+        let ledger: SQLiteDatabase
+        do {
+            ledger = try SQLiteDatabase.open(path: path, role: .operator)
+        } catch {
+            let failure = error.failure(ledger: shown(path))
+            return [
+                Checkup(
+                    name: "ledger", status: .error, detail: failure.reasons.first ?? Text(en: "The file does not open.", zh: "无法打开。"),
+                    action: Text(
+                        en: "Name the file in `database`; `till serve` makes a new one.",
+                        zh: "请在 `database` 中指明文件；`till serve` 会创建新文件。"))
+            ]
+        }
+        do {
+            let found = try await ledger.read { session in
+                [
+                    Checkup(name: "ledger", status: .ok, detail: Text(en: "It can be read.", zh: "可以读取。")),
+                    sharedTokens(
+                        try SharedToken.list(moreThan: appleAccountsOfOneCustomer, limit: 20, session)),
+                    try quarantine(session),
+                ]
+            }
+            await ledger.close()
+            return found
+        } catch {
+            await ledger.close()
+            throw error
+        }
+    }
+
+    private static func sharedTokens(_ tokens: [SharedToken]) -> Checkup {
+        guard let first = tokens.first else {
+            return Checkup(
+                name: "shared_tokens", status: .ok,
+                detail: Text(
+                    en: "No appAccountToken stands on payments of more than \(appleAccountsOfOneCustomer) Apple Accounts.",
+                    zh: "没有任何 appAccountToken 出现在超过 \(appleAccountsOfOneCustomer) 个 Apple 账户的付款中。"))
+        }
+        let list = tokens.map { "\($0.token) (\($0.appleAccounts))" }.joined(separator: ", ")
+        return Checkup(
+            name: "shared_tokens", status: .warning,
+            detail: Text(
+                en: "\(tokens.count) appAccountTokens stand on payments of several Apple Accounts, \(first.token) on "
+                    + "\(first.payments) payments of \(first.appleAccounts) accounts: \(list)",
+                zh: "有 \(tokens.count) 个 appAccountToken 出现在多个 Apple 账户的付款中，其中 \(first.token) 出现在 "
+                    + "\(first.appleAccounts) 个账户的 \(first.payments) 笔付款中：\(list)"),
+            action: Text(
+                en: "Look for a constant UUID in the app: each payment needs its order's id, or a UUID of the account.",
+                zh: "请检查 App 中是否写死了某个 UUID：每笔付款应带自己的订单号，或账户自己的 UUID。"))
+    }
+
+    private static func quarantine(_ session: any Session) throws -> Checkup {
+        let waiting = try TransactionTable(session).quarantined(limit: 1_000).count
+        guard waiting > 0 else {
+            return Checkup(
+                name: "quarantine", status: .ok, detail: Text(en: "Every payment has its owner.", zh: "每笔付款都有归属。"))
+        }
+        let number = waiting == 1_000 ? "1,000+" : String(waiting)
+        return Checkup(
+            name: "quarantine", status: .warning,
+            detail: Text(en: "\(number) payments wait for an owner.", zh: "有 \(number) 笔付款等待认领。"),
+            action: Text(
+                en: "Look at them on the dashboard's quarantine page; register account tokens, or decide whose they are.",
+                zh: "请在后台的待认领页面查看；登记账户令牌，或决定其归属。"))
+    }
+}

@@ -1,0 +1,89 @@
+import Testing
+import TillAppStore
+import TillBilling
+import TillSQLite
+import TillStorage
+
+@testable import till
+
+@Suite("till doctor") struct DoctorTests {
+    private static let constant = UniqueID(high: 0x7C1D_2B3A_0F4E_4A6B, low: 0x8C9D_0E1F_2A3B_4C5D)
+
+    /// Payments with one token, each of an Apple Account of its own.
+    private func run(payments: Int, state: RecordedTransaction.State) async throws -> (ExitCode, JSONValue, String) {
+        let directory = try TemporaryDirectory()
+        try directory.write(
+            "catalog.json",
+            """
+            {"products": [{"id": "p", "type": "Consumable", "names": {"en": "p", "zh": "p"},
+              "price": {"amount": 600, "currency": "CNY"}, "points": {"points": 60}}]}
+            """)
+        try directory.write(
+            "till.json",
+            """
+            {"database": "sqlite:till.db", "catalog": "catalog.json",
+             "apple": {"bundleId": "com.example.learn", "environments": ["Sandbox"]}}
+            """)
+        let ledger = try SQLiteDatabase.open(path: directory.path + "/till.db", role: .server)
+        try await ledger.write { session in
+            for number in 0..<payments {
+                let at = Instant(seconds: 1_790_000_000)
+                var payment = PaidTransaction(
+                    id: TransactionID("\(number)"), originalID: TransactionID("\(number)"), productID: ProductID("p"),
+                    quantity: 1, environment: .sandbox, token: .order(Self.constant), purchasedAt: at, signedAt: at,
+                    revokedAt: nil, isRenewal: false, isFromReceipt: false, price: nil)
+                payment.appTransactionID = "70\(number)"
+                _ = try TransactionTable(session).insert(
+                    payment, state: state, quarantine: state == .quarantined ? .unknownToken : nil, orderSequence: nil,
+                    at: at)
+            }
+        }
+        await ledger.close()
+        let recorder = Recorder()
+        let program = Program(commands: Command.all, process: recorder.process())
+        let code = await program.run(["doctor", "--json", "--config", directory.path + "/till.json"])
+        return (code, try JSONValue(decoding: Array(recorder.out.utf8)), recorder.error)
+    }
+
+    private func check(_ name: String, in document: JSONValue) throws -> JSONValue {
+        try #require(document["checks"]?.array?.first { $0["name"]?.string == name })
+    }
+
+    @Test("A token on payments of more than three Apple Accounts is named, with what to look for (V2)")
+    func sharedToken() async throws {
+        let (code, document, _) = try await run(payments: 4, state: .granted)
+        #expect(code == .done)
+        let found = try check("shared_tokens", in: document)
+        #expect(found["status"]?.string == "warning")
+        #expect(found["detail"]?.string?.contains(Self.constant.description) == true)
+        #expect(found["action"]?.string?.isEmpty == false)
+        #expect(try check("ledger", in: document)["status"]?.string == "ok")
+    }
+
+    @Test("Three Apple Accounts are one customer's, and what waits in quarantine is counted (V2)")
+    func ordinary() async throws {
+        let (code, document, _) = try await run(payments: 3, state: .quarantined)
+        #expect(code == .done)
+        #expect(try check("shared_tokens", in: document)["status"]?.string == "ok")
+        let waiting = try check("quarantine", in: document)
+        #expect(waiting["status"]?.string == "warning" && waiting["detail"]?.string?.hasPrefix("3 ") == true)
+    }
+
+    @Test("A ledger that is not there is an error that says what to do")
+    func noLedger() async throws {
+        let directory = try TemporaryDirectory()
+        try directory.write("catalog.json", #"{"products": []}"#)
+        try directory.write(
+            "till.json",
+            """
+            {"database": "sqlite:missing/till.db", "catalog": "catalog.json",
+             "apple": {"bundleId": "com.example.learn", "environments": ["Sandbox"]}}
+            """)
+        let recorder = Recorder()
+        let program = Program(commands: Command.all, process: recorder.process())
+        let code = await program.run(["doctor", "--json", "--config", directory.path + "/till.json"])
+        #expect(code == .refused)
+        let document = try JSONValue(decoding: Array(recorder.out.utf8))
+        #expect(try check("ledger", in: document)["status"]?.string == "error")
+    }
+}

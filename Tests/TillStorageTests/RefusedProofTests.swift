@@ -1,0 +1,129 @@
+import Testing
+import TillBilling
+
+@testable import TillStorage
+
+@Suite("Which refusals are kept") struct RefusedProofTests {
+    private static let at = Instant(seconds: 1_790_000_000)
+
+    private static func entry(
+        _ caller: String, _ number: Int, door: String = "app", order: OrderID? = nil
+    ) -> RefusedProofTable.Entry {
+        RefusedProofTable.Entry(
+            at: at.adding(seconds: Int64(number)), door: door, caller: caller, claimedOrder: order,
+            code: "bad_signature", detail: "\(number)",
+            digest: [UInt8(number & 255), UInt8(number >> 8 & 255), UInt8(number >> 16)], record: "{}")
+    }
+
+    private static func rows(_ caller: String, _ session: any Session) throws -> [Int64] {
+        let found = try session.first(
+            "SELECT count(*), count(record) FROM refused_proofs WHERE caller = ?", [.text(caller)]
+        ) { [$0.integer(0), $0.integer(1)] }
+        return found ?? []
+    }
+
+    @Test("A flood of anonymous posts pushes out neither a user's record nor a backend's (10,400 posts)")
+    func anonymousFlood() async throws {
+        try await withLedger { ledger in
+            let kept = try await ledger.write { session in
+                let table = RefusedProofTable(session)
+                try table.insert(Self.entry("user:eve", 1))
+                try table.insert(Self.entry("key:backend", 2))
+                try table.insert(Self.entry("apple", 3, door: "reconciliation"))
+                for number in 0..<10_400 { try table.insert(Self.entry("apple", number, door: "notification")) }
+                let list = try table.list(before: .max, limit: 10).map(\.entry.caller)
+                return (
+                    try Self.rows("user:eve", session), try Self.rows("key:backend", session),
+                    try Self.rows("apple", session), list, try table.anonymous(limit: 5_000)
+                )
+            }
+            #expect(kept.0 == [1, 1] && kept.1 == [1, 1])
+            let quota = RefusedProofTable.Quota.anonymous
+            #expect(kept.2 == [quota.rows + 1, quota.records + 1], "the one beside is of the reconciliation")
+            #expect(kept.3 == ["apple", "key:backend", "user:eve"])
+            #expect(kept.4.count == Int(quota.rows) && kept.4.first?.detail == "10399")
+        }
+    }
+
+    @Test("One user pushes out only records of that user's own, and a backend key only its own")
+    func ownBudget() async throws {
+        try await withLedger { ledger in
+            let kept = try await ledger.write { session in
+                let table = RefusedProofTable(session)
+                try table.insert(Self.entry("user:eve", 0))
+                try table.insert(Self.entry("key:a", 0))
+                for number in 0..<400 { try table.insert(Self.entry("user:mallory", number)) }
+                for number in 0..<2_100 { try table.insert(Self.entry("key:b", number)) }
+                return try ["user:eve", "user:mallory", "key:a", "key:b"].map { try Self.rows($0, session) }
+            }
+            let (user, trusted) = (RefusedProofTable.Quota.user, RefusedProofTable.Quota.trusted)
+            #expect(kept == [[1, 1], [user.rows, user.records], [1, 1], [trusted.rows, trusted.records]])
+        }
+    }
+
+    @Test("Many accounts of one person don't fill the disk either")
+    func manyUsers() async throws {
+        try await withLedger { ledger in
+            let quota = RefusedProofTable.Quota.users
+            let kept = try await ledger.write { session in
+                let table = RefusedProofTable(session)
+                for number in 0..<(Int(quota.rows) + 1_000) {
+                    try table.insert(Self.entry("user:\(number / 40)", number))
+                }
+                try table.insert(Self.entry("key:a", 0))
+                return try session.first("SELECT count(*), count(record) FROM refused_proofs", []) {
+                    [$0.integer(0), $0.integer(1)]
+                } ?? []
+            }
+            #expect(quota.rows...(quota.rows + 257) ~= kept[0])
+            #expect(kept[1] <= quota.records + 257)
+        }
+    }
+
+    @Test("The same proof refused again is counted, with the time it came last, and takes no second row")
+    func repeated() async throws {
+        try await withLedger { ledger in
+            let order = try #require(OrderID("3f2c91ab-0000-4000-8000-000000000001"))
+            let found = try await ledger.write { session in
+                let table = RefusedProofTable(session)
+                for number in 0..<3 {
+                    for claimed in [nil, order] {
+                        var entry = Self.entry("user:eve", 7, order: claimed)
+                        entry = .init(
+                            at: Self.at.adding(seconds: Int64(number)), door: entry.door, caller: entry.caller,
+                            claimedOrder: claimed, code: entry.code, detail: entry.detail, digest: entry.digest)
+                        try table.insert(entry)
+                    }
+                }
+                try table.insert(Self.entry("user:mallory", 7))
+                return try table.list(before: .max, limit: 10).map(\.entry)
+            }
+            #expect(found.map(\.caller) == ["user:mallory", "user:eve", "user:eve"])
+            #expect(found.map(\.count) == [1, 3, 3])
+            #expect(found.map(\.lastAt) == [nil, Self.at.adding(seconds: 2), Self.at.adding(seconds: 2)])
+            #expect(found.last?.at == Self.at)
+        }
+    }
+
+    @Test("Notifications of a stranger's app don't push out those that state another app")
+    func foreignNotifications() async throws {
+        try await withLedger { ledger in
+            let kept = try await ledger.write { session in
+                let table = ForeignNotificationTable(session)
+                try table.insert(Self.notification("ours", "com.example.learn"))
+                for number in 0..<1_400 { try table.insert(Self.notification("\(number)", "com.example.other")) }
+                for number in 0..<30 { try table.insert(Self.notification("n\(number)", nil)) }
+                return try table.list(limit: 5_000)
+            }
+            #expect(kept.count == Int(ForeignNotificationTable.capacity))
+            #expect(kept.filter { $0.bundleID == "com.example.learn" }.map(\.uuid) == ["ours"])
+            #expect(kept.filter { $0.bundleID == nil }.count == 30)
+        }
+    }
+
+    private static func notification(_ uuid: String, _ bundle: String?) -> ForeignNotificationTable.Entry {
+        ForeignNotificationTable.Entry(
+            uuid: uuid, app: (bundle, nil), environment: "Sandbox", type: "TEST", subtype: nil, receivedAt: at,
+            reason: ("wrong_app", "bundleId"), payload: "x.y.z")
+    }
+}
