@@ -167,6 +167,14 @@ let package = Package(
 )
 
 #if os(Linux)
+    // Programs take all symbols at their start, and the table of them is read-only from then on (full RELRO): a memory
+    // error finds no pointer there to bend. Programs only, because SwiftPM takes no unsafe flags from what an app
+    // depends on; apps depend on our libraries.
+    for target in package.targets where target.type == .executable {
+        let flags = ["-z", "relro", "-z", "now"].flatMap { ["-Xlinker", $0] }
+        target.linkerSettings = [.unsafeFlags(flags)]
+    }
+
     // For apps' own tests on Linux: Apple's interface, and the store behind it.
     package.products += [
         .library(name: "StoreKit", targets: ["StoreKit"]),

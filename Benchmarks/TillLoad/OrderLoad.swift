@@ -6,8 +6,11 @@ struct OrderLoad {
     let url: String
 
     /// Opens the orders of all proofs.
-    func openAll() async throws {
-        try await send(0..<set.proofCount()) { api, number in await api.openOrder(number).status == 201 }
+    func openAll() async throws { try await open(0..<set.proofCount()) }
+
+    /// Opens the orders of some.
+    func open(_ numbers: Range<Int>) async throws {
+        try await send(numbers) { api, number in await api.openOrder(number).status == 201 }
     }
 
     /// Posts all proofs; those posted before are answered as such.

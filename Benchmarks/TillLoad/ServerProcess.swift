@@ -9,14 +9,19 @@ final class ServerProcess {
     private var url: String?
 
     /// Starts the program and doesn't wait for it.
-    init(till: String, set: LoadSet) throws {
+    /// - Parameter database: a ledger's path, in place of the configured one.
+    init(till: String, set: LoadSet, database: String? = nil) throws {
         self.set = set
         process.executableURL = URL(fileURLWithPath: till)
-        process.arguments = ["serve", "--config", set.configuration, "--json"]
+        process.arguments =
+            ["serve", "--config", set.configuration, "--json"]
+            + (database.map { ["--database", "sqlite:\($0)"] } ?? [])
         process.standardOutput = output
         try process.run()
         try Data("\(process.processIdentifier)\n".utf8).write(to: set.processID)
     }
+
+    var id: Int32 { process.processIdentifier }
 
     /// Waits until it says where it listens: `http://127.0.0.1:PORT`.
     func listening() throws -> String {

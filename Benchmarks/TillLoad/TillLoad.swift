@@ -25,6 +25,13 @@ struct TillLoad {
                                                      read the entries, to make the report, both as a multiple of the
                                                      scan; MiB resident before and at most; entries, rows, bytes of
                                                      the file a purchase
+               till-load flood DIR TILL RATE SECONDS
+                                                     RATE purchases a second against the server TILL, SECONDS in quiet
+                                                     and SECONDS under a fixed flood: milliseconds of a purchase
+                                                     (p50, p99) in quiet, the same under the flood, the second p99 as a multiple of
+                                                     the first; microseconds of processor time of a forged notification
+                                                     and of a grant, bytes written for each; the flood's bodies and
+                                                     notifications, purchases not answered 200
                till-load kill DIR TILL ROUNDS [--planted]
                                                      kill the server TILL with signal 9 under load, ROUNDS times
         """
@@ -55,6 +62,11 @@ struct TillLoad {
             print(try await FinanceLoad(directory: arguments[1], purchases: number(arguments[2], "COUNT")).line())
         case ("age", 3): try await PastYears(path: arguments[1], purchases: number(arguments[2], "COUNT")).write()
         case ("ledger", 2): print(try await LedgerFigures(path: arguments[1]).line())
+        case ("flood", 5):
+            let load = FloodLoad(
+                set: LoadSet(arguments[1]), till: arguments[2], rate: try number(arguments[3], "RATE"),
+                seconds: try number(arguments[4], "SECONDS"))
+            print(try await load.line())
         case ("kill", 4), ("kill", 5):
             let isPlanted = arguments.count == 5
             guard !isPlanted || arguments[4] == "--planted" else { fallthrough }

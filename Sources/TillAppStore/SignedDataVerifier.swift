@@ -19,15 +19,16 @@ public final class SignedDataVerifier: Sendable {
     public static let notificationLimit = 512 << 10
     public static let receiptLimit = 8 << 20
 
+    /// - Parameter other: whose memory of signers is shared; it must have the same roots and strictness.
     /// - Throws: `bad_root` if a root of the policy is no certificate, or there is none.
-    public init(policy: TrustPolicy) throws(VerificationFailure) {
+    public init(policy: TrustPolicy, rememberingWith other: SignedDataVerifier? = nil) throws(VerificationFailure) {
         guard let trust = Self.trustStore(roots: policy.roots, isStrict: policy.isStrict), !policy.roots.isEmpty else {
             throw VerificationFailure(.badRoot)
         }
         self.policy = policy
         self.trust = trust
         demands = ProofDemands(policy, trust: trust)
-        chains = ChainCache(lifetime: policy.chainLifetime)
+        chains = other?.chains ?? ChainCache(lifetime: policy.chainLifetime)
         witness = nil
     }
 
@@ -48,6 +49,10 @@ public final class SignedDataVerifier: Sendable {
 
     /// How many signers' chains are remembered just now.
     public var cachedChainCount: Int { chains.count }
+
+    /// Whether the signer that a token names was believed a while ago: then checking it costs little, and otherwise a
+    /// chain of certificates has to be judged first.
+    public func knowsSigner(of jws: [UInt8]) -> Bool { chains.knows(jws, now: demands.now()) }
 
     private var checks: ProofChecks { ProofChecks(demands, chains: chains, witness: witness) }
 
@@ -122,8 +127,7 @@ public final class SignedDataVerifier: Sendable {
     public func receipt(
         base64 text: some StringProtocol, device: [UInt8]? = nil
     ) throws(VerificationFailure) -> VerifiedReceipt {
-        guard text.utf8.count <= Self.receiptLimit / 3 * 4 + (1 << 20),
-            let bytes = Base64.decode(text.utf8.filter { !ProofText.isBlank($0) })
+        guard text.utf8.count <= Self.receiptTextLimit, let bytes = Base64.decode(ignoringBlanks: text)
         else { throw VerificationFailure(.malformed, "base64") }
         return try receipt(bytes, device: device)
     }

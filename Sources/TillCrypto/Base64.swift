@@ -19,6 +19,22 @@ public enum Base64 {
         decode(text.utf8, alphabet)
     }
 
+    /// The bytes of standard base64 in which ASCII white space means nothing, as it gets into receipts on their way;
+    /// nil if anything else is odd. Most texts have none, and are decoded as they are.
+    public static func decode(ignoringBlanks text: some StringProtocol) -> [UInt8]? {
+        var whole = String(text)
+        return whole.withUTF8 { text in
+            if let bytes = decode(text, .standard) { return bytes }
+            let dense = [UInt8](unsafeUninitializedCapacity: text.count) { output, count in
+                for unit in text where unit != 0x20 && !(0x09...0x0D).contains(unit) {
+                    output[count] = unit
+                    count += 1
+                }
+            }
+            return dense.count == text.count ? nil : dense.withUnsafeBufferPointer { decode($0, .standard) }
+        }
+    }
+
     public static func encode(_ bytes: some Collection<UInt8>, _ alphabet: Alphabet = .standard) -> String {
         let bytes = Array(bytes)
         let digits = alphabet == .standard ? standardDigits : urlDigits

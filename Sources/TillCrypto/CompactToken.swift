@@ -48,6 +48,11 @@ public struct CompactToken: Sendable {
         prefix.count == headerEnd + 1 && till_bytes_equal(prefix, bytes, prefix.count) == 1
     }
 
+    /// Whether a text that was not taken apart yet begins with these bytes.
+    public static func begins(_ text: [UInt8], with prefix: [UInt8]) -> Bool {
+        text.count >= prefix.count && till_bytes_equal(prefix, text, prefix.count) == 1
+    }
+
     /// Whether `verifier`, prepared with this token's header prefix, finds the signature good.
     public func isSigned(accordingTo verifier: ES256Verifier) -> Bool {
         bytes.withUnsafeBytes { text in

@@ -31,6 +31,9 @@ final class Exchange: @unchecked Sendable {
     var border = HeaderBorder()
     var body: [UInt8] = []
     var bodyLimit = 0
+    /// Whether somebody has said that a long body is taken, and what was handed out for as long as the request lasts.
+    var isAdmitted = false
+    var held: (any Sendable)?
     /// Bytes of body seen, kept or not.
     var received = 0
     /// Under the lock of the connection table.

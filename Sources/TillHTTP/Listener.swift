@@ -19,14 +19,18 @@ public final class Listener: Sendable {
     /// - Parameters:
     ///   - bodyLimit: how many bytes of body a method and (decoded) path may have; more is answered 413. With 0 a body
     ///     is dropped, and the handler called without it.
+    ///   - admission: whether a body over ``ListenerConfiguration/bodyBeforeAdmission`` is taken. Called on a
+    ///     connection's own thread: it must be quick and never wait.
     ///   - handler: called once for each whole request; what it returns is sent, to `HEAD` without the body;
     ///     at ``HTTPResponse/hangUp`` the connection is closed.
     public init(
         configuration: ListenerConfiguration = ListenerConfiguration(),
         bodyLimit: @escaping @Sendable (HTTPMethod, String) -> Int,
+        admission: @escaping Admission.Decide = { _, _ in .admitted() },
         handler: @escaping @Sendable (HTTPRequest) async -> HTTPResponse
     ) throws(ListenerFault) {
-        engine = try ListenerEngine(configuration: configuration, bodyLimit: bodyLimit, handler: handler)
+        engine = try ListenerEngine(
+            configuration: configuration, bodyLimit: bodyLimit, admission: admission, handler: handler)
     }
 
     /// Stops without waiting for anybody; ``stop(grace:)`` is the polite way.
@@ -70,13 +74,16 @@ final class ListenerEngine: Sendable {
 
     init(
         configuration: ListenerConfiguration, bodyLimit: @escaping ListenerCore.BodyLimit,
-        handler: @escaping ListenerCore.Handler
+        admission: @escaping Admission.Decide, handler: @escaping ListenerCore.Handler
     ) throws(ListenerFault) {
+        guard WireLayout.isKnown(configuration.libraryVersion) || configuration.takesUnknownLibrary else {
+            throw .unknownLibrary(version: configuration.libraryVersion)
+        }
         // Files, databases and connections to elsewhere need descriptors too.
         let affordable = max(64, raiseOpenFileLimit() - 512 - ConnectionTable.slack)
         core = ListenerCore(
             configuration: configuration, connectionLimit: min(configuration.connectionLimit, affordable),
-            bodyLimit: bodyLimit, handler: handler)
+            bodyLimit: bodyLimit, admission: admission, handler: handler)
         let socket = try ListeningSocket(address: configuration.address, port: configuration.port)
         port = socket.port
         guard let daemon = Self.start(core, socket, threads: max(1, configuration.threads)) else {

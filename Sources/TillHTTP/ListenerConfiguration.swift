@@ -1,3 +1,5 @@
+import CTillMicroHTTPD
+
 /// How a ``Listener`` listens and what it puts up with. Times are milliseconds, sizes bytes.
 public struct ListenerConfiguration: Sendable {
     /// A numeric address or a name that resolves to one. Everything else is reached through a TLS proxy in front.
@@ -36,6 +38,16 @@ public struct ListenerConfiguration: Sendable {
     public var bodyMemoryLimit = 128 << 20
     /// So much of each body is not counted; that many times the connections bounds the rest.
     static let smallBody = 32 << 10
+    /// So much of each body is read before anybody has said that it is taken (``Admission``).
+    public static let bodyBeforeAdmission = 64 << 10
+
+    /// Whether to serve with a libmicrohttpd that ``WireLayout`` was not made for: then a proxy in front is all that
+    /// keeps two readings of one request apart.
+    public var takesUnknownLibrary = false
+    /// The version of libmicrohttpd that the border was made for.
+    public static let knownLibraryVersion = WireLayout.knownVersion
+    /// The version of libmicrohttpd that is there.
+    var libraryVersion = MHD_get_version().map { String(cString: $0) } ?? "?"
 
     /// Proxies that may say for whom they ask. The bounds for connections always count the other end of the socket.
     public var trustedProxies = TrustedProxies()
@@ -60,11 +72,14 @@ public enum ListenerFault: Error, Sendable, Hashable {
     case notPermitted(port: UInt16)
     /// The system gave no socket, thread or memory; `code` is its errno.
     case system(step: String, code: Int32)
+    /// This libmicrohttpd is another one than the border is made for, and nobody has said to serve all the same
+    /// (``ListenerConfiguration/takesUnknownLibrary``).
+    case unknownLibrary(version: String)
 
     public var isRetryable: Bool {
         switch self {
         case .addressInUse, .system: true
-        case .badAddress, .notPermitted: false
+        case .badAddress, .notPermitted, .unknownLibrary: false
         }
     }
 }
@@ -131,6 +146,12 @@ public enum ListenerRefusal: Sendable, Hashable {
     /// One sentence for people.
     public func title(chinese: Bool) -> String {
         switch self {
+        case .badRequest(.encodedUnreserved):
+            chinese
+                ? "路径中的字母、数字与 - . _ ~ 不得百分号编码，请原样书写。"
+                : "Letters, digits and - . _ ~ in a path must not be percent-encoded; write them as they are."
+        case .badRequest(.repeatedAuthorization):
+            chinese ? "请求只能有一个 Authorization 头。" : "A request may have one Authorization header only."
         case .badRequest: chinese ? "请求不符合 HTTP 规范。" : "The request breaks the rules of HTTP."
         case .tooSlow: chinese ? "请求没有在规定时间内到达。" : "The request did not arrive in time."
         case .bodyTooLarge(let limit):
@@ -158,6 +179,8 @@ public enum ListenerRefusal: Sendable, Hashable {
         var response = HTTPResponse(status: status, body: Array(body.utf8))
         response.headers.add("Content-Type", "application/problem+json")
         response.headers.add("Content-Language", chinese ? "zh" : "en")
+        response.headers.add("Cache-Control", "no-store")
+        response.headers.add("X-Content-Type-Options", "nosniff")
         if let retryAfter { response.headers.add("Retry-After", String(retryAfter)) }
         return response
     }

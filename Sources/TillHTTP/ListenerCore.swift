@@ -14,6 +14,7 @@ final class ListenerCore: @unchecked Sendable {
 
     let configuration: ListenerConfiguration
     let bodyLimit: BodyLimit
+    let admission: Admission.Decide
     let handler: Handler
     let table: Guarded<ConnectionTable>
     let live = LiveCount()
@@ -30,10 +31,11 @@ final class ListenerCore: @unchecked Sendable {
 
     init(
         configuration: ListenerConfiguration, connectionLimit: Int, bodyLimit: @escaping BodyLimit,
-        handler: @escaping Handler
+        admission: @escaping Admission.Decide, handler: @escaping Handler
     ) {
         self.configuration = configuration
         self.bodyLimit = bodyLimit
+        self.admission = admission
         self.handler = handler
         memory = BodyMemory(limit: configuration.bodyMemoryLimit)
         table = Guarded(
@@ -109,17 +111,42 @@ final class ListenerCore: @unchecked Sendable {
         exchange.stage = .receiving
         let isSeamless = WireLayout.read(
             exchange, method: method, version: version, countLimit: configuration.headerCountLimit)
-        guard let refusal = refusal(exchange, isSeamless, method: method, version: version) else {
-            if exchange.border.announcesBody {
-                // The announced length is a promise of a stranger: memory follows it only so far.
-                exchange.body.reserveCapacity(
-                    min(exchange.border.contentLength ?? 0, exchange.bodyLimit, ListenerConfiguration.smallBody))
-                let deadline = monotonicMilliseconds() + configuration.bodyDeadline
-                table.with { $0.set(exchange.place, .body, deadline: deadline) }
-            }
-            return .YES
+        if let refusal = refusal(exchange, isSeamless, method: method, version: version) {
+            return refuse(exchange, refusal)
         }
-        return refuse(exchange, refusal)
+        guard exchange.border.announcesBody else { return .YES }
+        if let response = admit(exchange, length: exchange.border.contentLength ?? 0) {
+            return refuse(exchange, response)
+        }
+        // The announced length is a promise of a stranger: memory follows it only so far.
+        exchange.body.reserveCapacity(
+            min(exchange.border.contentLength ?? 0, exchange.bodyLimit, ListenerConfiguration.smallBody))
+        let deadline = monotonicMilliseconds() + configuration.bodyDeadline
+        table.with { $0.set(exchange.place, .body, deadline: deadline) }
+        return .YES
+    }
+
+    /// Asks once whether a body of that many bytes is taken, if it is long; returns the response where it is not.
+    private func admit(_ exchange: Exchange, length: Int) -> HTTPResponse? {
+        guard length > ListenerConfiguration.bodyBeforeAdmission, exchange.bodyLimit > 0, !exchange.isAdmitted,
+            let head = request(of: exchange)
+        else { return nil }
+        switch admission(head, exchange.border.contentLength ?? exchange.bodyLimit) {
+        case .admitted(let held):
+            exchange.isAdmitted = true
+            exchange.held = held
+            return nil
+        case .refused(let response): return response
+        }
+    }
+
+    /// A request as handlers see it; nil where its target is bad.
+    private func request(of exchange: Exchange, body: [UInt8] = []) -> HTTPRequest? {
+        guard case .success(let target) = exchange.target else { return nil }
+        return HTTPRequest(
+            method: exchange.method, path: target.path, query: target.query, headers: exchange.border.headers,
+            body: body, peer: exchange.peer,
+            client: configuration.trustedProxies.client(of: exchange.peer, headers: exchange.border.headers))
     }
 
     /// What there is to refuse once the header is there, in the order a reader of logs would want to know it.
@@ -156,6 +183,10 @@ final class ListenerCore: @unchecked Sendable {
             exchange.dropBody()
             return refuse(exchange, .bodyTooLarge(limit: exchange.bodyLimit))
         }
+        if let response = admit(exchange, length: exchange.received) {
+            exchange.dropBody()
+            return refuse(exchange, response)
+        }
         guard exchange.bodyLimit == 0 || exchange.keep(piece) else {
             exchange.dropBody()
             return refuse(exchange, .crowded(retryAfter: Self.retryAfterSeconds))
@@ -165,15 +196,11 @@ final class ListenerCore: @unchecked Sendable {
 
     /// The request is whole: hands it to the handler, and sleeps unless the answer is there at once.
     private func run(_ exchange: Exchange) -> MHD_Result {
-        guard case .success(let target) = exchange.target else { return .NO }
         exchange.stage = .running
         let deadline = monotonicMilliseconds() + configuration.handlerDeadline
         // Whoever was cut off a moment ago has been told so, and must not be served all the same.
         guard table.with({ $0.set(exchange.place, .handling, deadline: deadline) }) else { return .NO }
-        let request = HTTPRequest(
-            method: exchange.method, path: target.path, query: target.query, headers: exchange.border.headers,
-            body: exchange.body, peer: exchange.peer,
-            client: configuration.trustedProxies.client(of: exchange.peer, headers: exchange.border.headers))
+        guard let request = request(of: exchange, body: exchange.body) else { return .NO }
         exchange.border = HeaderBorder()
         exchange.body = []
         // The one place where a task is started: libmicrohttpd's threads know nothing of tasks, and the handler is
@@ -210,7 +237,10 @@ final class ListenerCore: @unchecked Sendable {
     // MARK: Refusals
 
     private func refuse(_ exchange: Exchange, _ refusal: ListenerRefusal) -> MHD_Result {
-        let response = configuration.refusal(refusal, exchange.border.acceptLanguage)
+        refuse(exchange, configuration.refusal(refusal, exchange.border.acceptLanguage))
+    }
+
+    private func refuse(_ exchange: Exchange, _ response: HTTPResponse) -> MHD_Result {
         // Whoever waits for "100 Continue" has sent no body, and libmicrohttpd takes the answer before one began.
         if exchange.received == 0, !exchange.border.announcesBody || exchange.border.expectsContinue {
             exchange.stage = .answered

@@ -1,3 +1,9 @@
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
 /// Percent-encoded text (RFC 3986 §2.1) and the `name=value&…` items of queries and forms made of it.
 public enum PercentEncoding {
     /// Most items that are taken from one query or form.
@@ -17,28 +23,7 @@ public enum PercentEncoding {
     public static func decode(
         _ bytes: some Collection<UInt8>, plusIsSpace: Bool = false
     ) throws(Fault) -> String {
-        guard bytes.contains(where: { $0 == percent || $0 == 0 || (plusIsSpace && $0 == plus) }) else {
-            return try text(bytes)
-        }
-        var decoded: [UInt8] = []
-        decoded.reserveCapacity(bytes.count)
-        var index = bytes.startIndex
-        while index != bytes.endIndex {
-            var byte = bytes[index]
-            bytes.formIndex(after: &index)
-            if byte == percent {
-                guard index != bytes.endIndex, let high = hexadecimal(bytes[index]) else { throw .badEscape }
-                bytes.formIndex(after: &index)
-                guard index != bytes.endIndex, let low = hexadecimal(bytes[index]) else { throw .badEscape }
-                bytes.formIndex(after: &index)
-                byte = high << 4 | low
-            } else if plusIsSpace, byte == plus {
-                byte = UInt8(ascii: " ")
-            }
-            if byte == 0 { throw .badText }
-            decoded.append(byte)
-        }
-        return try text(decoded)
+        try withBytes(bytes) { bytes throws(Fault) in try decode(bytes, plusIsSpace: plusIsSpace) }
     }
 
     /// The items of a query or of an `application/x-www-form-urlencoded` body, in the order they came.
@@ -47,26 +32,101 @@ public enum PercentEncoding {
     public static func items(
         _ bytes: some Collection<UInt8>, limit: Int = itemLimit
     ) throws(Fault) -> [(name: String, value: String)] {
+        try withBytes(bytes) { bytes throws(Fault) in try items(bytes, limit: limit) }
+    }
+
+    /// The raw value of the first item with exactly this name, nothing decoded: one walk over the bytes, so that a form
+    /// can be asked for its credential before anything else is made of it.
+    public static func rawValue(of name: StaticString, in bytes: [UInt8]) -> [UInt8]? {
+        bytes.withUnsafeBufferPointer { bytes in
+            let name = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
+            var start = 0
+            while start < bytes.count {
+                let end = index(of: ampersand, in: bytes, from: start)
+                let equals = start + name.count
+                if equals < end, bytes[equals] == UInt8(ascii: "="),
+                    UnsafeBufferPointer(rebasing: bytes[start..<equals]).elementsEqual(name)
+                {
+                    return Array(bytes[(equals + 1)..<end])
+                }
+                start = end + 1
+            }
+            return nil
+        }
+    }
+
+    /// All work is done on bare bytes: over a generic collection each byte costs a hundred times as much, and a body of
+    /// eight megabytes several seconds.
+    private static func withBytes<Result>(
+        _ bytes: some Collection<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) throws(Fault) -> Result
+    ) throws(Fault) -> Result {
+        let result = bytes.withContiguousStorageIfAvailable { bytes in
+            Swift.Result { () throws(Fault) in try body(bytes) }
+        }
+        if let result { return try result.get() }
+        return try Array(bytes).withUnsafeBufferPointer { bytes throws(Fault) in try body(bytes) }
+    }
+
+    private static func decode(_ bytes: UnsafeBufferPointer<UInt8>, plusIsSpace: Bool) throws(Fault) -> String {
+        guard bytes.contains(where: { $0 == percent || $0 == 0 || (plusIsSpace && $0 == plus) }) else {
+            return try text(bytes)
+        }
+        var fault: Fault?
+        let decoded = [UInt8](unsafeUninitializedCapacity: bytes.count) { output, count in
+            var index = 0
+            while index < bytes.count {
+                var byte = bytes[index]
+                index += 1
+                if byte == percent {
+                    guard index + 1 < bytes.count, let high = hexadecimal(bytes[index]),
+                        let low = hexadecimal(bytes[index + 1])
+                    else { return fault = .badEscape }
+                    index += 2
+                    byte = high << 4 | low
+                } else if plusIsSpace, byte == plus {
+                    byte = UInt8(ascii: " ")
+                }
+                if byte == 0 { return fault = .badText }
+                output[count] = byte
+                count += 1
+            }
+        }
+        if let fault { throw fault }
+        return try decoded.withUnsafeBufferPointer { bytes throws(Fault) in try text(bytes) }
+    }
+
+    private static func items(
+        _ bytes: UnsafeBufferPointer<UInt8>, limit: Int
+    ) throws(Fault) -> [(name: String, value: String)] {
         var items: [(name: String, value: String)] = []
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let end = rest.firstIndex(of: UInt8(ascii: "&")) ?? rest.endIndex
-            let item = rest[..<end]
-            rest = end == rest.endIndex ? rest[end...] : rest[rest.index(after: end)...]
+        var start = 0
+        while start < bytes.count {
+            let end = index(of: ampersand, in: bytes, from: start)
+            let item = UnsafeBufferPointer(rebasing: bytes[start..<end])
+            start = end + 1
             if item.isEmpty { continue }
             if items.count == limit { throw .tooManyItems }
-            let equals = item.firstIndex(of: UInt8(ascii: "=")) ?? item.endIndex
-            let name = try decode(item[..<equals], plusIsSpace: true)
-            let value = equals == item.endIndex ? "" : try decode(item[item.index(after: equals)...], plusIsSpace: true)
-            items.append((name, value))
+            let equals = index(of: UInt8(ascii: "="), in: item, from: 0)
+            let name = try decode(UnsafeBufferPointer(rebasing: item[..<equals]), plusIsSpace: true)
+            let value = UnsafeBufferPointer(rebasing: item[min(equals + 1, item.count)...])
+            items.append((name, value.isEmpty ? "" : try decode(value, plusIsSpace: true)))
         }
         return items
     }
 
     private static let percent = UInt8(ascii: "%")
     private static let plus = UInt8(ascii: "+")
+    private static let ampersand = UInt8(ascii: "&")
 
-    private static func text(_ bytes: some Collection<UInt8>) throws(Fault) -> String {
+    /// Where the byte stands next, or the end.
+    private static func index(of byte: UInt8, in bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
+        guard let base = bytes.baseAddress, start < bytes.count,
+            let found = memchr(base + start, Int32(byte), bytes.count - start)
+        else { return bytes.count }
+        return UnsafeRawPointer(found) - UnsafeRawPointer(base)
+    }
+
+    private static func text(_ bytes: UnsafeBufferPointer<UInt8>) throws(Fault) -> String {
         guard let text = String(validating: bytes, as: UTF8.self), isComparable(text) else { throw .badText }
         return text
     }
@@ -74,7 +134,8 @@ public enum PercentEncoding {
     /// Whether the text has at most thirty combining marks in a row, as Unicode's Stream-Safe Text Format has it
     /// (UAX #15 §13). Swift compares texts in canonical order, and puts longer runs into it in quadratic time.
     static func isComparable(_ text: String) -> Bool {
-        guard text.utf8.contains(where: { $0 >= 0xCC }) else { return true }
+        // Chinese does without marks: nothing from U+4000 to U+9FFF is one.
+        guard text.utf8.contains(where: { $0 >= 0xCC && !(0xE4...0xE9).contains($0) }) else { return true }
         var run = 0
         for scalar in text.unicodeScalars {
             // Three are no marks themselves, but fall apart into two.
@@ -88,7 +149,7 @@ public enum PercentEncoding {
         return true
     }
 
-    private static func hexadecimal(_ byte: UInt8) -> UInt8? {
+    static func hexadecimal(_ byte: UInt8) -> UInt8? {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
         case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10

@@ -9,6 +9,8 @@ public enum BadRequest: String, Error, Sendable, Hashable, CaseIterable {
     case badContentLength = "bad_content_length"
     case contentLengthBesideTransferEncoding = "content_length_beside_transfer_encoding"
     case badTransferEncoding = "bad_transfer_encoding"
+    /// Two `Authorization` headers: a proxy may have looked at one and we at the other.
+    case repeatedAuthorization = "repeated_authorization"
     case badHeaderName = "bad_header_name"
     case badHeaderValue = "bad_header_value"
     /// A line that readers read differently: ended by a bare LF, folded, with a NUL in it, or with more than one space
@@ -22,6 +24,9 @@ public enum BadRequest: String, Error, Sendable, Hashable, CaseIterable {
     case badTargetText = "bad_target_text"
     /// `%2F` in the path: decoded it would look like a border between two segments, so it is not decoded at all.
     case encodedSlash = "encoded_slash"
+    /// A letter, a digit or one of `-._~` in the path is percent-encoded. It means the same as without (RFC 3986
+    /// §6.2.2.2), but a proxy's rule for `/dashboard` does not see `/%64ashboard`.
+    case encodedUnreserved = "encoded_unreserved"
     case tooManyQueryItems = "too_many_query_items"
 }
 
@@ -40,7 +45,10 @@ struct RequestTarget {
             case UInt8(ascii: "?") where question == nil: question = index
             case UInt8(ascii: "%") where question == nil:
                 escapes = true
-                if Self.isEncodedSlash(raw, at: index) { throw .encodedSlash }
+                if let byte = Self.decoded(raw, at: index) {
+                    if byte == UInt8(ascii: "/") { throw .encodedSlash }
+                    if Self.isUnreserved(byte) { throw .encodedUnreserved }
+                }
             default: break
             }
         }
@@ -58,8 +66,23 @@ struct RequestTarget {
         if escapes, path.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) { throw .badTargetText }
     }
 
-    private static func isEncodedSlash(_ raw: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
-        index + 2 < raw.count && raw[index + 1] == UInt8(ascii: "2") && raw[index + 2] | 0x20 == UInt8(ascii: "f")
+    /// What the escape at this place stands for; nil where it is none.
+    private static func decoded(_ raw: UnsafeBufferPointer<UInt8>, at index: Int) -> UInt8? {
+        guard index + 2 < raw.count, let high = PercentEncoding.hexadecimal(raw[index + 1]),
+            let low = PercentEncoding.hexadecimal(raw[index + 2])
+        else { return nil }
+        return high << 4 | low
+    }
+
+    /// RFC 3986 §2.3.
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+            UInt8(ascii: "~"):
+            true
+        default: false
+        }
     }
 }
 
@@ -72,6 +95,7 @@ struct HeaderBorder {
     private(set) var expectsContinue = false
     private(set) var acceptLanguage: String?
     private var hosts = 0
+    private var authorizations = 0
     private var encodings = 0
 
     var count: Int { headers.fields.count }
@@ -91,6 +115,7 @@ struct HeaderBorder {
         switch name.count {
         case 4 where Self.equals(name, "host"): hosts += 1
         case 6 where Self.equals(name, "expect"): expectsContinue = Self.equals(value, "100-continue")
+        case 13 where Self.equals(name, "authorization"): authorizations += 1
         case 14 where Self.equals(name, "content-length"): addLength(value)
         case 15 where Self.equals(name, "accept-language"): acceptLanguage = acceptLanguage ?? text
         case 17 where Self.equals(name, "transfer-encoding"):
@@ -108,6 +133,7 @@ struct HeaderBorder {
         if let fault { return fault }
         if hosts > 1 { return .repeatedHost }
         if hosts == 0, !isHTTP10 { return .missingHost }
+        if authorizations > 1 { return .repeatedAuthorization }
         if encodings > 0 {
             if contentLength != nil { return .contentLengthBesideTransferEncoding }
             if encodings > 1 || !isChunked || isHTTP10 { return .badTransferEncoding }

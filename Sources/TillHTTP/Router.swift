@@ -6,6 +6,17 @@
 public struct Router: Sendable {
     public typealias Handler = @Sendable (HTTPRequest, PathParameters) async -> HTTPResponse
 
+    /// A handler, and which long bodies it wants.
+    public struct Service: Sendable {
+        public let admission: Admission.Decide
+        public let handler: Handler
+
+        public init(admission: @escaping Admission.Decide, handler: @escaping Handler) {
+            self.admission = admission
+            self.handler = handler
+        }
+    }
+
     /// One row of the table, as OpenAPI and tests want to see it.
     public struct Route: Sendable {
         public let method: HTTPMethod
@@ -13,7 +24,7 @@ public struct Router: Sendable {
         /// Largest body in bytes; a longer one is answered 413 before it is read.
         public let bodyLimit: Int
         let segments: [Segment]
-        let handler: Handler
+        let service: Service
     }
 
     enum Segment: Sendable, Hashable {
@@ -27,12 +38,27 @@ public struct Router: Sendable {
     /// that are served; the router adds `Allow`).
     public typealias Refuse = @Sendable (HTTPRequest, _ status: Int, _ allowed: [HTTPMethod]) -> HTTPResponse
     private let refuse: Refuse
+    /// Adds to a response what every response of this server carries.
+    public typealias Complete = @Sendable (HTTPRequest, inout HTTPResponse) -> Void
+    private let complete: Complete
 
-    public init(refuse: @escaping Refuse) { self.refuse = refuse }
+    public init(refuse: @escaping Refuse, complete: @escaping Complete = { _, _ in }) {
+        self.refuse = refuse
+        self.complete = complete
+    }
 
+    /// Serves an address by a handler that takes every body.
     /// - Parameter bodyLimit: bytes; 1 MiB unless told (CONTRACT §2).
     public mutating func on(
         _ method: HTTPMethod, _ pattern: String, bodyLimit: Int = 1 << 20, _ handler: @escaping Handler
+    ) {
+        on(
+            method, pattern, bodyLimit: bodyLimit,
+            Service(admission: { _, _ in .admitted() }, handler: handler))
+    }
+
+    public mutating func on(
+        _ method: HTTPMethod, _ pattern: String, bodyLimit: Int = 1 << 20, _ service: Service
     ) {
         let segments: [Segment] = pattern.split(separator: "/").map { part in
             part.hasPrefix("{") && part.hasSuffix("}")
@@ -42,7 +68,7 @@ public struct Router: Sendable {
             !routes.contains { $0.method == method && $0.pattern == pattern },
             "\(method.rawValue) \(pattern) is served twice")
         routes.append(
-            Route(method: method, pattern: pattern, bodyLimit: bodyLimit, segments: segments, handler: handler))
+            Route(method: method, pattern: pattern, bodyLimit: bodyLimit, segments: segments, service: service))
     }
 
     /// How long a body may be for this request; 0 where nothing is served, so that nothing is kept for nobody.
@@ -50,10 +76,27 @@ public struct Router: Sendable {
         match(method: method, parts: Self.parts(path)).route?.bodyLimit ?? 0
     }
 
+    /// Whether the long body of a request is taken, by the word of its route.
+    public func admission(of head: HTTPRequest, length: Int) -> Admission {
+        guard let route = match(method: head.method, parts: Self.parts(head.path)).route else { return .admitted() }
+        switch route.service.admission(head, length) {
+        case .admitted(let held): return .admitted(holding: held)
+        case .refused(var response):
+            complete(head, &response)
+            return .refused(response)
+        }
+    }
+
     public func respond(to request: HTTPRequest) async -> HTTPResponse {
+        var response = await route(request)
+        complete(request, &response)
+        return response
+    }
+
+    private func route(_ request: HTTPRequest) async -> HTTPResponse {
         let parts = Self.parts(request.path)
         let (route, allowed) = match(method: request.method, parts: parts)
-        if let route { return await route.handler(request, PathParameters(route.segments, parts)) }
+        if let route { return await route.service.handler(request, PathParameters(route.segments, parts)) }
         guard !allowed.isEmpty else { return refuse(request, 404, []) }
         var response = refuse(request, 405, allowed)
         response.headers.set("Allow", allowed.map(\.rawValue).joined(separator: ", "))

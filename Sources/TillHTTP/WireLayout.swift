@@ -19,8 +19,11 @@ struct WireLayout {
     private var expected: UInt
     private var isSeamless: Bool
 
-    /// Later versions keep their strings elsewhere, and can be told to refuse all of that by themselves.
-    private static let isKnown = MHD_get_version().map { String(cString: $0) } == "0.9.75"
+    /// The one version whose places are known. Later ones keep their strings elsewhere.
+    static let knownVersion = "0.9.75"
+    private static let isKnown = isKnown(ListenerConfiguration().libraryVersion)
+
+    static func isKnown(_ version: String) -> Bool { version == knownVersion }
 
     /// - Returns: false where the request line or header was not what RFC 9112 §2 to §5 writes down.
     static func read(

@@ -14,8 +14,8 @@ extension Server {
     /// - Parameter caller: who it is, as it stands on record: `key:backend`, `operator:anna`.
     typealias OperatedAction = @Sendable (_ call: Call, _ caller: String) async throws -> HTTPResponse
 
-    private func operated(_ action: @escaping OperatedAction) -> Router.Handler {
-        { request, parameters in
+    private func operated(_ action: @escaping OperatedAction) -> Router.Service {
+        Router.Service(admission: admit { head in _ = try operatorOrBackend(head) }) { request, parameters in
             await answering(request) {
                 let (credential, caller) = try self.operatorOrBackend(request)
                 return try await action(
@@ -26,8 +26,8 @@ extension Server {
 
     /// For operators alone, and the programs that watch for them: a token, or a session of the dashboard, which counts
     /// only under this server's own name.
-    private func watched(_ action: @escaping @Sendable (HTTPRequest) async throws -> HTTPResponse) -> Router.Handler {
-        { request, _ in
+    private func watched(_ action: @escaping @Sendable (HTTPRequest) async throws -> HTTPResponse) -> Router.Service {
+        Router.Service(admission: strangers()) { request, _ in
             await answering(request) {
                 guard request.headers["Authorization"] != nil || dashboard.isAddressedHere(request),
                     try dashboard.visitor(request) != nil

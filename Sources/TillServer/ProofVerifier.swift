@@ -23,10 +23,10 @@ struct ProofVerifier: Sendable {
         if let lifetime = trust.chainLifetime { policy.chainLifetime = lifetime }
         verifier = try SignedDataVerifier(policy: policy)
         policy.environments = nil
-        anyEnvironment = try SignedDataVerifier(policy: policy)
+        anyEnvironment = try SignedDataVerifier(policy: policy, rememberingWith: verifier)
         policy.bundleID = nil
         policy.appAppleID = nil
-        anyApp = try SignedDataVerifier(policy: policy)
+        anyApp = try SignedDataVerifier(policy: policy, rememberingWith: verifier)
         environments = trust.environments
         if let effects, trust.revocation != .off {
             revocation = RevocationChecker(policy: trust.revocation, effects: effects)
@@ -37,6 +37,9 @@ struct ProofVerifier: Sendable {
 
     /// Whether purchases made there count here (DESIGN §4, invariant 7).
     func accepts(_ environment: Environment) -> Bool { environments.contains(environment) }
+
+    /// Whether checking a token costs little (``SignedDataVerifier/knowsSigner(of:)``).
+    func knowsSigner(of token: String) -> Bool { verifier.knowsSigner(of: Array(token.utf8)) }
 
     /// - Throws: `revocation_unknown`, which is retryable, if Apple must be asked and does not answer.
     func transaction(_ token: String) async throws(ProofRefusal) -> Believed<VerifiedTransaction> {

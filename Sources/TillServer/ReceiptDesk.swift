@@ -7,11 +7,6 @@ struct ReceiptDesk: Sendable {
     /// For proofs of either environment: which of them count here is a status of its own.
     let verifier: SignedDataVerifier
     private let environments: Set<Environment>
-    private let bytesUnderWay = Locked(0)
-
-    /// Anybody may ask, so not more than so many bytes of requests are worked on at once; who comes then is told to
-    /// come again (21005). Usual requests have ten kilobytes.
-    static let byteLimit = 32 << 20
 
     /// - Throws: `bad_root` if a configured root is no certificate.
     init(trust: AppleTrust, clock: @escaping Server.Clock) throws(VerificationFailure) {
@@ -21,22 +16,11 @@ struct ReceiptDesk: Sendable {
         environments = trust.environments
     }
 
-    /// Whether there is room for a request of that many bytes; if so, `end` gives it back.
-    func begin(_ count: Int) -> Bool {
-        bytesUnderWay.withLock { underWay in
-            guard underWay == 0 || underWay + count <= Self.byteLimit else { return false }
-            underWay += count
-            return true
-        }
-    }
-
-    func end(_ count: Int) { bytesUnderWay.withLock { $0 -= count } }
-
     /// What is asked, about a receipt that counts here.
     struct Query: Sendable {
         let receipt: VerifiedReceipt
-        /// Base64 without white space.
-        let text: String
+        /// As it was posted, decoded.
+        let bytes: [UInt8]
         let newestOnly: Bool
     }
 
@@ -48,11 +32,12 @@ struct ReceiptDesk: Sendable {
     /// A `password` is a client's word and is not looked at (T7): what it would open is open to who holds the receipt.
     func query(_ body: [UInt8]) throws(Unanswered) -> Query {
         guard let request = try? JSONValue(decoding: body), let text = request["receipt-data"]?.string,
-            let asked = try? VerifyReceiptRequest(base64: text)
+            text.utf8.count <= SignedDataVerifier.receiptTextLimit, let bytes = Base64.decode(ignoringBlanks: text),
+            !bytes.isEmpty, bytes.count <= SignedDataVerifier.receiptLimit
         else { throw Unanswered(status: .malformed) }
         let receipt: VerifiedReceipt
         do throws(VerificationFailure) {
-            receipt = try verifier.receipt(base64: asked.receiptData)
+            receipt = try verifier.receipt(bytes)
         } catch {
             // Another app's receipt is not authentic for this app, though Apple's would be for its own: we vouch for
             // one app only, and shipped clients were seldom careful with `bundle_id`.
@@ -62,7 +47,7 @@ struct ReceiptDesk: Sendable {
             throw Unanswered(status: receipt.environment == .sandbox ? .sandboxReceipt : .productionReceipt)
         }
         return Query(
-            receipt: receipt, text: asked.receiptData, newestOnly: request["exclude-old-transactions"]?.bool ?? false)
+            receipt: receipt, bytes: bytes, newestOnly: request["exclude-old-transactions"]?.bool ?? false)
     }
 
     func answer(_ query: Query, _ later: LaterKnowledge, at now: Instant) -> VerifyReceiptAnswer {
@@ -73,7 +58,7 @@ struct ReceiptDesk: Sendable {
         answer.receipt = receipt
         guard query.receipt.payload.purchases.contains(where: \.isSubscription) else { return answer }
         // Receipts that others posted are not handed out, though they may be newer.
-        answer.latestReceipt = query.text
+        answer.latestReceipt = Base64.encode(query.bytes)
         let all = later.latest()
         let newest = LaterKnowledge.newest(of: all)
         answer.latestReceiptInfo = query.newestOnly ? newest : all.map(\.record)

@@ -9,20 +9,19 @@ extension Server {
     /// Every address this server answers (CONTRACT §2). Making the table is cheap enough for tests, but a listener
     /// should make it once.
     public var router: Router {
-        var router = Router { request, status, allowed in
-            if status == 405, request.path.hasPrefix(Paths.verifyReceipt) { return Self.notPosted }
-            var response = self.problem(status == 404 ? .notFound : .methodNotAllowed, for: request)
-            if !allowed.isEmpty {
-                let names = allowed.map(\.rawValue) + (allowed.contains(.get) ? ["HEAD"] : [])
-                response.headers.add("Allow", names.joined(separator: ", "))
-            }
-            return response
+        var router = Router(refuse: refuse) { _, response in
+            // What is about one customer is for nobody's cache, and no browser shall guess at what it is. Who says
+            // otherwise has a reason: the catalogue is the same for everybody, and is asked for again by its ETag.
+            if response.headers["Cache-Control"] == nil { response.headers.add("Cache-Control", "no-store") }
+            response.headers.set("X-Content-Type-Options", "nosniff")
         }
         router.on(.get, Paths.health, open(readHealth))
         router.on(.get, Paths.readiness, open(readReadiness))
         router.on(.get, Paths.products, open(listProducts))
         router.on(.post, Paths.appleNotifications, open(receiveNotification))
-        router.on(.post, Paths.verifyReceipt, bodyLimit: Self.receiptBodyLimit, open(verifyReceipt))
+        router.on(
+            .post, Paths.verifyReceipt, bodyLimit: Self.receiptBodyLimit,
+            open(verifyReceipt, crowded: Self.verifyReceiptIsBusy))
         // Its user token is in the body.
         router.on(.post, Paths.postPay, bodyLimit: Self.receiptBodyLimit, open(postPay))
 
@@ -75,6 +74,17 @@ extension Server {
         return router
     }
 
+    /// The answer for an address that is not served, or not by this method.
+    private func refuse(_ request: HTTPRequest, _ status: Int, _ allowed: [HTTPMethod]) -> HTTPResponse {
+        if status == 405, request.path.hasPrefix(Paths.verifyReceipt) { return Self.notPosted }
+        var response = problem(status == 404 ? .notFound : .methodNotAllowed, for: request)
+        if !allowed.isEmpty {
+            let names = allowed.map(\.rawValue) + (allowed.contains(.get) ? ["HEAD"] : [])
+            response.headers.add("Allow", names.joined(separator: ", "))
+        }
+        return response
+    }
+
     /// Orders, and the tokens that name users in place of orders.
     private func addOrders(to router: inout Router) {
         router.on(.post, Paths.orders, post(createOrder))
@@ -89,8 +99,9 @@ extension Server {
     typealias Action = @Sendable (Call) async throws -> HTTPResponse
 
     /// For anybody.
-    private func open(_ action: @escaping Action) -> Router.Handler {
-        { request, parameters in
+    /// - Parameter crowded: the response where too many long bodies of strangers come in; a problem unless told.
+    private func open(_ action: @escaping Action, crowded: HTTPResponse? = nil) -> Router.Service {
+        Router.Service(admission: strangers(crowded: crowded)) { request, parameters in
             await answering(request) {
                 try await action(Call(request: request, parameters: parameters, credential: .nobody))
             }
@@ -98,25 +109,39 @@ extension Server {
     }
 
     /// For those who show a key or a token.
-    private func guarded(_ action: @escaping Action) -> Router.Handler {
-        { request, parameters in
+    private func guarded(_ action: @escaping Action) -> Router.Service {
+        Router.Service(admission: signedInOnly) { request, parameters in
             await answering(request) {
                 let credential = try authentication.credential(of: request)
-                return try await action(Call(request: request, parameters: parameters, credential: credential))
+                let call = Call(request: request, parameters: parameters, credential: credential)
+                return try await apart(call) { try await action(call) }
             }
         }
     }
 
     /// For those who show a key or a token, and may repeat themselves under an `Idempotency-Key`.
-    private func post(_ action: @escaping Action) -> Router.Handler {
-        { request, parameters in
+    private func post(_ action: @escaping Action) -> Router.Service {
+        Router.Service(admission: signedInOnly) { request, parameters in
             await answering(request) {
                 let credential = try authentication.credential(of: request)
                 let call = Call(request: request, parameters: parameters, credential: credential)
-                return try await idempotency.once(call) { call in
-                    await answering(request) { try await action(call) }
+                return try await apart(call) {
+                    try await idempotency.once(call) { call in
+                        await answering(request) { try await action(call) }
+                    }
                 }
             }
         }
     }
+
+    /// Reading a long body takes long: it is done where no other request waits for it.
+    private func apart(_ call: Call, _ action: () async throws -> HTTPResponse) async throws -> HTTPResponse {
+        guard call.request.isLong else { return try await action() }
+        return try await heavy.run(for: call.credential, action)
+    }
+}
+
+extension HTTPRequest {
+    /// Whether reading the body is no longer a matter of a fraction of a millisecond.
+    var isLong: Bool { body.count > ListenerConfiguration.bodyBeforeAdmission }
 }

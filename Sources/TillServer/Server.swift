@@ -26,6 +26,10 @@ public struct Server: Sendable {
     let idempotency: Idempotency
     let dashboard: Dashboard
     let receiptDesk: ReceiptDesk
+    let heavy: HeavyDesk
+    let refusalPace = RefusalPace()
+    let unknownSigners = UnknownSigners()
+    let strangersBodies = Quota(Server.strangersBodyLimits)
     let financeDesk = FinanceDesk()
     let dryRuns = DryRunDesk()
 
@@ -35,16 +39,19 @@ public struct Server: Sendable {
     ///   - serverAPI: what Apple is asked about purchases through; nil without an In-App Purchase key.
     ///   - webhookSend: what events are pushed through. It is the sender's to refuse addresses (`AddressRule`), to
     ///     follow no redirect, and to bound the time and the answer. Nil pushes none.
+    ///   - heavyWork: where long computations run; unless told, where their callers are.
     /// - Throws: `bad_root` if a configured root certificate can't be read.
     public init(
         configuration: ServerConfiguration, database: any Database, clock: @escaping Clock, entropy: @escaping Entropy,
-        appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil, webhookSend: HTTPSend? = nil
+        appleEffects: AppleEffects? = nil, serverAPI: ServerAPI? = nil, webhookSend: HTTPSend? = nil,
+        heavyWork: HeavyWork = HeavyWork()
     ) throws(VerificationFailure) {
         self.configuration = configuration
         self.database = database
         self.clock = clock
         self.entropy = entropy
         verifier = try ProofVerifier(trust: configuration.apple, clock: clock, effects: appleEffects)
+        heavy = HeavyDesk(heavyWork)
         receiptDesk = try ReceiptDesk(trust: configuration.apple, clock: clock)
         settle = Settle(
             database: database, catalog: configuration.catalog, clock: clock, entropy: entropy,

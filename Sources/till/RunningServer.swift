@@ -12,6 +12,7 @@ final class RunningServer: Sendable {
     private let apple: AppleClient
     private let webhookFetch: Fetch
     private let jobs: BackgroundJobs
+    private let workThreads: [WorkThread]
 
     var port: UInt16 { listener.port }
 
@@ -26,25 +27,37 @@ final class RunningServer: Sendable {
         } catch {
             throw error.failure(ledger: shown(path))
         }
+        let (signedIn, strangers): (WorkThread, WorkThread)
+        do {
+            (signedIn, strangers) = (try WorkThread(niceness: 5), try WorkThread(niceness: 10))
+        } catch {
+            throw error.failure(address: configuration.listen.description)
+        }
+        workThreads = [signedIn, strangers]
         apple = try AppleClient(configuration, process: process)
         webhookFetch = try Fetch.forWebhooks(configuration.webhooks)
         do {
             server = try Server(
                 configuration: configuration.server, database: ledger, clock: process.clock, entropy: process.entropy,
-                appleEffects: apple.effects, serverAPI: apple.api, webhookSend: webhookFetch.send)
+                appleEffects: apple.effects, serverAPI: apple.api, webhookSend: webhookFetch.send,
+                heavyWork: HeavyWork(signedIn: signedIn, strangers: strangers))
         } catch {
+            for thread in workThreads { thread.stop() }
             throw CommandFailure(Refusal(rawValue: error.verdict.rawValue)?.sentence ?? Text(error.detail))
         }
         jobs = BackgroundJobs(server) { try? await Task.sleep(for: .milliseconds($0)) }
         var settings = ListenerConfiguration()
         settings.address = configuration.listen.host
         settings.port = configuration.listen.port
+        settings.takesUnknownLibrary = configuration.unsafeHTTP
         settings.trustedProxies = configuration.trustedProxies
         let router = server.router
         do {
             listener = try Listener(
-                configuration: settings, bodyLimit: router.bodyLimit(method:path:), handler: router.respond(to:))
+                configuration: settings, bodyLimit: router.bodyLimit(method:path:),
+                admission: router.admission(of:length:), handler: router.respond(to:))
         } catch {
+            for thread in workThreads { thread.stop() }
             throw error.failure(address: configuration.listen.description)
         }
     }
@@ -59,6 +72,7 @@ final class RunningServer: Sendable {
         await listener.stop(grace: 30)
         apple.stop()
         webhookFetch.stop()
+        for thread in workThreads { thread.stop() }
         await ledger.close()
     }
 }
@@ -118,8 +132,24 @@ extension ListenerFault {
                 Text(
                     en: "port \(port) needs a privilege this process hasn't; choose one from 1024 up",
                     zh: "端口 \(port) 需要本进程没有的权限；请选择 1024 及以上的端口"))
+        case .unknownLibrary(let version):
+            Self.unknownLibrary(version, known: ListenerConfiguration.knownLibraryVersion)
         case .system(let step, let code):
             CommandFailure(Text(en: "can't listen: \(step), error \(code)", zh: "无法监听：\(step)，错误 \(code)"))
         }
+    }
+
+    private static func unknownLibrary(_ version: String, known: String) -> CommandFailure {
+        CommandFailure(
+            Text(
+                en: """
+                    the border against smuggled requests is made for libmicrohttpd \(known), and this is \(version): \
+                    install \(known), or put a proxy in front that refuses ambiguous requests and start with \
+                    --unsafe-http
+                    """,
+                zh: """
+                    防请求走私的检查只适用于 libmicrohttpd \(known)，而本机是 \(version)：请安装 \(known)；\
+                    或在前面放置拒绝歧义请求的代理，并加 --unsafe-http 启动
+                    """))
     }
 }

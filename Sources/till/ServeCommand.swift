@@ -16,7 +16,7 @@ extension Command {
                 需要一份配置（用 `till init` 生成）。收到 SIGTERM 或 SIGINT 后有序停止：
                 处理完进行中的请求，关闭账本。再次收到信号则立即结束；即便如此，已应答的内容也不会丢失。
                 """),
-        flags: Configuration.flags
+        flags: Configuration.flags + [.unsafeHTTP]
     ) { call in
         let configuration = try Configuration.load(for: call)
         let untilStopped = call.process.hearStop()

@@ -17,7 +17,7 @@ enum EffectRules {
             reason: "deadlines of real sockets, on a thread of its own"),
         Exception(
             path: "Sources/TillHTTP/Guarded.swift", effects: [.clock, .thread],
-            reason: "the threads and the monotonic clock of real sockets"),
+            reason: "the threads and the monotonic clock of real sockets, and of work too long for them"),
         Exception(
             path: "Sources/TillHTTP/Listener.swift", effects: [.clock],
             reason: "waits a moment for real connections to drain"),

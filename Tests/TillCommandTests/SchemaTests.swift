@@ -59,7 +59,8 @@ struct SchemaTests {
     func contractNames() {
         #expect(
             ConfigurationKey.allCases.map(\.variable) == [
-                "TILL_LISTEN", "TILL_DATABASE", "TILL_CATALOG", "TILL_APPLE_BUNDLE_ID", "TILL_APPLE_APP_APPLE_ID",
+                "TILL_LISTEN", "TILL_UNSAFE_HTTP", "TILL_DATABASE", "TILL_CATALOG", "TILL_APPLE_BUNDLE_ID",
+                "TILL_APPLE_APP_APPLE_ID",
                 "TILL_APPLE_ENVIRONMENTS", "TILL_APPLE_ROOTS", "TILL_APPLE_ISSUER_ID", "TILL_APPLE_KEY_ID",
                 "TILL_APPLE_PRIVATE_KEY", "TILL_APPLE_PRIVATE_KEY_FILE", "TILL_APPLE_SHARED_SECRET",
                 "TILL_APPLE_SHARED_SECRET_FILE", "TILL_APPLE_REVOCATION", "TILL_APPLE_EMULATOR", "TILL_SECRET_KEYS",

@@ -71,6 +71,15 @@ import Testing
         Case("an escaped NUL", get("/a%00b"), "bad_target_text"),
         Case("an escaped line feed", get("/a%0Ab"), "bad_target_text"),
         Case("an escaped slash", get("/a%2fb"), "encoded_slash"),
+        Case("an escaped letter", get("/%64ashboard"), "encoded_unreserved"),
+        Case("an escaped dot", get("/a/%2e%2e/b"), "encoded_unreserved"),
+        Case("an escaped tilde", get("/%7Ea"), "encoded_unreserved"),
+        Case(
+            "two credentials", get("/", "Authorization: Bearer a\r\nAuthorization: Bearer b\r\n"),
+            "repeated_authorization"),
+        Case(
+            "the same credential twice", get("/", "Authorization: Bearer a\r\nauthorization: Bearer a\r\n"),
+            "repeated_authorization"),
         Case("an escape that is none", get("/a%zz"), "bad_escape"),
         Case("an escape cut short", get("/a%2"), "bad_escape"),
         Case("an escape that is none in the query", get("/?a=%"), "bad_escape"),
@@ -128,6 +137,7 @@ import Testing
             nil),
         Case("an empty line before the request", "\r\n" + get("/"), status: 200, nil),
         Case("HTTP/1.0 without Host", "GET / HTTP/1.0\r\n\r\n", status: 200, nil),
+        Case("escapes that are needed in the path", get("/a%20%25%3A%C3%A9?%61=%2e"), status: 200, nil),
         Case("UTF-8 in the target", get("/学点?名=值"), status: 200, nil),
         Case("100 query items", get("/?" + String(repeating: "a&", count: 100)), status: 200, nil),
         Case("100 fields", get("/", String(repeating: "X: y\r\n", count: 99)), status: 200, nil),
@@ -180,5 +190,18 @@ import Testing
             connection.send("GET /%zz HTTP/1.1\r\nHost: t\r\nAccept-Language: fr\r\n\r\n")
             #expect(try #require(connection.receive()).text == "bad_escape fr")
         }
+    }
+
+    @Test("A libmicrohttpd that the border was not made for stops the start, unless that is wanted")
+    func unknownLibrary() async throws {
+        var configuration = ListenerConfiguration()
+        configuration.libraryVersion = "1.0.0"
+        #expect(throws: ListenerFault.unknownLibrary(version: "1.0.0")) {
+            _ = try Listener(configuration: configuration, bodyLimit: { _, _ in 0 }, handler: echo)
+        }
+        configuration.takesUnknownLibrary = true
+        let listener = try Listener(configuration: configuration, bodyLimit: { _, _ in 0 }, handler: echo)
+        #expect(listener.port > 0)
+        await listener.stop(grace: 0)
     }
 }

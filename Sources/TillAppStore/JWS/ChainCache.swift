@@ -5,8 +5,7 @@ import TillCrypto
 /// costs about thirty times the signature check that it precedes.
 ///
 /// An entry goes in only after a whole verification, its signature included, so an outsider cannot fill the list.
-/// It answers only for effective dates within the validity of every certificate of its chain; for others the chain is
-/// judged anew.
+/// For effective dates outside the validity of a certificate of its chain the answer is known as well: it has expired.
 final class ChainCache: Sendable {
     /// Apple signs with a leaf or two at a time.
     static let capacity = 8
@@ -32,9 +31,9 @@ final class ChainCache: Sendable {
     /// Most recently used first.
     private let entries = Locked<[Entry]>([])
 
-    /// What checks signatures under this token's header, if its chain is known and valid at `seconds` since 1970.
+    /// What checks signatures under this token's header, if its chain is known.
     func verifier(
-        for token: CompactToken, at seconds: Int64, now: Instant
+        for token: CompactToken, now: Instant
     ) -> (verifier: ES256Verifier, chain: SigningChain)? {
         entries.withLock { entries in
             guard let index = entries.firstIndex(where: { token.hasHeaderPrefix($0.headerPrefix) }) else { return nil }
@@ -42,9 +41,17 @@ final class ChainCache: Sendable {
                 entries.remove(at: index)
                 return nil
             }
-            guard entries[index].chain.isValid(at: seconds) else { return nil }
             if index > 0 { entries.insert(entries.remove(at: index), at: 0) }
             return (entries[0].verifier, entries[0].chain)
+        }
+    }
+
+    /// Whether the chain of this token's header is known.
+    func knows(_ token: [UInt8], now: Instant) -> Bool {
+        entries.withLock { entries in
+            entries.contains { entry in
+                isFresh(entry, at: now) && CompactToken.begins(token, with: entry.headerPrefix)
+            }
         }
     }
 

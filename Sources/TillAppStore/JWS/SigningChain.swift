@@ -30,6 +30,12 @@ struct SigningChain: Sendable {
     /// Whether OpenSSL's rule holds for every certificate: not before its first second, and before its last.
     func isValid(at seconds: Int64) -> Bool { notBefore <= seconds && seconds < notAfter }
 
+    /// In OpenSSL's words, why the chain does not count at that second; nil if it does.
+    func fault(at seconds: Int64) -> String? {
+        if isValid(at: seconds) { return nil }
+        return seconds < notBefore ? "certificate is not yet valid" : "certificate has expired"
+    }
+
     /// The dates a certificate can name, the years 1 to 9999: OpenSSL has no answer for others, and a proof may state
     /// any.
     private static let dates: ClosedRange<Int64> = -62_135_596_800...253_402_300_799

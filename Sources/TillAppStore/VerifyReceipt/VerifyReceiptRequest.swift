@@ -18,7 +18,7 @@ public struct VerifyReceiptRequest: Sendable {
     ///   forgiven. At most 8 MiB of receipt.
     public init(base64 text: some StringProtocol, excludesOldTransactions: Bool = false) throws(Unusable) {
         guard text.utf8.count <= SignedDataVerifier.receiptTextLimit else { throw .tooLong }
-        guard let bytes = Base64.decode(text.utf8.filter { !ProofText.isBlank($0) }) else { throw .notBase64 }
+        guard let bytes = Base64.decode(ignoringBlanks: text) else { throw .notBase64 }
         try self.init(receipt: bytes, excludesOldTransactions: excludesOldTransactions)
     }
 
@@ -42,7 +42,7 @@ public struct VerifyReceiptRequest: Sendable {
 extension SignedDataVerifier {
     /// The longest base64 text of a receipt that is looked at, in bytes: the longest receipt, and a mebibyte for line
     /// breaks and the like.
-    static let receiptTextLimit = receiptLimit / 3 * 4 + (1 << 20)
+    public static let receiptTextLimit = receiptLimit / 3 * 4 + (1 << 20)
 }
 
 /// The shared secret of App Store Connect: the app's own, or the account's primary one. It comes from configuration,

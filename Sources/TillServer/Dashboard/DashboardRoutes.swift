@@ -20,7 +20,13 @@ extension Server {
         router.on(.get, Paths.dashboardFinance, page(showFinance))
         router.on(
             .post, Paths.dashboardAppleReports, bodyLimit: Self.importFormLimit,
-            threshold { request, _, say in try await importReportForm(request, say) })
+            Router.Service(
+                admission: admit { head in
+                    guard dashboard.isAddressedHere(head), try dashboard.visitor(head) != nil else {
+                        throw Refused(.unauthorized)
+                    }
+                },
+                handler: threshold { request, _, say in try await importReportForm(request, say) }.handler))
         router.on(.get, Paths.dashboardLogin, threshold { request, _, say in showLogin(request, say) })
         router.on(
             .post, Paths.dashboardLogin, bodyLimit: Dashboard.formLimit,
@@ -38,7 +44,7 @@ extension Server {
     typealias ThresholdAction = @Sendable (HTTPRequest, PathParameters, Reader) async throws -> HTTPResponse
 
     /// For operators. Others are shown the way to the login.
-    private func page(_ action: @escaping PageAction) -> Router.Handler {
+    private func page(_ action: @escaping PageAction) -> Router.Service {
         threshold { request, parameters, say in
             guard let visitor = try dashboard.visitor(request) else {
                 // The script, which asks for a part of a page, is told: it can't follow to a form.
@@ -52,8 +58,8 @@ extension Server {
     }
 
     /// For anybody who asks under this server's own name. Sets the language if the switch was used.
-    private func threshold(_ action: @escaping ThresholdAction) -> Router.Handler {
-        { request, parameters in
+    private func threshold(_ action: @escaping ThresholdAction) -> Router.Service {
+        Router.Service(admission: strangers()) { request, parameters in
             let say = Reader(language: dashboard.language(of: request))
             guard dashboard.isAddressedHere(request) else {
                 return .page(421, MessagePage.misdirected(say), in: say.language)
@@ -87,7 +93,7 @@ extension Server {
         return response
     }
 
-    private func asset(_ type: String, _ text: String) -> Router.Handler {
+    private func asset(_ type: String, _ text: String) -> Router.Service {
         let digest = Digest.sha256.hash(text.utf8)
         let tag = "\"\(Base64.encode(digest.prefix(12), .url))\""
         return threshold { request, _, _ in .asset(type, text, tag: tag, for: request) }

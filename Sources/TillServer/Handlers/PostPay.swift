@@ -8,8 +8,12 @@ extension Server {
     /// `POST /postPay/ios`: the first door under the name and in the words of apps already shipped (C8). The same
     /// verification, the same settlement and the same owner as at `POST /v1/transactions`.
     func postPay(_ call: Call) async throws -> HTTPResponse {
-        let purchase = try PostedPurchase(call.request)
-        let user = try postPayUser(purchase.token)
+        let user = try await postPayUser(call.request)
+        return try await heavy.run(for: .user(user)) { try await postPay(call.request, from: user) }
+    }
+
+    private func postPay(_ request: HTTPRequest, from user: UserID) async throws -> HTTPResponse {
+        let purchase = try PostedPurchase(request)
         if let bundleID = purchase.bundleID, bundleID != configuration.apple.bundleID {
             throw Refused(.wrongApp, "bundle_id: this server is for another app")
         }
@@ -22,7 +26,15 @@ extension Server {
         return JSONText.response(reply.status, reply)
     }
 
-    private func postPayUser(_ token: String) throws -> UserID {
+    /// Whose token is in the body. Nothing else of the body is read before this has found it good.
+    private func postPayUser(_ request: HTTPRequest) async throws -> UserID {
+        let found: String?
+        if request.isLong {
+            found = try await heavy.run(forStranger: request) { PostedToken.find(in: request.body) }
+        } else {
+            found = PostedToken.find(in: request.body)
+        }
+        guard let token = found, !token.isEmpty else { throw Refused(.invalidField, "token: missing") }
         guard token.utf8.count <= Authentication.maximumLength,
             case .user(let user) = try authentication.credential(bearer: token)
         else { throw Refused(.unauthorized, "token: not a user token") }
@@ -89,7 +101,6 @@ extension Server {
 /// What shipped clients post: text for everything, as JSON or as a form. `password` and `is_sandbox` are there too, and
 /// are not read (T7).
 struct PostedPurchase: Sendable {
-    let token: String
     /// Base64, with line feeds perhaps.
     let receipt: String
     /// A product id, perhaps without the app's name before it.
@@ -107,7 +118,6 @@ struct PostedPurchase: Sendable {
             guard let text = fields[name], !text.isEmpty else { throw Refused(.invalidField, "\(name): missing") }
             return text
         }
-        token = try needed("token")
         receipt = try needed("receipt-data")
         plan = try Bounds.string(try needed("product_id"), "product_id", 255)
         transactionID = try Bounds.string(try needed("transaction_id"), "transaction_id", 128)
@@ -133,12 +143,14 @@ struct PostedPurchase: Sendable {
             var fields = try request.form()
             // A form's `+` is a blank. No blank belongs in base64, and a line feed comes as one of its own: so each was
             // a `+` that the client forgot to encode, the classic cause of receipts that "can't be read".
-            fields["receipt-data"] = fields["receipt-data"]?.replacing(" ", with: "+")
+            fields["receipt-data"] = fields["receipt-data"].map { text in
+                String(decoding: text.utf8.map { $0 == 0x20 ? UInt8(ascii: "+") : $0 }, as: UTF8.self)
+            }
             return fields
         }
         guard let members = (try? JSONValue(decoding: request.body))?.object else { throw Refused(.malformedJSON) }
         var fields: [String: String] = [:]
-        for name in ["token", "receipt-data", "product_id", "transaction_id", "quantity", "order_id", "bundle_id"] {
+        for name in ["receipt-data", "product_id", "transaction_id", "quantity", "order_id", "bundle_id"] {
             switch members[name] {
             case nil, .null?: break
             case .string(let text)?: fields[name] = text

@@ -9,15 +9,35 @@ extension Server {
     /// `POST /v1/notifications/apple`: the second door. Stored raw before anything is made of it; 4xx only for what is
     /// not Apple's, because Apple does not send again what was answered 200.
     func receiveNotification(_ call: Call) async throws -> HTTPResponse {
-        let body = try JSONText.decode(AppleNotificationBody.self, from: call.request.body)
+        // Apple's next notification is signed as the last one was: it is judged at once. What shows certificates never
+        // seen before is judged where no customer waits.
+        let request = call.request
+        let short = request.isLong ? nil : try Self.payload(of: call)
+        if let short, verifier.knowsSigner(of: short) { return try await receiveNotification(short, call) }
+        return try await heavy.run(forStranger: request) {
+            let payload = try short ?? Self.payload(of: call)
+            guard
+                verifier.knowsSigner(of: payload)
+                    || unknownSigners.mayJudge(payload, forStranger: request.clientNetwork, now: clock())
+            else { throw HeavyDesk.refusal }
+            return try await receiveNotification(payload, call)
+        }
+    }
+
+    private static func payload(of call: Call) throws -> String {
+        try JSONText.decode(AppleNotificationBody.self, from: call.request.body).signedPayload
+    }
+
+    private func receiveNotification(_ payload: String, _ call: Call) async throws -> HTTPResponse {
         let reading: NotificationReading
         do throws(ProofRefusal) {
-            reading = try await verifier.notification(body.signedPayload)
+            reading = try await verifier.notification(payload)
         } catch {
-            try await log(error, at: .notification)
+            let pace = refusalPace.keeping(ofStranger: call.request.clientNetwork, now: clock())
+            try await log(error, at: .notification, keeping: pace)
             throw Refused(error.refusal, error.detail)
         }
-        _ = try await take(reading, payload: body.signedPayload, at: .notification)
+        _ = try await take(reading, payload: payload, at: .notification)
         return JSONText.response(200, [String: String]())
     }
 
@@ -99,11 +119,14 @@ extension Server {
     }
 
     /// What came in Apple's name and is not believed.
-    func log(_ refused: ProofRefusal, at door: Settle.Door) async throws {
+    func log(
+        _ refused: ProofRefusal, at door: Settle.Door, keeping: RefusalPace.Keeping = .rowAndRecord
+    ) async throws {
+        guard keeping != .nothing else { return }
         let entry = RefusedProofTable.Entry(
             at: clock(), door: door.rawValue, caller: "apple", claimedOrder: nil,
             code: refused.refusal.rawValue, detail: refused.detail, digest: Digest.sha256.hash(refused.proof),
-            record: refused.record)
+            record: keeping == .rowAndRecord ? refused.record : nil)
         try await database.write { try RefusedProofTable($0).insert(entry) }
     }
 

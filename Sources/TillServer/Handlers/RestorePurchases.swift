@@ -35,7 +35,7 @@ extension Server {
         case .user, .nobody: caller = .user(named)
         }
         return Restore(
-            server: self, restorer: restorer,
+            server: self, credential: call.credential, restorer: restorer,
             origin: Settle.Origin(
                 door: .restore, caller: caller, claimedOrder: nil,
                 claimant: configuration.restore.policy == .ask ? nil : restorer))
@@ -46,6 +46,7 @@ extension Server {
 /// its own: whatever ends it half-way, restoring again goes on.
 private struct Restore {
     let server: Server
+    let credential: Credential
     let restorer: UserID
     let origin: Settle.Origin
 
@@ -56,7 +57,19 @@ private struct Restore {
     /// A proof that is none spoils nothing for the others: it is logged, and said to be refused.
     func signedTransaction(_ token: String) async throws -> RestoredTransaction {
         let verified: Believed<VerifiedTransaction>
-        do throws(ProofRefusal) { verified = try await server.verifier.transaction(token) } catch {
+        do {
+            // A chain that was never judged before is judged where nobody else's purchase waits for it.
+            if server.verifier.knowsSigner(of: token) {
+                verified = try await server.verifier.transaction(token)
+            } else {
+                guard server.unknownSigners.mayJudge(token, for: credential, now: server.clock()) else {
+                    throw HeavyDesk.refusal
+                }
+                verified = try await server.heavy.run(for: credential) {
+                    try await server.verifier.transaction(token)
+                }
+            }
+        } catch let error as ProofRefusal {
             try await server.log(error, origin: origin)
             return RestoredTransaction(
                 transaction: nil, outcome: .refused, reason: error.refusal.rawValue, finish: false)
@@ -68,11 +81,15 @@ private struct Restore {
     }
 
     func receipt(_ text: String) async throws -> [RestoredTransaction] {
-        guard let bytes = Base64.decode(text.utf8.filter { !Server.isWhiteSpace($0) }) else {
-            throw Refused(.malformed, "receipt: not base64")
-        }
-        let receipt: Believed<VerifiedReceipt>
-        do throws(ProofRefusal) { receipt = try await server.verifier.receipt(bytes) } catch {
+        let (bytes, receipt): ([UInt8], Believed<VerifiedReceipt>)
+        do {
+            (bytes, receipt) = try await server.heavy.run(for: credential) {
+                guard let bytes = Base64.decode(ignoringBlanks: text) else {
+                    throw Refused(.malformed, "receipt: not base64")
+                }
+                return (bytes, try await server.verifier.receipt(bytes))
+            }
+        } catch let error as ProofRefusal {
             try await server.log(error, origin: origin)
             throw Refused(error.refusal, error.detail)
         }

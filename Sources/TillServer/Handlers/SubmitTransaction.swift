@@ -44,17 +44,30 @@ extension Server {
             door: .app, caller: try caller(credential, naming: body.userId), claimedOrder: body.orderId,
             device: try body.deviceId.map { try Bounds.string($0, "deviceId", 128) })
         origin.tokenProof = try tokenProof(body, origin.caller)
-        do throws(ProofRefusal) {
-            let (verified, proof) = try await verify(body)
+        do {
+            let (verified, proof) = try await apart(body, credential) { try await verify(body) }
             if let quantity, quantity != verified.quantity {
                 throw ProofRefusal(
                     .transactionMismatch, "the proof is of \(verified.quantity), not \(quantity)", proof: proof.bytes)
             }
             return BroughtProof(transaction: verified, proof: proof, origin: origin)
-        } catch {
+        } catch let error as ProofRefusal {
             try await log(error, origin: origin)
             throw Refused(error.refusal, error.detail)
         }
+    }
+
+    /// Receipts, and chains that were never judged before, are looked at where nobody else's purchase waits for them.
+    private func apart<Value: Sendable>(
+        _ body: SubmitProofBody, _ credential: Credential, _ verify: () async throws -> Value
+    ) async throws -> Value {
+        if body.receipt == nil, body.signedTransaction.map(verifier.knowsSigner(of:)) ?? true {
+            return try await verify()
+        }
+        if let token = body.signedTransaction, !unknownSigners.mayJudge(token, for: credential, now: clock()) {
+            throw HeavyDesk.refusal
+        }
+        return try await heavy.run(for: credential, verify)
     }
 
     func settle(_ brought: BroughtProof) async throws -> SettleReceipt.Outcome {
@@ -109,7 +122,7 @@ extension Server {
             guard let id = body.transactionId, body.productId != nil else {
                 throw ProofRefusal(.invalidField, "transactionId and productId: needed beside a receipt", proof: [])
             }
-            guard let bytes = Base64.decode(text.utf8.filter { !Self.isWhiteSpace($0) }) else {
+            guard let bytes = Base64.decode(ignoringBlanks: text) else {
                 throw ProofRefusal(.malformed, "receipt: not base64", proof: Array(text.utf8))
             }
             verified = try await verifier.transaction(TransactionID(id), inReceipt: bytes)
@@ -123,17 +136,17 @@ extension Server {
         return (verified.value, proof)
     }
 
-    /// Blanks and line feeds get into base64 on the way (facts/verify-receipt §2).
-    static func isWhiteSpace(_ unit: UInt8) -> Bool { unit == 0x20 || (0x09...0x0D).contains(unit) }
-
     /// Why a proof was refused can be read later (P9, U9). A request that carried no proof is not logged, and one that
-    /// has to wait was not refused.
+    /// has to wait was not refused; of many in a row from one caller the first are (`RefusalPace`).
     func log(_ refused: ProofRefusal, origin: Settle.Origin) async throws {
         guard !refused.proof.isEmpty, !refused.refusal.isRetryable else { return }
+        let now = clock()
+        let keeping = refusalPace.keeping(of: origin.callerName, now: now)
+        guard keeping != .nothing else { return }
         let entry = RefusedProofTable.Entry(
-            at: clock(), door: origin.door.rawValue, caller: origin.callerName, claimedOrder: origin.claimedOrder,
+            at: now, door: origin.door.rawValue, caller: origin.callerName, claimedOrder: origin.claimedOrder,
             code: refused.refusal.rawValue, detail: refused.detail, digest: Digest.sha256.hash(refused.proof),
-            record: refused.record)
+            record: keeping == .rowAndRecord ? refused.record : nil)
         try await database.write { try RefusedProofTable($0).insert(entry) }
     }
 

@@ -5,10 +5,18 @@ import TillHTTP
 extension Server {
     /// `POST /verifyReceipt`, for apps already shipped whose address of Apple's was changed to ours and nothing else:
     /// the verdict is in `status`, HTTP says 200 (decisions/0016). It grants nothing and changes nothing.
+    ///
+    /// Anybody may ask, so all of it is done where no customer waits, and who finds no room there is told to come again
+    /// (21005).
     func verifyReceipt(_ call: Call) async throws -> HTTPResponse {
-        let body = call.request.body
-        guard receiptDesk.begin(body.count) else { return Self.response(VerifyReceiptAnswer(status: .unavailable)) }
-        defer { receiptDesk.end(body.count) }
+        do {
+            return try await heavy.run(forStranger: call.request) { await verifyReceipt(call.request.body) }
+        } catch {
+            return Self.verifyReceiptIsBusy
+        }
+    }
+
+    private func verifyReceipt(_ body: [UInt8]) async -> HTTPResponse {
         let query: ReceiptDesk.Query
         do throws(ReceiptDesk.Unanswered) {
             query = try receiptDesk.query(body)
@@ -20,9 +28,11 @@ extension Server {
             return Self.response(receiptDesk.answer(query, later, at: clock()))
         } catch {
             // Without the ledger a refund could be missing from the answer.
-            return Self.response(VerifyReceiptAnswer(status: .unavailable))
+            return Self.verifyReceiptIsBusy
         }
     }
+
+    static var verifyReceiptIsBusy: HTTPResponse { response(VerifyReceiptAnswer(status: .unavailable)) }
 
     /// Any other method, in Apple's words.
     static var notPosted: HTTPResponse { response(VerifyReceiptAnswer(status: .notPost)) }

@@ -38,7 +38,10 @@ enum OpenAPI {
         currency, ids of transactions are strings. What goes wrong is told as RFC 9457 problem+json: programs decide \
         by `code` and `retryable`; `title` is a sentence for people in the language of `Accept-Language` (zh or en). \
         Lists go on with `cursor`. POSTs with an `Idempotency-Key` are answered the same when they are repeated. `GET` \
-        addresses answer `HEAD`. Fields that a client doesn't know must be ignored: more may come.
+        addresses answer `HEAD`. Of a body 64 KiB are read from anybody; more only where the credential in the \
+        header is good (401 at once otherwise, and the connection is closed) or where strangers' long bodies find room \
+        (503 with `Retry-After`). A path must not percent-encode letters, digits or `-._~`, and a request may have one \
+        `Authorization` header (400). Fields that a client doesn't know must be ignored: more may come.
         """
 
     private static let paths: JSONValue = {

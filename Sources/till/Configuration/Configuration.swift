@@ -5,6 +5,8 @@ import TillServer
 /// What `till serve` is told: read from one JSON file, the environment and flags by `Configuration.load`.
 struct Configuration: Sendable {
     let listen: ListenAddress
+    /// Whether to serve with a libmicrohttpd that the border was not made for.
+    var unsafeHTTP = false
     let database: DatabaseLocation
     let catalog: Catalog
     let apple: AppleSettings

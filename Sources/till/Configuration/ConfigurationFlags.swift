@@ -10,6 +10,11 @@ extension Flag {
     static let database = Flag(
         "database", .text("sqlite:PATH"),
         summary: Text(en: "use this database instead of the configured one", zh: "用这个数据库，而不是配置里的"))
+    static let unsafeHTTP = Flag(
+        "unsafe-http",
+        summary: Text(
+            en: "serve with any libmicrohttpd, behind a proxy that refuses ambiguous requests",
+            zh: "允许任意版本的 libmicrohttpd；前面须有拒绝歧义请求的代理"))
 }
 
 extension Configuration {
@@ -32,6 +37,7 @@ extension Configuration {
         var flags: [ConfigurationKey: String] = [:]
         flags[.listen] = call.text(.listen)
         flags[.database] = call.text(.database)
+        if call.isSet(.unsafeHTTP) { flags[.unsafeHTTP] = "true" }
         do throws(ConfigurationRefusal) {
             return try load(file: file, environment: call.process.environment, flags: flags)
         } catch {

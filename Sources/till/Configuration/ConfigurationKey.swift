@@ -1,7 +1,8 @@
-/// Every setting that can be given in the file, in the environment or, two of them, as a flag. The published JSON
+/// Every setting that can be given in the file, in the environment or, three of them, as a flag. The published JSON
 /// Schema (docs/till.schema.json) has the same keys; a test holds the two together.
 enum ConfigurationKey: String, CaseIterable, Sendable {
     case listen
+    case unsafeHTTP = "unsafeHttp"
     case database
     case catalog
     case bundleID = "apple.bundleId"
@@ -54,7 +55,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
             .sharedSecretFile, .revocation, .emulator, .walletDebt, .refundPreference, .restorePolicy, .smallBusiness,
             .deliveryOrder, .reconciliationInterval, .acceptUnprovenIDsUntil:
             .text
-        case .sampleContentProvided, .webhooksAllowPrivate: .truth
+        case .sampleContentProvided, .webhooksAllowPrivate, .unsafeHTTP: .truth
         case .appAppleID, .restoreMovesPerYear, .finishAfterMinutes, .reconciliationCustomers: .number
         case .environments, .roots, .dashboardHosts, .trustedProxies, .reviewUsers, .remindersBefore: .list
         case .secretKeys, .userTokens, .operators, .webhookEndpoints: .json
@@ -66,7 +67,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     var isSecret: Bool {
         switch self {
         case .secretKeys, .userTokens, .operators, .webhookEndpoints: true
-        case .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .issuerID, .keyID,
+        case .unsafeHTTP,
+            .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .issuerID, .keyID,
             .privateKey, .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .dashboardHosts,
             .trustedProxies, .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference, .restorePolicy,
             .restoreMovesPerYear, .smallBusiness, .remindersBefore, .deliveryOrder, .acceptUnprovenIDsUntil,
@@ -94,6 +96,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     var flagName: String? {
         switch self {
         case .listen: "listen"
+        case .unsafeHTTP: "unsafe-http"
         case .database: "database"
         default: nil
         }

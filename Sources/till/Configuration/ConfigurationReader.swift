@@ -15,7 +15,7 @@ extension Configuration {
     /// - Parameters:
     ///   - file: the JSON file, or nil if everything comes from the environment.
     ///   - environment: the process's; what isn't called `TILL_…` is not looked at.
-    ///   - flags: texts of `--listen` and `--database`.
+    ///   - flags: texts of `--listen` and `--database`; `true` for `--unsafe-http`.
     static func load(
         file: String?, environment: [String: String] = [:], flags: [ConfigurationKey: String] = [:]
     ) throws(ConfigurationRefusal) -> Configuration {
@@ -67,6 +67,7 @@ struct ConfigurationReader {
             listen: listen, database: database, catalog: catalog, apple: apple, appleService: appleService,
             secretKeys: secretKeys, userTokens: userTokens, operators: operators, dashboardHosts: dashboardHosts,
             reviewUsers: reviewUsers)
+        configuration.unsafeHTTP = setting(.unsafeHTTP).flatMap { reader.truth($0) } ?? false
         configuration.trustedProxies = trustedProxies
         configuration.debt = debt
         configuration.consumption = consumption

@@ -16,8 +16,9 @@ struct ConfigurationSources {
         if let file { takeFile(file) }
         takeEnvironment(environment)
         for (key, text) in flags {
+            let value: JSONValue = key.form == .truth ? .bool(text == "true") : .string(text)
             settings[key] = Setting(
-                value: .string(text), place: Place(origin: "--" + (key.flagName ?? key.name)), base: ".")
+                value: value, place: Place(origin: "--" + (key.flagName ?? key.name)), base: ".")
         }
     }
 

@@ -15,11 +15,12 @@ final class TillProcess: Sendable {
     private let errors: Collected
     private let ending: Ending
 
-    /// The tests' own executable lies beside it, in SwiftPM's directory of products.
-    static var executable: URL {
-        let tests = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
-        return tests.deletingLastPathComponent().appendingPathComponent("till")
+    /// SwiftPM's directory of products: the tests' own executable lies there too.
+    static var programs: URL {
+        URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
     }
+
+    static var executable: URL { programs.appendingPathComponent("till") }
 
     /// - Parameter other: another program than `till`, by its path.
     static func start(_ arguments: [String], executable other: String? = nil) throws -> TillProcess {

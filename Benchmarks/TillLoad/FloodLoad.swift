@@ -1,0 +1,274 @@
+import Foundation
+import TillCrypto
+
+/// Purchases at a given rate against a server of our own, once in quiet and once under a fixed flood of strangers:
+/// twelve connections that post bodies of 8 MiB, and 400 forged notifications a second. Then what a forged notification
+/// costs the server beside a grant. Ends by itself.
+struct FloodLoad {
+    let set: LoadSet
+    let till: String
+    /// Purchases a second: about half of what the server can do.
+    let rate: Int
+    let seconds: Int
+
+    static let connections = 12
+    static let bodyBytes = 8 << 20
+    static let notificationsPerSecond = 400
+    /// Threads that post purchases, and notifications.
+    private static let buyers = 16
+    private static let forgers = 8
+    /// Requests of each kind whose cost is measured.
+    private static let sample = 2_000
+
+    /// Milliseconds of a purchase (p50 and p99) in quiet and under the flood, the second as a multiple of the first;
+    /// microseconds of processor time of a forged notification and of a grant; bytes written for each; bodies and
+    /// notifications of the flood, and purchases that were not answered 200.
+    func line() async throws -> String {
+        let count = 2 * rate * seconds + Self.sample
+        let available = try set.proofCount()
+        guard count <= available else { throw LoadFault("\(count) proofs are needed, there are \(available)") }
+        let database = FileManager.default.temporaryDirectory.appendingPathComponent("till-flood-\(getpid()).db").path
+        defer { for end in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: database + end) } }
+        let server = try ServerProcess(till: till, set: set, database: database)
+        do {
+            let url = try server.listening()
+            guard let port = url.split(separator: ":").last.flatMap({ UInt16($0) }) else {
+                throw LoadFault("no port in \(url)")
+            }
+            try await OrderLoad(set: set, url: url).open(0..<count)
+            let line = try measure(port, server.id)
+            try server.stop()
+            return line
+        } catch {
+            server.kill()
+            throw error
+        }
+    }
+
+    private func measure(_ port: UInt16, _ server: Int32) throws -> String {
+        let purchases = rate * seconds
+        let quiet = try buy(0..<purchases, port)
+        let forged = try Forgeries(count: Self.sample)
+        let flood = Flood(port: port, forged: forged)
+        flood.start(connections: Self.connections, forgers: Self.forgers, perSecond: Self.notificationsPerSecond)
+        let loud: Latencies
+        do {
+            loud = try buy(purchases..<(2 * purchases), port)
+        } catch {
+            flood.stop()
+            throw error
+        }
+        flood.stop()
+        let first = 2 * purchases
+        let grant = try cost(of: server) {
+            try proofs(first..<(first + Self.sample)) { client, request in client.send(request) == 200 }
+        }
+        let forgery = try cost(of: server) {
+            try each(forged.requests, port) { client, request in (400..<600).contains(client.send(request)) }
+        }
+        func proofs(_ numbers: Range<Int>, _ send: @escaping @Sendable (RawClient, [UInt8]) -> Bool) throws {
+            try each(requests(numbers), port, send)
+        }
+        return String(
+            format: "%.2f %.2f %.2f %.2f %.2f %.0f %.0f %.0f %.0f %d %d %d", quiet.median, quiet.tail, loud.median,
+            loud.tail, loud.tail / quiet.tail, forgery.microseconds, grant.microseconds, forgery.bytes, grant.bytes,
+            flood.bodies, flood.notifications, quiet.failed + loud.failed)
+    }
+
+    private func requests(_ numbers: Range<Int>) throws -> [[UInt8]] {
+        try set.proofs(numbers).map {
+            RawClient.request(
+                "/v1/transactions", body: Array(#"{"signedTransaction":"\#($0)"}"#.utf8), key: LoadSet.secretKey)
+        }
+    }
+
+    // MARK: Purchases at a rate
+
+    private struct Latencies {
+        let median: Double
+        let tail: Double
+        let failed: Int
+    }
+
+    /// Posts each purchase at its time, whether or not those before it are answered; its latency counts from then.
+    private func buy(_ numbers: Range<Int>, _ port: UInt16) throws -> Latencies {
+        let requests = try requests(numbers)
+        let next = Locked(0)
+        let times = Locked<(milliseconds: [Double], failed: Int)>(([], 0))
+        let clock = ContinuousClock()
+        let start = clock.now
+        let rate = rate
+        onThreads(Self.buyers) { _ in
+            let client = RawClient(port: port)
+            while true {
+                let number = next.withLock { next in
+                    next += 1
+                    return next - 1
+                }
+                guard number < requests.count else { return }
+                let due = start + .nanoseconds(Int64(number) * 1_000_000_000 / Int64(rate))
+                wait(until: due, clock)
+                let status = client.send(requests[number])
+                let taken = (clock.now - due) / .milliseconds(1)
+                times.withLock { times in
+                    times.milliseconds.append(taken)
+                    if status != 200 { times.failed += 1 }
+                }
+            }
+        }
+        let (taken, failed) = times.withLock { ($0.milliseconds.sorted(), $0.failed) }
+        return Latencies(median: taken[taken.count / 2], tail: taken[taken.count * 99 / 100], failed: failed)
+    }
+
+    /// Sends all, as fast as they are answered.
+    private func each(
+        _ requests: [[UInt8]], _ port: UInt16, _ send: @escaping @Sendable (RawClient, [UInt8]) -> Bool
+    ) throws {
+        let next = Locked((number: 0, failed: 0))
+        onThreads(8) { _ in
+            let client = RawClient(port: port)
+            while true {
+                let number = next.withLock { next in
+                    next.number += 1
+                    return next.number - 1
+                }
+                guard number < requests.count else { return }
+                if !send(client, requests[number]) { next.withLock { $0.failed += 1 } }
+            }
+        }
+        let failed = next.withLock { $0.failed }
+        guard failed == 0 else { throw LoadFault("\(failed) of \(requests.count) requests were answered otherwise") }
+    }
+
+    // MARK: What the server spends
+
+    private struct Cost {
+        let microseconds: Double
+        let bytes: Double
+    }
+
+    private func cost(of server: Int32, _ work: () throws -> Void) throws -> Cost {
+        let before = try ProcessFigures(of: server)
+        try work()
+        let after = try ProcessFigures(of: server)
+        let count = Double(Self.sample)
+        return Cost(
+            microseconds: (after.processorSeconds - before.processorSeconds) * 1_000_000 / count,
+            bytes: Double(after.bytesWritten - before.bytesWritten) / count)
+    }
+}
+
+/// What Linux counts of a process.
+private struct ProcessFigures {
+    let processorSeconds: Double
+    /// Given to the file system for the disk.
+    let bytesWritten: Int
+
+    init(of process: Int32) throws {
+        let stat = try String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
+        let fields = stat.split(separator: ")").last?.split(separator: " ") ?? []
+        guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else {
+            throw LoadFault("/proc/\(process)/stat")
+        }
+        processorSeconds = (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
+        let lines = try String(contentsOfFile: "/proc/\(process)/io", encoding: .utf8).split(separator: "\n")
+        let written = lines.first { $0.hasPrefix("write_bytes: ") }?.split(separator: " ").last
+        guard let bytes = written.flatMap({ Int($0) }) else { throw LoadFault("/proc/\(process)/io") }
+        bytesWritten = bytes
+    }
+}
+
+/// Notifications that look like Apple's to the last certificate, signed under roots of the forger's own: no chain among
+/// them was ever seen before, and none leads to the server's root.
+private struct Forgeries {
+    let requests: [[UInt8]]
+
+    init(count: Int) throws {
+        let forgers = try (0..<40).map { _ in try LoadIssuer() }
+        requests = try (0..<count).map { number in
+            let forger = forgers[number % forgers.count]
+            let payload = try forger.notification(number, about: try forger.proof(number))
+            return RawClient.request(
+                "/v1/notifications/apple", body: Array(#"{"signedPayload":"\#(payload)"}"#.utf8))
+        }
+    }
+}
+
+/// The flood itself, on threads of its own, until it is stopped.
+private final class Flood: Sendable {
+    private let port: UInt16
+    private let forged: Forgeries
+    private let state = Locked((isOver: false, running: 0, bodies: 0, notifications: 0))
+
+    init(port: UInt16, forged: Forgeries) {
+        self.port = port
+        self.forged = forged
+    }
+
+    var bodies: Int { state.withLock { $0.bodies } }
+    var notifications: Int { state.withLock { $0.notifications } }
+
+    func start(connections: Int, forgers: Int, perSecond: Int) {
+        let plus = [UInt8](repeating: UInt8(ascii: "+"), count: FloodLoad.bodyBytes - 100)
+        let bodies = [
+            RawClient.request("/postPay/ios", body: plus),
+            RawClient.request("/verifyReceipt", body: plus),
+            RawClient.request("/postPay/ios", body: Array("token=x&receipt-data=".utf8) + plus),
+            RawClient.request("/verifyReceipt", body: Array(#"{"receipt-data":""#.utf8) + plus + Array(#""}"#.utf8)),
+        ]
+        for number in 0..<connections {
+            // A body a second on each, or the next as soon as the last one is answered.
+            run(every: .seconds(1), offset: number) { client, turn in
+                _ = client.send(bodies[(number + turn) % bodies.count])
+                self.state.withLock { $0.bodies += 1 }
+            }
+        }
+        for number in 0..<forgers {
+            run(every: .nanoseconds(1_000_000_000 * forgers / perSecond), offset: number) { client, turn in
+                _ = client.send(self.forged.requests[(number + turn * forgers) % self.forged.requests.count])
+                self.state.withLock { $0.notifications += 1 }
+            }
+        }
+    }
+
+    /// Waits for the threads to end.
+    func stop() {
+        state.withLock { $0.isOver = true }
+        while state.withLock({ $0.running }) > 0 { usleep(10_000) }
+    }
+
+    private func run(every pause: Duration, offset: Int, _ turn: @escaping @Sendable (RawClient, Int) -> Void) {
+        state.withLock { $0.running += 1 }
+        Thread.detachNewThread { [self] in
+            let client = RawClient(port: port)
+            let clock = ContinuousClock()
+            var due = clock.now + pause * offset / 12
+            var number = 0
+            while !state.withLock({ $0.isOver }) {
+                wait(until: due, clock)
+                turn(client, number)
+                number += 1
+                due = max(due + pause, clock.now)
+            }
+            state.withLock { $0.running -= 1 }
+        }
+    }
+}
+
+private func wait(until due: ContinuousClock.Instant, _ clock: ContinuousClock) {
+    let left = (due - clock.now) / .microseconds(1)
+    if left > 0 { usleep(UInt32(min(left, 10_000_000))) }
+}
+
+/// Runs `body` once on each of so many threads and waits for them all.
+private func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
+    let group = DispatchGroup()
+    for number in 0..<count {
+        group.enter()
+        Thread.detachNewThread {
+            body(number)
+            group.leave()
+        }
+    }
+    group.wait()
+}

@@ -1,0 +1,131 @@
+import Synchronization
+import Testing
+
+@testable import TillHTTP
+
+@Suite("Long bodies are taken only after somebody has said so") struct AdmissionTests {
+    private static let long = ListenerConfiguration.bodyBeforeAdmission + 1
+
+    /// What a listener asked and handed out.
+    private final class Book: Sendable {
+        let asked = Guarded([Int]())
+        let handled = Atomic<Int>(0)
+        let held = Atomic<Int>(0)
+    }
+
+    /// Counts itself for as long as it lives.
+    private final class Holding: Sendable {
+        let book: Book
+        init(_ book: Book) {
+            self.book = book
+            book.held.add(1, ordering: .relaxed)
+        }
+        deinit { book.held.subtract(1, ordering: .relaxed) }
+    }
+
+    /// Takes long bodies from who shows the word `good`.
+    private static func with(_ test: (RawConnection, Book) async throws -> Void) async throws {
+        let book = Book()
+        let listener = try Listener(
+            bodyLimit: { _, _ in 8 << 20 },
+            admission: { head, length in
+                book.asked.with { $0.append(length) }
+                guard head.headers["Authorization"] == "good", head.body.isEmpty else {
+                    return .refused(HTTPResponse(status: 401, body: Array("no".utf8)))
+                }
+                return .admitted(holding: Holding(book))
+            },
+            handler: { request in
+                book.handled.add(1, ordering: .relaxed)
+                return HTTPResponse(status: 200, body: Array("\(request.body.count)".utf8))
+            })
+        try await blocking { try await test(try #require(RawConnection(port: listener.port)), book) }
+        await listener.stop(grace: 1)
+        #expect(book.held.load(ordering: .relaxed) == 0, "what was held is let go of")
+    }
+
+    @Test("A long body without a good credential is answered 401 before any of it came, and the connection is closed")
+    func announced() async throws {
+        try await Self.with { connection, book in
+            connection.send("POST / HTTP/1.1\r\nHost: t\r\nAuthorization: bad\r\nContent-Length: 8000000\r\n\r\n")
+            let reply = try #require(connection.receive())
+            #expect(reply.status == 401 && reply.header("Connection") == "close")
+            #expect(connection.isClosedByPeer())
+            #expect(book.handled.load(ordering: .relaxed) == 0 && book.asked.with { $0 } == [8_000_000])
+        }
+    }
+
+    @Test("The same in chunks is answered when 64 KiB have come")
+    func chunked() async throws {
+        try await Self.with { connection, book in
+            connection.send("POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n")
+            let piece = [UInt8](repeating: 0x61, count: 16 << 10)
+            for _ in 0..<4 { connection.send(Array("4000\r\n".utf8) + piece + Array("\r\n".utf8)) }
+            connection.setReceiveTimeout(300)
+            #expect(connection.receive() == nil, "64 KiB are free")
+            connection.setReceiveTimeout(20_000)
+            connection.send(Array("4000\r\n".utf8) + piece)
+            #expect(connection.receive()?.status == 401)
+            #expect(book.handled.load(ordering: .relaxed) == 0 && book.asked.with { $0 } == [8 << 20])
+        }
+    }
+
+    @Test("Who may send a long body is asked once, and what is held lasts until the answer")
+    func admitted() async throws {
+        try await Self.with { connection, book in
+            for count in [Self.long, 3_000_000] {
+                connection.send(
+                    "POST / HTTP/1.1\r\nHost: t\r\nAuthorization: good\r\nContent-Length: \(count)\r\n\r\n")
+                connection.send([UInt8](repeating: 0x61, count: count))
+                let reply = try #require(connection.receive())
+                #expect(reply.status == 200 && reply.text == "\(count)")
+            }
+            #expect(book.asked.with { $0 } == [Self.long, 3_000_000])
+        }
+    }
+
+    @Test("Up to 64 KiB nobody is asked")
+    func short() async throws {
+        try await Self.with { connection, book in
+            connection.send("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: \(Self.long - 1)\r\n\r\n")
+            connection.send([UInt8](repeating: 0x61, count: Self.long - 1))
+            #expect(connection.receive()?.status == 200)
+            #expect(book.asked.with { $0 }.isEmpty && book.handled.load(ordering: .relaxed) == 1)
+        }
+    }
+
+    @Test("Who waits for 100 Continue is told 401 at once")
+    func expectation() async throws {
+        try await Self.with { connection, _ in
+            connection.send(
+                "POST / HTTP/1.1\r\nHost: t\r\nExpect: 100-continue\r\nContent-Length: \(Self.long)\r\n\r\n")
+            #expect(connection.receive()?.status == 401)
+        }
+    }
+
+    @Test("A work thread runs what waits for it, one task after another, and ends when it is stopped")
+    func workThread() async throws {
+        let thread = try WorkThread(niceness: 5)
+        let running = Guarded((now: 0, most: 0, done: 0))
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<50 {
+                group.addTask(executorPreference: thread) {
+                    running.with { $0 = ($0.now + 1, max($0.most, $0.now + 1), $0.done) }
+                    running.with { $0 = ($0.now - 1, $0.most, $0.done + 1) }
+                }
+            }
+        }
+        #expect(running.with { $0.done } == 50 && running.with { $0.most } == 1)
+        thread.stop()
+    }
+
+    @Test(
+        "One caller is counted by its address, or the first half of an IPv6 one",
+        arguments: [
+            ("203.0.113.9", "203.0.113.9"), ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2"), ("2001:db8::1", "2001:db8:0:0"),
+            ("::1", "0:0:0:0"), ("fe80::1:2:3:4", "fe80:0:0:0"), ("1:2:3:4:5::", "1:2:3:4"), ("", ""),
+        ])
+    func network(_ peer: String, _ network: String) {
+        #expect(HTTPRequest(method: .get, path: "/", peer: peer).clientNetwork == network)
+    }
+}

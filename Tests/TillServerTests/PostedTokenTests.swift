@@ -1,0 +1,83 @@
+import Testing
+import TillBilling
+
+@testable import TillServer
+
+@Suite("The token of what shipped clients post")
+struct PostedTokenTests {
+    @Test(
+        "It is found by one walk, wherever it stands",
+        arguments: [
+            ("token=a.b.c&receipt-data=x", "a.b.c"), ("receipt-data=++&token=a%2Eb", "a.b"), ("token=", ""),
+            ("&&token=a&token=b", "a"), (#"{"token":"a"}"#, "a"), (#" { "x" : 1 , "token" : "a\u0062\"" } "#, #"ab""#),
+            (#"{"x":{"token":"inner"},"y":[{"token":"too"}],"token":"outer"}"#, "outer"),
+            (#"{"x":"\",\"token\":\"in a text\"","token":"own"}"#, "own"), (#"{"x":"token","token":"a"}"#, "a"),
+        ])
+    func found(_ body: String, _ token: String) {
+        #expect(PostedToken.find(in: Array(body.utf8)) == token)
+    }
+
+    @Test(
+        "Where there is none, none is found",
+        arguments: [
+            "", "   ", "+++", "xtoken=a", "tokens=a", "token", "{}", "{", #"{"token":1}"#, #"{"token":"unended}"#,
+            #"{"x":"token"}"#, #"{"x":{"token":"inner"}}"#, #"["token","a"]"#, #"{"x":"\"#, #"{"token""#,
+        ])
+    func missing(_ body: String) {
+        #expect(PostedToken.find(in: Array(body.utf8)) == nil)
+    }
+
+    @Test("One that is longer than any token is none")
+    func bounded() {
+        let long = String(repeating: "a", count: 7 * Authentication.maximumLength)
+        #expect(PostedToken.find(in: Array("token=\(long)".utf8)) == nil)
+        #expect(PostedToken.find(in: Array(#"{"token":"\#(long)"}"#.utf8)) == nil)
+    }
+}
+
+@Suite("How many unknown signers are judged")
+struct UnknownSignerTests {
+    private let start = Instant(seconds: 1_000_000)
+
+    @Test("One customer or address has forty at once and ten a second, strangers together four times that")
+    func pace() {
+        let signers = UnknownSigners()
+        let token = String(repeating: "a", count: UnknownSigners.shortestToken)
+        let eve = Credential.user(UserID("eve"))
+        #expect((0..<100).filter { _ in signers.mayJudge(token, for: eve, now: start) }.count == 40)
+        #expect(signers.mayJudge(token, for: .user(UserID("ann")), now: start))
+        #expect(!signers.mayJudge(token, for: eve, now: start.adding(milliseconds: 99)))
+        #expect(signers.mayJudge(token, for: eve, now: start.adding(milliseconds: 100)))
+        #expect((0..<100).filter { _ in signers.mayJudge(token, forStranger: "192.0.2.1", now: start) }.count == 40)
+        let judged = (0..<1_000).filter { signers.mayJudge(token, forStranger: "198.51.100.\($0 % 250)", now: start) }
+        #expect(judged.count == 120)
+        #expect((0..<500).allSatisfy { _ in signers.mayJudge("a.b.c", for: eve, now: start) }, "garbage is no chain")
+        #expect((0..<500).allSatisfy { _ in signers.mayJudge(token, for: .backend(keyID: "shop"), now: start) })
+    }
+}
+
+@Suite("How much is written of refusals")
+struct RefusalPaceTests {
+    private let start = Instant(seconds: 1_000_000)
+
+    @Test("What comes alone is kept whole; of a flood a row a second is, and the checks of one in ten seconds")
+    func pace() {
+        let pace = RefusalPace()
+        let first = (0..<200).map { _ in pace.keeping(of: "user:eve", now: start) }
+        #expect(first.filter { $0 == .rowAndRecord }.count == 5)
+        #expect(first.filter { $0 == .row }.count == 45)
+        #expect(pace.keeping(of: "user:ann", now: start) == .rowAndRecord, "another caller has a pace of its own")
+        #expect(pace.keeping(of: "user:eve", now: start.adding(seconds: 1)) == .row)
+        #expect(pace.keeping(of: "user:eve", now: start.adding(seconds: 1)) == .nothing)
+        #expect(pace.keeping(of: "user:eve", now: start.adding(seconds: 10)) == .rowAndRecord)
+    }
+
+    @Test("Strangers from everywhere together have four times the pace of one")
+    func strangers() {
+        let pace = RefusalPace()
+        let kept = (0..<1_000).map { pace.keeping(ofStranger: "198.51.100.\($0 % 100)", now: start) }
+        #expect(kept.filter { $0 != .nothing }.count == 200)
+        #expect(kept.filter { $0 == .rowAndRecord }.count == 20)
+        #expect(pace.keeping(of: "user:ann", now: start) == .rowAndRecord, "no stranger takes it from a customer")
+    }
+}
