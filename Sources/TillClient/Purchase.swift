@@ -128,7 +128,7 @@ package struct Purchase: Sendable {
                 break
             } catch {
                 if case .refused(let refusal) = error, !refusal.isRetryable {
-                    if refusal.code == ServerRefusal.unprovenOrderID, entry.idNonce == nil {
+                    if refusal.refusal == .orderIDUnproven, entry.idNonce == nil {
                         return try await beginAnew(entry, preview, refusal, as: session)
                     }
                     throw await refused(entry, refusal)

@@ -38,16 +38,8 @@ extension TransportFault.Kind {
 }
 
 extension ServerRefusal {
-    /// What the server answers to an order id that is no commitment to the token's user.
-    static let unprovenOrderID = "order_id_unproven"
-
     var advice: Text {
-        if code == Self.unprovenOrderID {
-            return Text(
-                en: "The app and the server don't agree who is signed in. Sign in again, then buy.",
-                zh: "App 与服务器的登录信息不一致，请重新登录后再购买。")
-        }
-        return refusal?.advice
+        refusal?.advice
             ?? Text(
                 en: "The server gave a reason this version of the app doesn't know (\(code)). Update the app, or tell "
                     + "support.",
@@ -112,7 +104,11 @@ extension Refusal {
         case .quantityNotAllowed: StoreError.badQuantity.sentence
         case .unknownOrder:
             Text(en: "There is no such order. Begin the purchase anew.", zh: "没有这个订单，请重新发起购买。")
-        case .orderConflict:
+        case .orderIDUnproven:
+            Text(
+                en: "The app and the server don't agree who is signed in. Sign in again, then buy.",
+                zh: "App 与服务器的登录信息不一致，请重新登录后再购买。")
+        case .orderConflict, .tokenInUse:
             Text(en: "This order was changed meanwhile. Begin the purchase anew.", zh: "此订单已发生变化，请重新发起购买。")
         case .illegalMove:
             Text(

@@ -113,7 +113,8 @@ package actor Submit {
         let reply: SubmitProofReply
         do throws(ServerFault) {
             reply = try await server.post(
-                Paths.transactions, await body(for: transaction, entry, as: session.userID), as: session, expecting: SubmitProofReply.self)
+                Paths.transactions, await body(for: transaction, entry, as: session.userID), as: session,
+                expecting: SubmitProofReply.self)
             // Somebody else's answer, from a cache in between.
             if reply.transactionId != transaction.id.text { throw .unreadable(status: 200, retryAfter: nil) }
         } catch {

@@ -14,13 +14,3 @@ extension PretendWorld.State {
         return OrderIDCommitment(user: user, nonce: nonce).id == id
     }
 }
-
-extension PretendWorld {
-    static var unproven: TransportResponse {
-        let body = """
-            {"type": "urn:till:problem:order_id_unproven", "title": "This order id is not proven.", "status": 422,
-            "code": "order_id_unproven", "retryable": false, "requestId": "r-1"}
-            """
-        return TransportResponse(status: 422, contentType: Problem.contentType, body: Array(body.utf8))
-    }
-}

@@ -205,7 +205,7 @@ final class PretendWorld: Sendable {
     private static func open(_ body: OpenOrderBody, _ user: UserID, _ state: inout State) -> TransportResponse {
         guard let id = body.id else { return problem(.invalidField, 400) }
         state.opened.append(body)
-        guard state.proves(id, body.idNonce, body.idUserId, user) else { return unproven }
+        guard state.proves(id, body.idNonce, body.idUserId, user) else { return problem(.orderIDUnproven, 422) }
         guard body.productId.hasPrefix("points.") else { return problem(.unknownProduct, 422) }
         let isNew = state.orders[id] == nil
         state.orders[id] = (user, body.productId, body.quantity ?? 1)

@@ -9,7 +9,7 @@ struct WaitingReasonTests {
     /// What servers of today and of soon send beside a 202, and what no server sends yet.
     private static let reasons =
         QuarantineReason.allCases.map(\.rawValue) + [
-            "granted_soon", "waiting_for_apple", "held", "contested", "unknown_ownership", "moon_phase", "",
+            "granted_soon", "waiting_for_apple", "held", "contested", "receipt_needs_signed_copy", "moon_phase", "",
         ]
 
     @Test("Each reason has a sentence in both languages, and one that is not known yet a general one")

@@ -20,7 +20,8 @@ extension Trouble {
             "waiting_for_apple": Text(
                 en: "The payment is being checked with Apple. It arrives by itself.", zh: "正在向 Apple 核对付款，稍后会自动到账。"),
             "held": Text(
-                en: "It is in your account. You can spend it as soon as Apple has confirmed the payment, usually within "
+                en:
+                    "It is in your account. You can spend it as soon as Apple has confirmed the payment, usually within "
                     + "a day.",
                 zh: "已计入您的账户。待 Apple 确认付款后即可使用，通常不超过一天。"),
             "contested": Text(
@@ -30,10 +31,6 @@ extension Trouble {
             "unknown_ownership": Text(
                 en: "The App Store says that somebody else paid for this. Tell support the order number.",
                 zh: "App Store 显示此项购买由他人付款。请将订单号告知客服。"),
-            QuarantineReason.receiptNeedsOrder.rawValue: Text(
-                en: "The payment arrived, but the receipt alone doesn't say who bought it. Open the app again later; if "
-                    + "it still waits after a day, tell support the order number.",
-                zh: "付款已收到，但仅凭收据无法确认购买者。请稍后重新打开 App；如一天后仍未到账，请将订单号告知客服。"),
             QuarantineReason.unknownProduct.rawValue: Text(
                 en: "The payment arrived, but the shop doesn't know this product yet. It arrives when the shop does.",
                 zh: "付款已收到，但商店尚未登记此商品，登记后会自动到账。"),
@@ -42,6 +39,14 @@ extension Trouble {
                     + "number.",
                 zh: "付款已收到，但购买数量需客服确认。请将订单号告知客服。"),
         ]
+        let nameless = Text(
+            en:
+                "The payment arrived, but the receipt alone doesn't say who bought it. Open the app again later; if "
+                + "it still waits after a day, tell support the order number.",
+            zh: "付款已收到，但仅凭收据无法确认购买者。请稍后重新打开 App；如一天后仍未到账，请将订单号告知客服。")
+        for reason in [QuarantineReason.receiptNeedsOrder.rawValue, "receipt_needs_signed_copy"] {
+            sentences[reason] = nameless
+        }
         let differs = Text(
             en: "The payment arrived, but it doesn't fit this order. Tell support the order number.",
             zh: "付款已收到，但与此订单不符。请将订单号告知客服。")

@@ -53,6 +53,49 @@ import TillStorage
             #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
         }
     }
+
+    @Test(
+        "A ledger restored from before the order opens it by the phone's nonce, and grants", arguments: Reach.allCases,
+        StoreKitGeneration.both)
+    func lostOrder(_ reach: Reach, _ generation: StoreKitGeneration) async throws {
+        try await Phones.open(generation, reach, hasKey: false) { phones in
+            let ann = try await phones.phone("ann")
+            ann.wire.cut(.server, "POST /v1/transactions")
+            let order = try #require(await ann.buy().order)
+            try await phones.shop.lose(order.id)
+            ann.wire.mend()
+            await ann.use { await $0.checkOrderStatus() }
+            #expect(try await ann.isSettled())
+            #expect(try await phones.shop.points(of: "ann") == 60)
+            #expect(try await phones.shop.status(of: order.id) == "completed")
+            #expect(await eventually { await ann.orders().map(\.status) == [.completed] })
+        }
+    }
+
+    @Test("The same under another user's token: it waits, says why, and is granted when its buyer signs in")
+    func lostOrderOfAnother() async throws {
+        try await Phones.open(.storeKit1, hasKey: false) { phones in
+            let phone = try await phones.phone("ann")
+            phone.wire.cut(.server, "POST /v1/transactions")
+            let order = try #require(await phone.buy().order)
+            try await phones.shop.lose(order.id)
+            phone.wire.mend()
+            await phone.signOut()
+            await phone.signIn("ben")
+            await phone.use { await $0.checkOrderStatus() }
+            let note = Text(
+                en: "The payment arrived, but not yet whose it is. Tell support the order number.",
+                zh: "付款已收到，但尚未确认归属。请将订单号告知客服。")
+            #expect(await eventually { await phone.use { await $0.orders(all: true) }.map(\.note) == [note] })
+            #expect(try await phones.shop.grantCount() == 0)
+            #expect(try await phone.unfinished().count == 1)
+            await phone.signOut()
+            await phone.signIn("ann")
+            #expect(try await phone.isSettled())
+            #expect(try await phones.shop.points(of: "ann") == 60)
+            #expect(try await phones.shop.grants(of: "ben") == 0)
+        }
+    }
 }
 
 extension Shop {
@@ -62,6 +105,16 @@ extension Shop {
             try session.query("SELECT ground FROM evidence WHERE decision = 'granted' ORDER BY sequence", []) {
                 $0.text(0)
             }
+        }
+    }
+
+    /// As a backup from before the order would.
+    fileprivate func lose(_ order: OrderID) async throws {
+        try await ledger.write { session in
+            _ = try session.execute(
+                "DELETE FROM order_moves WHERE order_sequence = (SELECT sequence FROM orders WHERE id = ?)",
+                [.blob(order.bytes)])
+            _ = try session.execute("DELETE FROM orders WHERE id = ?", [.blob(order.bytes)])
         }
     }
 }

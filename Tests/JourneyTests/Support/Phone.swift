@@ -39,7 +39,9 @@ final class Phone: Sendable {
 
     private let launched = Locked<Launch?>(nil)
 
-    init(_ shop: Shop, user: String?, account: String, generation: StoreKitGeneration, proof: StoreKit1Proof, folder: URL) {
+    init(
+        _ shop: Shop, user: String?, account: String, generation: StoreKitGeneration, proof: StoreKit1Proof, folder: URL
+    ) {
         self.shop = shop
         self.user = user
         self.account = account

@@ -18,7 +18,9 @@ final class Phones: Sendable {
     private let folder: URL
     private let all = Locked<[Phone]>([])
 
-    private init(_ shop: Shop, _ line: AppleLine, _ generation: StoreKitGeneration, _ proof: StoreKit1Proof, _ folder: URL) {
+    private init(
+        _ shop: Shop, _ line: AppleLine, _ generation: StoreKitGeneration, _ proof: StoreKit1Proof, _ folder: URL
+    ) {
         self.shop = shop
         appleLine = line
         self.generation = generation
