@@ -73,20 +73,6 @@ public struct HTTPRequest: Sendable {
         self.client = client ?? peer
     }
 
-    /// What the requests of one caller are counted by: the address, or of an IPv6 one its /64, all of which belongs to
-    /// who has one address of it.
-    public var clientNetwork: String {
-        guard client.utf8.contains(UInt8(ascii: ":")) else { return client }
-        let groups = client.split(separator: ":", omittingEmptySubsequences: false)
-        // "::" stands for as many groups of zeros as are missing.
-        let head = groups.prefix { !$0.isEmpty }
-        let tail = groups.count - head.count
-        let missing = max(0, 8 - head.count - (tail > 1 ? groups.suffix(tail).filter { !$0.isEmpty }.count : 0))
-        let zeros = [Substring](repeating: "0", count: missing)
-        let all = head + zeros + groups.dropFirst(head.count).filter { !$0.isEmpty }
-        return all.prefix(4).joined(separator: ":")
-    }
-
     /// The first query item of that name.
     public func queryValue(_ name: String) -> String? {
         query.first { $0.name == name }?.value
