@@ -99,9 +99,11 @@ final class AppleHost: @unchecked Sendable {
     }
 
     /// Apple's own shop, and whoever works there.
-    func act(_ method: HTTPMethod, _ path: String, _ body: JSONValue? = nil) async -> JSONValue? {
+    func act(
+        _ method: HTTPMethod, _ path: String, _ body: JSONValue? = nil, query: [(name: String, value: String)] = []
+    ) async -> JSONValue? {
         let request = HTTPRequest(
-            method: method, path: path,
+            method: method, path: path, query: query,
             headers: HTTPHeaders(body == nil ? [] : [("Content-Type", "application/json")]),
             body: body.map { Array($0.encoded().utf8) } ?? [])
         let emulator = emulator

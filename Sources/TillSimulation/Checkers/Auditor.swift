@@ -183,8 +183,10 @@ final class Auditor: @unchecked Sendable {
     /// What a thief may have for a while: what a receipt alone shows, until Apple's signed copy comes; and what the shop
     /// lets move, until its owner restores it.
     private func isLent(_ entry: LedgerEye.Entry) -> Bool {
-        guard !isOver, let user = entry.grantUser, isThief(user) else { return false }
-        return terms.isKeyless && entry.restsOnReceipt || terms.restore == .move && entry.isMoved
+        guard let user = entry.grantUser, isThief(user) else { return false }
+        // What was refunded is worth nothing, and is not moved back.
+        if mayMove, entry.isMoved { return !isOver || entry.state == 3 }
+        return mayBeLent && entry.restsOnReceipt
     }
 
     // MARK: Finishing

@@ -106,7 +106,7 @@ final class Truth: @unchecked Sendable {
 
     func note(stray id: String) { strays.insert(id) }
     func note(token: String, of user: String) { tokens[token.lowercased()] = user }
-    func note(sale id: String, of user: String) { sales[id] = user }
+    func note(sale id: String, of user: String) { sales[id] = sales[id] ?? user }
     func note(guest: String, of account: String) { guests[guest] = account }
     func note(seat id: String) { seats.insert(id) }
 

@@ -9,7 +9,6 @@ final class Shopper: @unchecked Sendable {
     struct Payment: Sendable {
         let transaction: String
         let product: String
-        let quantity: Int
         let order: String?
         let nonce: String?
         let signed: String
@@ -84,6 +83,7 @@ final class Shopper: @unchecked Sendable {
     func settle() async {
         if case .accountToken(let registration) = habit.naming, registration != .never { await register() }
         if habit.isGuest, !isMerged { await merge() }
+        await collect()
         await deliver()
         if shop.restores { await restore() }
     }
@@ -132,15 +132,32 @@ final class Shopper: @unchecked Sendable {
         else { return }
         shop.truth.note(sale: id, of: user)
         let receipt = StolenKnowledge.text(answer["receipt"])
-        guard proofs.updateValue(signed, forKey: id) == nil else { return }
+        proofs[id] = signed
+        // What lasts and is owned already comes again.
+        guard !payments.contains(where: { $0.transaction == id }) else { return }
         payments.append(
             Payment(
-                transaction: id, product: product, quantity: 1, order: order, nonce: nonce, signed: signed,
-                receipt: receipt))
+                transaction: id, product: product, order: order, nonce: nonce, signed: signed, receipt: receipt))
         shop.parts.story.tell(
             "shopper", "\(user) pays for \(product): \(id), token \(token ?? "none")",
             about: ["transaction \(id)", "user \(user)"] + (token.map { ["order \($0)"] } ?? []))
         if random.chance(shop.exposure) { expose(id, product, signed, receipt, token) }
+    }
+
+    /// What Apple sold without the app, an upgrade in the settings, is in the queue of the phone.
+    private func collect() async {
+        let page = await shop.apple.act(
+            .get, "/emulator/transactions", query: [("account", account), ("unfinished", "true"), ("limit", "100")])
+        guard case .object(let members)? = page, case .array(let queue)? = members["data"] else { return }
+        for case .object(let sale) in queue {
+            guard let id = StolenKnowledge.text(sale["transactionId"]),
+                let product = StolenKnowledge.text(sale["productId"]),
+                let signed = StolenKnowledge.text(sale["signedTransaction"]),
+                !payments.contains(where: { $0.transaction == id })
+            else { continue }
+            payments.append(
+                Payment(transaction: id, product: product, order: nil, nonce: nil, signed: signed, receipt: nil))
+        }
     }
 
     /// Somebody reads the phone before the app has told the server.
