@@ -40,7 +40,7 @@ import TillStorage
                     #expect(reply["retryable"] == false && reply["finish"].isNull)
                 }
                 let logged = try await shop.ledger.read { try RefusedProofTable($0).list(claiming: nil, limit: 9) }
-                #expect(logged.map(\.code) == ["certificate_revoked", "certificate_revoked"])
+                #expect(logged.map(\.code) == ["certificate_revoked"], "equal ones are counted")
                 let detail = logged.first?.detail ?? ""
                 #expect(detail.contains(date.rfc3339.prefix(19)) && detail.contains("keyCompromise"))
                 #expect(try await shop.grantCount() == 0)
