@@ -2,8 +2,16 @@ import TillBilling
 
 /// `POST /v1/orders`.
 public struct OpenOrderBody: Codable, Sendable {
-    /// Chosen by the device, so that a repeated request makes no second order (O1); by the server if absent.
+    /// Chosen by the device, so that a repeated request makes no second order (O1); by the server if absent. Under a
+    /// user token it is an `OrderIDCommitment` to the user.
     public var id: UniqueID?
+    /// What proves that `id` is a commitment to its user. Needed beside an `id` under a user token.
+    public var idNonce: OrderIDNonce?
+    /// The user that `id` commits to, where that is a guest who has become part of the caller's account since.
+    public var idUserId: String?
+    /// An app's own order number, in place of `id`: the order's id is then derived from it and the user, so the same
+    /// number of the same user is the same order. 1 to 255 bytes.
+    public var orderNumber: String?
     /// Who buys. Believed from a backend; an app's own token decides otherwise.
     public var userId: String?
     public var productId: String
@@ -30,9 +38,13 @@ public struct OpenOrderBody: Codable, Sendable {
 
     public init(
         id: UniqueID? = nil, userId: String? = nil, productId: String, quantity: Int? = nil, deviceId: String? = nil,
-        preview: Preview? = nil, metadata: Metadata? = nil
+        preview: Preview? = nil, metadata: Metadata? = nil, idNonce: OrderIDNonce? = nil, idUserId: String? = nil,
+        orderNumber: String? = nil
     ) {
+        self.orderNumber = orderNumber
         self.id = id
+        self.idNonce = idNonce
+        self.idUserId = idUserId
         self.userId = userId
         self.productId = productId
         self.quantity = quantity

@@ -20,6 +20,8 @@ public enum Paths {
     public static let lots = "/v1/users/{userId}/wallet/lots"
     public static let postings = "/v1/users/{userId}/wallet/postings"
     public static let consumptionConsent = "/v1/users/{userId}/consents/consumption"
+    public static let accountTokens = "/v1/users/{userId}/account-tokens"
+    public static let accountToken = "/v1/users/{userId}/account-tokens/{token}"
     public static let consumptionRequests = "/v1/consumption-requests"
     public static let restores = "/v1/restores"
     public static let guests = "/v1/users/{userId}/guests"

@@ -8,6 +8,11 @@ public struct SubmitProofBody: Codable, Sendable {
     public var transactionId: String?
     public var productId: String?
     public var orderId: UniqueID?
+    /// Proves that the order id inside what Apple signed is a commitment to the caller: an order that the server does
+    /// not know is opened on the spot.
+    public var idNonce: OrderIDNonce?
+    /// The user that the order id commits to, where that is a guest who has become part of the caller's account since.
+    public var idUserId: String?
     /// Believed from a backend only.
     public var userId: String?
     /// The device that brings it, as orders name it: looked at where Apple signed no order id (U1).
@@ -15,8 +20,11 @@ public struct SubmitProofBody: Codable, Sendable {
 
     public init(
         signedTransaction: String? = nil, receipt: String? = nil, transactionId: String? = nil,
-        productId: String? = nil, orderId: UniqueID? = nil, userId: String? = nil, deviceId: String? = nil
+        productId: String? = nil, orderId: UniqueID? = nil, userId: String? = nil, deviceId: String? = nil,
+        idNonce: OrderIDNonce? = nil, idUserId: String? = nil
     ) {
+        self.idNonce = idNonce
+        self.idUserId = idUserId
         self.signedTransaction = signedTransaction
         self.receipt = receipt
         self.transactionId = transactionId

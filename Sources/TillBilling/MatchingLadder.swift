@@ -1,6 +1,8 @@
 /// By which rung of the matching ladder (U1) a transaction found its owner. Recorded as evidence.
 public enum MatchingRung: String, Hashable, Sendable, CaseIterable {
     case token
+    /// The token that the user's backend registered for the user's payments.
+    case accountToken = "account_token"
     case orderID = "order_id"
     case originalTransaction = "original_transaction"
     /// The only open order of its device that it can be for.
@@ -12,6 +14,9 @@ public enum MatchingRung: String, Hashable, Sendable, CaseIterable {
     case orderNumber = "order_number"
     /// Nobody had it, and an operator decided, with a reason.
     case operatorDecision = "operator"
+
+    /// Whether it rests on the token alone, so that evidence need not say what else was looked at.
+    public var needsNoDetail: Bool { self == .token || self == .accountToken }
 }
 
 /// Somebody's claim to what is in quarantine. It gives only what is nobody's.
@@ -89,25 +94,28 @@ public struct MatchingLadder: Sendable {
         case .order(let id): return byToken(id)
         case .unreadable:
             note(.token, "unreadable")
-            return byChain() ?? byBackend() ?? byOwnershipClaim(nil) ?? .quarantine(.unreadableToken)
+            return byChain() ?? byBackend() ?? byOwnershipClaim() ?? .quarantine(.unreadableToken)
         case nil: note(.token, isShared ? "family_shared" : transaction.isFromReceipt ? "hidden" : "absent")
         }
         if let settlement = byChain() { return settlement }
         if !isShared, let settlement = byOrder() { return settlement }
         // A receipt hides the token, so a backend's word can't tell whether the purchase is another customer's.
         if transaction.isFromReceipt {
-            return byOwnershipClaim(nil) ?? .quarantine(.receiptNeedsOrder)
+            return byOwnershipClaim() ?? .quarantine(.receiptNeedsOrder)
         }
-        return byClaimant(product) ?? byBackend() ?? byOwnershipClaim(nil) ?? .quarantine(.noOwner)
+        return byClaimant(product) ?? byBackend() ?? byOwnershipClaim() ?? .quarantine(.noOwner)
     }
 
     // MARK: Rung 1
 
     private mutating func byToken(_ id: OrderID) -> Settlement {
+        if let user = facts.tokenAccount { return byAccountToken(of: user) }
         guard let order = facts.tokenOrder else {
-            note(.token, "names_no_order")
-            // An order of that id is made on the spot, so that whatever comes under the token later finds it.
-            return byChain() ?? byBackend(newOrderID: id) ?? byOwnershipClaim(id) ?? .quarantine(.unknownToken)
+            // The payment's own order never reached the server: it is opened now, under the id that Apple signed.
+            if let user = facts.provenUser { return match(.token, user, nil, newOrderID: id) }
+            note(.token, facts.isTokenOlderThanOrder ? "older_than_order" : "names_no_order")
+            // A word about one purchase says nothing about others with the same token: its order gets an id of its own.
+            return byChain() ?? byBackend() ?? byOwnershipClaim() ?? .quarantine(.unknownToken)
         }
         if transaction.isRenewal { return match(.token, order.userID, order) }
         // A second one-time purchase under one token has an order of its own (DESIGN §1).
@@ -121,8 +129,21 @@ public struct MatchingLadder: Sendable {
         if agrees { return match(.token, order.userID, order) }
         note(.token, QuarantineReason.contradictsOrder.rawValue)
         // What Apple signed names its customer, and nobody else can claim it.
-        if facts.ownershipClaim?.user == order.userID, let settlement = byOwnershipClaim(nil) { return settlement }
+        if facts.ownershipClaim?.user == order.userID, let settlement = byOwnershipClaim() { return settlement }
         return .quarantine(.contradictsOrder)
+    }
+
+    /// Every product that the user's backend lets be bought under the token is the user's. A renewal is the order's of
+    /// what it renews, and a purchase the order's that came beside it, where those are the same user's.
+    private mutating func byAccountToken(of user: UserID) -> Settlement {
+        if transaction.isRenewal {
+            return match(.accountToken, user, facts.originalOrder.flatMap { $0.userID == user ? $0 : nil })
+        }
+        let ordered = facts.claimedOrder.flatMap { order in
+            let isFree = order.transactionID == nil || order.transactionID == transaction.id
+            return order.userID == user && isOf(order) && isFree ? order : nil
+        }
+        return match(.accountToken, user, ordered)
     }
 
     private func isOf(_ order: Order) -> Bool {
@@ -149,8 +170,8 @@ public struct MatchingLadder: Sendable {
         case .failure(let why): reason = why.reason
         }
         note(.orderID, reason.rawValue)
-        if reason == .claimedOrderDiffers { return byOwnershipClaim(nil) ?? .quarantine(reason) }
-        return byDevice() ?? byOwnershipClaim(nil) ?? .quarantine(reason)
+        if reason == .claimedOrderDiffers { return byOwnershipClaim() ?? .quarantine(reason) }
+        return byDevice() ?? byOwnershipClaim() ?? .quarantine(reason)
     }
 
     private struct RuledOut: Error { let reason: QuarantineReason }
@@ -223,9 +244,9 @@ public struct MatchingLadder: Sendable {
         return match(.claim, user, nil)
     }
 
-    private mutating func byBackend(newOrderID: OrderID? = nil) -> Settlement? {
+    private mutating func byBackend() -> Settlement? {
         guard case .backend(_, let user?) = facts.caller else { return nil }
-        return match(.backend, user, nil, newOrderID: newOrderID)
+        return match(.backend, user, nil)
     }
 
     /// What no rung may give, an operator may, if it can be counted. What Apple's token names stays its customer's.
@@ -233,14 +254,14 @@ public struct MatchingLadder: Sendable {
         guard let claim = facts.ownershipClaim, claim.ground == .operatorDecision, transaction.quantity > 0,
             product.points(quantity: transaction.quantity) != nil
         else { return nil }
-        let isAnothers = facts.tokenOrder.map { $0.userID != claim.user } ?? false
+        let isAnothers = facts.namedUser.map { $0 != claim.user } ?? false
         guard !isAnothers || transaction.terms.isPaidBySomebodyElse else { return nil }
-        return byOwnershipClaim(nil)
+        return byOwnershipClaim()
     }
 
-    private mutating func byOwnershipClaim(_ newOrderID: OrderID?) -> Settlement? {
+    private mutating func byOwnershipClaim() -> Settlement? {
         guard let claim = facts.ownershipClaim else { return nil }
-        return match(claim.rung, claim.user, nil, newOrderID: newOrderID)
+        return match(claim.rung, claim.user, nil)
     }
 }
 

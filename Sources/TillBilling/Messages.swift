@@ -7,7 +7,8 @@ extension Refusal {
             .revocationUnknown:
             proofSentence
         case .transactionNotInReceipt, .transactionMismatch, .productMismatch, .unknownProduct, .quantityNotAllowed,
-            .unknownOrder, .orderConflict, .illegalMove, .previewChanged, .unknownEntitlement, .insufficientFunds,
+            .unknownOrder, .orderConflict, .orderIDUnproven, .tokenInUse, .illegalMove, .previewChanged,
+            .unknownEntitlement, .insufficientFunds,
             .referenceConflict, .inDebt, .unknownCurrency, .notAutoRenewable, .noInAppPurchaseKey, .reportUnusable:
             businessSentence
         case .guestTaken, .accountMerged, .sameUser, .notTheHolder, .unknownTransfer, .notReversible:
@@ -88,6 +89,14 @@ extension Refusal {
             Text(
                 en: "An order of this id exists with other contents. Use a new id for a new order.",
                 zh: "该订单号已存在且内容不同。新订单请使用新的订单号。")
+        case .orderIDUnproven:
+            Text(
+                en: "The order id must commit to the user: send its nonce as idNonce, or no id at all.",
+                zh: "订单号必须是对该用户的承诺值：请随附 idNonce，或不要指定订单号。")
+        case .tokenInUse:
+            Text(
+                en: "This UUID is in use already, as an order's id or as an account token. Use another one.",
+                zh: "该 UUID 已被用作订单号或账户令牌，请换一个。")
         case .illegalMove:
             Text(en: "The order can't change like that any more.", zh: "该订单的状态已不允许这样变更。")
         case .previewChanged:
@@ -178,7 +187,7 @@ extension QuarantineReason {
     /// For operators: why nobody could be named the owner.
     public var sentence: Text {
         switch self {
-        case .unknownToken: Text(en: "Its token names no order.", zh: "其令牌不对应任何订单。")
+        case .unknownToken: Text(en: "Its token names no order and no account.", zh: "其令牌不对应任何订单或账户。")
         case .unreadableToken: Text(en: "Its token isn't a UUID.", zh: "其令牌不是 UUID。")
         case .noOwner: Text(en: "It carries no token and came without an order id.", zh: "它不带令牌，提交时也没有订单号。")
         case .receiptNeedsOrder:
@@ -215,6 +224,10 @@ extension MatchingRung {
         switch self {
         case .token:
             Text(en: "Apple signed this order's id as the token.", zh: "Apple 签名的令牌即为该订单号。")
+        case .accountToken:
+            Text(
+                en: "Apple signed a token that the app's backend registered for this user.",
+                zh: "Apple 签名的令牌由 App 的后端登记给了该用户。")
         case .orderID:
             Text(
                 en: "The owner sent this order's id with the proof; product, quantity and time agree.",

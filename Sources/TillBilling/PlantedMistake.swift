@@ -27,6 +27,14 @@ package enum PlantedMistake: String, Sendable, Hashable, CaseIterable {
     case believesLastCopy = "believes_last_copy"
     /// Durability: commits are answered before they are on the disk.
     case answersBeforeSync = "answers_before_sync"
+    /// Invariant 1: an app may open an order under any id.
+    case acceptsUnprovenIDs = "accepts_unproven_ids"
+    /// Invariant 1: an order that a backend opened takes payments that carried its id before.
+    case trustsLateOrderIDs = "trusts_late_order_ids"
+    /// Invariant 1: the nil and the max UUID are tokens like any other.
+    case matchesAbsentTokens = "matches_absent_tokens"
+    /// Invariant 1: an order may have another customer's account token as its id.
+    case opensOrdersUnderAccountTokens = "opens_orders_under_account_tokens"
     /// Liveness: what was saved to be granted is not taken up again after a failure.
     case forgetsSavedProofs = "forgets_saved_proofs"
     /// Invariant 1: a seat that somebody else pays for is the purchaser's own second sale (V6).

@@ -29,6 +29,10 @@ public enum Refusal: String, Error, Hashable, Sendable, CaseIterable {
     case quantityNotAllowed = "quantity_not_allowed"
     case unknownOrder = "unknown_order"
     case orderConflict = "order_conflict"
+    /// An id under a user token without the nonce that proves it a commitment to the caller.
+    case orderIDUnproven = "order_id_unproven"
+    /// An order's id that is an account token, or an account token that is an order's id or another user's.
+    case tokenInUse = "token_in_use"
     case illegalMove = "illegal_move"
     /// Buying now would not come to what the preview said (C6).
     case previewChanged = "preview_changed"

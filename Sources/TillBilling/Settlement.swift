@@ -99,8 +99,14 @@ public struct SettlementFacts: Sendable {
     public let transaction: PaidTransaction
     public let caller: Caller
     public let recorded: RecordedTransaction?
-    /// The order that the token names.
+    /// The order whose id the token is, if it may be matched by its id (`Order.mayBeMatched`).
     public let tokenOrder: Order?
+    /// The user for whom a backend registered the token.
+    public var tokenAccount: UserID?
+    /// The caller, where the token is a commitment to them that came with its proof and names no order yet.
+    public var provenUser: UserID?
+    /// An order has the token as its id, but a stored payment carried the token before the order was opened.
+    public var isTokenOlderThanOrder = false
     /// The order id sent beside the proof, and the order of that id.
     public let claimedOrderID: OrderID?
     public let claimedOrder: Order?
@@ -117,6 +123,9 @@ public struct SettlementFacts: Sendable {
 
     /// More of `deviceOrders` are not looked at, and then none of them is the only one.
     public static let deviceOrderLimit = 50
+
+    /// The user whom the token names.
+    public var namedUser: UserID? { tokenAccount ?? tokenOrder?.userID ?? provenUser }
 
     public init(
         transaction: PaidTransaction, caller: Caller, recorded: RecordedTransaction?, tokenOrder: Order?,

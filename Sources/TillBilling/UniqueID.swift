@@ -31,6 +31,18 @@ public struct UniqueID: Hashable, Sendable {
         self = UniqueID(bytes: marked)!
     }
 
+    /// From 16 bytes of a digest, marked as version 8 of RFC 9562.
+    public init(version8 bytes: [UInt8]) {
+        precondition(bytes.count == 16, "a UUID is made of 16 bytes")
+        var marked = bytes
+        marked[6] = marked[6] & 0x0F | 0x80
+        marked[8] = marked[8] & 0x3F | 0x80
+        self = UniqueID(bytes: marked)!
+    }
+
+    /// The nil UUID and the max UUID of RFC 9562: SDKs send them where they mean that there is none.
+    public var isAbsent: Bool { (high == 0 && low == 0) || (high == .max && low == .max) }
+
     /// From the text form, 8-4-4-4-12 hexadecimal digits in either case; nil for anything else.
     public init?(_ text: some StringProtocol) {
         var digits = 0
@@ -61,7 +73,7 @@ public struct UniqueID: Hashable, Sendable {
         }
     }
 
-    private static func nibble(_ unit: UInt8) -> UInt64? {
+    static func nibble(_ unit: UInt8) -> UInt64? {
         switch unit {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt64(unit - UInt8(ascii: "0"))
         case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt64(unit - UInt8(ascii: "a") + 10)

@@ -25,7 +25,8 @@ extension Refusal {
             .unknownEvent:
             404
         case .methodNotAllowed: 405
-        case .orderConflict, .illegalMove, .previewChanged, .insufficientFunds, .referenceConflict, .inDebt,
+        case .orderConflict, .tokenInUse, .illegalMove, .previewChanged, .insufficientFunds, .referenceConflict,
+            .inDebt,
             .idempotencyInFlight, .guestTaken, .accountMerged, .notTheHolder, .notReversible, .notInQuarantine,
             .notClaimable:
             409

@@ -49,6 +49,8 @@ extension Server {
         router.on(.get, Paths.lots, guarded(listLots))
         router.on(.get, Paths.consumptionConsent, guarded(readConsumptionConsent))
         router.on(.put, Paths.consumptionConsent, guarded(recordConsumptionConsent))
+        router.on(.put, Paths.accountToken, guarded(registerAccountToken))
+        router.on(.get, Paths.accountTokens, guarded(listAccountTokens))
         router.on(.get, Paths.consumptionRequests, guarded(listConsumptionRequests))
         router.on(.get, Paths.entitlements, guarded(listEntitlements))
         router.on(.get, Paths.entitlement, guarded(readEntitlement))

@@ -28,6 +28,8 @@ public struct ServerConfiguration: Sendable {
     public var developerTerms = DeveloperTerms()
     /// When customers are reminded of what ends.
     public var reminders = ReminderPolicy.standard
+    /// Which ids apps may choose for their orders.
+    public var orders = OrderSettings()
     /// In which order purchases are delivered.
     public var delivery = DeliveryTerms()
     /// When and how much is compared with Apple's books.
@@ -54,6 +56,17 @@ public struct ServerConfiguration: Sendable {
     public var usualEnvironment: Environment {
         apple.environments.contains(.production) ? .production : .sandbox
     }
+}
+
+/// Which ids apps may choose for their orders.
+public struct OrderSettings: Sendable {
+    /// Until then an app may open an order under an id that commits to no user. For shops that ran Till before ids were
+    /// commitments, until their apps are updated.
+    public var acceptUnprovenIDsUntil: Instant?
+
+    public init(acceptUnprovenIDsUntil: Instant? = nil) { self.acceptUnprovenIDsUntil = acceptUnprovenIDsUntil }
+
+    func acceptsUnprovenIDs(at now: Instant) -> Bool { acceptUnprovenIDsUntil.map { now < $0 } ?? false }
 }
 
 /// Whose signatures count, for which app, in which environments.

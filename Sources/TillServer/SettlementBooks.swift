@@ -7,7 +7,7 @@ struct SettlementBooks {
     /// The newest copy: the one that came, or the one that the ledger has.
     var transaction: PaidTransaction
     private let proof: Settle.Proof
-    private let origin: Settle.Origin
+    let origin: Settle.Origin
     let now: Instant
     let debt: DebtPolicy
     let orders: OrderTable
@@ -18,10 +18,12 @@ struct SettlementBooks {
     let ledger: LedgerTable
     private let outbox: OutboxTable
     private let holders: HolderTable
-    private let guests: GuestTable
+    let guests: GuestTable
     private let errands: ErrandBook
 
-    private let session: any Session
+    let session: any Session
+    /// What the token of the transaction names.
+    private var named = NamedByToken()
     var stored: TransactionTable.Stored?
     /// The copy that the ledger has.
     private var known: PaidTransaction?
@@ -67,22 +69,20 @@ struct SettlementBooks {
         if let known, SignedCopy(transaction) < SignedCopy(known), !PlantedMistake.believesLastCopy.isPlanted {
             transaction.yield(to: known)
         }
-        var tokenOrder: Order?
-        var claimedOrder: Order?
-        if case .order(let id)? = transaction.token, !transaction.terms.isPaidBySomebodyElse {
-            tokenOrder = try order(id)
-        } else if let id = origin.claimedOrder {
-            claimedOrder = try order(id)
-        }
+        named = try namedByToken()
+        let claimedOrder = named.decidesAlone ? nil : try origin.claimedOrder.flatMap { try order($0) }
         var facts = SettlementFacts(
             transaction: transaction, caller: origin.caller,
             recorded: stored.map { stored in
                 RecordedTransaction(
                     state: stored.state, newest: SignedCopy(known ?? transaction), grant: storedGrant)
             },
-            tokenOrder: tokenOrder, claimedOrderID: origin.claimedOrder, claimedOrder: claimedOrder,
-            originalOrder: tokenOrder == nil ? try originalOrder() : nil, product: product,
-            claimant: try unlessHeld(by: origin.claimant))
+            tokenOrder: named.order, claimedOrderID: origin.claimedOrder, claimedOrder: claimedOrder,
+            originalOrder: named.order == nil && transaction.isRenewal ? try chainOrder()?.order : nil,
+            product: product, claimant: try unlessHeld(by: origin.claimant))
+        facts.tokenAccount = named.account
+        facts.provenUser = named.provenUser
+        facts.isTokenOlderThanOrder = named.isOlderThanOrder
         facts.deviceOrders = try deviceOrders()
         facts.ownershipClaim = try admissibleClaim()
         return facts
@@ -98,16 +98,15 @@ struct SettlementBooks {
         return found.map(\.order)
     }
 
-    private mutating func order(_ id: OrderID) throws -> Order? {
+    mutating func order(_ id: OrderID) throws -> Order? {
         guard let found = try orders.find(id) else { return nil }
         knownOrders[id] = found
         return found.order
     }
 
-    /// The order of what was granted last before a renewal in its chain; of the first of the chain, if the ledger has
-    /// no list of it.
-    private mutating func originalOrder() throws -> Order? {
-        guard transaction.isRenewal else { return nil }
+    /// The order of what was granted last before this in its chain; of the first of the chain, if the ledger has no list
+    /// of it.
+    private mutating func chainOrder() throws -> OrderTable.Stored? {
         let sequence =
             try SubscriptionTable(session).order(
                 before: transaction.purchasedAt, of: transaction.originalID, in: transaction.environment)
@@ -115,7 +114,7 @@ struct SettlementBooks {
             ?? holders.order(of: transaction.originalID, in: transaction.environment)
         guard let sequence, let found = try orders.find(sequence: sequence) else { return nil }
         knownOrders[found.order.id] = found
-        return found.order
+        return found
     }
 
     /// Who may have it if it is nobody's: who restores or claims it, unless its chain is another customer's.
@@ -134,11 +133,15 @@ struct SettlementBooks {
     }
 
     /// Whose a new transaction becomes: the order's user's, unless what came before it was moved.
-    private func succession(_ target: OrderTable.Stored) throws -> Succession {
+    private mutating func succession(_ target: OrderTable.Stored) throws -> Succession {
         var chainHolder: UserID?
         if transaction.originalID != transaction.id {
             var before = target.sequence
-            if case .order(let id)? = transaction.token, let named = knownOrders[id] { before = named.sequence }
+            if let order = named.order, let stored = knownOrders[order.id] { before = stored.sequence }
+            // An account token is no order's: what the account bought before in the chain stands for it.
+            if let account = named.account, let found = try chainOrder(), found.order.userID == account {
+                before = found.sequence
+            }
             chainHolder = try holders.holder(
                 of: transaction.originalID, in: transaction.environment, orderSequence: before)
         }
@@ -157,7 +160,9 @@ struct SettlementBooks {
             guard let product = facts.product else { preconditionFailure("nothing is granted for an unknown product") }
             let target =
                 try order.map { try move($0, to: .completed, reason: rung.rawValue) }
-                ?? openOrder(newOrderID ?? freshOrderID(), for: user, product: product, reason: rung.rawValue)
+                ?? openOrder(
+                    newOrderID ?? freshOrderID(), newOrderID == nil ? .payment : .proven, for: user, product: product,
+                    reason: rung.rawValue)
             let given = try grant(freshGrantID, to: target, product: product, rung: rung, facts)
             guard transaction.revokedAt != nil else { return .granted(given) }
             stored = try transactions.find(transaction.id, in: transaction.environment)
@@ -203,7 +208,7 @@ struct SettlementBooks {
         }
         try errands.repairToken(transaction, sequence, order: target.order.id, foundBy: rung)
         // A token says it all; whatever else decided is told with what was ruled out.
-        try note(sequence, "granted", ground: rung.rawValue, detail: rung == .token ? nil : ladder(facts))
+        try note(sequence, "granted", ground: rung.rawValue, detail: rung.needsNoDetail ? nil : ladder(facts))
         if let ground = succession.ground { try note(sequence, "succeeded", ground: ground.rawValue) }
         try tell("grant.created", grant, sequence)
         return grant
@@ -231,6 +236,9 @@ struct SettlementBooks {
     mutating func record(
         _ state: RecordedTransaction.State, quarantine: QuarantineReason?, orderSequence: Int64?
     ) throws -> Int64 {
+        if stored == nil || isNews, let token = named.unmatched {
+            try UnmatchedTokenTable(session).insert(token, at: now)
+        }
         guard let stored else {
             let sequence = try transactions.insert(
                 transaction, state: state, quarantine: quarantine, orderSequence: orderSequence, at: now)
@@ -258,14 +266,14 @@ struct SettlementBooks {
     }
 
     private func openOrder(
-        _ id: OrderID, for user: UserID, product: Product, reason: String
+        _ id: OrderID, _ source: OrderIDSource, for user: UserID, product: Product, reason: String
     ) throws -> OrderTable.Stored {
         let (price, overflow) = product.price.amount.multipliedReportingOverflow(by: Int64(transaction.quantity))
         let opened = try orders.insert(
             Order(
                 id: id, userID: user, productID: product.id, quantity: transaction.quantity,
                 price: Money(amount: overflow ? product.price.amount : price, currency: product.price.currency),
-                createdAt: now, updatedAt: now),
+                createdAt: now, updatedAt: now, idSource: source),
             reason: "opened_for_payment")
         return try orders.move(
             opened, along: [.completed], at: now, reason: reason, transaction: transaction.id,

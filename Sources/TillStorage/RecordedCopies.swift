@@ -69,7 +69,9 @@ public struct RecordedCopies {
     }
 
     private static func read(_ row: any Row) throws -> Copy {
-        let token: AppAccountToken? = row.isNull(6) ? nil : .order(try row.uniqueID(6))
+        let signed = row.isNull(6) ? nil : try row.uniqueID(6)
+        let isAbsent = signed?.isAbsent == true && !PlantedMistake.matchesAbsentTokens.isPlanted
+        let token: AppAccountToken? = isAbsent ? nil : signed.map { .order($0) }
         let transaction = PaidTransaction(
             id: TransactionID(row.text(1)), originalID: TransactionID(row.text(2)), productID: ProductID(row.text(3)),
             quantity: Int(row.integer(4)), environment: try row.environment(5), token: token,

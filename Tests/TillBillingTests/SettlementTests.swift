@@ -29,7 +29,27 @@ import TillBilling
         token OA, opened later                                | grant A OA token
         token unknown                                         | quarantine unknown_token
         token unknown, claims OA                              | quarantine unknown_token
-        token unknown, by backend naming B                    | grant B token-id backend
+        token unknown, by backend naming B                    | grant B new backend
+        token unknown, proven for B, by B                     | grant B token-id token
+        token unknown, proven for B, renewal, original OA     | grant B token-id token
+        token OA too old, by backend naming B                 | grant B new backend
+        token OA too old                                      | quarantine unknown_token
+        token OA too old, claims OA                           | quarantine unknown_token
+        token OA too old, decided for B                       | grant B new operator
+        account of B                                          | grant B new account_token
+        account of B, by apple                                | grant B new account_token
+        account of A, claims OA                               | grant A OA account_token
+        account of B, claims OA                               | grant B new account_token
+        account of A, claims OA, order quantity 2             | grant A new account_token
+        account of A, claims OA, order holds X                | grant A new account_token
+        account of A, claims OA, order holds T                | grant A OA account_token
+        account of A, claims OA, opened later                 | grant A OA account_token
+        account of A, renewal, original OA                    | grant A OA account_token
+        account of B, renewal, original OA                    | grant B new account_token
+        account of B, by backend naming A                     | grant B new account_token
+        account of B, decided for A                           | grant B new account_token
+        account of B, revoked                                 | revoked
+        account of B, shared                                  | quarantine no_owner
         token unreadable                                      | quarantine unreadable_token
         token unreadable, claims OA                           | quarantine unreadable_token
         token unreadable, by backend naming B                 | grant B new backend
@@ -135,7 +155,7 @@ import TillBilling
         numbered by B                                         | grant B new order_number
         numbered by B, device OA                              | grant A OA device
         numbered by B, token OA                               | grant A OA token
-        numbered by B, token unknown                          | grant B token-id order_number
+        numbered by B, token unknown                          | grant B new order_number
         numbered by B, token unreadable                       | grant B new order_number
         numbered by B, token OA, order quantity 2             | quarantine contradicts_order
         numbered by A, token OA, order quantity 2             | grant A new order_number
@@ -176,6 +196,8 @@ import TillBilling
         token OA                            | token matched
         token OA, order product other       | token contradicts_order
         token unknown                       | token names_no_order
+        token OA too old                    | token older_than_order
+        account of A, claims OA             | account_token matched
         token unknown, numbered by B        | token names_no_order, order_number matched
         token unreadable, renewal           | token unreadable, original_transaction unknown
         nothing else                        | token absent, order_id not_sent, device not_named
@@ -270,7 +292,13 @@ private struct Facts {
     private var token: AppAccountToken? {
         if has("token OA") { return .order(orderA) }
         if has("token unknown") { return .order(unknownOrder) }
+        if has("token OA too old") { return .order(orderA) }
+        if account != nil { return .order(unknownOrder) }
         return has("token unreadable") ? .unreadable : nil
+    }
+
+    private var account: UserID? {
+        words.first { $0.hasPrefix("account of ") }.map { UserID(String($0.dropFirst(11))) }
     }
 
     private var recorded: RecordedTransaction? {
@@ -344,6 +372,9 @@ private struct Facts {
             claimedOrderID: claimed, claimedOrder: has("claims OA") ? order : nil,
             originalOrder: has("original OA") ? order : nil, product: has("product unknown") ? nil : product,
             claimant: has("restored by B") ? UserID("B") : nil)
+        facts.tokenAccount = has("shared") ? nil : account
+        facts.provenUser = has("proven for B") ? UserID("B") : nil
+        facts.isTokenOlderThanOrder = has("token OA too old")
         facts.deviceOrders = deviceOrders
         facts.ownershipClaim = ownershipClaim
         return facts

@@ -17,8 +17,10 @@ extension OpenAPITests {
                     createdAt: at, updatedAt: at), metadata: nil, history: [])
             let fullOrder = OpenOrderBody(
                 id: UniqueID(high: 1, low: 2), userId: "u", productId: "p", quantity: 1, deviceId: "d", preview: told,
-                metadata: .integer(1))
+                metadata: .integer(1), idNonce: OrderIDNonce(bytes: Array(0..<16)), idUserId: "g", orderNumber: "1")
+            let token = AccountTokenReply(token: UniqueID(high: 1, low: 2), user: UserID("u"), since: at)
             return [
+                "AccountToken": try same(token), "AccountTokenList": try same(AccountTokenList(data: [token])),
                 "OpenOrder": try both(fullOrder, OpenOrderBody(productId: "p")),
                 "PlanTerms": try both(terms("basic", rank: "basic", scope: .device), terms("basic", rank: nil)),
                 "OpenOrderPreview": try both(told, OpenOrderBody.Preview(at: at, expiresAt: at)),

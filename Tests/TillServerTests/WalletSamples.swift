@@ -31,6 +31,11 @@ extension OpenAPITests {
         (.put, Paths.consumptionConsent, "/v1/users/u1/consents/consumption", ["given": true], 200),
         (.get, Paths.consumptionConsent, "/v1/users/u1/consents/consumption", nil, 200),
         (.get, Paths.consumptionRequests, Paths.consumptionRequests, nil, 200),
+        (.put, Paths.accountToken, "/v1/users/u1/account-tokens/7c1d2b3a-0f4e-4a6b-8c9d-0e1f2a3b4c5d", nil, 201),
+        (.put, Paths.accountToken, "/v1/users/u1/account-tokens/7c1d2b3a-0f4e-4a6b-8c9d-0e1f2a3b4c5d", nil, 200),
+        (.put, Paths.accountToken, "/v1/users/u2/account-tokens/7c1d2b3a-0f4e-4a6b-8c9d-0e1f2a3b4c5d", nil, 409),
+        (.put, Paths.accountToken, "/v1/users/u1/account-tokens/00000000-0000-0000-0000-000000000000", nil, 400),
+        (.get, Paths.accountTokens, "/v1/users/u1/account-tokens", nil, 200),
         (.get, Paths.postings, "/v1/users/u1/wallet/postings", nil, 200),
     ]
 

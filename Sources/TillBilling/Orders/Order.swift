@@ -1,6 +1,7 @@
 /// What somebody set out to buy: opened before any money moves (O1), and the place where a payment finds its owner.
 public struct Order: Hashable, Sendable, Identifiable {
     public let id: OrderID
+    public let idSource: OrderIDSource
     public let userID: UserID
     public let productID: ProductID
     /// 1 to 10, as StoreKit allows.
@@ -23,9 +24,11 @@ public struct Order: Hashable, Sendable, Identifiable {
     public init(
         id: OrderID, userID: UserID, productID: ProductID, quantity: Int, status: OrderStatus = .prepared, price: Money,
         transactionID: TransactionID? = nil, environment: Environment? = nil, deviceID: String? = nil,
-        preview: OrderPreview? = nil, metadata: String? = nil, createdAt: Instant, updatedAt: Instant
+        preview: OrderPreview? = nil, metadata: String? = nil, createdAt: Instant, updatedAt: Instant,
+        idSource: OrderIDSource = .server
     ) {
         self.id = id
+        self.idSource = idSource
         self.userID = userID
         self.productID = productID
         self.quantity = quantity
@@ -45,6 +48,38 @@ public struct Order: Hashable, Sendable, Identifiable {
     public func isSame(as other: Order) -> Bool {
         userID == other.userID && productID == other.productID && quantity == other.quantity
             && deviceID == other.deviceID && preview == other.preview && metadata == other.metadata
+    }
+}
+
+/// Who chose the id of an order, and so what the id says when Apple signs it as a token.
+public enum OrderIDSource: Int, Hashable, Sendable, CaseIterable {
+    /// A commitment to the order's user (`OrderIDCommitment`).
+    case proven = 1
+    /// The server's random choice.
+    case server = 2
+    /// A backend's choice, which may come from an app's request.
+    case secretKey = 3
+    /// The server's random choice, for a purchase that had no order.
+    case payment = 4
+    /// From a ledger that did not ask where an id came from, or from another system.
+    case imported = 5
+    /// An app's choice without a proof, where the configuration still accepts it.
+    case unproven = 6
+
+    /// Whether a stranger can't have chosen an id that stands in another customer's payments.
+    public var isUnforgeable: Bool {
+        switch self {
+        case .proven, .server, .payment: true
+        case .secretKey, .imported, .unproven: false
+        }
+    }
+}
+
+extension Order {
+    /// Whether a payment whose token is this order's id belongs to the order. An id that somebody else may have chosen
+    /// counts only if no stored payment carried it before the order was opened.
+    public func mayBeMatched(tokenWasSeenBefore: Bool) -> Bool {
+        idSource.isUnforgeable || !tokenWasSeenBefore || PlantedMistake.trustsLateOrderIDs.isPlanted
     }
 }
 

@@ -20,22 +20,26 @@ extension Server {
         let device = try body.deviceId.map { try Bounds.string($0, "deviceId", 128) }
         let metadata = try body.metadata.map(Self.text)
         let now = clock()
+        let chosen = try chosenID(body, for: buyer, call, at: now)
         let order = Order(
-            id: body.id ?? call.repeatableID ?? UniqueID(random: entropy(16)), userID: buyer, productID: product.id,
+            id: chosen.id, userID: buyer, productID: product.id,
             quantity: quantity, price: Money(amount: price, currency: product.price.currency), deviceID: device,
             preview: body.preview.map { OrderPreview(at: $0.at, expiresAt: $0.expiresAt) }, metadata: metadata,
-            createdAt: now, updatedAt: now)
+            createdAt: now, updatedAt: now, idSource: chosen.source ?? .unproven)
         if let preview = body.preview {
             try await check(preview, of: order, for: product, in: try call.environment(for: buyer, configuration))
         }
 
         let (found, isNew) = try await database.write { session -> (OrderView, Bool) in
             let orders = OrderTable(session)
-            if let existing = try orders.find(order.id) {
+            if let existing = try orders.find(order.id), chosen.source != nil || existing.order.userID == buyer {
                 return (OrderView(existing.order, try orders.moves(of: existing.sequence)), false)
             }
+            try check(chosen, of: buyer, session)
             let stored = try orders.insert(order, reason: "opened")
-            return (OrderView(stored.order, try orders.moves(of: stored.sequence)), true)
+            try settle.release(paidUnder: order.id, at: now, session)
+            let opened = try orders.find(order.id) ?? stored
+            return (OrderView(opened.order, try orders.moves(of: opened.sequence)), true)
         }
         guard isNew || found.order.isSame(as: order) else { throw Refused(.orderConflict) }
         return JSONText.response(isNew ? 201 : 200, found.reply)

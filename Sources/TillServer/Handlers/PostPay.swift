@@ -15,7 +15,7 @@ extension Server {
         }
         let body = SubmitProofBody(
             receipt: purchase.receipt, transactionId: purchase.transactionID, productId: product(of: purchase.plan),
-            orderId: purchase.order)
+            orderId: purchase.orderID(of: user))
         // Shipped clients finish on 200 and know no other order of delivery.
         let brought = try await prove(body, quantity: purchase.quantity, from: .user(user))
         let reply = try await postPayReply(to: user, brought.transaction, try await settle(brought))
@@ -96,8 +96,8 @@ struct PostedPurchase: Sendable {
     let plan: String
     let transactionID: String
     let quantity: Int?
-    /// Nil if there is none, or none of ours: what was paid is kept all the same.
-    let order: OrderID?
+    /// The app's own number for the order; nil if there is none.
+    let orderNumber: String?
     let bundleID: String?
 
     /// - Throws: `Refused` with the member that is missing or doesn't fit.
@@ -117,8 +117,13 @@ struct PostedPurchase: Sendable {
             }
             return quantity
         }
-        order = fields["order_id"].flatMap { UniqueID($0) }
+        orderNumber = fields["order_id"].flatMap { $0.isEmpty || $0.utf8.count > 255 ? nil : $0 }
         bundleID = fields["bundle_id"].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// A number that is a UUID is an order's id. Another one is the user's own number for it (LEDGER R9).
+    func orderID(of user: UserID) -> OrderID? {
+        orderNumber.map { UniqueID($0) ?? OrderIDCommitment(user: user, orderNumber: $0).id }
     }
 
     /// Told apart by how they begin: shipped clients are not careful with `Content-Type`.

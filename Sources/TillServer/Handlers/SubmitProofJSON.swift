@@ -23,7 +23,14 @@ extension SubmitProofBody {
                 guard let id = UniqueID(text) else { throw Refused(.invalidField, "orderId: not a UUID") }
                 return id
             },
-            userId: try text("userId"), deviceId: try text("deviceId"))
+            userId: try text("userId"), deviceId: try text("deviceId"),
+            idNonce: try text("idNonce").map { text in
+                guard let nonce = OrderIDNonce(text) else {
+                    throw Refused(.invalidField, "idNonce: not 32 hexadecimal digits")
+                }
+                return nonce
+            },
+            idUserId: try text("idUserId"))
     }
 }
 

@@ -10,6 +10,7 @@ extension Server {
     /// that delivers it may be another customer's (P8); who owns it is decided by what Apple signed.
     func submitTransaction(_ call: Call) async throws -> HTTPResponse {
         let brought = try await prove(try SubmitProofBody(json: call.request.body), from: call.credential)
+        try await openProvenOrder(of: brought)
         if try await save(brought) {
             // Durable, and granted by the server itself from here on (G4, order 2; G5).
             return JSONText.response(
@@ -39,9 +40,10 @@ extension Server {
     func prove(
         _ body: SubmitProofBody, quantity: Int? = nil, from credential: Credential
     ) async throws -> BroughtProof {
-        let origin = Settle.Origin(
+        var origin = Settle.Origin(
             door: .app, caller: try caller(credential, naming: body.userId), claimedOrder: body.orderId,
             device: try body.deviceId.map { try Bounds.string($0, "deviceId", 128) })
+        origin.tokenProof = try tokenProof(body, origin.caller)
         do throws(ProofRefusal) {
             let (verified, proof) = try await verify(body)
             if let quantity, quantity != verified.quantity {

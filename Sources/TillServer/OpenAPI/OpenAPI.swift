@@ -9,7 +9,8 @@ import TillHTTP
 enum OpenAPI {
     /// All operations, in the order people read them.
     static let operations =
-        orderOperations + transactionOperations + dropInOperations + transferOperations + claimOperations
+        orderOperations + accountTokenOperations + transactionOperations + dropInOperations + transferOperations
+        + claimOperations
         + walletOperations
         + consumptionOperations + rightOperations + planOperations + offerOperations + financeOperations
         + reconciliationOperations + webhookOperations + shopOperations + dashboardOperations

@@ -96,7 +96,8 @@ extension OpenAPI {
                 "product_id": OpenAPISchema.name("The plan's id.", maximum: 255),
                 "transaction_id": OpenAPISchema.name("The transaction meant.", maximum: 128),
                 "quantity": OpenAPISchema.text("1 to 10; must be what Apple signed."),
-                "order_id": OpenAPISchema.text("The order it pays for; without one nobody can be named the owner."),
+                "order_id": OpenAPISchema.text(
+                    "The order it pays for: its UUID, or the user's own order number. Needed to find the owner."),
                 "bundle_id": OpenAPISchema.text("The app's."),
                 "password": OpenAPISchema.text("Not looked at."),
                 "is_sandbox": OpenAPISchema.text("Not looked at."),

@@ -23,7 +23,10 @@ extension OpenAPI {
             method: .post, path: Paths.orders, id: "openOrder", tag: .orders, summary: "Open an order",
             description: """
                 Before any money moves. The order's id goes into the purchase as `appAccountToken`, and so decides who \
-                is given what was paid. The same id again is the same order. An order for a plan may carry the \
+                is given what was paid. Under a user token an `id` is a commitment to that user: the UUID of version 8 \
+                from the first 16 bytes of SHA-256 over `till order 1` and a zero byte, the byte count of the user id \
+                as a big-endian 16-bit number, the user id in UTF-8, and 16 random bytes, which are sent as \
+                `idNonce`. A backend that forwards what an app sends must leave `id` out. The same id again is the same order. An order for a plan may carry the \
                 preview that its buyer saw, at most 24 hours old: then it is opened only if buying now would come to \
                 the same, and the purchase counts at the previewed moment, if it follows within those 24 hours with \
                 no other purchase of a plan in between.
@@ -37,7 +40,10 @@ extension OpenAPI {
                 OpenAPIOperation.Answer(201, "The order is open.", "Order", example: orderExample),
                 OpenAPIOperation.Answer(200, "The order was open already.", "Order"),
             ],
-            refusals: [.forbidden, .unknownProduct, .quantityNotAllowed, .orderConflict, .previewChanged]),
+            refusals: [
+                .forbidden, .unknownProduct, .quantityNotAllowed, .orderConflict, .previewChanged, .orderIDUnproven,
+                .tokenInUse,
+            ]),
         OpenAPIOperation(
             method: .get, path: Paths.order, id: "readOrder", tag: .orders, summary: "Read an order",
             description: "Another user's order isn't there for a user token.", caller: .app, parameters: [.orderID],
@@ -80,13 +86,23 @@ extension OpenAPI {
             "What somebody sets out to buy.",
             [
                 "id": OpenAPISchema.uuid("Chosen by the device, so that repeating makes no second order."),
+                "idNonce": OpenAPISchema.text(
+                    "32 hexadecimal digits: the nonce of `id`. Needed beside `id` under a user token.", maximum: 32),
+                "idUserId": OpenAPISchema.name(
+                    "Whom `id` commits to, where that is a guest merged into the caller since.", maximum: 128),
+                "orderNumber": OpenAPISchema.name(
+                    "An app's own number for the order, in place of `id`: the id is derived from it and the user.",
+                    maximum: 255),
                 "userId": OpenAPISchema.name(
                     "Who buys. Needed from a backend; a user token's own otherwise.", maximum: 128),
                 "productId": OpenAPISchema.text("As in the catalogue."),
                 "quantity": OpenAPISchema.integer("1 if absent. More only for what is consumable.", 1...10),
                 "deviceId": OpenAPISchema.name("Opaque.", maximum: 128),
                 "preview": ref("OpenOrderPreview"), "metadata": ref("Metadata"),
-            ], optional: ["id", "userId", "quantity", "deviceId", "preview", "metadata"]),
+            ],
+            optional: [
+                "id", "idNonce", "idUserId", "orderNumber", "userId", "quantity", "deviceId", "preview", "metadata",
+            ]),
         "OpenOrderPreview": OpenAPISchema.object(
             "Members of a preview (`PlanPreviewReply`), as they came.",
             [

@@ -88,7 +88,8 @@ extension OpenAPI {
     static let schemas: [String: JSONValue] = {
         var all: [String: JSONValue] = [:]
         for part in [
-            orderSchemas, transactionSchemas, dropInSchemas, walletSchemas, consumptionSchemas, rightSchemas,
+            orderSchemas, accountTokenSchemas, transactionSchemas, dropInSchemas, walletSchemas, consumptionSchemas,
+            rightSchemas,
             planSchemas, offerSchemas, shopSchemas, dashboardSchemas, financeSchemas, transferSchemas, claimSchemas,
             reconciliationSchemas, webhookSchemas,
         ] {

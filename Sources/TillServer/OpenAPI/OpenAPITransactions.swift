@@ -111,13 +111,19 @@ extension OpenAPI {
                     "transactionId": OpenAPISchema.text("The transaction meant; needed beside a receipt."),
                     "productId": OpenAPISchema.text("The product meant; needed beside a receipt."),
                     "orderId": OpenAPISchema.uuid("The order the app believes it pays for."),
+                    "idNonce": OpenAPISchema.text(
+                        "The nonce of the order id inside the proof: an order that the server does not know is opened.",
+                        maximum: 32),
+                    "idUserId": OpenAPISchema.name(
+                        "Whom that id commits to, where that is a guest merged into the caller since.", maximum: 128),
                     "userId": OpenAPISchema.name("Believed from a backend only.", maximum: 128),
                     "deviceId": OpenAPISchema.name(
                         "The device that brings it, as orders name it: looked at where Apple signed no order id.",
                         maximum: 128),
                 ],
                 optional: [
-                    "signedTransaction", "receipt", "transactionId", "productId", "orderId", "userId", "deviceId",
+                    "signedTransaction", "receipt", "transactionId", "productId", "orderId", "idNonce", "idUserId",
+                    "userId", "deviceId",
                 ]
             ).object ?? [:]
         schema["oneOf"] = [

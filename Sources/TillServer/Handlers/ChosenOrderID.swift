@@ -1,0 +1,54 @@
+import TillAPI
+import TillBilling
+import TillStorage
+
+/// The id of an order that is being opened, and where it came from (LEDGER R1–R3, R9).
+struct ChosenOrderID: Sendable {
+    let id: OrderID
+    /// Nil for an app's choice without a proof, which opens no order.
+    let source: OrderIDSource?
+    /// Whom the id commits to, where that is not the caller: a guest, who must be part of the caller's account.
+    var guest: UserID?
+}
+
+extension Server {
+    /// Under a user token the id is a commitment to the caller, or the server chooses. A backend may choose any.
+    func chosenID(_ body: OpenOrderBody, for buyer: UserID, _ call: Call, at now: Instant) throws -> ChosenOrderID {
+        if let id = body.id, id.isAbsent, !PlantedMistake.matchesAbsentTokens.isPlanted {
+            throw Refused(.invalidField, "id: the nil and the max UUID name no order")
+        }
+        if let number = body.orderNumber {
+            guard body.id == nil, body.idNonce == nil else {
+                throw Refused(.invalidField, "orderNumber: without id and idNonce")
+            }
+            let text = try Bounds.string(number, "orderNumber", 255)
+            return ChosenOrderID(id: OrderIDCommitment(user: buyer, orderNumber: text).id, source: .proven)
+        }
+        guard let id = body.id else {
+            return ChosenOrderID(id: call.repeatableID ?? UniqueID(random: entropy(16)), source: .server)
+        }
+        if let nonce = body.idNonce {
+            let user = try body.idUserId.map(Bounds.user) ?? buyer
+            if OrderIDCommitment(user: user, nonce: nonce).id == id {
+                return ChosenOrderID(id: id, source: .proven, guest: user == buyer ? nil : user)
+            }
+        }
+        switch call.credential {
+        case .backend: return ChosenOrderID(id: id, source: .secretKey)
+        case .user, .nobody:
+            let isAccepted = configuration.orders.acceptsUnprovenIDs(at: now)
+            return ChosenOrderID(
+                id: id, source: PlantedMistake.acceptsUnprovenIDs.isPlanted ? .proven : isAccepted ? .unproven : nil)
+        }
+    }
+
+    /// What only the ledger knows of an id that is new.
+    func check(_ chosen: ChosenOrderID, of buyer: UserID, _ session: any Session) throws {
+        guard chosen.source != nil else { throw Refused(.orderIDUnproven) }
+        if let guest = chosen.guest, try GuestTable(session).account(of: guest) != buyer {
+            throw Refused(.orderIDUnproven, "idUserId: not a guest who is part of this account")
+        }
+        let isTaken = try AccountTokenTable(session).find(chosen.id) != nil
+        guard !isTaken || PlantedMistake.opensOrdersUnderAccountTokens.isPlanted else { throw Refused(.tokenInUse) }
+    }
+}

@@ -1,0 +1,61 @@
+import TillBilling
+import TillStorage
+
+/// What the token that Apple signed names, as the ledger has it (LEDGER R4, R5).
+struct NamedByToken {
+    /// The order whose id it is, if payments that carry it belong to the order.
+    var order: Order?
+    /// The user for whom a backend registered it.
+    var account: UserID?
+    /// The caller, who proved that it is an order id of theirs.
+    var provenUser: UserID?
+    /// An order has it as its id, but stored payments carried it before.
+    var isOlderThanOrder = false
+    /// The token itself, where it names no order and no account.
+    var unmatched: OrderID?
+    /// Whether an order id beside the proof is looked at.
+    var decidesAlone = false
+}
+
+extension SettlementBooks {
+    mutating func namedByToken() throws -> NamedByToken {
+        var named = NamedByToken()
+        guard case .order(let token)? = transaction.token else { return named }
+        let isShared = transaction.terms.isPaidBySomebodyElse
+        named.decidesAlone = !isShared
+        if let found = try order(token) {
+            guard !isShared else { return named }
+            let isSeenBefore = try !found.idSource.isUnforgeable && UnmatchedTokenTable(session).contains(token)
+            if found.mayBeMatched(tokenWasSeenBefore: isSeenBefore) {
+                named.order = found
+            } else {
+                named.isOlderThanOrder = true
+            }
+            return named
+        }
+        if let account = try AccountTokenTable(session).find(token) {
+            guard !isShared else { return named }
+            named.account = account.user
+            named.decidesAlone = false
+            return named
+        }
+        if !isShared, let user = try proven(token) {
+            named.provenUser = user
+        } else {
+            named.unmatched = token
+        }
+        return named
+    }
+
+    /// The caller, if what came beside the proof shows that the token is an order id of theirs, or of a guest who has
+    /// become part of their account.
+    private func proven(_ token: OrderID) throws -> UserID? {
+        guard let proof = origin.tokenProof, proof.proves(token) else { return nil }
+        switch origin.caller {
+        case .user(let caller), .backend(_, let caller?):
+            let isOwn = try proof.user == caller || guests.account(of: proof.user) == caller
+            return isOwn ? caller : nil
+        case .backend(_, nil), .apple: return nil
+        }
+    }
+}

@@ -1,0 +1,80 @@
+import TillBilling
+
+extension Schema {
+    /// Who chose each order's id; the tokens that backends registered for their users; and the tokens of stored payments
+    /// that named no order and no account when they came. Orders from before count as imported.
+    static let orderIDs: StaticString = """
+        ALTER TABLE orders ADD COLUMN id_source INTEGER NOT NULL DEFAULT 5 CHECK (id_source BETWEEN 1 AND 6);
+
+        CREATE TABLE account_tokens (
+            token BLOB PRIMARY KEY CHECK (length(token) = 16),
+            user_id TEXT NOT NULL,
+            since INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX account_tokens_by_user ON account_tokens (user_id, since);
+
+        CREATE TABLE unmatched_tokens (
+            token BLOB PRIMARY KEY CHECK (length(token) = 16),
+            first_seen INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO unmatched_tokens (token, first_seen) SELECT t.token, min(t.received_at) FROM transactions t
+            WHERE t.token IS NOT NULL AND NOT EXISTS
+            (SELECT 1 FROM orders o WHERE o.id = t.token AND o.created_at <= t.received_at) GROUP BY t.token;
+        """
+}
+
+/// `account_tokens`: which user's payments carry a token that is no order's id, because the user's backend said so.
+public struct AccountTokenTable {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    public struct Entry: Sendable, Hashable {
+        public let token: UniqueID
+        public let user: UserID
+        public let since: Instant
+
+        public init(token: UniqueID, user: UserID, since: Instant) {
+            self.token = token
+            self.user = user
+            self.since = since
+        }
+    }
+
+    public func insert(_ entry: Entry) throws {
+        try session.execute(
+            "INSERT INTO account_tokens (token, user_id, since) VALUES (?, ?, ?)",
+            [.id(entry.token), .text(entry.user.text), .instant(entry.since)])
+    }
+
+    public func find(_ token: UniqueID) throws -> Entry? {
+        try session.first("SELECT token, user_id, since FROM account_tokens WHERE token = ?", [.id(token)], Self.read)
+    }
+
+    /// A user's tokens, oldest first.
+    public func list(of user: UserID, limit: Int) throws -> [Entry] {
+        try session.query(
+            "SELECT token, user_id, since FROM account_tokens WHERE user_id = ? ORDER BY since, token LIMIT ?",
+            [.text(user.text), .integer(Int64(limit))], Self.read)
+    }
+
+    private static func read(_ row: any Row) throws -> Entry {
+        Entry(token: try row.uniqueID(0), user: UserID(row.text(1)), since: row.instant(2))
+    }
+}
+
+/// `unmatched_tokens`: tokens that stored payments carried before an order or an account had them. An order that is
+/// opened under one of them later may be a stranger's, unless its id is proven.
+public struct UnmatchedTokenTable {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    public func insert(_ token: UniqueID, at: Instant) throws {
+        try session.execute(
+            "INSERT INTO unmatched_tokens (token, first_seen) VALUES (?, ?) ON CONFLICT (token) DO NOTHING",
+            [.id(token), .instant(at)])
+    }
+
+    public func contains(_ token: UniqueID) throws -> Bool {
+        try session.first("SELECT 1 FROM unmatched_tokens WHERE token = ?", [.id(token)]) { _ in true } ?? false
+    }
+}
