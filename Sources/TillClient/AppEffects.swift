@@ -86,6 +86,6 @@ enum StoreDirectory {
 extension StoreAccess {
     static func of(_ generation: StoreKitGeneration) -> StoreAccess {
         // StoreKit 2 is there on every system that this package is for.
-        return generation == .storeKit1 ? .storeKit1() : .storeKit2(spawn: Effects.app.spawn)
+        return generation == .storeKit1 ? .storeKit1(.app) : .storeKit2(spawn: Effects.app.spawn)
     }
 }

@@ -70,7 +70,7 @@ actor Guest {
         self.entropy = entropy
     }
 
-    var userID: UserID { UserID("guest-\(identity.guest)") }
+    var userID: UserID { UserID(UserID.guestPrefix + identity.guest.description) }
 
     /// The next guest is another one: what this one pays goes to the account.
     func retire() throws(DiskFault) {
@@ -78,4 +78,11 @@ actor Guest {
         try disk.replace(next.bytes)
         identity = next
     }
+}
+
+extension UserID {
+    fileprivate static let guestPrefix = "guest-"
+
+    /// Whether it is named as this kit names guests.
+    var isGuest: Bool { text.utf8.starts(with: Self.guestPrefix.utf8) }
 }

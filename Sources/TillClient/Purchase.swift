@@ -80,12 +80,26 @@ package struct Purchase: Sendable {
     ) async throws(PurchaseFault) -> JournalEntry {
         guard (1...10).contains(quantity) else { throw .badQuantity }
         guard let session = await server.session() else { throw .notSignedIn }
+        return try await begin(product, quantity, price, preview, as: session)
+    }
+
+    /// Under a user token the server takes only ids that are commitments to that user, so that no thief opens an order
+    /// under the id that stands in somebody else's payment. The nonce is on the disk before the id leaves.
+    private func begin(
+        _ product: ProductID, _ quantity: Int, _ price: Money?, _ preview: OpenOrderBody.Preview?, as session: Session
+    ) async throws(PurchaseFault) -> JournalEntry {
+        guard let nonce = OrderIDNonce(bytes: effects.entropy(OrderIDNonce.count)),
+            session.userID.text.utf8.count <= Self.longestUserID
+        else { throw .notSignedIn }
         let entry = JournalEntry(
-            preparing: UniqueID(random: effects.entropy(16)), productID: product, quantity: quantity, price: price,
-            userID: session.userID, at: effects.clock())
+            preparing: nonce, productID: product, quantity: quantity, price: price, userID: session.userID,
+            at: effects.clock())
         do throws(JournalFault) { try await journal.add(entry) } catch { throw .journal(error) }
         return try await open(entry, preview, as: session)
     }
+
+    /// Bytes. No server signs in anybody whose id is longer.
+    private static let longestUserID = 1_024
 
     /// Goes on with a prepared order that the server could not be told about (`cannotOpen`).
     ///
@@ -101,24 +115,30 @@ package struct Purchase: Sendable {
 
     /// A repetition opens no second order: the id is the same (O1).
     private func open(
-        _ entry: JournalEntry, _ preview: OpenOrderBody.Preview?, as session: Session
+        _ entry: JournalEntry, _ preview: OpenOrderBody.Preview?, as opener: Session
     ) async throws(PurchaseFault) -> JournalEntry {
         if entry.isOpened { return entry }
-        let body = OpenOrderBody(
-            id: entry.id, productId: entry.productID.text, quantity: entry.quantity, deviceId: deviceID,
-            preview: preview)
+        var session = opener
         var attempt = 1
         while true {
             do throws(ServerFault) {
+                let body = body(for: entry, preview, as: session.userID)
                 let reply = try await server.post(Paths.orders, body, as: session, expecting: OrderReply.self)
                 if reply.id != entry.id { throw .unreadable(status: 200, retryAfter: nil) }
                 break
             } catch {
-                if case .refused(let refusal) = error, !refusal.isRetryable { try await refuse(entry, refusal) }
+                if case .refused(let refusal) = error, !refusal.isRetryable {
+                    if refusal.code == ServerRefusal.unprovenOrderID, entry.idNonce == nil {
+                        return try await beginAnew(entry, preview, refusal, as: session)
+                    }
+                    throw await refused(entry, refusal)
+                }
                 // Half a second, then twice that: longer than that nobody wants to look at a spinning wheel.
                 guard attempt < Self.attempts, (error.retryAfter ?? 0) <= 2 else { throw .cannotOpen(entry.id, error) }
                 await effects.pause(500 << Int64(attempt - 1))
                 attempt += 1
+                // A guest who became part of an account meanwhile goes on as that account.
+                if let now = await server.session(), now.userID == (await journal[entry.id])?.userID { session = now }
             }
         }
         do throws(JournalFault) {
@@ -129,10 +149,27 @@ package struct Purchase: Sendable {
         }
     }
 
-    private func refuse(_ entry: JournalEntry, _ refusal: ServerRefusal) async throws(PurchaseFault) {
+    private func body(
+        for entry: JournalEntry, _ preview: OpenOrderBody.Preview?, as caller: UserID
+    ) -> OpenOrderBody {
+        let proof = entry.idProof(for: caller)
+        return OpenOrderBody(
+            id: entry.id, productId: entry.productID.text, quantity: entry.quantity, deviceId: deviceID,
+            preview: preview, idNonce: proof?.nonce, idUserId: proof?.user?.text)
+    }
+
+    /// Nothing was paid under the old id, so the purchase goes on under one that can be proved.
+    private func beginAnew(
+        _ entry: JournalEntry, _ preview: OpenOrderBody.Preview?, _ refusal: ServerRefusal, as session: Session
+    ) async throws(PurchaseFault) -> JournalEntry {
+        _ = try? await journal.move(entry.id, to: .failed, at: effects.clock(), reason: refusal.code)
+        return try await begin(entry.productID, entry.quantity, entry.price, preview, as: session)
+    }
+
+    private func refused(_ entry: JournalEntry, _ refusal: ServerRefusal) async -> PurchaseFault {
         // The next tap makes a new order, with a sign-in that counts. If the disk is full, it stays prepared.
         _ = try? await journal.move(entry.id, to: .failed, at: effects.clock(), reason: refusal.code)
-        throw .refused(entry.id, refusal)
+        return .refused(entry.id, refusal)
     }
 
     // MARK: What the store said before any money moved

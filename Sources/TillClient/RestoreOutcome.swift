@@ -25,7 +25,7 @@ public struct RestoreOutcome: Hashable, Sendable {
         case .ofAnother, .askSupport: ofOthers += 1
         case .waiting:
             if let product, !waiting.contains(product) { waiting.append(product) }
-            error = error ?? .undelivered(Trouble(code: purchase.code ?? Trouble.accepted.code, isFinal: false))
+            error = error ?? .undelivered(purchase.trouble)
         case .refused: error = error ?? .undelivered(Trouble(code: purchase.code ?? "", isFinal: true))
         case .notRestorable, .refunded: break
         }
@@ -73,6 +73,12 @@ public struct RestoredPurchase: Hashable, Sendable {
     public let fate: Fate
     /// Why it waits, stays or was refused: stable, for programs and logs.
     public let code: String?
+    /// What the server waits for, if it said so.
+    private let reason: String?
+
+    fileprivate var trouble: Trouble {
+        Trouble(code: code ?? Trouble.accepted.code, isFinal: false, reason: reason)
+    }
 
     /// What the buyer is told.
     public var sentence: Text {
@@ -93,7 +99,7 @@ public struct RestoredPurchase: Hashable, Sendable {
         case .notRestorable:
             Text(en: "What is used up can't be restored.", zh: "消耗型商品无法恢复。")
         case .refunded: Text(en: "This purchase was refunded.", zh: "此项购买已退款。")
-        case .waiting, .refused: Trouble(code: code ?? Trouble.accepted.code, isFinal: false).sentence
+        case .waiting, .refused: trouble.sentence
         }
     }
 
@@ -110,7 +116,9 @@ extension RestoredPurchase {
     init(_ told: RestoredTransaction, of transaction: QueuedTransaction?) {
         transactionID = told.transactionId ?? transaction?.id.text
         productID = told.productId ?? transaction?.productID.text
+        let waits = told.outcome == .quarantined || told.outcome == .accepted
         code = told.outcome == .quarantined ? Trouble.quarantined.code : told.reason
+        reason = waits ? told.reason : nil
         fate =
             switch told.outcome {
             case .owned: .yours
@@ -129,5 +137,6 @@ extension RestoredPurchase {
         productID = transaction.productID.text
         fate = .waiting
         code = fault.code
+        reason = nil
     }
 }

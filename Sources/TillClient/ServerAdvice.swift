@@ -38,8 +38,16 @@ extension TransportFault.Kind {
 }
 
 extension ServerRefusal {
+    /// What the server answers to an order id that is no commitment to the token's user.
+    static let unprovenOrderID = "order_id_unproven"
+
     var advice: Text {
-        refusal?.advice
+        if code == Self.unprovenOrderID {
+            return Text(
+                en: "The app and the server don't agree who is signed in. Sign in again, then buy.",
+                zh: "App 与服务器的登录信息不一致，请重新登录后再购买。")
+        }
+        return refusal?.advice
             ?? Text(
                 en: "The server gave a reason this version of the app doesn't know (\(code)). Update the app, or tell "
                     + "support.",

@@ -27,6 +27,9 @@ package struct StoreAccess: Sendable {
     /// Takes what was restored off the queue, and never a purchase of the same chain that still waits there: StoreKit 1
     /// names a whole chain by its first transaction, and the server may have spoken of its newest.
     package var finishRestored: @Sendable (TransactionID) async -> Void
+    /// The same transaction with Apple's signed copy as proof, where StoreKit 1's queue showed it with the receipt and
+    /// the copy comes within a few seconds. StoreKit 2's transactions come back as they are.
+    package var signed: @Sendable (QueuedTransaction) async -> QueuedTransaction
     /// A proof that can be sent: the receipt is read anew, and refreshed once where it is missing or empty (O4).
     /// StoreKit 2's transactions carry theirs and come back as they are.
     package var proof: @Sendable (QueuedTransaction) async throws(StoreProblem) -> QueuedTransaction
@@ -42,6 +45,7 @@ package struct StoreAccess: Sendable {
         events: @escaping @Sendable () -> AsyncStream<StoreEvent>,
         restore: @escaping @Sendable () async throws(StoreProblem) -> [QueuedTransaction],
         finishRestored: @escaping @Sendable (TransactionID) async -> Void,
+        signed: @escaping @Sendable (QueuedTransaction) async -> QueuedTransaction = { $0 },
         proof: @escaping @Sendable (QueuedTransaction) async throws(StoreProblem) -> QueuedTransaction,
         stop: @escaping @Sendable () async -> Void
     ) {
@@ -53,6 +57,7 @@ package struct StoreAccess: Sendable {
         self.events = events
         self.restore = restore
         self.finishRestored = finishRestored
+        self.signed = signed
         self.proof = proof
         self.stop = stop
     }

@@ -7,9 +7,14 @@ import TillBilling
 
 extension StoreAccess {
     /// Over StoreKit 1, for the device that is current now. The order's id goes along as `applicationUsername`, which
-    /// the store keeps because it is a UUID (facts/storekit-client A3); the proof is the app receipt.
-    package static func storeKit1() -> StoreAccess {
+    /// the store keeps because it is a UUID (facts/storekit-client A3). Transactions are finished in this queue.
+    ///
+    /// - Parameter proof: what proves a purchase.
+    package static func storeKit1(
+        _ effects: Effects, proof: StoreKit1Proof = .signedTransaction
+    ) -> StoreAccess {
         let room = StoreKit1Room()
+        let copies = proof == .receipt ? nil : StoreKit1SignedCopies(effects: effects)
         return StoreAccess(
             canMakePayments: { room.onDevice { SKPaymentQueue.canMakePayments() } },
             products: { ids async throws(StoreProblem) in try await room.listings(ids) },
@@ -20,8 +25,12 @@ extension StoreAccess {
                 room.attach()
                 return room.events
             },
-            restore: { () async throws(StoreProblem) in try await room.restore() },
+            restore: { () async throws(StoreProblem) in
+                let restored = try await room.restore()
+                return await copies?.signed(restored: restored) ?? restored
+            },
             finishRestored: { id in room.finishRestored(id) },
+            signed: { transaction in await copies?.signed(transaction) ?? transaction },
             proof: { (transaction) async throws(StoreProblem) in try await room.proof(of: transaction) },
             stop: { room.detach() })
     }
@@ -215,9 +224,7 @@ private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unch
             receipt = self.receipt()
         }
         guard !receipt.isEmpty else { throw .unknown }
-        return QueuedTransaction(
-            id: transaction.id, productID: transaction.productID, quantity: transaction.quantity,
-            token: transaction.token, purchasedAt: transaction.purchasedAt, proof: .receipt(receipt))
+        return transaction.proven(by: .receipt(receipt))
     }
 
     // MARK: What the queue tells

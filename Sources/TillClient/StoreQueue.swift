@@ -29,6 +29,12 @@ package struct QueuedTransaction: Hashable, Sendable {
         self.purchasedAt = purchasedAt
         self.proof = proof
     }
+
+    func proven(by proof: PurchaseProof, token signed: OrderID? = nil) -> QueuedTransaction {
+        QueuedTransaction(
+            id: id, productID: productID, quantity: quantity, token: signed ?? token, purchasedAt: purchasedAt,
+            proof: proof)
+    }
 }
 
 /// The store's queue of transactions, which belongs to the store account and outlives the app, its deletion and its
@@ -38,20 +44,25 @@ package struct StoreQueue: Sendable {
     package var unfinished: @Sendable () async throws -> [QueuedTransaction]
     /// Takes a transaction off the queue for ever. One that is gone already is no error.
     package var finish: @Sendable (TransactionID) async -> Void
+    /// The same with Apple's signed copy in the receipt's place, where the store has one at hand.
+    package var signed: @Sendable (QueuedTransaction) async -> QueuedTransaction
     /// The same with a proof that can be sent: a receipt that was missing or empty is there now (O4).
     package var proof: @Sendable (QueuedTransaction) async throws(StoreProblem) -> QueuedTransaction
 
     package init(
         unfinished: @escaping @Sendable () async throws -> [QueuedTransaction],
         finish: @escaping @Sendable (TransactionID) async -> Void,
+        signed: @escaping @Sendable (QueuedTransaction) async -> QueuedTransaction = { $0 },
         proof: @escaping @Sendable (QueuedTransaction) async throws(StoreProblem) -> QueuedTransaction = { $0 }
     ) {
         self.unfinished = unfinished
         self.finish = finish
+        self.signed = signed
         self.proof = proof
     }
 
     init(_ access: StoreAccess) {
-        self.init(unfinished: access.unfinished, finish: access.finish, proof: access.proof)
+        self.init(
+            unfinished: access.unfinished, finish: access.finish, signed: access.signed, proof: access.proof)
     }
 }

@@ -95,7 +95,8 @@ package actor Submit {
         return outcome
     }
 
-    private func bring(_ shown: QueuedTransaction, _ wish: OrderID?) async -> SubmitOutcome {
+    private func bring(_ queued: QueuedTransaction, _ wish: OrderID?) async -> SubmitOutcome {
+        let shown = await signed(queued)
         let entry = try? await save(shown, wish)
         let transaction: QueuedTransaction
         do throws(StoreProblem) { transaction = try await prove(shown, entry) } catch {
@@ -112,7 +113,7 @@ package actor Submit {
         let reply: SubmitProofReply
         do throws(ServerFault) {
             reply = try await server.post(
-                Paths.transactions, body(for: transaction, entry), as: session, expecting: SubmitProofReply.self)
+                Paths.transactions, await body(for: transaction, entry, as: session.userID), as: session, expecting: SubmitProofReply.self)
             // Somebody else's answer, from a cache in between.
             if reply.transactionId != transaction.id.text { throw .unreadable(status: 200, retryAfter: nil) }
         } catch {
@@ -128,6 +129,17 @@ package actor Submit {
             return await postpone(entry, because: error)
         }
         return await obey(reply, transaction, entry)
+    }
+
+    /// A signed copy names its order, and a receipt hides it. A copy that is kept is never given up for a receipt.
+    private func signed(_ transaction: QueuedTransaction) async -> QueuedTransaction {
+        guard case .receipt = transaction.proof else { return transaction }
+        let signed = await queue.signed(transaction)
+        if case .signedTransaction = signed.proof { return signed }
+        guard let entry = await journal.entry(of: transaction.id),
+            let kept = await journal.proof(of: entry.id), case .signedTransaction = kept
+        else { return transaction }
+        return transaction.proven(by: kept)
     }
 
     private enum ServerWord {
@@ -221,7 +233,8 @@ package actor Submit {
     private func prove(
         _ transaction: QueuedTransaction, _ entry: JournalEntry?
     ) async throws(StoreProblem) -> QueuedTransaction {
-        let isMissing = transaction.proof == .receipt([])
+        guard case .receipt(let bytes) = transaction.proof else { return transaction }
+        let isMissing = bytes.isEmpty
         guard isMissing || entry?.trouble?.code == Refusal.transactionNotInReceipt.rawValue else { return transaction }
         do throws(StoreProblem) {
             let proven = try await queue.proof(transaction)
@@ -234,15 +247,24 @@ package actor Submit {
         }
     }
 
-    private func body(for transaction: QueuedTransaction, _ entry: JournalEntry?) -> SubmitProofBody {
+    /// The order's nonce goes along: a server that lost the order, or never heard of it, opens it on the spot.
+    private func body(
+        for transaction: QueuedTransaction, _ entry: JournalEntry?, as caller: UserID
+    ) async -> SubmitProofBody {
         let order = entry.map { $0.isOpened ? $0.id : nil } ?? transaction.token
-        return switch transaction.proof {
-        case .signedTransaction(let text): SubmitProofBody(signedTransaction: text, orderId: order, deviceId: deviceID)
+        var body = SubmitProofBody(orderId: order, deviceId: deviceID)
+        switch transaction.proof {
+        case .signedTransaction(let text): body.signedTransaction = text
         case .receipt(let bytes):
-            SubmitProofBody(
-                receipt: Data(bytes).base64EncodedString(), transactionId: transaction.id.text,
-                productId: transaction.productID.text, orderId: order, deviceId: deviceID)
+            body.receipt = Data(bytes).base64EncodedString()
+            body.transactionId = transaction.id.text
+            body.productId = transaction.productID.text
         }
+        if let named = transaction.token ?? order, let proof = await journal[named]?.idProof(for: caller) {
+            body.idNonce = proof.nonce
+            body.idUserId = proof.user?.text
+        }
+        return body
     }
 
     /// The store obeys `finish`, and nothing else; the journal notes the outcome.
@@ -255,13 +277,16 @@ package actor Submit {
         case .granted, .alreadyGranted:
             return await settle(transaction, entry, as: .completed, reply, .completed(reply))
         case .revoked: return await settle(transaction, entry, as: .refunded, reply, .refunded)
-        case .accepted: return await postpone(entry, because: .accepted, retryAfter: nil)
+        case .accepted:
+            return await postpone(
+                entry, because: Trouble(waitingFor: reply.outcome, reason: reply.reason), retryAfter: nil)
         case .quarantined:
+            let trouble = Trouble(waitingFor: reply.outcome, reason: reply.reason)
             // Where its order is another's by now, the transaction waits for one of its own in the store's queue.
             if case .anotherPaid = await serverWord(on: entry, for: transaction) {
-                return .willArrive(.quarantined, retryAt: nil)
+                return .willArrive(trouble, retryAt: nil)
             }
-            return await postpone(entry, because: .quarantined, retryAfter: nil)
+            return await postpone(entry, because: trouble, retryAfter: nil)
         }
     }
 

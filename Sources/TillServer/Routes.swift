@@ -26,11 +26,7 @@ extension Server {
         // Its user token is in the body.
         router.on(.post, Paths.postPay, bodyLimit: Self.receiptBodyLimit, open(postPay))
 
-        router.on(.post, Paths.orders, post(createOrder))
-        router.on(.get, Paths.order, guarded(readOrder))
-        router.on(.post, Paths.cancelOrder, post(cancelOrder))
-        router.on(.post, Paths.failOrder, post(failOrder))
-        router.on(.get, Paths.userOrders, guarded(listUserOrders))
+        addOrders(to: &router)
         router.on(.post, Paths.transactions, bodyLimit: Self.receiptBodyLimit, post(submitTransaction))
         router.on(.post, Paths.restores, bodyLimit: Self.receiptBodyLimit, post(restorePurchases))
         router.on(.post, Paths.guests, post(mergeGuest))
@@ -49,8 +45,6 @@ extension Server {
         router.on(.get, Paths.lots, guarded(listLots))
         router.on(.get, Paths.consumptionConsent, guarded(readConsumptionConsent))
         router.on(.put, Paths.consumptionConsent, guarded(recordConsumptionConsent))
-        router.on(.put, Paths.accountToken, guarded(registerAccountToken))
-        router.on(.get, Paths.accountTokens, guarded(listAccountTokens))
         router.on(.get, Paths.consumptionRequests, guarded(listConsumptionRequests))
         router.on(.get, Paths.entitlements, guarded(listEntitlements))
         router.on(.get, Paths.entitlement, guarded(readEntitlement))
@@ -79,6 +73,17 @@ extension Server {
         addOperations(to: &router)
         addDashboard(to: &router)
         return router
+    }
+
+    /// Orders, and the tokens that name users in place of orders.
+    private func addOrders(to router: inout Router) {
+        router.on(.post, Paths.orders, post(createOrder))
+        router.on(.get, Paths.order, guarded(readOrder))
+        router.on(.post, Paths.cancelOrder, post(cancelOrder))
+        router.on(.post, Paths.failOrder, post(failOrder))
+        router.on(.get, Paths.userOrders, guarded(listUserOrders))
+        router.on(.put, Paths.accountToken, guarded(registerAccountToken))
+        router.on(.get, Paths.accountTokens, guarded(listAccountTokens))
     }
 
     typealias Action = @Sendable (Call) async throws -> HTTPResponse

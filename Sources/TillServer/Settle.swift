@@ -176,8 +176,8 @@ struct Settle: Sendable {
         }
     }
 
-    /// Gives what was paid under a token before an order or an account had it (LEDGER R4, R6). Called in the commit that
-    /// opens the order or registers the account token.
+    /// Gives what was paid under a token before an order or an account had it. Called in the commit that opens the
+    /// order or registers the account token.
     func release(paidUnder token: OrderID, at now: Instant, _ session: any Session) throws {
         guard try UnmatchedTokenTable(session).contains(token) else { return }
         let origin = Origin(door: .claim, caller: .apple, claimedOrder: nil)

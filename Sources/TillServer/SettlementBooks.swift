@@ -104,8 +104,8 @@ struct SettlementBooks {
         return found.order
     }
 
-    /// The order of what was granted last before this in its chain; of the first of the chain, if the ledger has no list
-    /// of it.
+    /// The order of what was granted last before this in its chain; of the first of the chain, if the ledger has no
+    /// list of it.
     private mutating func chainOrder() throws -> OrderTable.Stored? {
         let sequence =
             try SubscriptionTable(session).order(

@@ -36,6 +36,12 @@ public struct Shrinking {
             plan.without.insert(kind)
             _ = try await keep(plan)
         }
+        // Fewer thieves.
+        for kind in Thieves.kinds(in: best) {
+            var plan = best
+            plan.withoutThefts.insert(kind)
+            _ = try await keep(plan)
+        }
         // Fewer purchases: what comes first stays the same.
         var step = best.purchases / 2
         while step >= 1 {

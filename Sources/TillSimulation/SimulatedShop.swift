@@ -72,9 +72,18 @@ enum SimulatedShop {
     }
 
     /// The token that the app's backend gives a user, good for an hour.
-    static func token(of user: String, at now: Instant) -> String {
+    ///
+    /// - Parameters:
+    ///   - seconds: how long it is good.
+    ///   - isGuest: the user has no account.
+    static func token(of user: String, at now: Instant, for seconds: Int64 = 3_600, isGuest: Bool = false) -> String {
         let header = Base64.encode(Array(#"{"alg":"HS256","typ":"JWT"}"#.utf8), .url)
-        let claims = Base64.encode(Array(#"{"sub":"\#(user)","exp":\#(now.milliseconds / 1_000 + 3_600)}"#.utf8), .url)
+        let second = now.milliseconds / 1_000
+        var members: [String: JSONValue] = [
+            "sub": .string(user), "iat": .int(second), "exp": .int(second + seconds),
+        ]
+        if isGuest { members["guest"] = true }
+        let claims = Base64.encode(Array(JSONValue.object(members).encoded().utf8), .url)
         let code = HMACSHA256.code(for: "\(header).\(claims)".utf8, key: tokenSecret)
         return "\(header).\(claims).\(Base64.encode(code, .url))"
     }

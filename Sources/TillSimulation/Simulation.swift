@@ -9,6 +9,8 @@ public struct SeedReport: Sendable {
     /// Transactions that Apple was paid for, renewals among them.
     public let paid: Int
     public let faults: [FaultKind: Int]
+    /// Requests that were to steal something.
+    public let thefts: [TheftKind: Int]
     public let violations: [Violation]
     /// Why the run itself could not be finished; nil if it was.
     public let fault: String?
@@ -24,13 +26,14 @@ public struct SeedReport: Sendable {
     public let digest: UInt64
 
     init(
-        seed: UInt64, purchases: Int, paid: Int, faults: [FaultKind: Int], violations: [Violation], fault: String?,
-        steps: Int, virtualTime: Int64, looks: Int, lines: [Story.Line], digest: UInt64
+        seed: UInt64, purchases: Int, paid: Int, faults: [FaultKind: Int], thefts: [TheftKind: Int],
+        violations: [Violation], fault: String?, steps: Int, virtualTime: Int64, looks: Int, lines: [Story.Line], digest: UInt64
     ) {
         self.seed = seed
         self.purchases = purchases
         self.paid = paid
         self.faults = faults
+        self.thefts = thefts
         self.violations = violations
         self.fault = fault
         self.steps = steps
@@ -59,8 +62,8 @@ public struct Simulation {
         let world = World(plan, keys: keys, folder: place)
         world.run()
         return SeedReport(
-            seed: plan.seed, purchases: world.owners.reduce(0) { $0 + $1.begun }, paid: world.paid,
-            faults: world.parts.faults.counts, violations: world.auditor?.violations ?? [], fault: world.fault,
+            seed: plan.seed, purchases: world.begun, paid: world.paid, faults: world.parts.faults.counts,
+            thefts: world.thefts.counts, violations: world.auditor?.violations ?? [], fault: world.fault,
             steps: world.parts.clockwork.steps,
             virtualTime: world.parts.clockwork.now.milliseconds - World.start.milliseconds,
             looks: world.auditor?.looks ?? 0, lines: world.parts.story.lines, digest: world.digest)
@@ -71,7 +74,7 @@ extension SeedReport {
     /// The process that ran it ended in the middle of it.
     public init(crashed seed: UInt64, how: String) {
         self.init(
-            seed: seed, purchases: 0, paid: 0, faults: [:], violations: [], fault: "the process ended: \(how)",
+            seed: seed, purchases: 0, paid: 0, faults: [:], thefts: [:], violations: [], fault: "the process ended: \(how)",
             steps: 0, virtualTime: 0, looks: 0, lines: [], digest: 0)
     }
 }

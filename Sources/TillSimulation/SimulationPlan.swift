@@ -5,6 +5,10 @@ public struct SimulationPlan: Sendable {
     public var seed: UInt64
     /// About so many purchases are begun in the world.
     public var purchases = 100
+    /// Many thieves and few purchases, and shops of more kinds.
+    public var isOfThieves = false
+    /// Kinds of thieves that don't live there.
+    public var withoutThefts: Set<TheftKind> = []
     /// Kinds of faults that never strike.
     public var without: Set<FaultKind> = []
     /// At most so many faults strike.
@@ -25,10 +29,17 @@ public struct SimulationPlan: Sendable {
     /// No world has more.
     public static let mostPhones = 7
 
+    /// Nothing goes wrong but thieves, so whoever is told to wait waits for one.
+    var isCalm: Bool {
+        var random = SeededRandom(seed: seed, stream: "calm")
+        return isOfThieves && random.chance(0.4)
+    }
+
     /// How often each fault strikes where it can. Each seed has weather of its own: most faults are rare or absent, a
     /// few are heavy, so that a run is neither always calm nor always the same storm.
     var rates: [FaultKind: Double] {
         var rates: [FaultKind: Double] = [:]
+        guard !isCalm else { return rates }
         for kind in FaultKind.allCases {
             var random = SeededRandom(seed: seed, stream: "weather \(kind.rawValue)")
             guard !without.contains(kind), !random.chance(0.25) else { continue }

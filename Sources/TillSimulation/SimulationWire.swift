@@ -13,6 +13,10 @@ extension SimulationPlan {
         if faultLimit != .max { members["faultLimit"] = .int(Int64(faultLimit)) }
         if let phones { members["phones"] = .array(phones.sorted().map { .int(Int64($0)) }) }
         if let planted { members["planted"] = .string(planted) }
+        if isOfThieves { members["thieves"] = true }
+        if !withoutThefts.isEmpty {
+            members["withoutThefts"] = .array(withoutThefts.map(\.rawValue).sorted().map { .string($0) })
+        }
         return .object(members)
     }
 
@@ -34,21 +38,24 @@ extension SimulationPlan {
             phones = Set(numbers.compactMap { if case .int(let number) = $0 { Int(number) } else { nil } })
         }
         if case .string(let name)? = members["planted"] { planted = name }
+        if case .bool(let isSet)? = members["thieves"] { isOfThieves = isSet }
+        withoutThefts = Set((members["withoutThefts"]?.texts ?? []).compactMap { TheftKind(rawValue: $0) })
     }
 
-    private static func list(_ kinds: Set<FaultKind>) -> String {
-        kinds.map(\.rawValue).sorted().joined(separator: ",")
-    }
+    private static func list(_ names: [String]) -> String { names.sorted().joined(separator: ",") }
 
     /// What a person types to see this run again.
     public var commandLine: String {
         var words = ["till simulate --seed \(seed) --purchases \(purchases)"]
+        if isOfThieves { words.append("--thieves") }
         let left = Set(FaultKind.allCases).subtracting(without)
+        var missing = withoutThefts.map(\.rawValue)
         if left.count < without.count {
-            words.append("--only \(left.isEmpty ? "none" : Self.list(left))")
-        } else if !without.isEmpty {
-            words.append("--without \(Self.list(without))")
+            words.append("--only \(left.isEmpty ? "none" : Self.list(left.map(\.rawValue)))")
+        } else {
+            missing += without.map(\.rawValue)
         }
+        if !missing.isEmpty { words.append("--without \(Self.list(missing))") }
         if faultLimit != .max { words.append("--faults \(faultLimit)") }
         if let phones { words.append("--phones \(phones.sorted().map(String.init).joined(separator: ","))") }
         if let planted { words.append("--plant \(planted)") }
@@ -95,6 +102,8 @@ extension SeedReport {
             "seed": .string(String(seed)), "purchases": .int(Int64(purchases)), "paid": .int(Int64(paid)),
             "faults": .object(
                 Dictionary(uniqueKeysWithValues: faults.map { ($0.key.rawValue, JSONValue.int(Int64($0.value))) })),
+            "thefts": .object(
+                Dictionary(uniqueKeysWithValues: thefts.map { ($0.key.rawValue, JSONValue.int(Int64($0.value))) })),
             "violations": .array(violations.map(\.json)), "steps": .int(Int64(steps)),
             "virtualTime": .int(virtualTime), "looks": .int(Int64(looks)), "digest": .string(String(digest)),
             "story": .array(
@@ -126,6 +135,11 @@ extension SeedReport {
             for kind in FaultKind.allCases { faults[kind] = counts.number(kind.rawValue) }
         }
         self.faults = faults.filter { $0.value > 0 }
+        var thefts: [TheftKind: Int] = [:]
+        if let counts = members["thefts"] {
+            for kind in TheftKind.allCases { thefts[kind] = counts.number(kind.rawValue) }
+        }
+        self.thefts = thefts.filter { $0.value > 0 }
         if case .array(let found)? = members["violations"] {
             violations = found.compactMap { Violation(json: $0, seed: seed) }
         } else {

@@ -12,19 +12,23 @@ final class World: @unchecked Sendable {
     let plan: SimulationPlan
     let parts: WorldParts
     let truth: Truth
-    private let process: SimulatedProcess
+    let process: SimulatedProcess
     private let keys: StoreKeys
-    private let folder: URL
-    private var random: SeededRandom
+    let folder: URL
+    let terms: ShopTerms
+    let thefts: TheftLedger
+    let stolen = StolenKnowledge()
+    var random: SeededRandom
     private(set) var auditor: Auditor?
     private(set) var owners: [Owner] = []
+    private(set) var shoppers: [Shopper] = []
     private var users: [String] = []
     private let receiver: WebhookReceiver
-    private var server: ServerHost?
-    private var mallory: Mallory?
+    private(set) var server: ServerHost?
+    private(set) var mallory: Mallory?
     /// Notifications by their content, and whether they are never sent.
     private var fates: [UInt64: Bool] = [:]
-    private var isStormy = true
+    private(set) var isStormy = true
     private var isOver = false
     /// Transactions that Apple was paid for.
     private(set) var paid = 0
@@ -46,12 +50,14 @@ final class World: @unchecked Sendable {
         self.plan = plan
         self.keys = keys
         self.folder = folder
+        terms = ShopTerms(plan)
         let clockwork = Clockwork(
             seed: plan.seed, start: Self.start, planted: plan.planted.flatMap { PlantedMistake(rawValue: $0) })
         let story = Story(isKept: plan.isTold) { clockwork.now }
         let faults = FaultLedger(seed: plan.seed, rates: plan.rates, limit: plan.faultLimit) { kind, detail in
             story.tell("fault", "\(kind.rawValue) \(detail)")
         }
+        thefts = TheftLedger { kind, detail in story.tell("thief", "\(kind.rawValue) \(detail)") }
         parts = WorldParts(seed: plan.seed, clockwork: clockwork, faults: faults, story: story)
         truth = Truth(parts)
         receiver = WebhookReceiver(parts)
@@ -85,6 +91,9 @@ final class World: @unchecked Sendable {
         }
     }
 
+    /// Purchases that were begun.
+    var begun: Int { owners.reduce(0) { $0 + $1.begun } + shoppers.reduce(0) { $0 + $1.begun } }
+
     // MARK: Its life
 
     private func live() async throws {
@@ -94,7 +103,7 @@ final class World: @unchecked Sendable {
                 isBought: { [truth] in truth.note($1, to: $0) },
                 isFinished: { [self] id in await self.auditor?.check(finished: id, self.server?.ledger) }),
             send: notificationLine())
-        let auditor = Auditor(parts, truth, apple)
+        let auditor = Auditor(parts, truth, apple, terms: terms)
         self.auditor = auditor
         apple.start()
         _ = await apple.act(.put, "/emulator/notifications", ["url": "http://server.simulated/v1/notifications/apple"])
@@ -103,16 +112,20 @@ final class World: @unchecked Sendable {
         server.start()
         let accounts = (1...(2 + random.below(4))).map { "account\($0)" }
         for account in accounts { _ = await apple.act(.put, "/emulator/accounts/\(account)", [:]) }
-        makeOwners(accounts, apple, server)
-        let backend = Backend(parts, Link("backend-server", parts) { server.end }, users: users)
+        users = makeUsers()
+        owners = makeOwners(accounts, users: users, apple, server)
+        let backend = Backend(
+            parts, Link("backend-server", parts) { server.end }, users: users, isKeyless: terms.isKeyless)
+        shoppers = makeShoppers(apple, server, backend, auditor)
         let mallory = try Mallory(parts, Link("mallory-server", parts) { server.end }, apple, keys: keys)
         self.mallory = mallory
         let household = Household(apple, truth, accounts: accounts, parts)
         let weather = Weather(server, apple, parts)
+        startThieves(apple, server, backend, auditor, keys: keys)
         await storm(server, mallory, household, weather, backend)
         await calm(apple, household, weather, backend)
         await server.clearGraves()
-        await compare(server, apple, auditor)
+        if !terms.isKeyless { await compare(server, apple, auditor) }
         if let ledger = server.ledger {
             await auditor.judge(ledger, backend, receiver)
         } else {
@@ -138,7 +151,9 @@ final class World: @unchecked Sendable {
             { [self] (url, request) async throws(HTTPFault) in
                 let request = Self.request(request, to: url)
                 let payload = Fingerprint.of(request.body)
-                let isLost = fates[payload] ?? parts.faults.strikes(.notificationLost, at: "apple")
+                // Without a key, what never comes is never asked for.
+                let isLost =
+                    fates[payload] ?? (!terms.isKeyless && parts.faults.strikes(.notificationLost, at: "apple"))
                 fates[payload] = isLost
                 mallory?.hear(request)
                 if isLost { throw HTTPFault(.cannotConnect, "it is never sent") }
@@ -167,15 +182,17 @@ final class World: @unchecked Sendable {
         configuration.reconciliation.interval = 2 * Self.day
         // The walks of its jobs are that far apart here.
         configuration.reconciliation.gap = 2 * 3_600_000
-        configuration.inAppPurchaseKey = try InAppPurchaseKey(
-            issuerID: issuer, keyID: id, privateKey: PrivateKey(pem: pem))
-        guard let inAppPurchaseKey = configuration.inAppPurchaseKey else { throw WorldFault("the store has no key") }
+        if !terms.isKeyless {
+            configuration.inAppPurchaseKey = try InAppPurchaseKey(
+                issuerID: issuer, keyID: id, privateKey: PrivateKey(pem: pem))
+        }
+        configuration.restore.policy = terms.restore
         let line = Link("server-apple", parts) { apple.end }
         line.patience = 15_000
         let receiver = receiver
         let web = Link("server-receiver", parts) { receiver.end }
         let terms = ServerHost.Terms(
-            configuration: configuration, key: inAppPurchaseKey,
+            configuration: configuration, key: configuration.inAppPurchaseKey,
             apple: { process in
                 { (url, request) async throws(HTTPFault) in
                     try await line.send(Self.request(request, to: url), from: process)
@@ -206,29 +223,6 @@ final class World: @unchecked Sendable {
         settings.endpoints = [endpoint]
         settings.allowsPrivate = true
         return settings
-    }
-
-    private func makeOwners(_ accounts: [String], _ apple: AppleHost, _ server: ServerHost) {
-        let count = 3 + random.below(5)
-        users = (1...(count + random.below(3))).map { "user\($0)" }
-        let toStore = Link("phones-store", parts) { apple.end }
-        // A payment is one confirmation by its customer, however often a packet is repeated.
-        toStore.repeats = { $0.path != "/emulator/purchases" }
-        let toServer = Link("phones-server", parts) { server.end }
-        toServer.hear = { [self] in mallory?.hear($0) }
-        for number in 1...count {
-            let phone = PhoneHost(
-                "phone\(number)", account: random.pick(accounts),
-                generation: random.chance(0.5) ? .storeKit1 : .storeKit2, parts,
-                lines: PhoneHost.Lines(toStore: toStore, toServer: toServer), folder: folder,
-                payment: { [truth] phone, request in truth.note(request, from: phone) },
-                asked: { [truth] phone, request in truth.note(asked: request, on: phone) })
-            var mine = [users[number - 1]]
-            while random.chance(0.35) { mine.append(random.pick(users)) }
-            let wishes = max(1, plan.purchases / count)
-            guard plan.phones?.contains(number) ?? true else { continue }
-            owners.append(Owner(phone, users: mine, wishes: wishes, parts))
-        }
     }
 
     /// Our server holds its own books against all of Apple's histories, while nothing is on its way.
@@ -278,12 +272,18 @@ final class World: @unchecked Sendable {
                     return false
                 }
             }
+            for shopper in shoppers {
+                group.addTask {
+                    await shopper.live()
+                    return false
+                }
+            }
             group.addTask { [self] in
                 while parts.clockwork.now < end, isStormy { await parts.clockwork.pause(3_600_000) }
                 return true
             }
             // All owners, or the end of the storm.
-            var left = owners.count
+            var left = owners.count + shoppers.count
             while left > 0, await group.next() == false { left -= 1 }
             isStormy = false
             group.cancelAll()
@@ -296,14 +296,19 @@ final class World: @unchecked Sendable {
         weather.clear()
         receiver.comeBack()
         await household.settle()
-        for owner in owners { await owner.settle() }
+        await settleEverybody()
         await parts.clockwork.pause(Self.calmDays * Self.day)
         await household.settle()
-        for owner in owners { await owner.settle() }
+        await settleEverybody()
         await parts.clockwork.pause(Self.day / 4)
         await backend.emptyQuarantine(truth, apple)
         await parts.clockwork.pause(Self.day / 4)
+        await settleEverybody()
+    }
+
+    private func settleEverybody() async {
         for owner in owners { await owner.settle() }
+        for shopper in shoppers { await shopper.settle() }
     }
 
     /// Subscriptions go on, and plans end: what the last of that brought has to be everywhere before anybody is judged.

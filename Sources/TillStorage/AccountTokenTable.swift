@@ -1,8 +1,8 @@
 import TillBilling
 
 extension Schema {
-    /// Who chose each order's id; the tokens that backends registered for their users; and the tokens of stored payments
-    /// that named no order and no account when they came. Orders from before count as imported.
+    /// Who chose each order's id; the tokens that backends registered for their users; and the tokens of stored
+    /// payments that named no order and no account when they came. Orders from before count as imported.
     static let orderIDs: StaticString = """
         ALTER TABLE orders ADD COLUMN id_source INTEGER NOT NULL DEFAULT 5 CHECK (id_source BETWEEN 1 AND 6);
 

@@ -31,8 +31,8 @@ public struct OrderTable {
         let sequence = try session.insert(
             """
             INSERT INTO orders (id, user, product, quantity, status, price, currency, environment, transaction_id, \
-            device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, id_source, \
-            large_quantity) \
+            device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, large_quantity, \
+            id_source) \
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?)
             """,
             [
@@ -42,8 +42,8 @@ public struct OrderTable {
                 order.environment?.column ?? .null, .optional(order.transactionID?.text), .optional(order.deviceID),
                 .optional(order.metadata), .instant(order.createdAt), .instant(order.updatedAt),
                 .optional(order.preview?.at.milliseconds), .optional(order.preview?.expiresAt.milliseconds),
-                .integer(Int64(order.idSource.rawValue)),
                 .optional(order.quantity > Self.usualQuantity ? Int64(order.quantity) : nil),
+                .integer(Int64(order.idSource.rawValue)),
             ])
         try insertMove(sequence, 1, OrderMove(status: order.status, at: order.createdAt, reason: reason))
         return Stored(sequence: sequence, order: order, moveCount: 1)
@@ -53,8 +53,8 @@ public struct OrderTable {
         try session.first(
             """
             SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-            device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, id_source, \
-            large_quantity FROM orders WHERE id = ?
+            device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, large_quantity, id_source \
+            FROM orders WHERE id = ?
             """, [.id(id)], Self.read)
     }
 
@@ -62,8 +62,8 @@ public struct OrderTable {
         try session.first(
             """
             SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-            device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, id_source, \
-            large_quantity FROM orders \
+            device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, large_quantity, id_source \
+            FROM orders \
             WHERE sequence = ?
             """, [.integer(sequence)], Self.read)
     }
@@ -118,8 +118,8 @@ public struct OrderTable {
         try session.query(
             """
             SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-            device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, id_source, \
-            large_quantity FROM orders \
+            device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, large_quantity, id_source \
+            FROM orders \
             WHERE user = ?1 AND sequence < ?2 AND (environment IS NULL OR environment = ?3) \
             AND (?4 IS NULL OR status = ?4) ORDER BY sequence DESC LIMIT ?5
             """,
@@ -136,8 +136,8 @@ public struct OrderTable {
             try session.query(
                 """
                 SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-                device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, id_source, \
-                large_quantity FROM orders \
+                device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, large_quantity, \
+                id_source FROM orders \
                 WHERE user = ?1 AND sequence < ?2 AND (?3 IS NULL OR status = ?3) ORDER BY sequence DESC LIMIT ?4
                 """,
                 [
@@ -150,7 +150,7 @@ public struct OrderTable {
                 """
                 SELECT o.sequence, o.id, o.user, o.product, o.quantity, o.status, o.price, o.currency, o.environment, \
                 o.transaction_id, o.device, o.metadata, o.created_at, o.updated_at, o.moves, o.previewed_at, \
-                o.previewed_until, o.id_source, o.large_quantity \
+                o.previewed_until, o.large_quantity, o.id_source \
                 FROM transactions t CROSS JOIN orders o ON o.sequence = t.order_sequence \
                 WHERE t.order_sequence IS NOT NULL AND t.order_sequence < ? AND o.status = 1 \
                 GROUP BY t.order_sequence ORDER BY t.order_sequence DESC LIMIT ?
@@ -160,16 +160,16 @@ public struct OrderTable {
             try session.query(
                 """
                 SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-                device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, id_source, \
-                large_quantity FROM orders \
+                device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, large_quantity, \
+                id_source FROM orders \
                 WHERE status = ? AND status <> 1 AND sequence < ? ORDER BY sequence DESC LIMIT ?
                 """, [.integer(Int64(status.rawValue)), .integer(before), .integer(Int64(limit))], Self.read)
         case (nil, nil):
             try session.query(
                 """
                 SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-                device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, id_source, \
-                large_quantity FROM orders \
+                device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, large_quantity, \
+                id_source FROM orders \
                 WHERE sequence < ? ORDER BY sequence DESC LIMIT ?
                 """, [.integer(before), .integer(Int64(limit))], Self.read)
         }
@@ -183,8 +183,8 @@ public struct OrderTable {
         try session.query(
             """
             SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-            device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, id_source, \
-            large_quantity FROM orders \
+            device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, large_quantity, id_source \
+            FROM orders \
             WHERE device = ?1 AND device IS NOT NULL AND transaction_id IS NULL AND product = ?2 AND quantity = ?3 \
             AND created_at / 1000 <= ?4 ORDER BY sequence DESC LIMIT ?5
             """,
@@ -205,13 +205,13 @@ public struct OrderTable {
 
     private static func read(_ row: any Row) throws -> Stored {
         guard let status = OrderStatus(rawValue: Int(row.integer(5))) else { throw row.unreadable("a status") }
-        guard let source = OrderIDSource(rawValue: Int(row.integer(17))) else { throw row.unreadable("an id's source") }
+        guard let source = OrderIDSource(rawValue: Int(row.integer(18))) else { throw row.unreadable("an id's source") }
         let isPreviewed = !row.isNull(15) && !row.isNull(16)
         return Stored(
             sequence: row.integer(0),
             order: Order(
                 id: try row.uniqueID(1), userID: UserID(row.text(2)), productID: ProductID(row.text(3)),
-                quantity: Int(row.isNull(18) ? row.integer(4) : row.integer(18)), status: status,
+                quantity: Int(row.isNull(17) ? row.integer(4) : row.integer(17)), status: status,
                 price: Money(amount: row.integer(6), currency: Currency(row.text(7))),
                 transactionID: row.optionalText(9).map { TransactionID($0) },
                 environment: try row.optionalEnvironment(8), deviceID: row.optionalText(10),

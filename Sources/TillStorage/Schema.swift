@@ -12,7 +12,7 @@ public enum Schema {
     public static let migrations: [StaticString] = [
         ledger, foreignNotifications, waitingForApple, signedTerms, subscriptions, walletNotes, consumption, transfers,
         previewedOrders, reminders, finance, errands, savedProofs, claims, reconciliations,
-        webhooks, orderIDs, refusalBudgets, foreignNotificationApps, otherOwnership,
+        webhooks, refusalBudgets, foreignNotificationApps, otherOwnership, orderIDs,
     ]
 
     private static let ledger: StaticString = """

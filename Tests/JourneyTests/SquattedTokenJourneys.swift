@@ -3,6 +3,7 @@ import TillAPI
 import TillAppStore
 import TillBilling
 import TillCrypto
+import TillServer
 import TillStorage
 
 /// Nobody gets a purchase by opening an order under an id that stands in somebody else's payments (V2; LEDGER R1–R7).

@@ -181,10 +181,3 @@ extension PretendWorld {
         await sees { await store.upkeep.isAsleep && alarms.count == 1 }
     }
 }
-
-extension QueuedTransaction {
-    fileprivate func proven(by proof: PurchaseProof) -> QueuedTransaction {
-        QueuedTransaction(
-            id: id, productID: productID, quantity: quantity, token: token, purchasedAt: purchasedAt, proof: proof)
-    }
-}

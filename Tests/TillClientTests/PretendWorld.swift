@@ -205,6 +205,7 @@ final class PretendWorld: Sendable {
     private static func open(_ body: OpenOrderBody, _ user: UserID, _ state: inout State) -> TransportResponse {
         guard let id = body.id else { return problem(.invalidField, 400) }
         state.opened.append(body)
+        guard state.proves(id, body.idNonce, body.idUserId, user) else { return unproven }
         guard body.productId.hasPrefix("points.") else { return problem(.unknownProduct, 422) }
         let isNew = state.orders[id] == nil
         state.orders[id] = (user, body.productId, body.quantity ?? 1)
@@ -216,7 +217,8 @@ final class PretendWorld: Sendable {
 
     private static func settle(_ body: SubmitProofBody, _ user: UserID, _ state: inout State) -> TransportResponse {
         if body.receipt != nil, let id = body.transactionId, let order = body.orderId {
-            let signed = SubmitProofBody(signedTransaction: "signed.\(id).\(order)")
+            let signed = SubmitProofBody(
+                signedTransaction: "signed.\(id).\(order)", idNonce: body.idNonce, idUserId: body.idUserId)
             return settle(signed, user, &state)
         }
         let parts = (body.signedTransaction ?? "").split(separator: ".")
@@ -224,6 +226,9 @@ final class PretendWorld: Sendable {
             return problem(.badSignature, 422)
         }
         let id = TransactionID(String(parts[1]))
+        if state.orders[token] == nil, state.proves(token, body.idNonce, body.idUserId, user) {
+            state.orders[token] = (user, "points.60", 1)
+        }
         guard let order = state.orders[token] else {
             return json(202, SubmitProofReply(outcome: .quarantined, transactionId: id.text, finish: false))
         }
@@ -254,8 +259,8 @@ final class PretendWorld: Sendable {
 struct PretendApp {
     let journal: OrderJournal
     let purchase: Purchase
-    let submit: Submit
-    let retry: Retry
+    var submit: Submit
+    var retry: Retry
 
     init(_ world: PretendWorld) throws {
         journal = try OrderJournal(disk: world.disk)

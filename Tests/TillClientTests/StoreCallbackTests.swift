@@ -40,7 +40,10 @@ struct StoreCallbackTests {
             case "forbid": shop.canPay = false
             case "unsold": shop.sells = ["points.300"]
             case "offline": shop.problem = .network(.offline)
-            case "quarantine": shop.onSheet = { world.state.with { $0.orders = [:] } }
+            case "quarantine":
+                let reply = SubmitProofReply(
+                    outcome: .quarantined, transactionId: "\(shop.lastTransaction + 1)", finish: false)
+                shop.onSheet = { world.state.with { $0.answers = [.success(PretendWorld.json(202, reply))] } }
             case "timeout":
                 shop.onSheet = { world.state.with { $0.answers = [.failure(TransportFault(.timedOut))] } }
             case "serverAway":

@@ -273,7 +273,9 @@ extension OpenAPITests {
             let fullProof = SubmitProofBody(
                 signedTransaction: "a", receipt: nil, transactionId: "1", productId: "p", orderId: id, userId: "u",
                 deviceId: "d")
-            let withReceipt = SubmitProofBody(receipt: "b", transactionId: "1", productId: "p")
+            let withReceipt = SubmitProofBody(
+                receipt: "b", transactionId: "1", productId: "p", idNonce: OrderIDNonce(bytes: Array(0..<16)),
+                idUserId: "g")
             let fullReply = SubmitProofReply(
                 outcome: .granted, transactionId: "1", finish: true, orderId: id, userId: "u", grant: grant(nil),
                 reason: "no_owner")

@@ -35,7 +35,7 @@ public struct OrderIDCommitment: Hashable, Sendable {
 public struct OrderIDNonce: Hashable, Sendable {
     public static let count = 16
 
-    let bytes: [UInt8]
+    package let bytes: [UInt8]
 
     /// Nil unless there are exactly 16 bytes.
     public init?(bytes: [UInt8]) {

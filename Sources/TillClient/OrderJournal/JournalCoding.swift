@@ -17,7 +17,9 @@ enum JournalRecord: Hashable, Sendable {
     func encode(to writer: inout JournalWriter) {
         switch self {
         case .entry(let entry):
-            writer.byte(1)
+            // Number 1 came before the additions, and is still written where there are none.
+            writer.byte(entry.hasAdditions ? 5 : 1)
+            if entry.hasAdditions { entry.encodeAdditions(to: &writer) }
             entry.encode(to: &writer)
         case .proof(let id, .signedTransaction(let text)):
             writer.byte(2)
@@ -47,6 +49,12 @@ enum JournalRecord: Hashable, Sendable {
         case 4:
             guard let id = reader.id() else { return nil }
             self = .proofDone(id)
+        case 5:
+            guard let additions = JournalEntry.Additions(from: &reader), var entry = JournalEntry(from: &reader) else {
+                return nil
+            }
+            entry.add(additions)
+            self = .entry(entry)
         default: return nil
         }
     }
@@ -107,6 +115,39 @@ extension JournalEntry {
     }
 }
 
+/// What entries of the first version lacked.
+extension JournalEntry {
+    fileprivate struct Additions {
+        let nonce: OrderIDNonce?
+        let idUserID: UserID?
+        let reason: String?
+
+        init?(from reader: inout JournalReader) {
+            guard let nonce = reader.optional({ $0.nonce() }), let user = reader.optional({ $0.text() }),
+                let reason = reader.optional({ $0.text() })
+            else { return nil }
+            self.nonce = nonce
+            idUserID = user.map { UserID($0) }
+            self.reason = reason
+        }
+    }
+
+    fileprivate var hasAdditions: Bool { idNonce != nil || trouble?.reason != nil }
+
+    fileprivate func encodeAdditions(to writer: inout JournalWriter) {
+        writer.optional(idNonce) { $0.nonce($1) }
+        // Almost always whose order it is: then it is not written twice.
+        writer.optional(idUserID == userID ? nil : idUserID) { $0.text($1.text) }
+        writer.optional(trouble?.reason) { $0.text($1) }
+    }
+
+    fileprivate mutating func add(_ additions: Additions) {
+        idNonce = additions.nonce
+        idUserID = additions.nonce == nil ? nil : additions.idUserID ?? userID
+        trouble = trouble.map { Trouble(code: $0.code, isFinal: $0.isFinal, reason: additions.reason) }
+    }
+}
+
 /// Little-endian base 128 numbers, texts and data with their length before them.
 struct JournalWriter {
     private(set) var bytes: [UInt8] = []
@@ -114,6 +155,8 @@ struct JournalWriter {
     mutating func byte(_ value: UInt8) { bytes.append(value) }
 
     mutating func id(_ value: UniqueID) { bytes += value.bytes }
+
+    mutating func nonce(_ value: OrderIDNonce) { bytes += value.bytes }
 
     mutating func number(_ value: Int64) {
         // Zigzag: small numbers of either sign are short.
@@ -161,6 +204,8 @@ struct JournalReader {
     }
 
     mutating func id() -> UniqueID? { take(16).flatMap { UniqueID(bytes: $0) } }
+
+    mutating func nonce() -> OrderIDNonce? { take(OrderIDNonce.count).flatMap { OrderIDNonce(bytes: Array($0)) } }
 
     mutating func number() -> Int64? {
         unsigned().map { Int64(bitPattern: $0 >> 1) ^ -Int64($0 & 1) }

@@ -7,6 +7,12 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
     package let quantity: Int
     /// What the buyer was shown for all of the quantity; nil for a purchase this device did not begin.
     package let price: Money?
+    /// What proves to the server that the id is a commitment to `idUserID`: it never leaves for anybody else. Nil for an
+    /// order that this device did not begin, or that an older version of the app began.
+    package internal(set) var idNonce: OrderIDNonce?
+    /// Whom the id commits to: who was signed in when the purchase began. A guest's orders become an account's, and
+    /// their ids stay the guest's.
+    package internal(set) var idUserID: UserID?
     /// Who was signed in when the purchase began; nil for a purchase this device did not begin, until the server
     /// names its owner. Whose purchase it is, is decided by what Apple signed (P8); this is for the list of orders.
     package internal(set) var userID: UserID?
@@ -24,7 +30,18 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
     /// Why the purchase is not completed yet.
     package internal(set) var trouble: Trouble?
 
-    /// A purchase that begins here.
+    /// A purchase that begins here, under an id that is its buyer's and nobody else's.
+    package init(
+        preparing nonce: OrderIDNonce, productID: ProductID, quantity: Int, price: Money?, userID: UserID, at: Instant
+    ) {
+        self.init(
+            preparing: OrderIDCommitment(user: userID, nonce: nonce).id, productID: productID, quantity: quantity,
+            price: price, userID: userID, at: at)
+        idNonce = nonce
+        idUserID = userID
+    }
+
+    /// A purchase whose id proves nothing, as older versions began them.
     package init(
         preparing id: OrderID, productID: ProductID, quantity: Int, price: Money?, userID: UserID, at: Instant
     ) {
@@ -59,6 +76,21 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
         self.attempts = attempts
         self.retryAt = retryAt
         self.trouble = trouble
+    }
+
+    /// What proves to the server that the caller may have an order of this id.
+    struct IDProof {
+        let nonce: OrderIDNonce
+        /// Whom the id commits to, if that is not the caller but a guest of this installation.
+        let user: UserID?
+    }
+
+    /// Nil where nothing can be proved: the order is another user's, or was begun without a nonce.
+    func idProof(for caller: UserID) -> IDProof? {
+        guard let idNonce, let idUserID else { return nil }
+        if idUserID == caller { return IDProof(nonce: idNonce, user: nil) }
+        // The server decides whether the guest is part of the caller's account.
+        return userID == caller || idUserID.isGuest ? IDProof(nonce: idNonce, user: idUserID) : nil
     }
 
     package var status: OrderStatus { history.last?.status ?? .prepared }
@@ -100,10 +132,14 @@ public struct Trouble: Hashable, Sendable {
     /// Whether sending the same proof again by itself is pointless. At a launch, and when the buyer asks for it, it is
     /// sent all the same: a server that was configured wrongly is repaired some day.
     public let isFinal: Bool
+    /// What the server waits for before it grants, if it said so: a stable code of the server's. A later server may
+    /// know codes that this version doesn't.
+    public let reason: String?
 
-    package init(code: String, isFinal: Bool) {
+    package init(code: String, isFinal: Bool, reason: String? = nil) {
         self.code = code
         self.isFinal = isFinal
+        self.reason = reason
     }
 
     package static let signedOut = Trouble(code: "signed_out", isFinal: false)
@@ -122,6 +158,7 @@ public struct Trouble: Hashable, Sendable {
 
     /// What the buyer is told.
     public var sentence: Text {
+        if let reason, let sentence = Self.sentence(ofWaiting: reason) { return sentence }
         if let refusal = Refusal(rawValue: code) { return refusal.advice }
         if let kind = TransportFault.Kind(rawValue: code) { return kind.sentence }
         if let problem = StoreProblem(code: code) { return problem.sentence }

@@ -26,10 +26,10 @@ extension OpenAPI {
                 is given what was paid. Under a user token an `id` is a commitment to that user: the UUID of version 8 \
                 from the first 16 bytes of SHA-256 over `till order 1` and a zero byte, the byte count of the user id \
                 as a big-endian 16-bit number, the user id in UTF-8, and 16 random bytes, which are sent as \
-                `idNonce`. A backend that forwards what an app sends must leave `id` out. The same id again is the same order. An order for a plan may carry the \
-                preview that its buyer saw, at most 24 hours old: then it is opened only if buying now would come to \
-                the same, and the purchase counts at the previewed moment, if it follows within those 24 hours with \
-                no other purchase of a plan in between.
+                `idNonce`. A backend that forwards what an app sends must leave `id` out. The same id again \
+                is the same order. An order for a plan may carry the preview that its buyer saw, at most 24 hours old: \
+                then it is opened only if buying now would come to the same, and the purchase counts at the previewed \
+                moment, if it follows within those 24 hours with no other purchase of a plan in between.
                 """,
             caller: .app, parameters: [.environment],
             body: OpenAPIOperation.Body(

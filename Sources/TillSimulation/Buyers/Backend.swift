@@ -9,13 +9,16 @@ final class Backend: @unchecked Sendable {
     private let line: Link
     private let process: SimulatedProcess
     private let users: [String]
+    /// Our server can't ask Apple whose an order number is.
+    private let isKeyless: Bool
     private var random: SeededRandom
     private var debits = 0
     /// References of debits that were asked for, with who pays how much; and those that were answered.
     private(set) var asked: [String: (user: String, amount: Int64)] = [:]
     private(set) var answered: Set<String> = []
 
-    init(_ parts: WorldParts, _ line: Link, users: [String]) {
+    init(_ parts: WorldParts, _ line: Link, users: [String], isKeyless: Bool = false) {
+        self.isKeyless = isKeyless
         self.parts = parts
         self.line = line
         self.users = users
@@ -50,6 +53,56 @@ final class Backend: @unchecked Sendable {
         parts.story.tell("backend", "\(user) spends \(amount): \(reference)", about: ["user \(user)"])
     }
 
+    // MARK: Customers and their accounts
+
+    /// Account tokens that the server has.
+    private(set) var registered: Set<String> = []
+
+    /// What a customer's payments carry is this user's.
+    ///
+    /// - Returns: the answer's status.
+    func register(_ token: String, of user: String) async -> Int? {
+        let (status, answer) = await send(.put, "/v1/users/\(user)/account-tokens/\(token)")
+        if status == 200 || status == 201, answer != nil { registered.insert(token) }
+        return status
+    }
+
+    /// It forwards what an app says under its own key.
+    ///
+    /// - Returns: whether a new order was opened.
+    func forward(orderID id: String, of user: String, for product: String) async -> Bool {
+        let (status, answer) = await send(
+            .post, "/v1/orders", ["id": .string(id), "userId": .string(user), "productId": .string(product)])
+        return status == 201 && answer != nil
+    }
+
+    // MARK: Thieves
+
+    /// Points that thieves paid for, and points that they spent, by who they are together.
+    private var paid: [[String]: Int64] = [:]
+    private var spent: [[String]: Int64] = [:]
+
+    func note(paid points: Int64, by group: [String]) { paid[group, default: 0] += points }
+
+    /// Somebody spends points at once.
+    ///
+    /// - Parameter group: all ids of who it is.
+    /// - Returns: whether it was sold.
+    func sell(to user: String, for amount: Int64, group: [String]? = nil) async -> Bool {
+        debits += 1
+        let reference = "sale-\(debits)"
+        await debit(user, amount, reference: reference)
+        guard answered.contains(reference) else { return false }
+        spent[group ?? [user], default: 0] += amount
+        return true
+    }
+
+    /// Who spent more than they ever paid for.
+    var overspent: [(group: [String], spent: Int64, paid: Int64)] {
+        spent.filter { $0.value > paid[$0.key, default: 0] }.map { ($0.key, $0.value, paid[$0.key, default: 0]) }
+            .sorted { $0.group.joined() < $1.group.joined() }
+    }
+
     // MARK: Support
 
     /// What is in quarantine and has an owner is given to them: by Apple's order number, which the customer reads from
@@ -65,7 +118,7 @@ final class Backend: @unchecked Sendable {
                 if let owner { truth.note(claim: sale.originalID, by: owner) }
             }
             guard let owner else { continue }
-            let isSelfService = random.chance(0.5)
+            let isSelfService = random.chance(0.5) && !isKeyless
             parts.story.tell(
                 "support", "\(id) is \(owner)'s\(isSelfService ? ", who shows Apple's order number" : "")",
                 about: ["transaction \(id)", "user \(owner)"])

@@ -167,7 +167,8 @@ final class Mallory: @unchecked Sendable {
 
     // MARK: Proofs
 
-    private static func payload(of proof: String) -> [String: JSONValue]? {
+    /// What a signed transaction says.
+    static func payload(of proof: String) -> [String: JSONValue]? {
         let parts = proof.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, let bytes = Base64.decode(parts[1].utf8, .url),
             case .object(let members)? = try? JSONValue(decoding: bytes)

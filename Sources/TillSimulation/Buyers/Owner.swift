@@ -5,7 +5,7 @@ import TillClient
 /// doesn't wait for anything to end well.
 final class Owner: @unchecked Sendable {
     let phone: PhoneHost
-    private let users: [String]
+    let users: [String]
     private let parts: WorldParts
     private var random: SeededRandom
     /// Purchases still to be begun.

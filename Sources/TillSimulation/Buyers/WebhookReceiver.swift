@@ -73,8 +73,11 @@ final class WebhookReceiver: @unchecked Sendable {
         return request.headers["webhook-signature"] == "v1," + code
     }
 
+    /// What a purchase gave or a refund took. What moved between customers was given before.
     private static func amount(_ posting: JSONValue) -> Int64 {
-        guard case .object(let members) = posting, case .int(let amount)? = members["amount"] else { return 0 }
+        guard case .object(let members) = posting, case .int(let amount)? = members["amount"],
+            text(members["kind"]) != "moved"
+        else { return 0 }
         return amount
     }
 

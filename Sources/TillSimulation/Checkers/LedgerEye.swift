@@ -9,7 +9,12 @@ struct LedgerEye: Sendable {
         let environment: Int64
         /// 1 granted, 2 quarantined, 3 revoked.
         let state: Int64
+        /// Whose it is now.
         let grantUser: String?
+        /// It was moved after it was granted, or granted to an heir.
+        let isMoved: Bool
+        /// Only a receipt shows that it was paid.
+        let restsOnReceipt: Bool
         let product: String
         let quantity: Int64
         let hasProof: Bool
@@ -30,22 +35,25 @@ struct LedgerEye: Sendable {
     init(_ session: any Session, only sequence: Int64? = nil) throws {
         let rows = try session.query(
             """
-            SELECT t.sequence, t.id, t.environment, t.state, g.user, t.product, t.quantity, \
+            SELECT t.sequence, t.id, t.environment, t.state, coalesce(h.user, g.user), t.product, t.quantity, \
             EXISTS (SELECT 1 FROM proofs p WHERE p.transaction_sequence = t.sequence), \
             (SELECT count(*) FROM evidence e WHERE e.transaction_sequence = t.sequence AND e.decision = 'granted'), \
             (SELECT count(*) FROM outbox b WHERE b.transaction_sequence = t.sequence AND b.type = 'grant.created'), \
             o.status, o.user, \
             (SELECT count(*) FROM postings p WHERE p.grant_sequence = t.sequence AND p.kind = 'purchase'), \
             (SELECT coalesce(sum(p.amount), 0) FROM postings p WHERE p.grant_sequence = t.sequence), t.is_renewal, \
-            t.revoked_at \
+            t.revoked_at, h.user IS NOT NULL, \
+            EXISTS (SELECT 1 FROM proofs p WHERE p.transaction_sequence = t.sequence AND p.kind = 2) \
             FROM transactions t LEFT JOIN grants g ON g.transaction_sequence = t.sequence \
+            LEFT JOIN holders h ON h.grant_sequence = t.sequence \
             LEFT JOIN orders o ON o.sequence = t.order_sequence \
             WHERE t.sequence BETWEEN ? AND ?
             """, [.integer(sequence ?? 0), .integer(sequence ?? .max)]
         ) { row in
             Entry(
                 sequence: row.integer(0), id: row.text(1), environment: row.integer(2), state: row.integer(3),
-                grantUser: row.isNull(4) ? nil : row.text(4), product: row.text(5), quantity: row.integer(6),
+                grantUser: row.isNull(4) ? nil : row.text(4), isMoved: row.integer(16) != 0,
+                restsOnReceipt: row.integer(17) != 0, product: row.text(5), quantity: row.integer(6),
                 hasProof: row.integer(7) != 0, grantedDecisions: row.integer(8), events: row.integer(9),
                 orderStatus: row.isNull(10) ? nil : row.integer(10), orderUser: row.isNull(11) ? nil : row.text(11),
                 purchases: row.integer(12), sum: row.integer(13), isRenewal: row.integer(14) != 0,

@@ -28,6 +28,10 @@ public struct Violation: Sendable, Hashable {
         case forgotten
         /// Faults are over and days have passed, and something still waits.
         case stuck
+        /// A thief read, changed or got what is another customer's.
+        case stolen
+        /// Nothing goes wrong in a world but thieves, and an honest buyer is told to wait.
+        case waitedOnThief = "waited_on_thief"
         /// The app's backend was not told, told otherwise, or in another order.
         case untold
         /// The books and Apple's differ: a repetition, an old copy or a late one changed what was settled (invariant

@@ -10,6 +10,8 @@ final class PhoneHost: @unchecked Sendable {
     let name: String
     let account: String
     let generation: StoreKitGeneration
+    /// What its app sends for purchases through StoreKit 1.
+    let proof: StoreKit1Proof
     private let parts: WorldParts
     private let id: UUID
     private let toStore: Link
@@ -62,6 +64,9 @@ final class PhoneHost: @unchecked Sendable {
         self.name = name
         self.account = account
         self.generation = generation
+        // Half of the apps shipped before the kit sent signed copies. A stream of its own moves no other draw.
+        var shipped = SeededRandom(seed: parts.seed, stream: "proof \(name)")
+        proof = shipped.chance(0.5) ? .receipt : .signedTransaction
         self.parts = parts
         self.payment = payment
         self.asked = asked
@@ -169,7 +174,8 @@ final class PhoneHost: @unchecked Sendable {
     }
 
     private func access(in process: SimulatedProcess) -> StoreAccess {
-        generation == .storeKit1 ? .storeKit1() : .storeKit2(spawn: { process.spawn($0) })
+        generation == .storeKit1
+            ? .storeKit1(effects(of: process), proof: proof) : .storeKit2(spawn: { process.spawn($0) })
     }
 
     private func files(in process: SimulatedProcess) -> DeviceFiles {

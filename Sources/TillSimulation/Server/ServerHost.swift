@@ -41,7 +41,8 @@ final class ServerHost: @unchecked Sendable {
     /// What a server is given by whoever runs it.
     struct Terms: Sendable {
         var configuration: ServerConfiguration
-        var key: InAppPurchaseKey
+        /// Nil for a server that can ask Apple nothing.
+        var key: InAppPurchaseKey?
         /// Over which Apple is asked.
         var apple: @Sendable (SimulatedProcess) -> HTTPSend
         /// Over which webhooks leave.
@@ -121,9 +122,11 @@ final class ServerHost: @unchecked Sendable {
         let effects = AppleEffects(
             exchange: appleExchange(over: terms.apple(process)), clock: clock, entropy: entropy.bytes,
             pause: { await clockwork.pause($0) })
-        let api = ServerAPI(
-            key: terms.key, bundleID: SimulatedShop.bundleID, hosts: .emulator(at: Self.appleURL),
-            environments: [.production], effects: effects, budget: RequestBudget(effects: effects))
+        let api = terms.key.map { key in
+            ServerAPI(
+                key: key, bundleID: SimulatedShop.bundleID, hosts: .emulator(at: Self.appleURL),
+                environments: [.production], effects: effects, budget: RequestBudget(effects: effects))
+        }
         return try Server(
             configuration: terms.configuration, database: ledger, clock: clock, entropy: entropy.bytes,
             serverAPI: api, webhookSend: terms.web(process))

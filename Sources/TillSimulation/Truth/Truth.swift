@@ -27,6 +27,14 @@ final class Truth: @unchecked Sendable {
     private(set) var strays: Set<String> = []
     /// Who showed that a stray is theirs.
     private var claims: [String: String] = [:]
+    /// Users by what their payments carry, where no phone with our client kit made it.
+    private var tokens: [String: String] = [:]
+    /// Users by transactions, the same.
+    private var sales: [String: String] = [:]
+    /// The accounts that guests sign in to.
+    private var guests: [String: String] = [:]
+    /// Copies that Apple signed for who was given a seat, or in words that are new.
+    private(set) var seats: Set<String> = []
     private struct Place: Hashable {
         let account: String
         let product: String
@@ -97,6 +105,10 @@ final class Truth: @unchecked Sendable {
     }
 
     func note(stray id: String) { strays.insert(id) }
+    func note(token: String, of user: String) { tokens[token.lowercased()] = user }
+    func note(sale id: String, of user: String) { sales[id] = user }
+    func note(guest: String, of account: String) { guests[guest] = account }
+    func note(seat id: String) { seats.insert(id) }
 
     /// Somebody shows that a purchase of Apple's own shop is theirs.
     func note(claim id: String, by user: String) { claims[id] = user }
@@ -105,11 +117,22 @@ final class Truth: @unchecked Sendable {
     func owner(of sold: AppleHost.Sold, in all: [String: AppleHost.Sold]) -> String? {
         // One that our server set by itself (Set App Account Token) names no order of an app.
         if let token = sold.token, let tap = orders[token.lowercased()] { return tap.user }
+        if let token = sold.token, let user = tokens[token.lowercased()] { return user }
+        if let user = sales[sold.id] { return user }
         if let tap = transactions[sold.id] { return tap.user }
         if let user = claims[sold.originalID] { return user }
         guard sold.originalID != sold.id, let original = all[sold.originalID] else { return nil }
         return owner(of: original, in: all)
     }
+
+    /// Whether a user is the one, letter by letter, or the account that the one signed in to as a guest.
+    func isSame(_ user: String, as owner: String) -> Bool {
+        if user.utf8.elementsEqual(owner.utf8) { return true }
+        return guests[owner].map { user.utf8.elementsEqual($0.utf8) } ?? false
+    }
+
+    /// Whom a guest signs in as.
+    func account(of guest: String) -> String? { guests[guest] }
 
     /// Everybody whom our server may take for the owner, once Apple has lost the token: who opened an order for the
     /// product on a phone of that Apple Account, because Apple shows what nobody has finished to all of them (U1); and
@@ -123,5 +146,8 @@ final class Truth: @unchecked Sendable {
     }
 
     /// Whether Apple signed for somebody of the app, and not only what our server told it (Set App Account Token).
-    func isSigned(_ sold: AppleHost.Sold) -> Bool { sold.token.map { orders[$0.lowercased()] != nil } ?? false }
+    func isSigned(_ sold: AppleHost.Sold) -> Bool {
+        guard let token = sold.token?.lowercased() else { return (sales[sold.id] ?? sales[sold.originalID]) != nil }
+        return orders[token] != nil || tokens[token] != nil
+    }
 }

@@ -32,6 +32,7 @@ struct Configuration: Sendable {
     /// When customers are reminded of what ends.
     var reminders = ReminderPolicy.standard
     /// In which order purchases are delivered.
+    var orders = OrderSettings()
     var delivery = DeliveryTerms()
     /// When and how much is compared with Apple's books.
     var reconciliation = ReconciliationSettings()
@@ -113,6 +114,7 @@ extension Configuration {
         server.restore = restore
         server.developerTerms = developerTerms
         server.reminders = reminders
+        server.orders = orders
         server.delivery = delivery
         server.reconciliation = reconciliation
         server.webhooks = webhooks

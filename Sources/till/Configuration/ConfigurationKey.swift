@@ -29,6 +29,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case restoreMovesPerYear = "restore.movesPerYear"
     case smallBusiness = "finance.smallBusiness"
     case remindersBefore = "reminders.before"
+    case acceptUnprovenIDsUntil = "orders.acceptUnprovenIdsUntil"
     case deliveryOrder = "delivery.order"
     case finishAfterMinutes = "delivery.finishAfterMinutes"
     case reconciliationInterval = "reconciliation.interval"
@@ -51,7 +52,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         switch self {
         case .listen, .database, .catalog, .bundleID, .issuerID, .keyID, .privateKey, .privateKeyFile, .sharedSecret,
             .sharedSecretFile, .revocation, .emulator, .walletDebt, .refundPreference, .restorePolicy, .smallBusiness,
-            .deliveryOrder, .reconciliationInterval:
+            .deliveryOrder, .reconciliationInterval, .acceptUnprovenIDsUntil:
             .text
         case .sampleContentProvided, .webhooksAllowPrivate: .truth
         case .appAppleID, .restoreMovesPerYear, .finishAfterMinutes, .reconciliationCustomers: .number
@@ -68,8 +69,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         case .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .issuerID, .keyID,
             .privateKey, .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .dashboardHosts,
             .trustedProxies, .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference, .restorePolicy,
-            .restoreMovesPerYear,
-            .smallBusiness, .remindersBefore, .deliveryOrder, .finishAfterMinutes,
+            .restoreMovesPerYear, .smallBusiness, .remindersBefore, .deliveryOrder, .acceptUnprovenIDsUntil,
+            .finishAfterMinutes,
             .reconciliationInterval, .reconciliationCustomers, .webhooksAllowPrivate:
             false
         }
@@ -112,7 +113,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         ["$schema"] + sections + allCases.filter { $0.section == nil }.map(\.rawValue)
     /// The objects in it.
     static let sections = [
-        "apple", "wallet", "consumption", "restore", "finance", "reminders", "delivery", "reconciliation",
+        "apple", "wallet", "consumption", "restore", "finance", "reminders", "orders", "delivery", "reconciliation",
         "webhooks",
     ]
     /// Keys of one of them.

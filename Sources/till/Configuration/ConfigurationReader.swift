@@ -58,6 +58,7 @@ struct ConfigurationReader {
         let restore = readRestore()
         let developerTerms = readDeveloperTerms()
         let reminders = readReminders()
+        let orders = readOrders()
         let delivery = readDelivery()
         let reconciliation = readReconciliation(hasKey: appleService?.key != nil)
         let webhooks = readWebhooks()
@@ -72,6 +73,7 @@ struct ConfigurationReader {
         configuration.restore = restore
         configuration.developerTerms = developerTerms
         configuration.reminders = reminders
+        configuration.orders = orders
         configuration.delivery = delivery
         configuration.reconciliation = reconciliation
         configuration.webhooks = webhooks

@@ -84,7 +84,7 @@ extension ConfigurationReader {
         return Set(list.compactMap { reader.word($0, of: EventType.self)?.rawValue })
     }
 
-    private mutating func readTime(_ setting: Setting) -> Instant? {
+    mutating func readTime(_ setting: Setting) -> Instant? {
         guard let text = reader.text(setting) else { return nil }
         if let instant = Instant(rfc3339: text) { return instant }
         reader.complain(

@@ -19,8 +19,14 @@ extension Flag {
     fileprivate static let purchases = Flag(
         "purchases", .integer("N", 1...100_000),
         summary: Text(en: "about how many purchases are begun in a world (default: 100)", zh: "每个世界大约发起多少笔购买（默认 100）"))
+    fileprivate static let thieves = Flag(
+        "thieves",
+        summary: Text(
+            en: "worlds of many thieves and few purchases (about 14 unless --purchases says otherwise)",
+            zh: "盗取者多、购买少的世界（约 14 笔，除非指定 --purchases）"))
     fileprivate static let without = Flag(
-        "without", .text("KIND,…"), summary: Text(en: "faults that never strike", zh: "不发生的故障种类"))
+        "without", .text("KIND,…"),
+        summary: Text(en: "faults that never strike, thieves that don't live there", zh: "不发生的故障种类、不出现的盗取者"))
     fileprivate static let only = Flag(
         "only", .text("KIND,…"), summary: Text(en: "the only faults that strike, or none", zh: "只发生这些故障，或 none"))
     fileprivate static let faults = Flag(
@@ -64,7 +70,9 @@ extension Command {
                 故障最终停止；数日之后，凡已付款的都必须恰好发放一次，发给下单的人。
                 有任何承诺被打破时退出码为 1，并打印可以重现它的命令。
                 """),
-        flags: [.seeds, .seed, .purchases, .without, .only, .faults, .phones, .plant, .workers, .keep, .shrink, .story]
+        flags: [
+            .seeds, .seed, .purchases, .thieves, .without, .only, .faults, .phones, .plant, .workers, .keep, .shrink, .story,
+        ]
     ) { call in
         if let folder = call.process.environment[SimulationWorker.variable] {
             await SimulationWorker.run(in: folder) { call.console.print($0) }
@@ -88,23 +96,28 @@ struct SimulationRun: Sendable {
         first = UInt64(call.integer(.seed) ?? 1)
         count = Int(call.integer(.seeds) ?? 1)
         var template = SimulationPlan(seed: first)
-        template.purchases = Int(call.integer(.purchases) ?? 100)
+        template.isOfThieves = call.isSet(.thieves)
+        template.purchases = Int(call.integer(.purchases) ?? (template.isOfThieves ? 14 : 100))
         template.faultLimit = call.integer(.faults).map { Int($0) } ?? .max
         template.isTold = call.isSet(.story)
         template.planted = call.text(.plant)
-        if let text = call.text(.without) { template.without = try Self.faultKinds(text) }
+        if let text = call.text(.without) {
+            let names = text.split(separator: ",").map(String.init)
+            template.withoutThefts = Set(names.compactMap { TheftKind(rawValue: $0) })
+            template.without = try Self.faultKinds(names.filter { TheftKind(rawValue: $0) == nil })
+        }
         if let text = call.text(.only) {
-            let kept = text == "none" ? [] : try Self.faultKinds(text)
+            let kept = text == "none" ? [] : try Self.faultKinds(text.split(separator: ",").map(String.init))
             template.without.formUnion(Set(FaultKind.allCases).subtracting(kept))
         }
         if let text = call.text(.phones) { template.phones = Set(text.split(separator: ",").compactMap { Int($0) }) }
         self.template = template
     }
 
-    private static func faultKinds(_ text: String) throws -> Set<FaultKind> {
+    private static func faultKinds(_ names: [String]) throws -> Set<FaultKind> {
         Set(
-            try text.split(separator: ",").map { name in
-                guard let kind = FaultKind(rawValue: String(name)) else { throw unknownFault(String(name)) }
+            try names.map { name in
+                guard let kind = FaultKind(rawValue: name) else { throw unknownFault(name) }
                 return kind
             })
     }

@@ -17,6 +17,7 @@ struct SimulationTotals: Sendable {
     private(set) var looks = 0
     private(set) var virtualTime: Int64 = 0
     private(set) var faults: [FaultKind: Int] = [:]
+    private(set) var thefts: [TheftKind: Int] = [:]
     private(set) var counts: [Violation.Kind: Int] = [:]
     /// The first thousand.
     private(set) var failures: [Failure] = []
@@ -32,6 +33,7 @@ struct SimulationTotals: Sendable {
         looks += report.looks
         virtualTime += report.virtualTime
         faults.merge(report.faults, uniquingKeysWith: +)
+        thefts.merge(report.thefts, uniquingKeysWith: +)
         for violation in report.violations {
             counts[violation.kind, default: 0] += 1
             if failures.count < 1_000 { failures.append(Failure(violation: violation, fault: nil, plan: plan)) }
@@ -52,6 +54,9 @@ struct SimulationTotals: Sendable {
             "seeds": .int(Int64(seeds)), "purchases": .int(Int64(purchases)), "paid": .int(Int64(paid)),
             "faults": .object(
                 Dictionary(uniqueKeysWithValues: faults.map { ($0.key.rawValue, JSONValue.int(Int64($0.value))) })),
+            "thefts": .object(
+                Dictionary(uniqueKeysWithValues: thefts.map { ($0.key.rawValue, JSONValue.int(Int64($0.value))) })),
+            "stolen": count(.stolen), "waited_on_thief": count(.waitedOnThief),
             "lost": count(.lost), "granted_twice": count(.grantedTwice), "misattributed": count(.misattributed),
             "forged_granted": count(.forgedGranted), "violations": .array(failures.map(\.json)),
             "digest": .string(String(digest, radix: 16)), "steps": .int(Int64(steps)), "audits": .int(Int64(looks)),
@@ -81,12 +86,21 @@ struct SimulationTotals: Sendable {
         for (kind, count) in faults.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             lines.append("  \(kind.rawValue) \(count)")
         }
+        if !thefts.isEmpty {
+            let tries = thefts.values.reduce(0, +)
+            lines.append(line("\(tries) attempts of thieves:", "盗取尝试 \(tries) 次："))
+        }
+        for (kind, count) in thefts.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            lines.append("  \(kind.rawValue) \(count)")
+        }
         lines.append(
             line(
                 "lost \(counts[.lost] ?? 0), granted twice \(counts[.grantedTwice] ?? 0), misattributed "
-                    + "\(counts[.misattributed] ?? 0), forged granted \(counts[.forgedGranted] ?? 0)",
+                    + "\(counts[.misattributed] ?? 0), forged granted \(counts[.forgedGranted] ?? 0), stolen \(counts[.stolen] ?? 0), "
+                    + "waited on thief \(counts[.waitedOnThief] ?? 0)",
                 "丢单 \(counts[.lost] ?? 0)，重复发放 \(counts[.grantedTwice] ?? 0)，错发 "
-                    + "\(counts[.misattributed] ?? 0)，伪造得逞 \(counts[.forgedGranted] ?? 0)"))
+                    + "\(counts[.misattributed] ?? 0)，伪造得逞 \(counts[.forgedGranted] ?? 0)，被盗 \(counts[.stolen] ?? 0)，"
+                    + "因盗取者而等待 \(counts[.waitedOnThief] ?? 0)"))
         return lines
     }
 }

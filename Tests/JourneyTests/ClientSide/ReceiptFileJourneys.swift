@@ -6,7 +6,7 @@ import TillClient
 @Suite("StoreKit 1's receipt") struct ReceiptFileJourneys {
     @Test("No receipt on the phone: it is refreshed once, and the purchase goes on (O4)", arguments: Reach.allCases)
     func refreshed(_ reach: Reach) async throws {
-        try await Phones.open(.storeKit1, reach) { phones in
+        try await Phones.open(.storeKit1, reach, proof: .receipt) { phones in
             let ann = try await phones.phone("ann")
             ann.wire.cut(.server, "POST /v1/transactions")
             await ann.buy()
@@ -24,7 +24,7 @@ import TillClient
 
     @Test("A refused refresh leaves the order ongoing; it arrives when the store gives a receipt (O4)")
     func refused() async throws {
-        try await Phones.open(.storeKit1) { phones in
+        try await Phones.open(.storeKit1, proof: .receipt) { phones in
             let ann = try await phones.phone("ann", isLaunched: false)
             let order = try await phones.shop.openOrder(as: "ann")
             _ = try await phones.shop.pay(token: order, account: "ann")
@@ -44,7 +44,7 @@ import TillClient
 
     @Test("The receipt file is deleted while the app runs: refreshed once, granted (O4)")
     func deleted() async throws {
-        try await Phones.open(.storeKit1) { phones in
+        try await Phones.open(.storeKit1, proof: .receipt) { phones in
             let ann = try await phones.phone("ann")
             let gate = Gate()
             #expect(isCompleted(await ann.buy()))

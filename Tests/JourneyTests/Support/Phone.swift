@@ -18,7 +18,10 @@ final class Phone: Sendable {
     let wire = Wire()
     let shop: Shop
     private let generation: StoreKitGeneration
+    private let proof: Locked<StoreKit1Proof>
     private let device = UUID()
+    /// As the store knows it.
+    var deviceID: String { device.uuidString.lowercased() }
     private let folder: URL
     /// What the phone's disk takes no more of, if anything.
     private let isFull = Locked(false)
@@ -36,11 +39,12 @@ final class Phone: Sendable {
 
     private let launched = Locked<Launch?>(nil)
 
-    init(_ shop: Shop, user: String?, account: String, generation: StoreKitGeneration, folder: URL) {
+    init(_ shop: Shop, user: String?, account: String, generation: StoreKitGeneration, proof: StoreKit1Proof, folder: URL) {
         self.shop = shop
         self.user = user
         self.account = account
         self.generation = generation
+        self.proof = Locked(proof)
         self.folder = folder
     }
 
@@ -118,6 +122,9 @@ final class Phone: Sendable {
         try FileManager.default.copyItem(at: directory, to: other)
     }
 
+    /// A new version of the app, from the next launch on: what it sends for purchases through StoreKit 1.
+    func update(to proof: StoreKit1Proof) { self.proof.withLock { $0 = proof } }
+
     /// Killed, deleted with everything it kept, and installed again.
     func reinstall(killedAt step: AppRun.Step? = nil, as user: String? = nil) async throws {
         await kill()
@@ -190,7 +197,7 @@ final class Phone: Sendable {
 
     private func access() -> StoreAccess {
         let spawn: @Sendable (@escaping @Sendable () async -> Void) -> Void = { work in Task { await work() } }
-        return generation == .storeKit1 ? .storeKit1() : .storeKit2(spawn: spawn)
+        return generation == .storeKit1 ? .storeKit1(effects, proof: proof.withLock { $0 }) : .storeKit2(spawn: spawn)
     }
 
     private func files(in directory: URL, _ run: AppRun) throws(DiskFault) -> DeviceFiles {

@@ -13,28 +13,34 @@ final class Phones: Sendable {
     /// How the server asks the store about receipts.
     let appleLine: AppleLine
     let generation: StoreKitGeneration
+    /// What their apps send for purchases through StoreKit 1.
+    let proof: StoreKit1Proof
     private let folder: URL
     private let all = Locked<[Phone]>([])
 
-    private init(_ shop: Shop, _ line: AppleLine, _ generation: StoreKitGeneration, _ folder: URL) {
+    private init(_ shop: Shop, _ line: AppleLine, _ generation: StoreKitGeneration, _ proof: StoreKit1Proof, _ folder: URL) {
         self.shop = shop
         appleLine = line
         self.generation = generation
+        self.proof = proof
         self.folder = folder
     }
 
+    /// - Parameters:
+    ///   - proof: what StoreKit 1 apps send.
+    ///   - hasKey: whether the server has an In-App Purchase key to ask the store with.
     static func open(
-        _ generation: StoreKitGeneration, _ reach: Reach = .inProcess,
-        change: (inout ServerConfiguration) -> Void = { _ in },
+        _ generation: StoreKitGeneration, _ reach: Reach = .inProcess, proof: StoreKit1Proof = .signedTransaction,
+        hasKey: Bool = true, change: (inout ServerConfiguration) -> Void = { _ in },
         _ journey: (Phones) async throws -> Void
     ) async throws {
         let line = AppleLine()
-        try await Shop.open(reach, change: change, line: line) { shop in
+        try await Shop.open(reach, change: change, line: hasKey ? line : nil) { shop in
             let folder = FileManager.default.temporaryDirectory
                 .appendingPathComponent("till-phones-\(UUID().uuidString)")
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             defer { try? FileManager.default.removeItem(at: folder) }
-            let phones = Phones(shop, line, generation, folder)
+            let phones = Phones(shop, line, generation, proof, folder)
             do { try await journey(phones) } catch {
                 await phones.switchOff()
                 throw error
@@ -51,7 +57,7 @@ final class Phones: Sendable {
     ///   - isLaunched: false: somebody still has to open the app.
     func phone(_ user: String?, account: String? = nil, isLaunched: Bool = true) async throws -> Phone {
         let phone = Phone(
-            shop, user: user, account: account ?? user ?? "guest", generation: generation,
+            shop, user: user, account: account ?? user ?? "guest", generation: generation, proof: proof,
             folder: folder.appendingPathComponent(UUID().uuidString))
         all.withLock { $0.append(phone) }
         try await phone.set([:])

@@ -1,0 +1,165 @@
+import TillAppStore
+import TillBilling
+import TillHTTP
+
+/// An honest customer of an app that has not our client kit: it opens orders in its own way or not at all, and posts
+/// what Apple gave it until it hears that it is done. The phone lies about now and then, and thieves read it.
+final class Shopper: @unchecked Sendable {
+    /// A payment that the app has not heard the end of.
+    struct Payment: Sendable {
+        let transaction: String
+        let product: String
+        let quantity: Int
+        let order: String?
+        let nonce: String?
+        let signed: String
+        let receipt: String?
+        /// Posted at least once.
+        var isPosted = false
+    }
+
+    let name: String
+    let habit: ShoppingHabit
+    let device: String
+    let account: String
+    let shop: ShopperLines
+    let guest: String
+    /// Stands in payments instead of an order id.
+    let accountToken: String
+    var random: SeededRandom
+    var payments: [Payment] = []
+    var isMerged = false
+    private(set) var begun = 0
+    private var wishes: Int
+
+    init(_ name: String, _ habit: ShoppingHabit, wishes: Int, _ shop: ShopperLines) {
+        self.name = name
+        self.habit = habit
+        self.wishes = wishes
+        self.shop = shop
+        random = SeededRandom(seed: shop.parts.seed, stream: "shopper \(name)")
+        device = UniqueID(random: random.bytes(16)).description
+        account = "shopper-\(name.unicodeScalars.filter(\.isASCII).map { String($0) }.joined())"
+        guest = "guest-\(UniqueID(random: random.bytes(16)))"
+        switch habit.naming {
+        case .absentToken:
+            accountToken = random.chance(0.5) ? Self.none : Self.all
+        default: accountToken = UniqueID(random: random.bytes(16)).description
+        }
+    }
+
+    private static let none = UniqueID(high: 0, low: 0).description
+    private static let all = UniqueID(high: .max, low: .max).description
+
+    var clockwork: Clockwork { shop.parts.clockwork }
+
+    /// Who uses the app now.
+    var user: String { habit.isGuest && !isMerged ? guest : name }
+
+    // MARK: Living
+
+    /// Buys until all wishes were begun, or the storm is over.
+    func live() async {
+        _ = await shop.apple.act(.put, "/emulator/accounts/\(account)", [:])
+        if case .accountToken(let registration) = habit.naming {
+            shop.truth.note(token: accountToken, of: name)
+            shop.stolen.note(accountToken: accountToken, for: SimulatedShop.points60)
+            if registration == .before { await register() }
+        }
+        shop.stolen.note(device: device, of: name)
+        await clockwork.pause(random.between(600_000, 3_600_000 * 5))
+        while wishes > 0, !Task.isCancelled {
+            wishes -= 1
+            begun += 1
+            await buy()
+            await clockwork.pause(random.between(60_000, 3_600_000))
+            await deliver()
+            if habit.isGuest, !isMerged, random.chance(0.5) { await merge() }
+            await clockwork.pause(random.between(600_000, 3_600_000 * 6))
+        }
+        if case .accountToken(.later) = habit.naming { await register() }
+    }
+
+    /// Once more everything that is left to do.
+    func settle() async {
+        if case .accountToken(let registration) = habit.naming, registration != .never { await register() }
+        if habit.isGuest, !isMerged { await merge() }
+        await deliver()
+        if shop.restores { await restore() }
+    }
+
+    /// What it has bought in total, with the newest proofs, for who restores.
+    private(set) var proofs: [String: String] = [:]
+
+    private func buy() async {
+        let product = random.weighted([
+            (SimulatedShop.points60, 50), (SimulatedShop.points300, 20), (SimulatedShop.pro, 12),
+            (SimulatedShop.silver, 10), (SimulatedShop.basic, 8),
+        ])
+        var order: String?
+        var nonce: String?
+        switch habit.naming {
+        case .order, .orderBeside:
+            order = await openOrder(product, id: nil, nonce: nil)
+            if order == nil { return }
+        case .provenOrder:
+            let secret = OrderIDNonce(bytes: random.bytes(16))
+            guard let secret else { return }
+            let id = OrderIDCommitment(user: UserID(user), nonce: secret).id.description
+            // The app pays whether the server was told or not: it will be.
+            _ = await openOrder(product, id: id, nonce: secret.text)
+            (order, nonce) = (id, secret.text)
+        case .accountToken, .absentToken, .nothing: break
+        }
+        await pay(product, order, nonce)
+    }
+
+    private func pay(_ product: String, _ order: String?, _ nonce: String?) async {
+        var token: String?
+        switch habit.naming {
+        case .order, .provenOrder: token = order
+        case .accountToken, .absentToken: token = accountToken
+        case .orderBeside, .nothing: break
+        }
+        var wanted: [String: JSONValue] = [
+            "bundleId": .string(SimulatedShop.bundleID), "productId": .string(product), "account": .string(account),
+        ]
+        wanted["appAccountToken"] = token.map { .string($0) }
+        if let token, habit.naming != .absentToken { shop.truth.note(token: token, of: user) }
+        guard case .object(let answer)? = await shop.apple.act(.post, "/emulator/purchases", .object(wanted)),
+            let id = StolenKnowledge.text(answer["transactionId"]),
+            let signed = StolenKnowledge.text(answer["signedTransaction"])
+        else { return }
+        shop.truth.note(sale: id, of: user)
+        let receipt = StolenKnowledge.text(answer["receipt"])
+        guard proofs.updateValue(signed, forKey: id) == nil else { return }
+        payments.append(
+            Payment(
+                transaction: id, product: product, quantity: 1, order: order, nonce: nonce, signed: signed,
+                receipt: receipt))
+        shop.parts.story.tell(
+            "shopper", "\(user) pays for \(product): \(id), token \(token ?? "none")",
+            about: ["transaction \(id)", "user \(user)"] + (token.map { ["order \($0)"] } ?? []))
+        if random.chance(shop.exposure) { expose(id, product, signed, receipt, token) }
+    }
+
+    /// Somebody reads the phone before the app has told the server.
+    private func expose(_ id: String, _ product: String, _ signed: String, _ receipt: String?, _ token: String?) {
+        var known = StolenKnowledge.Purchase(
+            owner: user, product: product, transaction: id, signed: signed,
+            receipt: habit.proof == .signed ? nil : receipt, device: device)
+        known.hasNoToken = token == nil || habit.naming == .absentToken
+        shop.stolen.note(known)
+        if let token, case .accountToken = habit.naming { shop.stolen.note(accountToken: token, for: product) }
+    }
+
+    // MARK: The app's backend
+
+    private func register() async {
+        for _ in 0..<6 {
+            let status = await shop.backend.register(accountToken, of: name)
+            if let status, status < 500, status != 429 { return }
+            await clockwork.pause(random.between(1_000, 60_000))
+        }
+    }
+}

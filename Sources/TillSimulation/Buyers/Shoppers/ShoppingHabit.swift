@@ -1,0 +1,53 @@
+import TillBilling
+
+/// How the app of a customer without our client kit sells.
+struct ShoppingHabit: Sendable {
+    /// What a payment carries to say whose it is.
+    enum Naming: Sendable, Hashable {
+        /// The id of an order that the server gave.
+        case order
+        /// The id of an order that the app chose, with the nonce that proves it.
+        case provenOrder
+        /// The customer's account UUID, which the app's backend registers at the server at some time.
+        case accountToken(Registration)
+        /// Nothing at Apple; the order's id is sent beside the proof.
+        case orderBeside
+        /// The nil or the max UUID, which mean nothing.
+        case absentToken
+        /// Nothing.
+        case nothing
+    }
+
+    enum Registration: Sendable, Hashable {
+        case before, later, never
+    }
+
+    enum Proof: Sendable, Hashable {
+        case signed, receipt
+        /// A receipt, in the words of apps already shipped.
+        case postPay
+    }
+
+    var naming: Naming
+    var proof: Proof
+    /// Begins as a guest and becomes part of an account.
+    var isGuest = false
+
+    /// - Parameter isKeyless: the server can't ask Apple about receipts.
+    static func draw(_ random: inout SeededRandom, isKeyless: Bool) -> ShoppingHabit {
+        let naming = random.weighted([
+            (Naming.order, isKeyless ? 50 : 20), (.provenOrder, 10), (.accountToken(.before), 10),
+            (.accountToken(.later), 12), (.accountToken(.never), 8), (.orderBeside, 8), (.absentToken, 8),
+            (.nothing, 12),
+        ])
+        var proof = Proof.signed
+        // Only an order id can say whose a receipt is.
+        if naming == .order || naming == .provenOrder {
+            proof = random.weighted([
+                (Proof.signed, isKeyless ? 10 : 40), (.receipt, 30), (.postPay, 20),
+            ])
+        }
+        let isGuest = naming == .order && random.chance(0.35)
+        return ShoppingHabit(naming: naming, proof: proof, isGuest: isGuest)
+    }
+}

@@ -1,0 +1,47 @@
+import TillAppStore
+import TillBilling
+
+/// Claims what has no owner yet: by numbers that Apple gave for other customers' orders or might have given, and as a
+/// member of a family that has it already.
+final class ClaimJumper: Thief, @unchecked Sendable {
+    private var claims = 0
+
+    init(_ means: Means) { super.init(.claimJumper, means) }
+
+    override func act() async {
+        if random.chance(0.3), await restoreOthers() { return }
+        let number: String
+        if random.chance(0.5), let heard = pick(stolen.orderNumbers) {
+            number = heard
+        } else {
+            number = "M" + String(random.bytes(8).map { "ABCDEFGHJKLMNPQRSTUVWXYZ23456789".utf8.letter($0) })
+        }
+        claims += 1
+        let name = "\(user)-\(claims / 8)"
+        let (status, answer) = await attempt(
+            "claims \(number)", "/v1/users/\(name)/claims", ["orderNumber": .string(number)], as: name)
+        guard status == 200, case .array(let found)? = answer?["data"] else { return }
+        for one in found {
+            guard case .object(let members) = one, StolenKnowledge.text(members["outcome"]) == "granted" else {
+                continue
+            }
+            confess("claimed \(number)", about: ["order number \(number)"])
+        }
+    }
+
+    /// What Apple signed without a token, and another customer has.
+    private func restoreOthers() async -> Bool {
+        guard !means.moves, let prey = pick(stolen.purchases.filter { $0.hasNoToken && $0.isGranted }),
+            let signed = prey.signed
+        else { return false }
+        await attempt("restores \(prey.owner)'s", "/v1/restores", ["signedTransactions": [.string(signed)]])
+        return true
+    }
+}
+
+extension String.UTF8View {
+    /// One of these letters.
+    fileprivate func letter(_ number: UInt8) -> Character {
+        Character(UnicodeScalar(self[index(startIndex, offsetBy: Int(number) % count)]))
+    }
+}

@@ -1,0 +1,83 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillEmulator
+
+/// Keeps the server busy with what is worth nothing: orders and keys without end, forged notifications, long bodies
+/// and wrong credentials.
+final class Flooder: Thief, @unchecked Sendable {
+    private let pirate: Issuer?
+    private var sent = 0
+
+    init(_ means: Means, keys: StoreKeys) {
+        let entropy = Entropy(means.parts.seed, "flooder")
+        var pem = keys.pem
+        pem["root"] = nil
+        pirate = try? Issuer.found(at: means.parts.clockwork.now, keys: pem) { entropy.bytes(16) }
+        super.init(.flooder, means)
+    }
+
+    override func act() async {
+        let way = random.below(6)
+        for _ in 0..<(4 + random.below(6)) {
+            sent += 1
+            switch way {
+            case 0: await openOrder()
+            case 1: await forgeNotification()
+            case 2: await postLongBody()
+            case 3: await guessKey()
+            case 4: await bringRubbish()
+            default: await forgeProof()
+            }
+        }
+    }
+
+    private func openOrder() async {
+        await attempt(
+            "order \(sent)", "/v1/orders", ["productId": .string(random.pick(Self.products))],
+            headers: [("Idempotency-Key", "flood-\(sent)")])
+    }
+
+    private func forgeNotification() async {
+        let payload: JSONValue = [
+            "notificationType": "REFUND", "notificationUUID": .string(UniqueID(random: random.bytes(16)).description),
+            "version": "2.0", "signedDate": .int(clockwork.now.milliseconds),
+            "data": ["bundleId": .string(SimulatedShop.bundleID), "environment": "Production"],
+        ]
+        let signed = (try? pirate?.sign(payload: Array(payload.encoded().utf8))) ?? ""
+        await attempt(
+            "a forged notification", "/v1/notifications/apple", ["signedPayload": .string(signed)], bearer: "")
+    }
+
+    /// Bounded: a simulated world has one core.
+    private func postLongBody() async {
+        let path = random.pick(["/verifyReceipt", "/postPay/ios", "/v1/transactions", "/v1/notifications/apple"])
+        let filler = String(repeating: "+", count: 4_096 << random.below(4))
+        await attempt(
+            "\(filler.utf8.count) bytes to \(path)", path,
+            ["receipt-data": .string(filler), "receipt": .string(filler), "signedPayload": .string(filler)],
+            bearer: "")
+    }
+
+    private func guessKey() async {
+        let key = "sk_" + Base64.encode(random.bytes(24), .url)
+        let (status, answer) = await attempt("a guessed key", .get, "/v1/quarantine", bearer: key)
+        if status == 200, answer?["data"] != nil { confess("guessed a key", about: ["key"]) }
+    }
+
+    private func bringRubbish() async {
+        await attempt("rubbish", "/v1/transactions", ["signedTransaction": "e30.e30.e30"])
+    }
+
+    private func forgeProof() async {
+        let number = "9" + String(random.below(1_000_000_000))
+        let payload: JSONValue = [
+            "transactionId": .string(number), "originalTransactionId": .string(number),
+            "bundleId": .string(SimulatedShop.bundleID), "productId": .string(SimulatedShop.points300),
+            "environment": "Production", "quantity": 1, "type": "Consumable", "inAppOwnershipType": "PURCHASED",
+            "purchaseDate": .int(clockwork.now.milliseconds), "signedDate": .int(clockwork.now.milliseconds),
+        ]
+        let signed = (try? pirate?.sign(payload: Array(payload.encoded().utf8))) ?? ""
+        await attempt("a forged proof", "/v1/transactions", ["signedTransaction": .string(signed)])
+    }
+}

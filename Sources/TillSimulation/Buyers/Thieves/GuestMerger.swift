@@ -1,0 +1,55 @@
+import TillAppStore
+import TillBilling
+
+/// Calls somebody a guest of theirs who has an account, with a token that was good for seconds; and uses tokens of
+/// guests who have an account by now.
+final class GuestMerger: Thief, @unchecked Sendable {
+    private let victims: [String]
+
+    /// - Parameter victims: who has an account at the app.
+    init(of victims: [String], _ means: Means) {
+        self.victims = victims
+        super.init(.guestMerger, means)
+    }
+
+    override func act() async {
+        if random.chance(0.4), let guest = pick(stolen.mergedGuests) { return await use(guest) }
+        let victim = random.pick(victims)
+        let token = steal(tokenOf: victim, goodFor: random.between(2, 60))
+        let (status, answer) = await attempt(
+            "calls \(victim) a guest", "/v1/users/\(user)/guests",
+            ["guestId": .string(victim), "guestToken": .string(token)])
+        guard let status, status == 200 || status == 201, answer?["id"] != nil else { return }
+        confess("merged \(victim)", about: ["user \(victim)"])
+    }
+
+    /// Good for the rest of its hour.
+    private func use(_ guest: String) async {
+        let token = SimulatedShop.token(of: guest, at: clockwork.now, isGuest: true)
+        switch random.below(3) {
+        case 0:
+            let (status, answer) = await attempt(
+                "merges \(guest) again", "/v1/users/\(user)/guests",
+                ["guestId": .string(guest), "guestToken": .string(token)])
+            if let status, status == 200 || status == 201, answer?["id"] != nil {
+                confess("merged \(guest), who has an account", about: ["user \(guest)"])
+            }
+        case 1:
+            let (status, answer) = await attempt(
+                "opens an order as \(guest)", "/v1/orders", ["productId": .string(random.pick(Self.products))],
+                as: guest, bearer: token)
+            if status == 201, answer?["id"] != nil {
+                confess("opened an order as \(guest), who has an account", about: ["user \(guest)"])
+            }
+        default:
+            // The account is not the guest.
+            let account = means.truth.account(of: guest) ?? guest
+            let (status, answer) = await attempt(
+                "reads \(account)'s wallet as \(guest)", .get, "/v1/users/\(account)/wallet", as: guest,
+                bearer: token)
+            if status == 200, answer?["balances"] != nil {
+                confess("read the wallet of \(account) as \(guest)", about: ["user \(account)"])
+            }
+        }
+    }
+}

@@ -1,0 +1,31 @@
+import TillAppStore
+import TillBilling
+
+/// Restores another customer's subscriptions and what lasts, again and again. Where the shop lets it move, its owner
+/// has to get it back.
+final class HostileRestorer: Thief, @unchecked Sendable {
+    init(_ means: Means) { super.init(.hostileRestorer, means) }
+
+    private static let lasting: Set<String> = [
+        SimulatedShop.pro, SimulatedShop.silver, SimulatedShop.gold, SimulatedShop.goldYear,
+    ]
+
+    override func act() async {
+        let named = stolen.purchases.filter { !$0.hasNoToken && $0.signed != nil }
+        let lasting = named.filter { Self.lasting.contains($0.product) }
+        guard let first = pick(lasting.isEmpty ? named : lasting) else { return }
+        var proofs = [first.signed ?? ""]
+        if random.chance(0.5), let more = pick(named)?.signed { proofs.append(more) }
+        let (status, answer) = await attempt(
+            "restores \(first.owner)'s", "/v1/restores", ["signedTransactions": .array(proofs.map { .string($0) })])
+        guard status == 200, case .array(let found)? = answer?["data"] else { return }
+        for one in found {
+            guard case .object(let members) = one, let outcome = StolenKnowledge.text(members["outcome"]) else {
+                continue
+            }
+            let isTheirs = ["owned", "claimed"].contains(outcome) || outcome == "moved" && !means.moves
+            guard isTheirs, !means.moves else { continue }
+            confess("restored \(first.transaction) of \(first.owner): \(outcome)", about: [first.transaction])
+        }
+    }
+}

@@ -1,0 +1,93 @@
+import TillAppStore
+import TillBilling
+
+/// A receipt hides whose order it was paid for. This thief has older orders of their own for everything, and posts
+/// what others paid beside them; and pays once for two accounts of their own.
+final class ReceiptThief: Thief, @unchecked Sendable {
+    private var posted: Set<String> = []
+
+    init(_ means: Means) {
+        super.init(.receiptThief, users: ["receipt-thief", "sock-1", "sock-2"], means)
+    }
+
+    /// Who brings the receipt, and whom Apple's token names.
+    private var socks: (String, String) { (users[1], users[2]) }
+
+    /// A receipt of which this thief hears before its owner's server does is posted at once.
+    override func live(pace: Int64, while goesOn: @escaping @Sendable () -> Bool) async {
+        await stockUp()
+        while goesOn() {
+            let fresh = stolen.purchases.filter { $0.receipt != nil && !posted.contains($0.transaction) }
+            for prey in fresh {
+                posted.insert(prey.transaction)
+                await post(prey)
+            }
+            if random.chance(0.06) { await sellTwice() }
+            await clockwork.pause(random.between(20_000, 300_000))
+        }
+    }
+
+    private func post(_ prey: StolenKnowledge.Purchase) async {
+        guard let receipt = prey.receipt, let order = take(orderFor: prey.product) else { return }
+        await post(receipt, prey.transaction, prey.product, order, as: user)
+        await spend(as: user)
+        await openOwnOrder(prey.product)
+    }
+
+    private func post(
+        _ receipt: String, _ transaction: String, _ product: String, _ order: String, as name: String
+    ) async {
+        if random.chance(0.4) {
+            let plan = String(product.dropFirst(SimulatedShop.bundleID.utf8.count + 1))
+            await attempt(
+                "\(transaction)'s receipt by /postPay/ios", "/postPay/ios",
+                [
+                    "token": .string(SimulatedShop.token(of: name, at: clockwork.now)),
+                    "receipt-data": .string(receipt), "product_id": .string(plan),
+                    "transaction_id": .string(transaction), "order_id": .string(order),
+                ], as: name, bearer: "")
+        } else {
+            await attempt(
+                "\(transaction)'s receipt", "/v1/transactions",
+                [
+                    "receipt": .string(receipt), "transactionId": .string(transaction),
+                    "productId": .string(product), "orderId": .string(order),
+                ], as: name)
+        }
+    }
+
+    /// The first points that came of it are spent before anybody looks. Who paid may spend as much.
+    private func spend(as name: String) async {
+        means.thefts.record(kind, "\(name) spends at once")
+        _ = await means.backend.sell(to: name, for: random.between(10, 60), group: users)
+    }
+
+    /// One payment of the second account, whose receipt the first one brings; both spend what came.
+    private func sellTwice() async {
+        let (bearer, buyer) = socks
+        guard let own = await openOwnOrder(SimulatedShop.points60, as: bearer),
+            let paid = await openOwnOrder(SimulatedShop.points60, as: buyer)
+        else { return }
+        await clockwork.pause(2_000)
+        let wanted: JSONValue = [
+            "bundleId": .string(SimulatedShop.bundleID), "productId": .string(SimulatedShop.points60),
+            "account": "socks", "appAccountToken": .string(paid),
+        ]
+        means.truth.note(token: paid, of: buyer)
+        _ = await means.apple.act(.put, "/emulator/accounts/socks", [:])
+        guard case .object(let answer)? = await means.apple.act(.post, "/emulator/purchases", wanted),
+            let id = StolenKnowledge.text(answer["transactionId"]),
+            let signed = StolenKnowledge.text(answer["signedTransaction"]),
+            let receipt = StolenKnowledge.text(answer["receipt"])
+        else { return }
+        means.truth.note(sale: id, of: buyer)
+        means.backend.note(paid: 60, by: users)
+        await post(receipt, id, SimulatedShop.points60, own, as: bearer)
+        await spend(as: bearer)
+        await attempt(
+            "the same payment for \(buyer)", "/v1/transactions", ["signedTransaction": .string(signed)], as: buyer)
+        await spend(as: buyer)
+        await spend(as: bearer)
+        _ = await means.apple.act(.post, "/emulator/transactions/\(id)/finish")
+    }
+}

@@ -1,0 +1,70 @@
+import TillAppStore
+import TillBilling
+
+/// Opens orders under ids that stand in strangers' payments, or will: an order and a payment that share a UUID find
+/// each other.
+final class Squatter: Thief, @unchecked Sendable {
+    init(_ means: Means) { super.init(.squatter, means) }
+
+    private static let absent = [
+        UniqueID(high: 0, low: 0).description, UniqueID(high: .max, low: .max).description,
+    ]
+
+    override func act() async {
+        var targets = stolen.accountTokens + stolen.quarantined
+        targets += Self.absent.map { ($0, random.pick(Self.products)) }
+        // Those that the server keeps come again.
+        let target =
+            random.chance(0.4) && !stolen.quarantined.isEmpty ? random.pick(stolen.quarantined) : random.pick(targets)
+        let product = random.chance(0.6) ? target.product : random.pick(Self.products)
+        var body: [String: JSONValue] = ["id": .string(target.token), "productId": .string(product)]
+        switch random.below(6) {
+        case 0, 1: await attempt("an order under \(target.token)", "/v1/orders", .object(body))
+        case 2:
+            body["idNonce"] = OrderIDNonce(bytes: random.bytes(16)).map { .string($0.text) }
+            await attempt("an order under \(target.token) with a nonce of mine", "/v1/orders", .object(body))
+        case 3: await useOverheard(product)
+        case 4: await ask(theBackendFor: target, product)
+        default: await bringNonce(target)
+        }
+    }
+
+    /// Somebody else's order id, with the secret that proves it for them.
+    private func useOverheard(_ product: String) async {
+        guard let heard = pick(stolen.orders) else { return await commit(product) }
+        var body: [String: JSONValue] = ["id": .string(heard.id), "productId": .string(product)]
+        body["idNonce"] = heard.nonce.map { .string($0) }
+        if random.chance(0.5) { body["idUserId"] = .string(heard.user) }
+        let (status, answer) = await attempt("\(heard.user)'s order id", "/v1/orders", .object(body))
+        if status == 200 || status == 201, answer?["id"] != nil {
+            confess("was given \(heard.user)'s order \(heard.id)", about: ["order \(heard.id)", "user \(heard.user)"])
+        }
+    }
+
+    /// What everybody may.
+    private func commit(_ product: String) async {
+        means.thefts.record(kind, "\(user): an order of mine")
+        await openOwnOrder(product)
+    }
+
+    /// A backend that forwards what its app says, under its secret key. It should not. Still no payment that was there
+    /// before finds the order, a registered token opens none, and what means nothing finds nothing.
+    private func ask(theBackendFor target: (token: String, product: String), _ product: String) async {
+        let isRegistered = means.backend.registered.contains(target.token)
+        let isKept = stolen.quarantined.contains { $0.token == target.token }
+        guard isRegistered || isKept || Self.absent.contains(target.token) else { return await commit(product) }
+        means.thefts.record(kind, "\(user): an order under \(target.token), by way of the backend")
+        let isOpened = await means.backend.forward(orderID: target.token, of: user, for: product)
+        guard isOpened, isRegistered else { return }
+        confess("opened an order under an account token", about: ["order \(target.token)"])
+    }
+
+    /// A proof under a stranger's token, with a nonce of the thief's beside it.
+    private func bringNonce(_ target: (token: String, product: String)) async {
+        guard let found = pick(stolen.purchases.filter { $0.signed != nil && !$0.hasNoToken }),
+            let signed = found.signed, let nonce = OrderIDNonce(bytes: random.bytes(16))
+        else { return await commit(target.product) }
+        let body: JSONValue = ["signedTransaction": .string(signed), "idNonce": .string(nonce.text)]
+        await attempt("\(found.owner)'s proof with a nonce of mine", "/v1/transactions", body)
+    }
+}

@@ -1,0 +1,114 @@
+import TillAppStore
+import TillBilling
+import TillHTTP
+
+/// What the thieves of a world know of others: what they overhear on the way to the server, and what they read on a
+/// phone that lies about.
+final class StolenKnowledge: @unchecked Sendable {
+    /// A purchase of somebody else.
+    struct Purchase: Sendable {
+        let owner: String
+        let product: String
+        let transaction: String
+        var signed: String?
+        var receipt: String?
+        var device: String?
+        /// Apple signed no order id, so the proof is for who brings it with an older order id (U1).
+        var hasNoToken = false
+        /// Its owner has it already.
+        var isGranted = false
+    }
+
+    private(set) var purchases: [Purchase] = []
+    /// Account UUIDs of strangers, with what they buy.
+    private(set) var accountTokens: [(token: String, product: String)] = []
+    /// UUIDs on purchases that the server keeps in quarantine.
+    private(set) var quarantined: [(token: String, product: String)] = []
+    /// Order ids on their way to the server, with their secrets where there were any.
+    private(set) var orders: [(id: String, user: String, nonce: String?)] = []
+    private(set) var devices: [(id: String, user: String)] = []
+    /// Users of the app.
+    private(set) var users: [String] = []
+    /// Apple's numbers of orders that are granted.
+    private(set) var orderNumbers: [String] = []
+    /// Guests who became part of an account.
+    private(set) var mergedGuests: [String] = []
+
+    private static let memory = 80
+
+    /// - Parameter users: who uses the app, as everybody knows.
+    func meet(_ users: [String]) { self.users += users }
+
+    func note(accountToken token: String, for product: String) { accountTokens.append((token, product)) }
+    func note(quarantined token: String, for product: String) { quarantined.append((token, product)) }
+    func note(orderNumber number: String) { orderNumbers.append(number) }
+    func note(mergedGuest guest: String) { mergedGuests.append(guest) }
+
+    /// A phone lies about, with a purchase that its app may not have told the server yet.
+    func note(_ purchase: Purchase) {
+        if let known = purchases.firstIndex(where: { $0.transaction == purchase.transaction }) {
+            purchases[known] = purchase
+            return
+        }
+        purchases.append(purchase)
+        if purchases.count > Self.memory { purchases.removeFirst() }
+    }
+
+    func note(device: String, of user: String) {
+        guard !devices.contains(where: { $0.id == device && $0.user == user }) else { return }
+        devices.append((device, user))
+    }
+
+    // MARK: Overheard
+
+    func hear(_ request: HTTPRequest) {
+        guard request.method == .post, let user = SimulatedShop.user(of: request) else { return }
+        switch request.path {
+        case "/v1/orders": hearOrder(request, of: user)
+        case "/v1/transactions": hearProof(request, of: user)
+        default: return
+        }
+    }
+
+    private func hearOrder(_ request: HTTPRequest, of user: String) {
+        guard let members = Self.members(request.body) else { return }
+        if case .string(let id)? = members["id"] {
+            orders.append((id, user, Self.text(members["idNonce"])))
+            if orders.count > Self.memory { orders.removeFirst() }
+        }
+        if let device = Self.text(members["deviceId"]) { note(device: device, of: user) }
+    }
+
+    private func hearProof(_ request: HTTPRequest, of user: String) {
+        guard let members = Self.members(request.body) else { return }
+        var heard: Purchase
+        if let signed = Self.text(members["signedTransaction"]), let payload = Mallory.payload(of: signed),
+            let id = Self.text(payload["transactionId"]), let product = Self.text(payload["productId"])
+        {
+            heard = Purchase(owner: user, product: product, transaction: id, signed: signed)
+            heard.hasNoToken = payload["appAccountToken"] == nil
+        } else if let receipt = Self.text(members["receipt"]), let id = Self.text(members["transactionId"]),
+            let product = Self.text(members["productId"])
+        {
+            heard = Purchase(owner: user, product: product, transaction: id, receipt: receipt)
+        } else {
+            return
+        }
+        heard.device = Self.text(members["deviceId"])
+        // What is known of it already says more.
+        guard !purchases.contains(where: { $0.transaction == heard.transaction }) else { return }
+        note(heard)
+    }
+
+    // MARK: Reading
+
+    static func members(_ body: [UInt8]) -> [String: JSONValue]? {
+        guard case .object(let members)? = try? JSONValue(decoding: body) else { return nil }
+        return members
+    }
+
+    static func text(_ value: JSONValue?) -> String? {
+        guard case .string(let text)? = value else { return nil }
+        return text
+    }
+}

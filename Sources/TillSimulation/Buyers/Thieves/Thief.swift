@@ -1,0 +1,151 @@
+import TillAppStore
+import TillBilling
+import TillHTTP
+
+/// Somebody who wants what another customer paid. A user of the app like all others, over the same lines; what makes a
+/// thief is what they ask for.
+class Thief: @unchecked Sendable {
+    /// What a thief works with.
+    struct Means: @unchecked Sendable {
+        let parts: WorldParts
+        let apple: AppleHost
+        let truth: Truth
+        let backend: Backend
+        let stolen: StolenKnowledge
+        let thefts: TheftLedger
+        let process: SimulatedProcess
+        let line: Link
+        /// The shop's policy lets what is restored move.
+        let moves: Bool
+        /// Hears of what an answer gave away.
+        let complain: @Sendable (Violation.Kind, String, [String]) -> Void
+    }
+
+    let kind: TheftKind
+    /// All of their user ids.
+    let users: [String]
+    let means: Means
+    var random: SeededRandom
+    /// Orders of their own, with the products that they are for.
+    private(set) var orders: [(id: String, product: String, user: String)] = []
+
+    init(_ kind: TheftKind, users: [String]? = nil, _ means: Means) {
+        self.kind = kind
+        self.users = users ?? ["\(kind.rawValue)-thief"]
+        self.means = means
+        random = SeededRandom(seed: means.parts.seed, stream: "thief \(kind.rawValue)")
+    }
+
+    var user: String { users[0] }
+    var stolen: StolenKnowledge { means.stolen }
+    var clockwork: Clockwork { means.parts.clockwork }
+
+    /// Until the world calms down.
+    ///
+    /// - Parameter pace: milliseconds between two attempts, at most.
+    func live(pace: Int64, while goesOn: @escaping @Sendable () -> Bool) async {
+        await clockwork.pause(random.between(10_000, pace / 4))
+        while goesOn() {
+            await act()
+            await clockwork.pause(random.between(pace / 10, pace))
+        }
+    }
+
+    /// Tries once.
+    func act() async {}
+
+    // MARK: What they are told
+
+    typealias Answer = (status: Int?, members: [String: JSONValue]?)
+
+    /// A request that is to steal something.
+    @discardableResult
+    func attempt(
+        _ detail: String, _ path: String, _ body: JSONValue, as name: String? = nil, bearer: String? = nil,
+        headers more: [(String, String)] = []
+    ) async -> Answer {
+        await attempt(detail, .post, path, body, as: name, bearer: bearer, headers: more)
+    }
+
+    @discardableResult
+    func attempt(
+        _ detail: String, _ method: HTTPMethod, _ path: String, _ body: JSONValue? = nil, as name: String? = nil,
+        bearer: String? = nil, headers more: [(String, String)] = []
+    ) async -> Answer {
+        means.thefts.record(kind, "\(name ?? user): \(detail)")
+        return await send(method, path, body, as: name, bearer: bearer, headers: more)
+    }
+
+    /// - Parameter bearer: the credential; nil: a good token of their own; empty: none.
+    func send(
+        _ method: HTTPMethod, _ path: String, _ body: JSONValue? = nil, as name: String? = nil,
+        bearer: String? = nil, headers more: [(String, String)] = []
+    ) async -> Answer {
+        await send(method, path, bytes: body.map { Array($0.encoded().utf8) } ?? [], as: name, bearer, more)
+    }
+
+    func send(
+        _ method: HTTPMethod, _ path: String, bytes: [UInt8], as name: String? = nil, _ bearer: String? = nil,
+        _ more: [(String, String)] = []
+    ) async -> Answer {
+        var headers = HTTPHeaders([("Content-Type", "application/json")])
+        let credential = bearer ?? SimulatedShop.token(of: name ?? user, at: clockwork.now)
+        if !credential.isEmpty { headers.add("Authorization", "Bearer \(credential)") }
+        for (name, value) in more { headers.add(name, value) }
+        let request = HTTPRequest(method: method, path: path, headers: headers, body: bytes, peer: "203.0.113.66")
+        guard let response = try? await means.line.send(request, from: means.process) else { return (nil, nil) }
+        return (response.status, StolenKnowledge.members(response.body))
+    }
+
+    /// What was answered is another customer's.
+    func confess(_ text: String, about: [String]) { means.complain(.stolen, "\(kind.rawValue) \(text)", about) }
+
+    // MARK: What they have of their own
+
+    /// An order in the way that is open to everybody.
+    @discardableResult
+    func openOwnOrder(_ product: String, as name: String? = nil, device: String? = nil) async -> String? {
+        let owner = name ?? user
+        guard let nonce = OrderIDNonce(bytes: random.bytes(16)) else { return nil }
+        let id = OrderIDCommitment(user: UserID(owner), nonce: nonce).id.description
+        var body: [String: JSONValue] = [
+            "id": .string(id), "idNonce": .string(nonce.text), "productId": .string(product),
+        ]
+        body["deviceId"] = device.map { .string($0) }
+        let (status, answer) = await send(.post, "/v1/orders", .object(body), as: owner)
+        guard status == 201 || status == 200, answer?["id"] != nil else { return nil }
+        orders.append((id, product, owner))
+        return id
+    }
+
+    /// An order of their own for a product; older than what is bought from now on.
+    func order(for product: String, as name: String? = nil) -> String? {
+        orders.first { $0.product == product && $0.user == name ?? user }?.id
+    }
+
+    static let products = [
+        SimulatedShop.points60, SimulatedShop.points300, SimulatedShop.pro, SimulatedShop.silver, SimulatedShop.basic,
+    ]
+
+    /// The same, and it is used up.
+    func take(orderFor product: String, as name: String? = nil) -> String? {
+        guard let index = orders.firstIndex(where: { $0.product == product && $0.user == name ?? user }) else {
+            return nil
+        }
+        return orders.remove(at: index).id
+    }
+
+    /// Orders for everything that is sold, before anybody buys it.
+    func stockUp(as name: String? = nil) async {
+        for product in Self.products where order(for: product, as: name) == nil {
+            await openOwnOrder(product, as: name)
+        }
+    }
+
+    /// A token of somebody else, read off a phone.
+    func steal(tokenOf victim: String, goodFor seconds: Int64) -> String {
+        SimulatedShop.token(of: victim, at: clockwork.now, for: seconds)
+    }
+
+    func pick<Value>(_ values: [Value]) -> Value? { values.isEmpty ? nil : random.pick(values) }
+}

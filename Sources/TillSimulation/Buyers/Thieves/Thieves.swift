@@ -1,0 +1,32 @@
+/// Which thieves live in a world.
+enum Thieves {
+    /// Everybody in a world of thieves; elsewhere a few, or none.
+    static func kinds(in plan: SimulationPlan) -> [TheftKind] {
+        TheftKind.allCases.filter { kind in
+            var random = SeededRandom(seed: plan.seed, stream: "thieves \(kind.rawValue)")
+            return !plan.withoutThefts.contains(kind) && (plan.isOfThieves || random.chance(0.12))
+        }
+    }
+
+    /// - Parameters:
+    ///   - accounts: users who are no guests.
+    ///   - lookalikes: of those, whose ids have twins.
+    static func gather(
+        _ plan: SimulationPlan, _ means: Thief.Means, accounts: [String], lookalikes: [String], keys: StoreKeys
+    ) -> [Thief] {
+        kinds(in: plan).map { kind in
+            switch kind {
+            case .squatter: Squatter(means)
+            case .twin: Twin(of: lookalikes, means)
+            case .receiptThief: ReceiptThief(means)
+            case .borrowedDevice: BorrowedDevice(means)
+            case .guestMerger: GuestMerger(of: accounts, means)
+            case .shortLivedToken: ShortLivedToken(of: accounts, means)
+            case .replayAcrossUsers: ReplayAcrossUsers(means)
+            case .claimJumper: ClaimJumper(means)
+            case .hostileRestorer: HostileRestorer(means)
+            case .flooder: Flooder(means, keys: keys)
+            }
+        }
+    }
+}

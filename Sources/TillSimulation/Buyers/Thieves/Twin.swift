@@ -1,0 +1,105 @@
+import TillAppStore
+import TillBilling
+
+/// A user whose id looks like another's, or compares like it in some alphabet.
+final class Twin: Thief, @unchecked Sendable {
+    private let victims: [String]
+
+    /// - Parameter victims: who has an account at the app.
+    init(of victims: [String], _ means: Means) {
+        self.victims = victims
+        super.init(.twin, users: Self.twins(of: victims), means)
+    }
+
+    /// All ids that this thief may be called by.
+    static func twins(of victims: [String]) -> [String] { victims.flatMap { twins(of: $0) } }
+
+    /// The same to the eye, or to a comparison that is not one of bytes.
+    static func twins(of victim: String) -> [String] {
+        var found: [String] = []
+        func add(_ text: String) {
+            if !text.utf8.elementsEqual(victim.utf8), !found.contains(where: { $0.utf8.elementsEqual(text.utf8) }) {
+                found.append(text)
+            }
+        }
+        add(victim.replacing("K", with: "\u{212A}"))
+        add(victim.replacing("\u{C5}", with: "\u{212B}"))
+        add(victim.replacing("\u{E9}", with: "e\u{301}"))
+        add(victim.replacing("\u{C5}", with: "A\u{30A}"))
+        add(victim.uppercased())
+        add(victim.lowercased())
+        add("\u{202E}" + victim)
+        add(victim + "\u{200F}")
+        add(victim + "\u{0}")
+        return found
+    }
+
+    override func act() async {
+        // Who compares like the victim first.
+        let victim = random.pick(victims)
+        let twins = Self.twins(of: victim)
+        let equal = twins.filter { $0 == victim }
+        let twin = !equal.isEmpty && random.chance(0.7) ? random.pick(equal) : random.pick(twins)
+        switch random.below(8) {
+        case 0, 1: await readOrder(of: victim, as: twin)
+        case 2: await cancelOrder(of: victim, as: twin)
+        case 3: await read("/v1/users/\(random.chance(0.5) ? victim : twin)/wallet", of: victim, as: twin)
+        case 4: await read("/v1/users/\(victim)/orders", of: victim, as: twin)
+        case 5: await merge(victim, as: twin)
+        case 6: await spend(of: victim, as: twin)
+        default: await restore(from: victim, as: twin)
+        }
+    }
+
+    private func readOrder(of victim: String, as twin: String) async {
+        guard let order = order(of: victim) else { return await merge(victim, as: twin) }
+        let (status, answer) = await attempt("reads \(victim)'s order", .get, "/v1/orders/\(order)", as: twin)
+        tell(status, answer?["id"], "read order \(order)", of: victim)
+    }
+
+    private func cancelOrder(of victim: String, as twin: String) async {
+        guard let order = order(of: victim) else { return await merge(victim, as: twin) }
+        let (status, answer) = await attempt(
+            "cancels \(victim)'s order", "/v1/orders/\(order)/\(random.chance(0.5) ? "cancel" : "fail")", [:], as: twin)
+        tell(status, answer?["id"], "closed order \(order)", of: victim)
+    }
+
+    private func order(of victim: String) -> String? {
+        pick(stolen.orders.filter { $0.user.utf8.elementsEqual(victim.utf8) })?.id
+    }
+
+    private func read(_ path: String, of victim: String, as twin: String) async {
+        let (status, answer) = await attempt("reads \(path)", .get, path, as: twin)
+        guard path.contains("/\(victim)/"), path.utf8.starts(with: "/v1/users/\(victim)/".utf8) else { return }
+        tell(status, answer?["data"] ?? answer?["balances"], "read \(path)", of: victim)
+    }
+
+    /// The twin's own token proves the twin, and the id in the body is the victim's.
+    private func merge(_ victim: String, as twin: String) async {
+        let token = SimulatedShop.token(of: twin, at: clockwork.now, isGuest: true)
+        let (status, answer) = await attempt(
+            "calls \(victim) a guest", "/v1/users/twin-thief/guests",
+            ["guestId": .string(victim), "guestToken": .string(token)], as: "twin-thief")
+        tell(status, answer?["id"], "merged", of: victim)
+    }
+
+    /// The backend takes what its own user has.
+    private func spend(of victim: String, as twin: String) async {
+        means.thefts.record(kind, "\(twin) spends")
+        if await means.backend.sell(to: twin, for: random.between(1, 60)) {
+            confess("spent points that \(victim) has", about: ["user \(victim)"])
+        }
+    }
+
+    private func restore(from victim: String, as twin: String) async {
+        let proofs = stolen.purchases.filter { $0.owner.utf8.elementsEqual(victim.utf8) && !$0.hasNoToken }
+        guard let signed = pick(proofs.compactMap(\.signed)) else { return await merge(victim, as: twin) }
+        await attempt(
+            "restores \(victim)'s", "/v1/restores", ["signedTransactions": [.string(signed)]], as: twin)
+    }
+
+    private func tell(_ status: Int?, _ content: JSONValue?, _ what: String, of victim: String) {
+        guard let status, (200..<300).contains(status), content != nil else { return }
+        confess("\(what) of \(victim)", about: ["user \(victim)", what])
+    }
+}

@@ -1,0 +1,142 @@
+import TillBilling
+import TillClient
+import TillServer
+import TillStorage
+
+// What has to have happened once all faults are over.
+
+extension Auditor {
+    /// Faults are over, and days have passed.
+    func judge(_ ledger: any Database, _ backend: Backend, _ receiver: WebhookReceiver) async {
+        isOver = true
+        await look(ledger)
+        await judge(backend, ledger)
+        await judge(receiver, ledger)
+        guard let books = try? await ledger.read({ try LedgerEye($0) }), let sold = try? await apple.transactions()
+        else { return complain(.stuck, "the books can't be read", about: []) }
+        let bought = Dictionary(sold.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+        for sale in sold where sale.isPaid { judge(sale, books[sale.id], bought) }
+        await judgeQueues(ledger)
+    }
+
+    private func judge(_ sale: AppleHost.Sold, _ entry: LedgerEye.Entry?, _ bought: [String: AppleHost.Sold]) {
+        var about = ["transaction \(sale.id)"]
+        if let token = sale.token { about.append("order \(token.lowercased())") }
+        let owner = truth.owner(of: sale, in: bought)
+        if let owner { about.append("user \(owner)") }
+        guard let entry else {
+            return complain(.lost, "\(sale.id) of \(owner ?? "nobody") (\(sale.product)) never arrived", about: about)
+        }
+        if sale.revokedAt != nil {
+            if entry.state != 3 { complain(.drift, "\(sale.id) was refunded, and is not here", about: about) }
+            if entry.sum != 0 {
+                complain(.unbalanced, "\(sale.id) was refunded, and \(entry.sum) points are left of it", about: about)
+            }
+            return
+        }
+        if entry.state == 3 { return complain(.drift, "\(sale.id) is refunded here, and not at Apple", about: about) }
+        let isSold = SimulatedShop.catalog[ProductID(sale.product)] != nil
+        if entry.grantUser == nil, isSold, owner != nil {
+            complain(.lost, "\(sale.id) of \(owner ?? "nobody") (\(sale.product)) is not granted", about: about)
+        }
+        if !sale.isFinished, entry.grantUser != nil, !sale.isRenewal {
+            complain(.stuck, "\(sale.id) is granted, and still in the store's queue", about: about)
+        }
+    }
+
+    /// Whoever was told that points were taken has them taken, once; and nobody else has.
+    private func judge(_ backend: Backend, _ ledger: any Database) async {
+        let taken = try? await ledger.read { session in
+            try session.query(
+                """
+                SELECT reference, user, -amount, kind FROM postings WHERE grant_sequence IS NULL AND kind <> 'moved'
+                """, []
+            ) { (reference: $0.text(0), user: $0.text(1), amount: $0.integer(2), kind: $0.text(3)) }
+        }
+        guard let taken else { return }
+        for (group, spent, paid) in backend.overspent {
+            complain(
+                .stolen, "\(group.joined(separator: ", ")) spent \(spent) points, and paid for \(paid)",
+                about: group.map { "user \($0)" })
+        }
+        for reference in backend.answered.sorted() where !taken.contains(where: { $0.reference == reference }) {
+            complain(.forgotten, "the debit \(reference) was answered, and is gone", about: [reference])
+        }
+        for debit in taken {
+            let asked = backend.asked[debit.reference]
+            let isAskedFor = asked.map { $0.user.utf8.elementsEqual(debit.user.utf8) } ?? false
+            if debit.kind != "debit" || !isAskedFor || asked?.amount != debit.amount {
+                complain(
+                    .grantedTwice, "\(-debit.amount) points of \(debit.user) come from nowhere (\(debit.kind))",
+                    about: ["user \(debit.user)", debit.reference])
+            }
+        }
+    }
+
+    /// Nobody's phone waits for anything that is over.
+    func judge(_ owner: Owner) {
+        // What the catalogue does not know is nobody's until it does.
+        for order in owner.waiting where SimulatedShop.catalog[order.productID] != nil {
+            let id = order.orderNumber.lowercased()
+            // Where Apple loses tokens, another customer of the Apple Account may have it; then its buyer is told so.
+            if order.note == Trouble.settledElsewhere.sentence, let paid = order.transactionID,
+                let grantee = grantees[paid.text], grantee != truth.orders[id]?.user
+            {
+                continue
+            }
+            let paid = order.transactionID.map { ", paid by \($0)" } ?? ""
+            let note = order.note.map { ": \($0.en)" } ?? ""
+            complain(
+                .stuck, "\(owner.phone.name) still waits for order \(id) (\(order.productID)\(paid))\(note)",
+                about: ["order \(id)"] + (order.transactionID.map { ["transaction \($0)"] } ?? []))
+        }
+    }
+
+    func judge(_ comparison: BookComparison) {
+        for difference in comparison.differences where difference.kind.isDrift {
+            complain(.drift, "Apple says otherwise: \(difference)", about: ["\(difference)"])
+        }
+    }
+
+    /// The app's backend has heard everything, once, and what it has heard comes to what the books say.
+    private func judge(_ receiver: WebhookReceiver, _ ledger: any Database) async {
+        for complaint in receiver.complaints { complain(.untold, complaint, about: [complaint]) }
+        let told = try? await ledger.read { session in
+            (
+                try session.first("SELECT count(*) FROM outbox", []) { $0.integer(0) } ?? 0,
+                try session.query(
+                    """
+                    SELECT user, sum(amount) FROM postings WHERE grant_sequence IS NOT NULL AND currency = 'points' \
+                    GROUP BY user
+                    """, []
+                ) { ($0.text(0), $0.integer(1)) }
+            )
+        }
+        guard let (events, sums) = told else { return }
+        if receiver.received.count != events {
+            complain(.untold, "\(events) events, of which \(receiver.received.count) were heard", about: ["events"])
+        }
+        for (user, sum) in sums where receiver.points[user, default: 0] != sum {
+            complain(
+                .untold,
+                "\(user) has \(sum) points of purchases, and the backend heard of "
+                    + "\(receiver.points[user, default: 0])", about: ["user \(user)"])
+        }
+    }
+
+    private func judgeQueues(_ ledger: any Database) async {
+        let waiting = try? await ledger.read { session in
+            try session.query(
+                """
+                SELECT 'notifications', count(*) FROM notifications WHERE state = 0 UNION ALL \
+                SELECT 'receipts', count(*) FROM waiting_proofs UNION ALL \
+                SELECT 'saved proofs', count(*) FROM saved_proofs UNION ALL \
+                SELECT 'errands', count(*) FROM errands WHERE state = 0
+                """, []
+            ) { ($0.text(0), $0.integer(1)) }
+        }
+        for (queue, count) in waiting ?? [] where count > 0 {
+            complain(.stuck, "\(count) \(queue) still wait", about: [queue])
+        }
+    }
+}

@@ -1,0 +1,61 @@
+import TillBilling
+import TillStorage
+
+/// What the ledger shows of things that went to somebody else than who paid: moves, and orders that are done.
+struct Loot: Sendable {
+    struct Transfer: Sendable {
+        let from: String
+        let to: String
+        let kind: String
+    }
+
+    struct Order: Sendable {
+        let id: String
+        let user: String
+        let transaction: String
+    }
+
+    let transfers: [Transfer]
+    let completed: [Order]
+    /// References of moved points that don't come to nothing.
+    let uneven: [String]
+
+    init(_ session: any Session) throws {
+        transfers = try session.query("SELECT from_user, to_user, kind FROM transfers ORDER BY sequence", []) {
+            Transfer(from: $0.text(0), to: $0.text(1), kind: $0.text(2))
+        }
+        completed = try session.query(
+            "SELECT id, user, transaction_id FROM orders WHERE status = 1 AND transaction_id IS NOT NULL", []
+        ) {
+            Order(
+                id: UniqueID(bytes: $0.blob(0))?.description ?? "", user: $0.text(1), transaction: $0.text(2))
+        }
+        uneven = try session.query(
+            "SELECT reference FROM postings WHERE kind = 'moved' GROUP BY reference HAVING sum(amount) <> 0", []
+        ) { $0.text(0) }
+    }
+}
+
+extension Auditor {
+    /// Nothing of an honest customer goes to a thief, and no order of a thief is done by another's payment.
+    func check(_ loot: Loot, against bought: [String: AppleHost.Sold]) {
+        for transfer in loot.transfers where isThief(transfer.to) && !isThief(transfer.from) {
+            if mayMove, transfer.kind == "restore" { continue }
+            complain(
+                .stolen, "what \(transfer.from) has was moved to \(transfer.to) (\(transfer.kind))",
+                about: ["user \(transfer.from)", "user \(transfer.to)"])
+        }
+        for order in loot.completed where isThief(order.user) {
+            guard let sale = bought[order.transaction], let owner = truth.owner(of: sale, in: bought),
+                !isThief(owner), !mayBeLent
+            else { continue }
+            complain(
+                .stolen, "order \(order.id) of \(order.user) is done by \(order.transaction) of \(owner)",
+                about: ["order \(order.id)", "transaction \(order.transaction)"])
+        }
+        // What was taken back into quarantine is on its way until somebody claims it.
+        for reference in isOver ? loot.uneven : [] {
+            complain(.unbalanced, "points that \(reference) moved went nowhere", about: [reference])
+        }
+    }
+}

@@ -1,0 +1,232 @@
+import Foundation
+import Testing
+import TillAPI
+import TillBilling
+
+@testable import TillClient
+
+@Suite("Order ids that are commitments")
+struct OrderIDTests {
+    private let guest = UserID("guest-0b8a1c1e-6c0f-4a6b-9d5d-0f6a4f1b2c3d")
+
+    private func session(_ user: UserID) -> Session { Session(userID: user, token: user.text) }
+
+    @Test("Every order's id commits to who is signed in, with a fresh nonce that is on the disk before any request")
+    func committed() async throws {
+        let world = PretendWorld()
+        let app = try PretendApp(world)
+        var nonces: Set<OrderIDNonce> = []
+        for _ in 0..<3 {
+            let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+            let nonce = try #require(entry.idNonce)
+            #expect(entry.id == OrderIDCommitment(user: UserID("ann"), nonce: nonce).id)
+            nonces.insert(nonce)
+            let kept = try #require(await OrderJournal(disk: world.file.disk)[entry.id])
+            #expect(kept.idNonce == nonce && kept.idUserID == UserID("ann"))
+            #expect(world.state.now.opened.last?.idNonce == nonce && world.state.now.opened.last?.idUserId == nil)
+        }
+        #expect(nonces.count == 3)
+
+        let cut = PretendWorld()
+        cut.state.with { $0.killAt = 2 }
+        _ = try? await PretendApp(cut).purchase.prepare(PretendApp.points, price: nil)
+        #expect(cut.state.now.requests.isEmpty)
+        #expect(try await OrderJournal(disk: cut.file.disk).entries().first?.idNonce != nil)
+    }
+
+    @Test("A nonce outlives the whole of a purchase, every change of its order and the file that is written anew")
+    func kept() async throws {
+        let world = PretendWorld()
+        let app = try PretendApp(world)
+        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        try await app.journal.postpone(entry.id, because: .accepted, until: nil)
+        // A write that failed half-way has the next change write the file anew.
+        world.file.state.with { $0.tearNextWriteAfter = 3 }
+        _ = await app.submit(world.pay(entry))
+        _ = await app.submit(world.pay(entry, id: "2000000000000002"))
+        #expect(world.file.state.now.rewrites == 1)
+        let kept = try #require(await OrderJournal(disk: world.file.disk)[entry.id])
+        #expect(kept.idNonce == entry.idNonce && kept.idUserID == UserID("ann"))
+    }
+
+    @Test("A proof carries its order's nonce: a server that lost the order opens it on the spot, and grants")
+    func lostOrder() async throws {
+        let world = PretendWorld()
+        let app = try PretendApp(world)
+        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        // The server was restored from an hour ago.
+        world.state.with { $0.orders = [:] }
+        guard case .completed = await app.submit(world.pay(entry)) else { throw Unexpected("lost") }
+        let body = try #require(world.state.now.bodies.first)
+        #expect(body.idNonce == entry.idNonce && body.orderId == entry.id && body.idUserId == nil)
+        #expect(world.state.now.grants.values.map(\.text) == ["ann"])
+        #expect(await app.journal[entry.id]?.status == .completed)
+    }
+
+    @Test("A lost order comes home after a kill at every step too, as long as the phone has its journal")
+    func lostOrderKilled() async throws {
+        for step in 5...9 {
+            let world = PretendWorld()
+            let entry = try await PretendApp(world).purchase.prepare(PretendApp.points, price: nil)
+            world.state.with { ($0.orders, $0.killAt) = ([:], step) }
+            _ = await (try PretendApp(world)).submit(world.pay(entry))
+            world.state.with { $0.killAt = .max }
+            let app = try PretendApp(world)
+            _ = await app.retry.resubmit(on: .launch)
+            #expect(world.state.now.grants.values.map(\.text) == ["ann"], "killed at \(step)")
+            #expect(await app.journal[entry.id]?.status == .completed, "killed at \(step)")
+            #expect(world.state.now.queue.isEmpty && world.state.now.finishedBeforeWord.isEmpty)
+        }
+    }
+
+    @Test("Under another user's token a proof carries no nonce, and waits for its owner if the order was lost")
+    func otherCaller() async throws {
+        let world = PretendWorld()
+        let app = try PretendApp(world)
+        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        world.state.with { ($0.orders, $0.session) = ([:], session(UserID("ben"))) }
+        guard case .willArrive = await app.submit(world.pay(entry)) else { throw Unexpected("an end") }
+        #expect(world.state.now.bodies.first?.idNonce == nil && world.state.now.bodies.first?.idUserId == nil)
+        #expect(world.state.now.grants.isEmpty)
+        world.state.with { $0.session = session(UserID("ann")) }
+        _ = await app.retry.resubmit(on: .launch)
+        #expect(world.state.now.grants.values.map(\.text) == ["ann"])
+    }
+
+    // MARK: Guests
+
+    @Test("A guest's order that is opened after the guest became part of an account is opened as the account's")
+    func mergedBefore() async throws {
+        let world = PretendWorld()
+        let app = try PretendApp(world)
+        world.state.with {
+            $0.session = session(guest)
+            $0.answers = Array(repeating: .failure(TransportFault(.offline)), count: 3)
+        }
+        _ = try? await app.purchase.prepare(PretendApp.points, price: nil)
+        let entry = try #require(await app.journal.entries().first)
+        #expect(entry.idUserID == guest && !entry.isOpened)
+
+        world.state.with { ($0.guests, $0.session) = ([guest: UserID("ann")], session(UserID("ann"))) }
+        try await app.journal.hand(over: guest, to: UserID("ann"))
+        // The next launch reads all of this from the disk.
+        let relaunched = try PretendApp(world)
+        #expect(try await relaunched.purchase.resume(entry.id).isOpened)
+        let body = try #require(world.state.now.opened.last)
+        #expect(body.idUserId == guest.text && body.idNonce == entry.idNonce)
+        #expect(world.state.now.orders[entry.id]?.user == UserID("ann"))
+    }
+
+    @Test("A guest who signs in between two tries to open an order goes on as the account")
+    func mergedMeanwhile() async throws {
+        let world = PretendWorld()
+        let app = try PretendApp(world)
+        world.state.with {
+            $0.session = session(guest)
+            $0.answers = [.failure(TransportFault(.timedOut))]
+            $0.onRequest = {
+                guard world.state.now.guests.isEmpty else { return }
+                world.state.with { ($0.guests, $0.session) = ([guest: UserID("ann")], session(UserID("ann"))) }
+                try? await app.journal.hand(over: guest, to: UserID("ann"))
+            }
+        }
+        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        #expect(entry.isOpened && entry.userID == UserID("ann") && entry.idUserID == guest)
+        #expect(world.state.now.opened.map(\.idUserId) == [guest.text])
+        #expect(world.state.now.orders[entry.id]?.user == UserID("ann"))
+    }
+
+    @Test("What a guest paid is proved by the account it became part of, also where the server lost the order")
+    func mergedAfter() async throws {
+        let world = PretendWorld()
+        let app = try PretendApp(world)
+        world.state.with { $0.session = session(guest) }
+        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        world.state.with {
+            ($0.guests, $0.session, $0.orders) = ([guest: UserID("ann")], session(UserID("ann")), [:])
+        }
+        // The merge was made elsewhere: this device's journal has not heard of it.
+        guard case .completed = await app.submit(world.pay(entry)) else { throw Unexpected("lost") }
+        #expect(world.state.now.bodies.first?.idUserId == guest.text)
+        #expect(world.state.now.grants.values.map(\.text) == ["ann"])
+    }
+
+    // MARK: Journals of older versions
+
+    /// Three orders of ann's as the first version of the kit wrote them: one prepared and not opened, one paid whose
+    /// proof is kept, one completed.
+    private static let old = [UInt8](
+        Data(
+            base64Encoded:
+                "VGlsbEpybmwBAAAA9/lc7PVUSvY2AAAAqBb21QFaWlpaWlpBAYABAQEBAQEBCXBvaW50cy42MAIBsAkDQ05ZAQNhbm4A"
+                + "AAAAAAIAgLCDxZhoAPVUSvahAAAAtK2nFAFaWlpaWlpCAoACAgICAgICCXBvaW50cy42MAIBsAkDQ05ZAQNhbm4BARAy"
+                + "MDAwMDAwMDAwMDAwMDA5AAAABADQv4PFmGgAAqDPg8WYaARwYWlkAlpaWlpaWkICgAICAgICAgI8c2lnbmVkLjIwMDAw"
+                + "MDAwMDAwMDAwMDkuNWE1YTVhNWEtNWE1YS00MjAyLTgwMDItMDIwMjAyMDIwMjAy9VRK9jYAAAAW1vWfAVpaWlpaWkMD"
+                + "gAMDAwMDAwMJcG9pbnRzLjYwAgGwCQNDTlkBA2FubgAAAAAAAgDw3oPFmGgA9VRK9m8AAAAz89irAVpaWlpaWkMDgAMD"
+                + "AwMDAwMJcG9pbnRzLjYwAgGwCQNDTlkBA2FubgEBEDIwMDAwMDAwMDAwMDAwMDgAAAAEAPDeg8WYaAACwO6DxZhoBHBh"
+                + "aWQCWlpaWlpaQwOAAwMDAwMDAwpzaWduZWQueC559VRK9nMAAAAF/g/yAVpaWlpaWkMDgAMDAwMDAwMJcG9pbnRzLjYw"
+                + "AgGwCQNDTlkBA2FubgEBEDIwMDAwMDAwMDAwMDAwMDgAAAAGAPDeg8WYaAACwO6DxZhoBHBhaWQBkP6DxZhoB2dyYW50"
+                + "ZWQEWlpaWlpaQwOAAwMDAwMDAw==") ?? Data())
+
+    @Test("A journal of before nonces opens clean, with every order and proof, and grows on")
+    func oldJournal() async throws {
+        let world = PretendWorld(disk: Self.old)
+        let app = try PretendApp(world)
+        #expect(app.journal.recovery.isClean && app.journal.recovery.orders == 3)
+        #expect(await app.journal.entries().map(\.status) == [.completed, .ongoing, .prepared])
+        #expect(await app.journal.entries().allSatisfy { $0.idNonce == nil && $0.userID == UserID("ann") })
+        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let again = try OrderJournal(disk: world.file.disk)
+        #expect(again.recovery.isClean && again.recovery.orders == 4)
+        #expect(await again[entry.id]?.idNonce == entry.idNonce)
+    }
+
+    @Test("An unpaid order without a nonce that the server refuses as unproven goes on under an id that is proven")
+    func oldUnpaid() async throws {
+        let world = PretendWorld(disk: Self.old)
+        let app = try PretendApp(world)
+        let old = try #require(await app.journal.entries().first { $0.status == .prepared })
+        let entry = try await app.purchase.resume(old.id)
+        #expect(entry.id != old.id && entry.isOpened && entry.idNonce != nil)
+        #expect((entry.productID, entry.quantity, entry.price) == (old.productID, old.quantity, old.price))
+        #expect(Array(world.state.now.orders.keys) == [entry.id])
+        #expect(await app.journal[old.id]?.history.last?.reason == "order_id_unproven")
+        guard case .completed = await app.submit(world.pay(entry)) else { throw Unexpected("lost") }
+        #expect(world.state.now.grants.count == 1)
+    }
+
+    @Test("An order with a nonce that the server refuses as unproven is failed once, and nothing is charged")
+    func refused() async throws {
+        let world = PretendWorld()
+        // The app signed in with another id than the token's.
+        world.state.with { $0.session = Session(userID: UserID("ann"), token: "ann@example.com") }
+        let app = try PretendApp(world)
+        do {
+            _ = try await app.purchase.prepare(PretendApp.points, price: nil)
+            Issue.record("opened")
+        } catch {
+            guard case .refused(let id, let refusal) = error else { throw Unexpected("\(error)") }
+            #expect(refusal.code == "order_id_unproven")
+            #expect(await app.journal[id]?.status == .failed)
+            #expect(StoreError(error).sentence.zh.contains("登录"))
+        }
+        #expect(world.state.now.opened.count == 1)
+    }
+
+    @Test("A paid order without a nonce keeps its proof and waits while the server does not know whose it is")
+    func oldPaid() async throws {
+        let world = PretendWorld(disk: Self.old)
+        let app = try PretendApp(world)
+        let old = try #require(await app.journal.ongoing().first)
+        let transaction = try #require(await app.journal.paidTransaction(of: old.id))
+        world.state.with { $0.queue = [transaction] }
+        guard case .willArrive(let trouble, _?) = await app.submit(transaction) else { throw Unexpected("an end") }
+        #expect(trouble.code == "quarantined")
+        #expect(world.state.now.bodies.first?.idNonce == nil && world.state.now.finished.isEmpty)
+        #expect(await app.journal.proof(of: old.id) == transaction.proof)
+        // An operator decided for ann.
+        world.state.with { $0.orders[old.id] = (UserID("ann"), "points.60", 1) }
+        _ = await app.retry.resubmit(on: .launch)
+        #expect(await app.journal[old.id]?.status == .completed && world.state.now.queue.isEmpty)
+    }
+}

@@ -1,0 +1,63 @@
+import Testing
+import TillAPI
+import TillBilling
+
+@testable import TillClient
+
+@Suite("Why the server keeps a paid purchase back")
+struct WaitingReasonTests {
+    /// What servers of today and of soon send beside a 202, and what no server sends yet.
+    private static let reasons =
+        QuarantineReason.allCases.map(\.rawValue) + [
+            "granted_soon", "waiting_for_apple", "held", "contested", "unknown_ownership", "moon_phase", "",
+        ]
+
+    @Test("Each reason has a sentence in both languages, and one that is not known yet a general one")
+    func sentences() {
+        for reason in Self.reasons {
+            for outcome in [SubmitProofReply.Outcome.quarantined, .accepted] {
+                let trouble = Trouble(waitingFor: outcome, reason: reason)
+                let sentence = trouble.sentence
+                #expect(sentence.en.count > 10 && sentence.zh.count > 4 && sentence.en != sentence.zh, "\(reason)")
+                #expect(!sentence.en.contains(reason) || reason.isEmpty, "a code is no sentence")
+                #expect(!trouble.isFinal && trouble.code == outcome.rawValue)
+            }
+        }
+        #expect(Trouble(waitingFor: .quarantined, reason: "moon_phase").sentence == Trouble.quarantined.sentence)
+        // The product of a paid purchase is not "no longer sold".
+        let product = Trouble(waitingFor: .quarantined, reason: "unknown_product").sentence
+        #expect(product != Trouble(code: "unknown_product", isFinal: false).sentence)
+    }
+
+    @Test("The reason is in the order's list, also after a relaunch, until the purchase is granted", arguments: reasons)
+    func listed(_ reason: String) async throws {
+        let world = PretendWorld()
+        let app = try PretendApp(world)
+        let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
+        let transaction = world.pay(entry)
+        let reply = SubmitProofReply(
+            outcome: .quarantined, transactionId: transaction.id.text, finish: false, reason: reason)
+        world.state.with { $0.answers = [.success(PretendWorld.json(202, reply))] }
+        guard case .willArrive(let trouble, _?) = await app.submit(transaction) else { throw Unexpected("an end") }
+        #expect(trouble.reason == reason)
+        let relaunched = try PretendApp(world)
+        #expect(await relaunched.journal[entry.id]?.trouble == trouble)
+        #expect(await relaunched.journal.summary(of: entry.id)?.note == trouble.sentence)
+        _ = await relaunched.retry.resubmit(on: .launch)
+        #expect(await relaunched.journal.summary(of: entry.id)?.note == nil)
+        #expect(await relaunched.journal[entry.id]?.status == .completed)
+    }
+
+    @Test("A restored purchase that waits says why")
+    func restored() {
+        let told = RestoredTransaction(
+            transaction: (TransactionID("1"), TransactionID("1"), ProductID("p")), outcome: .quarantined,
+            reason: "contested", finish: false)
+        let purchase = RestoredPurchase(told, of: nil)
+        #expect(purchase.fate == .waiting && purchase.code == "quarantined")
+        #expect(purchase.sentence == Trouble.sentence(ofWaiting: "contested"))
+        var outcome = RestoreOutcome()
+        outcome.add(purchase)
+        #expect(outcome.error?.sentence == purchase.sentence)
+    }
+}
