@@ -68,7 +68,8 @@ public final class Certificate: @unchecked Sendable {
         }
     }
 
-    /// Whether it may sign other certificates, by its own word (basic constraints) or as a self-signed one of version 1.
+    /// Whether it may sign other certificates, by its own word (basic constraints) or as a self-signed
+    /// one of version 1.
     public var isAuthority: Bool { clearingErrors { X509_check_ca(handle) > 0 } }
 
     /// Nil if the key is of a kind or encoding libcrypto does not know.

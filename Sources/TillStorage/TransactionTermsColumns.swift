@@ -31,7 +31,8 @@ extension Schema {
 }
 
 extension Schema {
-    /// Apple's id of the account in this app, one for each Apple Account: with which account a device's orders were paid.
+    /// Apple's id of the account in this app, one for each Apple Account: with which account a device's orders were
+    /// paid.
     /// The index holds all orders of a device, so that a grant does not write to it.
     static let payingAccounts: StaticString = """
         ALTER TABLE transactions ADD COLUMN app_transaction TEXT;

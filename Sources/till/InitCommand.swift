@@ -26,8 +26,8 @@ extension Command {
         discussion: Text(
             en: """
                 Writes till.json, catalog.json and user-token.secret. Nothing that exists is overwritten. The secret key
-                and the operator token are kept as hashes only: this is the one time they are shown. The secret of user tokens stands in its file
-                alone and is not shown.
+                and the operator token are kept as hashes only: this is the one time they are shown. The secret of
+                user tokens stands in its file alone and is not shown.
                 """,
             zh: """
                 写出 till.json、catalog.json 和 user-token.secret，不会覆盖已有的文件。

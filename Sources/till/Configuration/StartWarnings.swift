@@ -21,7 +21,7 @@ extension Configuration {
         guard case .hs256(let secret) = key.algorithm, WeakSecret.isWeak(secret) else { return nil }
         return Text(
             en:
-                "userTokens \"\(shown(key.id))\": the secret looks like words or a pattern, and who guesses it is every "
+                "userTokens \"\(shown(key.id))\": the secret looks like words or a pattern; who guesses it is every "
                 + "user; make one with head -c 32 /dev/urandom | base64",
             zh: "userTokens “\(shown(key.id))”：密钥像是单词或重复的样式，猜中它就能冒充任何用户；请用 "
                 + "head -c 32 /dev/urandom | base64 生成")
@@ -32,8 +32,8 @@ extension Configuration {
         return [
             Text(
                 en:
-                    "plain HTTP on \(listen): tokens and keys can be read on the way; listen on 127.0.0.1 and put a TLS "
-                    + "proxy in front, or let nothing but the proxy reach this port",
+                    "plain HTTP on \(listen): tokens and keys can be read on the way; listen on 127.0.0.1 and put a "
+                    + "TLS proxy in front, or let nothing but the proxy reach this port",
                 zh: "在 \(listen) 上使用明文 HTTP：令牌和密钥可能在途中被读取；请监听 127.0.0.1 并在前面放 TLS 代理，"
                     + "或只让代理访问这个端口")
         ]
