@@ -4,8 +4,13 @@ import TillBilling
 public struct EntitlementsReply: Codable, Sendable, Hashable {
     /// The oldest first.
     public let data: [EntitlementReply]
+    /// True in the sandbox, where nobody pays: give no real goods. Absent otherwise.
+    public let sandbox: Bool?
 
-    public init(data: [EntitlementReply]) { self.data = data }
+    public init(data: [EntitlementReply], sandbox: Bool? = nil) {
+        self.data = data
+        self.sandbox = sandbox
+    }
 }
 
 /// One right of a user.
@@ -73,8 +78,13 @@ public struct EntitlementAnswer: Codable, Sendable, Hashable {
     public let sentence: Text
     /// Everything it comes from, or came from: what allows it first.
     public let sources: [EntitlementReply]
+    /// True in the sandbox, where nobody pays: give no real goods. Absent otherwise.
+    public let sandbox: Bool?
 
-    public init(entitlement: String, until: Instant?, why: RightReason, sources: [EntitlementReply]) {
+    public init(
+        entitlement: String, until: Instant?, why: RightReason, sources: [EntitlementReply], sandbox: Bool? = nil
+    ) {
+        self.sandbox = sandbox
         self.entitlement = entitlement
         allowed = why.allows
         self.until = until

@@ -88,6 +88,8 @@ public struct OrderReply: Codable, Sendable, Hashable {
     public let quantity: Int
     public let status: String
     public let statusCode: Int
+    /// True if it was paid in the sandbox, where nobody pays: give no real goods. Absent otherwise.
+    public let sandbox: Bool?
     public let price: Money
     /// Null until the order is paid.
     public let transactionId: String?
@@ -109,6 +111,7 @@ public struct OrderReply: Codable, Sendable, Hashable {
         quantity = order.quantity
         status = order.status.name
         statusCode = order.status.rawValue
+        sandbox = order.environment?.sandboxMark
         price = order.price
         transactionId = order.transactionID?.text
         environment = order.environment?.rawValue
@@ -121,8 +124,8 @@ public struct OrderReply: Codable, Sendable, Hashable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case id, userId, productId, quantity, status, statusCode, price, transactionId, environment, deviceId, preview
-        case metadata, createdAt, updatedAt, history
+        case id, userId, productId, quantity, status, statusCode, sandbox, price, transactionId, environment, deviceId
+        case preview, metadata, createdAt, updatedAt, history
     }
 
     /// Members that are not known yet are sent as null, so that the shape is always whole.
@@ -134,6 +137,7 @@ public struct OrderReply: Codable, Sendable, Hashable {
         try container.encode(quantity, forKey: .quantity)
         try container.encode(status, forKey: .status)
         try container.encode(statusCode, forKey: .statusCode)
+        try container.encodeIfPresent(sandbox, forKey: .sandbox)
         try container.encode(price, forKey: .price)
         try container.encode(transactionId, forKey: .transactionId)
         try container.encode(environment, forKey: .environment)

@@ -14,23 +14,26 @@ public struct PostPayReply: Codable, Sendable, Hashable {
     /// When the service ends that this transaction's time went into, or the period that it paid for at Apple; absent
     /// for what does not end.
     public let expiresAt: Instant?
+    /// True for what was paid in the sandbox, where nobody pays: give no real goods. Absent otherwise.
+    public let sandbox: Bool?
     /// Why it is nobody's yet: a stable code.
     public let reason: String?
 
     public init(
         status: Int, outcome: SubmitProofReply.Outcome, transactionId: String, order: OrderReply? = nil,
-        expiresAt: Instant? = nil, reason: String? = nil
+        expiresAt: Instant? = nil, sandbox: Bool? = nil, reason: String? = nil
     ) {
         self.status = status
         self.outcome = outcome
         self.transactionId = transactionId
         self.order = order
         self.expiresAt = expiresAt
+        self.sandbox = sandbox
         self.reason = reason
     }
 
     private enum CodingKeys: String, CodingKey {
-        case status, outcome, order, reason
+        case status, outcome, order, sandbox, reason
         case transactionId = "transaction_id"
         case expiresAt = "expires_at"
     }

@@ -4,8 +4,13 @@ import TillBilling
 public struct SubscriptionsReply: Codable, Sendable, Hashable {
     /// The newest first.
     public let data: [SubscriptionReply]
+    /// True in the sandbox, where nobody pays: give no real goods. Absent otherwise.
+    public let sandbox: Bool?
 
-    public init(data: [SubscriptionReply]) { self.data = data }
+    public init(data: [SubscriptionReply], sandbox: Bool? = nil) {
+        self.data = data
+        self.sandbox = sandbox
+    }
 }
 
 /// One subscription of a user: all its periods under one original transaction.

@@ -56,12 +56,14 @@ public struct SubmitProofReply: Codable, Sendable, Hashable {
     public let orderId: UniqueID?
     public let userId: String?
     public let grant: GrantReply?
+    /// True for what was paid in the sandbox, where nobody pays: give no real goods. Absent otherwise.
+    public let sandbox: Bool?
     /// Why a proof is quarantined, or accepted only: a stable code.
     public let reason: String?
 
     public init(
         outcome: Outcome, transactionId: String, finish: Bool, orderId: UniqueID? = nil, userId: String? = nil,
-        grant: GrantReply? = nil, reason: String? = nil
+        grant: GrantReply? = nil, sandbox: Bool? = nil, reason: String? = nil
     ) {
         self.outcome = outcome
         self.transactionId = transactionId
@@ -69,6 +71,7 @@ public struct SubmitProofReply: Codable, Sendable, Hashable {
         self.orderId = orderId
         self.userId = userId
         self.grant = grant
+        self.sandbox = sandbox
         self.reason = reason
     }
 }

@@ -4,8 +4,13 @@ import TillBilling
 public struct WalletReply: Codable, Sendable, Hashable {
     /// Points by kind.
     public let balances: [String: Int64]
+    /// True in the sandbox, where nobody pays: give no real goods. Absent otherwise.
+    public let sandbox: Bool?
 
-    public init(balances: [String: Int64]) { self.balances = balances }
+    public init(balances: [String: Int64], sandbox: Bool? = nil) {
+        self.balances = balances
+        self.sandbox = sandbox
+    }
 }
 
 /// `POST /v1/users/{userId}/wallet/debits`.
@@ -32,8 +37,13 @@ public struct DebitReply: Codable, Sendable, Hashable {
     /// The balance now. On a repetition: now, not then.
     public let balance: Int64
     public let at: Instant
+    /// True in the sandbox, where nobody pays: give no real goods. Absent otherwise.
+    public let sandbox: Bool?
 
-    public init(reference: String, currency: String, amount: Int64, balance: Int64, at: Instant) {
+    public init(
+        reference: String, currency: String, amount: Int64, balance: Int64, at: Instant, sandbox: Bool? = nil
+    ) {
+        self.sandbox = sandbox
         self.reference = reference
         self.currency = currency
         self.amount = amount

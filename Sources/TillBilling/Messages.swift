@@ -173,6 +173,10 @@ extension Refusal {
             Text(
                 en: "The first request with this Idempotency-Key is still under way. Try again shortly.",
                 zh: "使用该 Idempotency-Key 的首个请求仍在处理，请稍后重试。")
+        case .tooManyOrders:
+            Text(
+                en: "Too many orders are open or were opened in the last hour. Finish or cancel some, or try later.",
+                zh: "未完成的订单过多，或一小时内创建的订单过多。请先完成或取消一些，或稍后再试。")
         case .tooManyRequests: Text(en: "Too many requests. Try again later.", zh: "请求过多，请稍后重试。")
         case .unavailable:
             Text(

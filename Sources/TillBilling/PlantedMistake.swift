@@ -39,6 +39,8 @@ package enum PlantedMistake: String, Sendable, Hashable, CaseIterable {
     case forgetsSavedProofs = "forgets_saved_proofs"
     /// Invariant 1: a seat that somebody else pays for is the purchaser's own second sale (V6).
     case grantsUnknownOwnership = "grants_unknown_ownership"
+    /// Invariant 1: whoever opens an order under a device's id is a buyer of that device.
+    case trustsAnyDevice = "trusts_any_device"
 
     /// The one that is planted for this task.
     @TaskLocal package static var current: PlantedMistake?

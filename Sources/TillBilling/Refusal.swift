@@ -83,13 +83,16 @@ public enum Refusal: String, Error, Hashable, Sendable, CaseIterable {
     case idempotencyKeyReused = "idempotency_key_reused"
     case idempotencyInFlight = "idempotency_in_flight"
     case tooManyRequests = "too_many_requests"
+    /// A user has too many open orders, or opened too many within the hour.
+    case tooManyOrders = "too_many_orders"
     case unavailable
     case internalError = "internal_error"
 
     /// Whether the very same request may be answered differently later.
     public var isRetryable: Bool {
         switch self {
-        case .revocationUnknown, .idempotencyInFlight, .tooManyRequests, .unavailable, .internalError: true
+        case .revocationUnknown, .idempotencyInFlight, .tooManyRequests, .tooManyOrders, .unavailable, .internalError:
+            true
         default: false
         }
     }

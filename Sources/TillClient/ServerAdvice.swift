@@ -152,7 +152,7 @@ extension Refusal {
             Text(
                 en: "This account is part of another one now. Sign in with that one.",
                 zh: "此账户已并入其他账户，请登录那个账户。")
-        case .tooManyRequests:
+        case .tooManyRequests, .tooManyOrders:
             Text(en: "That was too often. Wait a minute, then try again.", zh: "操作过于频繁，请等待一分钟后重试。")
         default:
             Text(

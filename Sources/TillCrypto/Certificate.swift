@@ -68,6 +68,10 @@ public final class Certificate: @unchecked Sendable {
         }
     }
 
+    /// Whether it may sign other certificates, by its own word (basic constraints) or as a self-signed
+    /// one of version 1.
+    public var isAuthority: Bool { clearingErrors { X509_check_ca(handle) > 0 } }
+
     /// Nil if the key is of a kind or encoding libcrypto does not know.
     public var publicKey: PublicKey? {
         clearingErrors { X509_get_pubkey(handle).map(PublicKey.init(owning:)) }

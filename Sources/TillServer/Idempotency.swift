@@ -8,11 +8,20 @@ import TillStorage
 struct Idempotency: Sendable {
     private let database: any Database
     private let clock: Server.Clock
+    private let entropy: Server.Entropy
+    /// Whose orders and wallets are meant where a request does not say: another one after a change of the
+    /// configuration, and then the same key asks for something else.
+    private let usualEnvironment: Environment
     private let underWay = Locked<Set<IdempotencyTable.Scope>>([])
 
-    init(database: any Database, clock: @escaping Server.Clock) {
+    init(
+        database: any Database, clock: @escaping Server.Clock, entropy: @escaping Server.Entropy,
+        usualEnvironment: Environment
+    ) {
         self.database = database
         self.clock = clock
+        self.entropy = entropy
+        self.usualEnvironment = usualEnvironment
     }
 
     func once(_ call: Call, _ action: (Call) async -> HTTPResponse) async throws -> HTTPResponse {
@@ -21,17 +30,20 @@ struct Idempotency: Sendable {
             throw Refused(.invalidField, "Idempotency-Key: 1 to 255 bytes")
         }
         let scope = IdempotencyTable.Scope(
-            credential: call.credential.name, route: "\(call.request.method.rawValue) \(call.request.path)", key: key)
+            credential: call.credential.name, route: route(of: call.request), key: key)
         guard underWay.withLock({ $0.insert(scope).inserted }) else { throw Refused(.idempotencyInFlight) }
         defer { underWay.withLock { _ = $0.remove(scope) } }
 
         let digest = Digest.sha256.hash(call.request.body)
-        if let known = try await database.read({ try IdempotencyTable($0).find(scope) }) {
+        let (known, secret) = try await database.read { session in
+            (try IdempotencyTable(session).find(scope), try LedgerSecretTable(session).find())
+        }
+        if let known {
             guard known.digest == digest else { throw Refused(.idempotencyKeyReused) }
             return Self.response(known)
         }
         var repeatable = call
-        repeatable.repeatableID = Self.id(for: scope)
+        repeatable.repeatableID = Self.id(for: scope, secret: try await self.secret(known: secret))
         let response = await action(repeatable)
         guard response.status != 202, response.status != 429, response.status < 500 else { return response }
         let answer = IdempotencyTable.Answer(digest: digest, status: response.status, body: response.body)
@@ -40,10 +52,31 @@ struct Idempotency: Sendable {
         return response
     }
 
-    /// The same id for every repetition, so that even a crash between the order and this answer makes no second one.
-    private static func id(for scope: IdempotencyTable.Scope) -> UniqueID {
-        let text = "\(scope.credential)\n\(scope.route)\n\(scope.key)"
-        return UniqueID(random: Array(Digest.sha256.hash(text.utf8).prefix(16)))
+    /// Method, path, environment and, where there is one, the query, in whatever order its items came.
+    private func route(of request: HTTPRequest) -> String {
+        let route = "\(request.method.rawValue) \(request.path) \(usualEnvironment.rawValue)"
+        guard !request.query.isEmpty else { return route }
+        let items = request.query.map { Self.joined([$0.name, $0.value]) }.sorted { $0.lexicographicallyPrecedes($1) }
+        return route + " ?" + Base64.encode(Digest.sha256.hash(items.flatMap { $0 }), .url)
+    }
+
+    /// Each part after its length, so that no two lists make the same bytes.
+    private static func joined(_ parts: [String]) -> [UInt8] {
+        parts.flatMap { part in Array("\(part.utf8.count):".utf8) + Array(part.utf8) }
+    }
+
+    /// The same id for every repetition, so that even a crash between the order and this answer makes no second one. It
+    /// is keyed with the ledger's own secret: nobody outside can compute it, or bring it about.
+    private static func id(for scope: IdempotencyTable.Scope, secret: [UInt8]) -> UniqueID {
+        let text = joined([scope.credential, scope.route, scope.key])
+        return UniqueID(random: Array(HMACSHA256.code(for: text, key: secret).prefix(16)))
+    }
+
+    /// The ledger's secret, drawn when it is needed for the first time.
+    private func secret(known: [UInt8]?) async throws -> [UInt8] {
+        if let known { return known }
+        let fresh = entropy(LedgerSecretTable.length)
+        return try await database.write { try LedgerSecretTable($0).keep(fresh) }
     }
 
     private static func response(_ answer: IdempotencyTable.Answer) -> HTTPResponse {

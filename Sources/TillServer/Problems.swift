@@ -7,10 +7,13 @@ import TillStorage
 struct Refused: Error {
     let refusal: Refusal
     let detail: String?
+    /// Seconds after which it may be different; nil for what is usual.
+    let retryAfter: Int64?
 
-    init(_ refusal: Refusal, _ detail: String? = nil) {
+    init(_ refusal: Refusal, _ detail: String? = nil, retryAfter: Int64? = nil) {
         self.refusal = refusal
         self.detail = detail
+        self.retryAfter = retryAfter
     }
 }
 
@@ -31,7 +34,7 @@ extension Refusal {
             .notClaimable:
             409
         case .payloadTooLarge: 413
-        case .tooManyRequests: 429
+        case .tooManyRequests, .tooManyOrders: 429
         case .internalError: 500
         case .noInAppPurchaseKey, .noOrderLookup: 501
         case .unavailable, .revocationUnknown: 503
@@ -53,7 +56,9 @@ extension Server {
         do {
             return try await action()
         } catch let refused as Refused {
-            return problem(refused.refusal, for: request, detail: refused.detail)
+            var response = problem(refused.refusal, for: request, detail: refused.detail)
+            if let seconds = refused.retryAfter { response.headers.set("Retry-After", String(seconds)) }
+            return response
         } catch let fault as DatabaseFault {
             return problem(fault.isRetryable ? .unavailable : .internalError, for: request)
         } catch {
@@ -72,7 +77,7 @@ extension Server {
         response.headers.add("X-Request-Id", requestID)
         switch refusal {
         case .unauthorized: response.headers.add("WWW-Authenticate", "Bearer")
-        case .unavailable, .tooManyRequests, .idempotencyInFlight:
+        case .unavailable, .tooManyRequests, .tooManyOrders, .idempotencyInFlight:
             response.headers.add("Retry-After", Self.retryAfter)
         case .revocationUnknown: response.headers.add("Retry-After", Self.retryAfterOutage)
         default: break

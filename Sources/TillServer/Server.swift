@@ -62,7 +62,8 @@ public struct Server: Sendable {
         settleReceipt = SettleReceipt(
             settle: settle, lookup: serverAPI.map { [verifier] in SignedTransactionLookup($0, verifier: verifier) })
         authentication = Authentication(configuration: configuration, clock: clock)
-        idempotency = Idempotency(database: database, clock: clock)
+        idempotency = Idempotency(
+            database: database, clock: clock, entropy: entropy, usualEnvironment: configuration.usualEnvironment)
         dashboard = Dashboard(configuration: configuration, clock: clock, entropy: entropy)
     }
 

@@ -58,13 +58,18 @@ public struct ServerConfiguration: Sendable {
     }
 }
 
-/// Which ids apps may choose for their orders.
+/// Which ids apps may choose for their orders, and how many they may open.
 public struct OrderSettings: Sendable {
     /// Until then an app may open an order under an id that commits to no user. For shops that ran Till before ids were
     /// commitments, until their apps are updated.
     public var acceptUnprovenIDsUntil: Instant?
 
     public init(acceptUnprovenIDsUntil: Instant? = nil) { self.acceptUnprovenIDsUntil = acceptUnprovenIDsUntil }
+
+    /// How many open orders a user may have who opens them with a user token. A backend is not bounded.
+    public var maximumOpen = 500
+    /// How many orders such a user may open in an hour.
+    public var perHour = 120
 
     func acceptsUnprovenIDs(at now: Instant) -> Bool { acceptUnprovenIDsUntil.map { now < $0 } ?? false }
 }

@@ -273,7 +273,7 @@ extension PaidTransaction {
             purchasedAt: verified.purchaseDate, signedAt: verified.signedDate, revokedAt: verified.revocationDate,
             isRenewal: verified.isRenewal, isFromReceipt: verified.source == .receipt, price: verified.price,
             terms: TransactionTerms(verified), chainBeganAt: verified.originalPurchaseDate)
-        appTransactionID = verified.appTransactionID
+        appTransactionID = verified.appTransactionID.flatMap { $0.isEmpty ? nil : $0 }
     }
 }
 

@@ -58,4 +58,23 @@ extension SettlementBooks {
         case .backend(_, nil), .apple: return nil
         }
     }
+
+    /// The customer whom the token of a recorded transaction names, who may be an account that a guest has become part
+    /// of; nil if Apple signed none, or one that names somebody whom nobody here knows.
+    static func userNamed(byTokenOf sequence: Int64, _ session: any Session) throws -> UserID? {
+        guard let copy = try RecordedCopies(session).find(sequence), !copy.terms.isPaidBySomebodyElse,
+            case .order(let token)? = copy.token
+        else { return nil }
+        let order = try OrderTable(session).find(token)?.order
+        let isSeenBefore = try order.map {
+            try !$0.idSource.isUnforgeable && UnmatchedTokenTable(session).contains(token)
+        }
+        let named =
+            if let order, order.mayBeMatched(tokenWasSeenBefore: isSeenBefore ?? false) {
+                order.userID
+            } else {
+                try AccountTokenTable(session).find(token)?.user
+            }
+        return try named.map { try GuestTable(session).account(of: $0) ?? $0 }
+    }
 }

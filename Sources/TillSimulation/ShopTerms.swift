@@ -16,7 +16,7 @@ struct ShopTerms: Sendable {
         restore = random.weighted([(RestorePolicy.keep, 5), (.move, 3), (.ask, 2)])
     }
 
-    /// What moves by restoring moves among the users of one Apple Account too, and then the world does not know whose it is:
-    /// only customers with accounts of their own are in such a world.
+    /// What moves by restoring moves among the users of one Apple Account too, and then the world does not know whose
+    /// it is: only customers with accounts of their own are in such a world.
     var hasPhones: Bool { restore != .move }
 }

@@ -20,8 +20,6 @@ extension Schema {
         INSERT INTO unmatched_tokens (token, first_seen) SELECT t.token, min(t.received_at) FROM transactions t
             WHERE t.token IS NOT NULL AND NOT EXISTS
             (SELECT 1 FROM orders o WHERE o.id = t.token AND o.created_at <= t.received_at) GROUP BY t.token;
-
-        ALTER TABLE transactions ADD COLUMN app_transaction_id TEXT;
         """
 }
 
@@ -74,9 +72,9 @@ public struct SharedToken: Sendable, Hashable {
     public static func list(moreThan accounts: Int64, limit: Int64, _ session: any Session) throws -> [SharedToken] {
         try session.query(
             """
-            SELECT token, count(DISTINCT app_transaction_id), count(*) FROM transactions \
-            WHERE token IS NOT NULL AND app_transaction_id IS NOT NULL GROUP BY token \
-            HAVING count(DISTINCT app_transaction_id) > ? ORDER BY 2 DESC, token LIMIT ?
+            SELECT token, count(DISTINCT app_transaction), count(*) FROM transactions \
+            WHERE token IS NOT NULL AND app_transaction IS NOT NULL GROUP BY token \
+            HAVING count(DISTINCT app_transaction) > ? ORDER BY 2 DESC, token LIMIT ?
             """, [.integer(accounts), .integer(limit)]
         ) { SharedToken(token: try $0.uniqueID(0), appleAccounts: $0.integer(1), payments: $0.integer(2)) }
     }

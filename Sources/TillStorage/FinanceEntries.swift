@@ -49,7 +49,8 @@ public struct FinanceEntries {
                 """
                 SELECT purchased_at, revoked_at, price, quantity, type, revocation_percentage, expires_at, \
                 is_upgraded, product, currency, storefront, original_id FROM transactions \
-                WHERE +environment = ?1 AND purchased_at < ?2 AND is_shared = 0 AND ownership IS NULL AND CASE WHEN type = 3 \
+                WHERE +environment = ?1 AND purchased_at < ?2 AND is_shared = 0 AND ownership IS NULL \
+                AND CASE WHEN type = 3 \
                 THEN ?4 = 1 OR CAST(substr(original_id, -6) AS INTEGER) % ?4 = ?5 \
                 ELSE ?5 = 0 AND price IS NOT 0 AND (purchased_at >= ?3 OR revoked_at >= ?3) END
                 """,

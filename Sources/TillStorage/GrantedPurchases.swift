@@ -41,14 +41,16 @@ public struct GrantedPurchases {
         try session.query(
             """
             SELECT t.sequence, t.id, t.original_id, t.product, t.quantity, t.purchased_at, t.price, t.currency, \
-            g.entitlement, o.product, coalesce(o.large_quantity, o.quantity), o.price, o.currency, o.device, o.previewed_at \
+            g.entitlement, o.product, coalesce(o.large_quantity, o.quantity), o.price, o.currency, \
+            o.device, o.previewed_at \
             FROM orders o CROSS JOIN transactions t ON t.order_sequence = o.sequence \
             CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
             WHERE o.user = ?1 AND +t.environment = ?2 AND +t.state = 1 AND NOT EXISTS (SELECT 1 FROM holders h \
             WHERE h.grant_sequence = t.sequence AND h.user <> ?1) \
             UNION ALL \
             SELECT t.sequence, t.id, t.original_id, t.product, t.quantity, t.purchased_at, t.price, t.currency, \
-            g.entitlement, o.product, coalesce(o.large_quantity, o.quantity), o.price, o.currency, o.device, o.previewed_at \
+            g.entitlement, o.product, coalesce(o.large_quantity, o.quantity), o.price, o.currency, \
+            o.device, o.previewed_at \
             FROM holders h CROSS JOIN transactions t ON t.sequence = h.grant_sequence \
             CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
             CROSS JOIN orders o ON o.sequence = g.order_sequence \

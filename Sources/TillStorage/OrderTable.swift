@@ -175,23 +175,53 @@ public struct OrderTable {
         }
     }
 
-    /// Orders of one device that hold no transaction, of all users, for one product and quantity, opened no later than
-    /// a second; the newest first.
+    /// Orders of one device that hold no transaction, for one product and quantity, opened no later than a second; the
+    /// newest first.
+    ///
+    /// - Parameter account: Apple's id of the account in this app. Only orders of users are listed who have an earlier
+    ///   order on that device which a token completed that Apple signed for this account. Nil lists all users'.
     public func unpaid(
-        onDevice device: String, product: ProductID, quantity: Int, openedBy instant: Instant, limit: Int
+        onDevice device: String, product: ProductID, quantity: Int, openedBy instant: Instant,
+        ofBuyersBy account: String?, limit: Int
     ) throws -> [Stored] {
         try session.query(
             """
             SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
             device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, large_quantity, id_source \
             FROM orders \
-            WHERE device = ?1 AND device IS NOT NULL AND transaction_id IS NULL AND product = ?2 AND quantity = ?3 \
-            AND created_at / 1000 <= ?4 ORDER BY sequence DESC LIMIT ?5
+            WHERE device = ?1 AND transaction_id IS NULL AND product = ?2 AND quantity = ?3 \
+            AND created_at / 1000 <= ?4 AND (?5 IS NULL OR user IN (SELECT paid.user FROM orders paid \
+            CROSS JOIN transactions t ON t.order_sequence = paid.sequence \
+            WHERE paid.device = ?1 AND paid.transaction_id IS NOT NULL AND paid.created_at / 1000 <= ?4 \
+            AND t.app_transaction = ?5 AND EXISTS (SELECT 1 FROM evidence e \
+            WHERE e.transaction_sequence = t.sequence AND e.decision = 'granted' \
+            AND e.ground IN ('token', 'account_token')))) \
+            ORDER BY sequence DESC LIMIT ?6
             """,
             [
                 .text(device), .text(product.text), .integer(Int64(quantity)), .integer(instant.seconds),
-                .integer(Int64(limit)),
+                .optional(account), .integer(Int64(limit)),
             ], Self.read)
+    }
+
+    /// When a user's order was opened, counted from the newest, which is number 1; nil if there are fewer.
+    public func opened(by user: UserID, number: Int) throws -> Instant? {
+        try session.first(
+            "SELECT created_at FROM orders WHERE user = ? ORDER BY sequence DESC LIMIT 1 OFFSET ?",
+            [.text(user.text), .integer(Int64(number - 1))]
+        ) { $0.instant(0) }
+    }
+
+    /// Whether a user has so many orders open, among the newest four times as many: a bound on what is looked at.
+    public func hasOpen(_ count: Int, of user: UserID) throws -> Bool {
+        guard try opened(by: user, number: count) != nil else { return false }
+        let open = try session.first(
+            """
+            SELECT count(*) FROM (SELECT status, transaction_id FROM orders WHERE user = ?1 \
+            ORDER BY sequence DESC LIMIT ?2) AS newest WHERE transaction_id IS NULL AND status IN (0, 2, 5)
+            """, [.text(user.text), .integer(4 * Int64(count))]
+        ) { $0.integer(0) }
+        return (open ?? 0) >= Int64(count)
     }
 
     private func insertMove(_ sequence: Int64, _ number: Int64, _ move: OrderMove) throws {

@@ -53,8 +53,8 @@ public struct PurchaseHistory {
 }
 
 extension Row {
-    /// Twenty-one columns from `first`: id, product, purchased_at, signed_at, revoked_at, is_renewal, price, currency, and
-    /// then those of the terms.
+    /// Twenty-one columns from `first`: id, product, purchased_at, signed_at, revoked_at, is_renewal, price, currency,
+    /// and then those of the terms.
     func paidPeriod(from first: Int) -> PaidPeriod {
         PaidPeriod(
             transactionID: TransactionID(text(first)), productID: ProductID(text(first + 1)),

@@ -32,7 +32,7 @@ public struct TransactionTable {
             INSERT INTO transactions (environment, id, original_id, product, quantity, token, purchased_at, signed_at, \
             revoked_at, price, currency, state, quarantine, order_sequence, received_at, type, expires_at, \
             is_renewal, is_upgraded, is_shared, group_id, storefront, offer_type, offer_id, offer_discount, \
-            revocation_type, revocation_percentage, ownership, app_transaction_id) \
+            revocation_type, revocation_percentage, ownership, app_transaction) \
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
@@ -43,7 +43,7 @@ public struct TransactionTable {
                 .optional(transaction.revokedAt?.milliseconds), .optional(transaction.price?.amount),
                 .optional(transaction.price?.currency.text), .integer(Int64(state.rawValue)),
                 .optional(quarantine?.rawValue), .optional(orderSequence), .instant(at),
-            ] + transaction.termsColumns + [transaction.accountColumn])
+            ] + transaction.termsColumns + [.optional(transaction.appTransactionID)])
     }
 
     /// What a newer copy of a known transaction says of it.
@@ -52,12 +52,12 @@ public struct TransactionTable {
             """
             UPDATE transactions SET type = ?, expires_at = ?, is_renewal = ?, is_upgraded = ?, is_shared = ?, \
             group_id = ?, storefront = ?, offer_type = ?, offer_id = ?, offer_discount = ?, revocation_type = ?, \
-            revocation_percentage = ?, ownership = ?, app_transaction_id = coalesce(?, app_transaction_id), token = ?, \
-            price = ?, currency = ? WHERE sequence = ?
+            revocation_percentage = ?, ownership = ?, token = ?, price = ?, currency = ?, \
+            app_transaction = coalesce(?, app_transaction) WHERE sequence = ?
             """,
             newer.termsColumns + [
-                newer.accountColumn, newer.tokenColumn, .optional(newer.price?.amount), .optional(newer.price?.currency.text),
-                .integer(sequence),
+                newer.tokenColumn, .optional(newer.price?.amount), .optional(newer.price?.currency.text),
+                .optional(newer.appTransactionID), .integer(sequence),
             ])
     }
 

@@ -30,6 +30,17 @@ extension Schema {
         """
 }
 
+extension Schema {
+    /// Apple's id of the account in this app, one for each Apple Account: with which account a device's orders were
+    /// paid.
+    /// The index holds all orders of a device, so that a grant does not write to it.
+    static let payingAccounts: StaticString = """
+        ALTER TABLE transactions ADD COLUMN app_transaction TEXT;
+        DROP INDEX orders_unpaid_by_device;
+        CREATE INDEX orders_by_device ON orders (device, sequence) WHERE device IS NOT NULL;
+        """
+}
+
 extension ProductType {
     /// In `ProductType.allCases`' order, from 1.
     var column: SQLValue {
@@ -61,9 +72,6 @@ extension PaidTransaction {
         case .unreadable, nil: .null
         }
     }
-
-    /// Apple's name for the account that paid, where a token says who that is to the app.
-    var accountColumn: SQLValue { token == nil ? .null : .optional(appTransactionID) }
 
     /// In the order of `INSERT` and `UPDATE` in `TransactionTable`.
     var termsColumns: [SQLValue] {

@@ -76,7 +76,7 @@ struct Checkup: Sendable {
             let failure = error.failure(ledger: shown(path))
             return [
                 Checkup(
-                    name: "ledger", status: .error, detail: failure.reasons.first ?? Text(en: "The file does not open.", zh: "无法打开。"),
+                    name: "ledger", status: .error, detail: failure.reasons.first ?? Text(""),
                     action: Text(
                         en: "Name the file in `database`; `till serve` makes a new one.",
                         zh: "请在 `database` 中指明文件；`till serve` 会创建新文件。"))
@@ -104,7 +104,8 @@ struct Checkup: Sendable {
             return Checkup(
                 name: "shared_tokens", status: .ok,
                 detail: Text(
-                    en: "No appAccountToken stands on payments of more than \(appleAccountsOfOneCustomer) Apple Accounts.",
+                    en: "No appAccountToken stands on payments of more than \(appleAccountsOfOneCustomer) "
+                        + "Apple Accounts.",
                     zh: "没有任何 appAccountToken 出现在超过 \(appleAccountsOfOneCustomer) 个 Apple 账户的付款中。"))
         }
         let list = tokens.map { "\($0.token) (\($0.appleAccounts))" }.joined(separator: ", ")
@@ -116,7 +117,8 @@ struct Checkup: Sendable {
                 zh: "有 \(tokens.count) 个 appAccountToken 出现在多个 Apple 账户的付款中，其中 \(first.token) 出现在 "
                     + "\(first.appleAccounts) 个账户的 \(first.payments) 笔付款中：\(list)"),
             action: Text(
-                en: "Look for a constant UUID in the app: each payment needs its order's id, or a UUID of the account.",
+                en: "Look for a constant UUID in the app: each payment needs its order's id, or a UUID of the "
+                    + "account.",
                 zh: "请检查 App 中是否写死了某个 UUID：每笔付款应带自己的订单号，或账户自己的 UUID。"))
     }
 
@@ -131,7 +133,8 @@ struct Checkup: Sendable {
             name: "quarantine", status: .warning,
             detail: Text(en: "\(number) payments wait for an owner.", zh: "有 \(number) 笔付款等待认领。"),
             action: Text(
-                en: "Look at them on the dashboard's quarantine page; register account tokens, or decide whose they are.",
+                en: "Look at them on the dashboard's quarantine page; register account tokens, or decide whose they "
+                    + "are.",
                 zh: "请在后台的待认领页面查看；登记账户令牌，或决定其归属。"))
     }
 }

@@ -26,11 +26,12 @@ extension Command {
         discussion: Text(
             en: """
                 Writes till.json, catalog.json and user-token.secret. Nothing that exists is overwritten. The secret key
-                and the operator token are kept as hashes only: this is the one time they are shown.
+                and the operator token are kept as hashes only: this is the one time they are shown. The secret of
+                user tokens stands in its file alone and is not shown.
                 """,
             zh: """
                 写出 till.json、catalog.json 和 user-token.secret，不会覆盖已有的文件。
-                后端密钥和后台令牌只保存哈希值：它们只在这一次显示。
+                后端密钥和后台令牌只保存哈希值：它们只在这一次显示。用户令牌的密钥只在它的文件里，不会显示。
                 """),
         flags: [.sample],
         positionals: [
@@ -103,13 +104,13 @@ struct Starter: Sendable {
         let files: [(path: String, mode: mode_t, content: String)] = [
             (secretFile, 0o600, userTokenSecret + "\n"),
             (catalogFile, 0o644, sample.catalog),
-            (configurationFile, 0o644, configuration),
+            (configurationFile, 0o600, configuration),
         ]
         let existing = files.map(\.path).filter(fileExists)
         guard existing.isEmpty else { throw .exists(existing.sorted()) }
         var written: [String] = []
         do throws(FileFault) {
-            try createDirectory(directory)
+            try createDirectory(directory, mode: 0o700)
             for file in files {
                 try createFile(file.path, mode: file.mode, Array(file.content.utf8))
                 written.append(file.path)
@@ -169,7 +170,6 @@ struct Starter: Sendable {
         let value: JSONValue = [
             "files": .array([configurationFile, catalogFile, secretFile].map { .string($0) }),
             "secretKey": .string(secretKey), "operatorToken": .string(operatorToken),
-            "userTokenSecret": .string(userTokenSecret),
         ]
         return value.encoded(pretty: true)
     }
@@ -181,10 +181,10 @@ struct Starter: Sendable {
                 Written:
                 \(files.joined(separator: "\n"))
 
-                Keys, shown this once (the first two are kept as hashes only):
+                Keys, shown this once (they are kept as hashes only):
                   secret key of your backend  \(secretKey)
                   operator token (dashboard)  \(operatorToken)
-                  user token secret (HS256)   \(userTokenSecret)
+                The secret of user tokens (HS256) is in \(shown(secretFile)) and nowhere else.
 
                 Put your app's bundle id into \(shown(configurationFile)), then start the server:
                   till serve --config \(shown(configurationFile))
@@ -193,10 +193,10 @@ struct Starter: Sendable {
                 已写出：
                 \(files.joined(separator: "\n"))
 
-                密钥，只显示这一次（前两个只保存哈希值）：
+                密钥，只显示这一次（只保存哈希值）：
                   后端密钥             \(secretKey)
                   后台令牌             \(operatorToken)
-                  用户令牌密钥 (HS256)  \(userTokenSecret)
+                用户令牌的密钥 (HS256) 只在 \(shown(secretFile)) 里。
 
                 把应用的 bundle id 写进 \(shown(configurationFile))，然后启动服务器：
                   till serve --config \(shown(configurationFile))

@@ -20,6 +20,9 @@ extension Command {
     ) { call in
         let configuration = try Configuration.load(for: call)
         let untilStopped = call.process.hearStop()
+        for warning in configuration.startWarnings {
+            call.warn(Text(en: "warning: \(warning.en)", zh: "警告：\(warning.zh)"))
+        }
         let running = try RunningServer(configuration, process: call.process)
         let address = ListenAddress(host: configuration.listen.host, port: running.port)
         if call.wantsJSON {

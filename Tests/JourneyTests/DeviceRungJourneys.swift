@@ -21,9 +21,47 @@ import TillStorage
         return try await shop.send(.post, "/v1/transactions", .object(body), as: .user(user))
     }
 
+    /// What makes a user a buyer of that device: an order that Apple's token completed there.
+    private func buy(_ shop: Shop, as user: String, on device: String, account: String = "default") async throws {
+        let order = try await order(shop, as: user, on: device)
+        let payment = try await shop.pay(token: order, account: account)
+        #expect(try await submit(payment, to: shop, as: user, from: device)["outcome"].text == "granted")
+    }
+
+    @Test("A stranger who knows my device's id gets nothing that I pay for, and can't make me wait (V2)")
+    func borrowedDevice() async throws {
+        try await Shop.open(.socket) { shop in
+            try await buy(shop, as: "ann", on: "iPad-7", account: "anns")
+            // He pays, too, so that a token of his completes an order on her device.
+            try await buy(shop, as: "eve", on: "iPad-7", account: "eves")
+            _ = try await order(shop, as: "eve", on: "iPad-7")
+            let hers = try await shop.pay(token: nil, account: "anns")
+            let reply = try await submit(hers, to: shop, as: "eve", from: "iPad-7")
+            #expect(reply.status == 202 && reply["reason"].text == "no_owner")
+            #expect(try await shop.points(of: "eve") == 60)
+
+            for _ in 0..<60 { _ = try await order(shop, as: "eve", on: "iPad-7") }
+            let order = try await order(shop, as: "ann", on: "iPad-7")
+            let next = try await shop.pay(token: nil, account: "anns")
+            let granted = try await submit(next, to: shop, as: "ann", from: "iPad-7")
+            #expect(granted["outcome"].text == "granted" && granted["orderId"].text == order.description)
+            #expect(try await shop.points(of: "eve") == 60)
+        }
+    }
+
+    @Test("A device on which nobody has paid with this Apple Account decides nothing (U1)")
+    func firstPayment() async throws {
+        try await Shop.open { shop in
+            _ = try await order(shop, as: "ann", on: "iPad-7")
+            let payment = try await shop.pay(token: nil)
+            #expect(try await submit(payment, to: shop, as: "ann", from: "iPad-7")["reason"].text == "no_owner")
+        }
+    }
+
     @Test("A's token was lost and B is signed in: the only open order on that phone is A's, and A gets it (U1, P8)")
     func onlyCandidate() async throws {
         try await Shop.open { shop in
+            try await buy(shop, as: "A", on: "iPad-7")
             let hers = try await order(shop, as: "A", on: "iPad-7")
             _ = try await order(shop, as: "B", on: "iPad-7", product: Shop.points300)
             _ = try await order(shop, as: "C", on: "iPad-8")
@@ -32,7 +70,7 @@ import TillStorage
             let reply = try await submit(payment, to: shop, as: "B", from: "iPad-7")
             #expect(
                 reply.body == ["outcome": "granted", "transactionId": .string(payment.id), "finish": true])
-            #expect(try await shop.points(of: "A") == 60)
+            #expect(try await shop.points(of: "A") == 120)
             #expect(try await shop.status(of: hers) == "completed")
             let evidence = try await shop.ledger.read { session in
                 let stored = try TransactionTable(session).find(TransactionID(payment.id), in: .sandbox)
@@ -49,6 +87,7 @@ import TillStorage
     @Test("Orders of two users on one phone: nobody guesses, and Apple's id of the account decides nothing (U1)")
     func twoCandidates() async throws {
         try await Shop.open { shop in
+            try await buy(shop, as: "A", on: "iPad-7", account: "shared")
             let hers = try await order(shop, as: "A", on: "iPad-7")
             let his = try await order(shop, as: "B", on: "iPad-7")
             // B bought with this very Apple Account before.
@@ -59,13 +98,14 @@ import TillStorage
             let reply = try await submit(payment, to: shop, as: "B", from: "iPad-7")
             #expect(reply.status == 202 && reply["reason"].text == "no_owner" && reply["finish"] == false)
             #expect(try await shop.status(of: hers) == "prepared")
-            #expect(try await shop.grantCount() == 1)
+            #expect(try await shop.grantCount() == 2)
         }
     }
 
     @Test("An order opened after the purchase, or paid already, is no candidate (U1)")
     func tooLateOrTaken() async throws {
         try await Shop.open { shop in
+            try await buy(shop, as: "A", on: "iPad-7")
             let payment = try await shop.pay(token: nil)
             shop.time.advance(seconds: 5)
             _ = try await order(shop, as: "A", on: "iPad-7")

@@ -83,6 +83,23 @@ import TillServer
         }
     }
 
+    @Test("Move: whom Apple's token names gets it back always, however often others have moved it (P10)")
+    func wayBack() async throws {
+        try await open(RestoreTerms(policy: .move, movesPerYear: 2)) { shop in
+            let payment = try await shop.purchase(Self.pro, as: "ann")
+            func restored(by user: String) async throws -> [String] {
+                shop.outcomes(try await shop.restore([payment.signed], as: .user(user)))
+            }
+            #expect(try await restored(by: "eve") == ["moved finish"])
+            #expect(try await restored(by: "ben") == ["moved finish"])
+            #expect(try await restored(by: "eve") == ["kept too_many_moves finish"])
+            #expect(try await restored(by: "ann") == ["moved finish"])
+            #expect(try await restored(by: "eve") == ["kept too_many_moves finish"])
+            #expect(try await restored(by: "ann") == ["owned finish"])
+            #expect(try await shop.rights(of: "ann").count == 1)
+        }
+    }
+
     @Test("Move: many phones restore at once, and the chain moves as often as it may (P10)")
     func crowd() async throws {
         try await open(RestoreTerms(policy: .move, movesPerYear: 3)) { shop in

@@ -72,7 +72,12 @@ import TillStorage
     @Test("A ledger that is not there is an error that says what to do")
     func noLedger() async throws {
         let directory = try TemporaryDirectory()
-        try directory.write("catalog.json", #"{"products": []}"#)
+        try directory.write(
+            "catalog.json",
+            """
+            {"products": [{"id": "p", "type": "Consumable", "names": {"en": "p", "zh": "p"},
+              "price": {"amount": 600, "currency": "CNY"}, "points": {"points": 60}}]}
+            """)
         try directory.write(
             "till.json",
             """

@@ -9,6 +9,11 @@ import TillServer
 
 @Suite("till init, as a process")
 struct InitTests {
+    private func secret(in directory: String) throws -> String {
+        let content = try String(contentsOfFile: directory + "/user-token.secret", encoding: .utf8)
+        return String(content.dropLast())
+    }
+
     @Test("what it writes loads, and the keys it shows are the ones whose hashes it wrote")
     func roundTrip() throws {
         let directory = try TemporaryDirectory()
@@ -18,7 +23,7 @@ struct InitTests {
         let shown = try JSONValue(decoding: ran.out)
         let secretKey = try #require(shown["secretKey"]?.string)
         let operatorToken = try #require(shown["operatorToken"]?.string)
-        let userSecret = try #require(shown["userTokenSecret"]?.string)
+        let userSecret = try secret(in: shop)
         #expect(secretKey.hasPrefix("sk_") && secretKey.utf8.count == 46)
         #expect(shown["files"]?.array?.count == 3)
 
@@ -48,14 +53,20 @@ struct InitTests {
         let shown = try JSONValue(decoding: ran.out)
         let secretKey = try #require(shown["secretKey"]?.string)
         let operatorToken = try #require(shown["operatorToken"]?.string)
-        let userSecret = try #require(shown["userTokenSecret"]?.string)
+        let userSecret = try secret(in: directory.path)
         for name in try FileManager.default.contentsOfDirectory(atPath: directory.path) {
             let content = try directory.read(name)
             #expect(!content.contains(secretKey) && !content.contains(operatorToken), "\(name)")
             #expect(content.contains(userSecret) == (name == "user-token.secret"), "\(name)")
         }
-        let facts = try FileManager.default.attributesOfItem(atPath: directory.path + "/user-token.secret")
-        #expect((facts[.posixPermissions] as? Int) == 0o600)
+        #expect(!ran.out.contains(userSecret))
+        let plain = try runTill(["init", directory.path + "/made"])
+        #expect(try !plain.out.contains(secret(in: directory.path + "/made")))
+        func mode(_ name: String) throws -> Int? {
+            try FileManager.default.attributesOfItem(atPath: directory.path + name)[.posixPermissions] as? Int
+        }
+        #expect(try mode("/user-token.secret") == 0o600 && mode("/till.json") == 0o600)
+        #expect(try mode("/made") == 0o700 && mode("/made/user-token.secret") == 0o600)
     }
 
     @Test("two runs make different keys")
@@ -63,9 +74,10 @@ struct InitTests {
         let directory = try TemporaryDirectory()
         let one = try JSONValue(decoding: try runTill(["init", directory.path + "/1", "--json"]).out)
         let two = try JSONValue(decoding: try runTill(["init", directory.path + "/2", "--json"]).out)
-        for name in ["secretKey", "operatorToken", "userTokenSecret"] {
+        for name in ["secretKey", "operatorToken"] {
             #expect(one[name] != nil && one[name] != two[name])
         }
+        #expect(try secret(in: directory.path + "/1") != secret(in: directory.path + "/2"))
     }
 
     @Test("it overwrites nothing: files that exist are listed, and nothing else is written")

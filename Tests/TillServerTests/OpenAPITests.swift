@@ -251,6 +251,8 @@ extension OpenAPITests {
                 OrderReply(
                     Order(
                         id: id, userID: UserID("u"), productID: ProductID("p"), quantity: 1, price: money,
+                        transactionID: metadata.map { _ in TransactionID("1") },
+                        environment: metadata.map { _ in .sandbox },
                         createdAt: now, updatedAt: now), metadata: metadata,
                     history: [OrderMove(status: .prepared, at: now, reason: "opened")])
             }
@@ -278,7 +280,7 @@ extension OpenAPITests {
                 idUserId: "g")
             let fullReply = SubmitProofReply(
                 outcome: .granted, transactionId: "1", finish: true, orderId: id, userId: "u", grant: grant(nil),
-                reason: "no_owner")
+                sandbox: true, reason: "no_owner")
             var made: [String: (full: JSONValue, least: JSONValue)] = [
                 "Order": try both(order(.integer(1)), order(nil)),
                 "OrderMove": try same(order(nil).history[0]),
@@ -288,8 +290,11 @@ extension OpenAPITests {
                     fullReply, SubmitProofReply(outcome: .accepted, transactionId: "1", finish: false)),
                 "Grant": try both(grant("pro"), grant(nil)), "GrantPosting": try same(grant(nil).postings[0]),
                 "AppleNotification": try same(AppleNotificationBody(signedPayload: "a")),
-                "Wallet": try same(WalletReply(balances: ["points": 1])), "Debit": try same(debit),
-                "DebitReply": try same(
+                "Wallet": try both(
+                    WalletReply(balances: ["points": 1], sandbox: true), WalletReply(balances: ["points": 1])),
+                "Debit": try same(debit),
+                "DebitReply": try both(
+                    DebitReply(reference: "r", currency: "points", amount: 1, balance: 2, at: now, sandbox: true),
                     DebitReply(reference: "r", currency: "points", amount: 1, balance: 2, at: now)),
                 "Products": try same(ProductsReply(data: [product(nil)])),
                 "Product": try both(product("pro", terms("p", rank: "a")), product(nil)),
@@ -321,7 +326,7 @@ extension OpenAPITests {
             "PostPayReply": try both(
                 PostPayReply(
                     status: 200, outcome: .granted, transactionId: "1", order: order, expiresAt: order.createdAt,
-                    reason: "no_owner"),
+                    sandbox: true, reason: "no_owner"),
                 PostPayReply(status: 410, outcome: .revoked, transactionId: "1")),
         ]
     }

@@ -28,12 +28,15 @@ extension OpenAPITests {
             full.reason = "other"
             let least = try subscription(offer: nil, state: .active, at: at)
             return [
-                "Entitlements": try same(EntitlementsReply(data: [lasting])),
+                "Entitlements": try both(
+                    EntitlementsReply(data: [lasting], sandbox: true), EntitlementsReply(data: [lasting])),
                 "Entitlement": try both(right, lasting),
                 "EntitlementAnswer": try both(
-                    EntitlementAnswer(entitlement: "premium", until: at, why: .gracePeriod, sources: [right]),
+                    EntitlementAnswer(
+                        entitlement: "premium", until: at, why: .gracePeriod, sources: [right], sandbox: true),
                     EntitlementAnswer(entitlement: "premium", until: nil, why: .neverHad, sources: [])),
-                "Subscriptions": try same(SubscriptionsReply(data: [least])),
+                "Subscriptions": try both(
+                    SubscriptionsReply(data: [least], sandbox: true), SubscriptionsReply(data: [least])),
                 "Subscription": try both(full, least),
                 "SubscriptionOffer": try both(
                     SubscriptionOfferReply(offer), SubscriptionOfferReply(TransactionTerms.Offer(type: 1))),

@@ -55,6 +55,7 @@ extension OpenAPITests {
             event["userSequence"] = 1
             event["userId"] = "u1"
             event["environment"] = "Sandbox"
+            event["sandbox"] = true
             let page: JSONValue = ["data": [leastEvent], "hasMore": false, "nextCursor": "1"]
             return [
                 "Event": (.object(event), leastEvent),

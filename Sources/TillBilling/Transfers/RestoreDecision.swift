@@ -44,11 +44,17 @@ public struct RestoreFacts: Hashable, Sendable {
     /// How often its chain moved by restoring in the last 365 days.
     public let moves: Int
 
-    public init(standing: Standing, type: ProductType?, restorer: UserID, moves: Int = 0) {
+    /// Whether Apple's signed token names the restorer: then it comes back to who bought it.
+    public let isNamed: Bool
+
+    public init(
+        standing: Standing, type: ProductType?, restorer: UserID, moves: Int = 0, isNamed: Bool = false
+    ) {
         self.standing = standing
         self.type = type
         self.restorer = restorer
         self.moves = moves
+        self.isNamed = isNamed
     }
 }
 
@@ -94,7 +100,8 @@ public enum RestoreDecision: Hashable, Sendable {
         switch terms.policy {
         case .keep: return .kept(.otherCustomer)
         case .ask: return .kept(.askBackend)
-        case .move: return facts.moves < terms.movesPerYear ? .move : .kept(.tooManyMoves)
+        // The bound is for those who are not named: moves of theirs must not use up the buyer's way back.
+        case .move: return facts.isNamed || facts.moves < terms.movesPerYear ? .move : .kept(.tooManyMoves)
         }
     }
 }

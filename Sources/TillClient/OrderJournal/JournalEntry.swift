@@ -7,8 +7,8 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
     package let quantity: Int
     /// What the buyer was shown for all of the quantity; nil for a purchase this device did not begin.
     package let price: Money?
-    /// What proves to the server that the id is a commitment to `idUserID`: it never leaves for anybody else. Nil for an
-    /// order that this device did not begin, or that an older version of the app began.
+    /// What proves to the server that the id is a commitment to `idUserID`: it never leaves for anybody else. Nil for
+    /// an order that this device did not begin, or that an older version of the app began.
     package internal(set) var idNonce: OrderIDNonce?
     /// Whom the id commits to: who was signed in when the purchase began. A guest's orders become an account's, and
     /// their ids stay the guest's.

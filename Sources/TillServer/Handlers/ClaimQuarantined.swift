@@ -38,7 +38,8 @@ extension Server {
             200,
             SubmitProofReply(
                 outcome: isNew ? .granted : .alreadyGranted, transactionId: id.text, finish: true,
-                orderId: grant.orderID, userId: grant.userID.text, grant: GrantReply(grant)))
+                orderId: grant.orderID, userId: grant.userID.text, grant: GrantReply(grant),
+                sandbox: grant.environment.sandboxMark))
     }
 
     /// What an operator decides, and who that is.

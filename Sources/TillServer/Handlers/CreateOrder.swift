@@ -30,6 +30,8 @@ extension Server {
             try await check(preview, of: order, for: product, in: try call.environment(for: buyer, configuration))
         }
 
+        if case .user = call.credential { try await checkQuota(of: buyer, opening: order.id, at: now) }
+
         let (found, isNew) = try await database.write { session -> (OrderView, Bool) in
             let orders = OrderTable(session)
             if let existing = try orders.find(order.id), chosen.source != nil || existing.order.userID == buyer {
@@ -43,6 +45,23 @@ extension Server {
         }
         guard isNew || found.order.isSame(as: order) else { throw Refused(.orderConflict) }
         return JSONText.response(isNew ? 201 : 200, found.reply)
+    }
+
+    /// A user token opens so many orders and no more: each is a row for ever. The same id again opens none. Read before
+    /// the write, so several at once may exceed the bound by a few, and the writer is not held up.
+    private func checkQuota(of user: UserID, opening id: OrderID, at now: Instant) async throws {
+        let (terms, anHourAgo) = (configuration.orders, now.adding(seconds: -3_600))
+        let refused = try await database.read { session -> Refused? in
+            let orders = OrderTable(session)
+            guard try orders.find(id) == nil else { return nil }
+            if let oldest = try orders.opened(by: user, number: terms.perHour), oldest > anHourAgo {
+                let wait = max(1, oldest.seconds + 3_600 - now.seconds)
+                return Refused(.tooManyOrders, "at most \(terms.perHour) an hour", retryAfter: wait)
+            }
+            guard try orders.hasOpen(terms.maximumOpen, of: user) else { return nil }
+            return Refused(.tooManyOrders, "at most \(terms.maximumOpen) open ones", retryAfter: 3_600)
+        }
+        if let refused { throw refused }
     }
 
     /// Whether buying now would do what the preview said (C6). The preview is a function of what was bought before its

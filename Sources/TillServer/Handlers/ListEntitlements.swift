@@ -6,28 +6,31 @@ import TillStorage
 extension Server {
     /// `GET /v1/users/{userId}/entitlements?environment=`: what a user may use now.
     func listEntitlements(_ call: Call) async throws -> HTTPResponse {
-        let rights = try await rights(call).held.sorted {
+        let (all, environment) = try await rights(call)
+        let rights = all.held.sorted {
             ($0.since, $0.transactionID) < ($1.since, $1.transactionID)
         }
-        return JSONText.response(200, EntitlementsReply(data: rights.map(EntitlementReply.init)))
+        return JSONText.response(
+            200, EntitlementsReply(data: rights.map(EntitlementReply.init), sandbox: environment.sandboxMark))
     }
 
     /// `GET /v1/users/{userId}/entitlements/{entitlement}?environment=`: whether a user may use one thing now, until
     /// when, and why.
     func readEntitlement(_ call: Call) async throws -> HTTPResponse {
         let name = try Bounds.string(call.parameters["entitlement"], "entitlement", 128)
-        let rights = try await rights(call)
+        let (rights, environment) = try await rights(call)
         let sources = rights.sources(of: name)
         guard !sources.isEmpty || configuration.catalog.products.contains(where: { $0.right == name }) else {
             throw Refused(.unknownEntitlement)
         }
-        return JSONText.response(200, EntitlementAnswer(name, sources))
+        return JSONText.response(200, EntitlementAnswer(name, sources, sandbox: environment.sandboxMark))
     }
 
     /// `GET /v1/users/{userId}/subscriptions?environment=`: all that a user has or had, the newest first.
     func listSubscriptions(_ call: Call) async throws -> HTTPResponse {
         let catalog = configuration.catalog
-        let data = try await rights(call).subscriptions.map { held in
+        let (rights, environment) = try await rights(call)
+        let data = rights.subscriptions.map { held in
             let product = catalog[held.state.current.productID]
             let id = held.state.current.productID.text
             var reply = SubscriptionReply(
@@ -36,16 +39,17 @@ extension Server {
             reply.plan = product?.plan?.id.text
             return reply
         }
-        return JSONText.response(200, SubscriptionsReply(data: data))
+        return JSONText.response(200, SubscriptionsReply(data: data, sandbox: environment.sandboxMark))
     }
 
-    private func rights(_ call: Call) async throws -> Rights {
+    private func rights(_ call: Call) async throws -> (Rights, Environment) {
         let user = try call.userInPath()
         let environment = try call.environment(for: user, configuration)
         let (catalog, now) = (configuration.catalog, clock())
-        return try await database.read { session in
+        let rights = try await database.read { session in
             try Rights.load(of: user, in: environment, at: now, catalog: catalog, session: session)
         }
+        return (rights, environment)
     }
 }
 
@@ -71,9 +75,9 @@ extension Rights {
 }
 
 extension EntitlementAnswer {
-    init(_ entitlement: String, _ sources: [Right]) {
+    init(_ entitlement: String, _ sources: [Right], sandbox: Bool?) {
         self.init(
             entitlement: entitlement, until: sources.first?.until, why: sources.first?.why ?? .neverHad,
-            sources: sources.map(EntitlementReply.init))
+            sources: sources.map(EntitlementReply.init), sandbox: sandbox)
     }
 }

@@ -85,7 +85,7 @@ extension Server {
         }
         return PostPayReply(
             status: status, outcome: outcome, transactionId: verified.id.text, order: order?.reply,
-            expiresAt: end ?? verified.expiresDate)
+            expiresAt: end ?? verified.expiresDate, sandbox: grant.environment.sandboxMark)
     }
 
     /// Nil unless the purchase is of a plan whose time is kept here, and stands.

@@ -21,7 +21,7 @@ extension Server {
             posted.isNew ? 201 : 200,
             DebitReply(
                 reference: body.reference, currency: body.currency, amount: body.amount, balance: posted.balance,
-                at: posted.posting.at))
+                at: posted.posting.at, sandbox: posted.posting.environment.sandboxMark))
     }
 
     /// `POST /v1/users/{userId}/wallet/bonuses?environment=`: gives points away.

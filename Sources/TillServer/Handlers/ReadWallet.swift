@@ -9,7 +9,7 @@ extension Server {
         let user = try call.userInPath()
         let environment = try call.environment(for: user, configuration)
         let wallet = try await database.read { try LedgerTable($0).wallet(of: user, in: environment) }
-        return JSONText.response(200, WalletReply(balances: wallet.balances))
+        return JSONText.response(200, WalletReply(balances: wallet.balances, sandbox: environment.sandboxMark))
     }
 
     /// `GET /v1/users/{userId}/wallet/postings?environment=&limit=&cursor=`: newest first.

@@ -199,7 +199,10 @@ private struct Restore {
             let holder = try HolderTable(session).present(grant, of: stored.sequence).userID
             let moves = try TransferTable(session).moves(
                 of: chain, in: environment, kind: .restore, since: now.adding(milliseconds: -RestoreTerms.year))
-            let facts = RestoreFacts(standing: .granted(to: holder), type: type, restorer: restorer, moves: moves)
+            let named = try SettlementBooks.userNamed(byTokenOf: stored.sequence, session)
+            let facts = RestoreFacts(
+                standing: .granted(to: holder), type: type, restorer: restorer, moves: moves,
+                isNamed: named == restorer)
             let decision = RestoreDecision(facts, terms)
             if decision == .move {
                 let books = TransferBooks(

@@ -42,6 +42,7 @@ extension SubmitProofReply {
         if let orderId { members["orderId"] = .string(orderId.description) }
         if let userId { members["userId"] = .string(userId) }
         if let grant { members["grant"] = grant.json }
+        if let sandbox { members["sandbox"] = .bool(sandbox) }
         if let reason { members["reason"] = .string(reason) }
         return .object(members)
     }

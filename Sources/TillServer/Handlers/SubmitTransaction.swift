@@ -183,7 +183,7 @@ extension Server {
         }
         return SubmitProofReply(
             outcome: outcome, transactionId: grant.transactionID.text, finish: true, orderId: grant.orderID,
-            userId: grant.userID.text, grant: GrantReply(grant))
+            userId: grant.userID.text, grant: GrantReply(grant), sandbox: grant.environment.sandboxMark)
     }
 }
 

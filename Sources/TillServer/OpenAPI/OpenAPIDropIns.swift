@@ -110,7 +110,8 @@ extension OpenAPI {
                     "What became of it.", ["granted", "alreadyGranted", "quarantined", "revoked"]),
                 "transaction_id": OpenAPISchema.text("Apple's id."), "order": ref("Order"),
                 "expires_at": OpenAPISchema.time("When the paid period ends; absent for what doesn't end."),
+                "sandbox": OpenAPISchema.sandboxMark,
                 "reason": OpenAPISchema.words("Why it is quarantined.", QuarantineReason.allCases.map(\.rawValue)),
-            ], optional: ["order", "expires_at", "reason"]),
+            ], optional: ["order", "expires_at", "sandbox", "reason"]),
     ]
 }

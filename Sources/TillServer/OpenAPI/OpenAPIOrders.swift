@@ -29,7 +29,9 @@ extension OpenAPI {
                 `idNonce`. A backend that forwards what an app sends must leave `id` out. The same id again \
                 is the same order. An order for a plan may carry the preview that its buyer saw, at most 24 hours old: \
                 then it is opened only if buying now would come to the same, and the purchase counts at the previewed \
-                moment, if it follows within those 24 hours with no other purchase of a plan in between.
+                moment, if it follows within those 24 hours with no other purchase of a plan in between. One user may \
+                have `orders.maximumOpen` orders open and open `orders.perHour` in an hour with a user token; beyond \
+                that it is 429 with `Retry-After`, never for an id that is there already.
                 """,
             caller: .app, parameters: [.environment],
             body: OpenAPIOperation.Body(
@@ -42,7 +44,7 @@ extension OpenAPI {
             ],
             refusals: [
                 .forbidden, .unknownProduct, .quantityNotAllowed, .orderConflict, .previewChanged, .orderIDUnproven,
-                .tokenInUse,
+                .tokenInUse, .tooManyOrders,
             ]),
         OpenAPIOperation(
             method: .get, path: Paths.order, id: "readOrder", tag: .orders, summary: "Read an order",
@@ -127,6 +129,7 @@ extension OpenAPI {
                 "statusCode": OpenAPISchema.integer(
                     "The same as a number: "
                         + OrderStatus.allCases.map { "\($0.rawValue) \($0.name)" }.joined(separator: ", "), 0...6),
+                "sandbox": OpenAPISchema.sandboxMark,
                 "price": ref("Money"),
                 "transactionId": OpenAPISchema.orNull(OpenAPISchema.text("Apple's id of what was paid.")),
                 "environment": OpenAPISchema.orNull(
@@ -136,7 +139,7 @@ extension OpenAPI {
                 "createdAt": OpenAPISchema.time("When it was opened."),
                 "updatedAt": OpenAPISchema.time("When it last changed."),
                 "history": OpenAPISchema.list("Every move, oldest first.", of: ref("OrderMove")),
-            ]),
+            ], optional: ["sandbox"]),
         "OrderPreview": OpenAPISchema.object(
             "What the buyer was told before.",
             [

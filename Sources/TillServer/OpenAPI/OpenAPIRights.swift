@@ -81,7 +81,9 @@ extension OpenAPI {
 
     static let rightSchemas: [String: JSONValue] = [
         "Entitlements": OpenAPISchema.object(
-            "What a user may use now.", ["data": OpenAPISchema.list("The rights.", of: ref("Entitlement"))]),
+            "What a user may use now.",
+            ["data": OpenAPISchema.list("The rights.", of: ref("Entitlement")), "sandbox": OpenAPISchema.sandboxMark],
+            optional: ["sandbox"]),
         "Entitlement": OpenAPISchema.object(
             "One right.",
             [
@@ -116,9 +118,15 @@ extension OpenAPI {
                 "why": why, "sentence": ref("Text"),
                 "sources": OpenAPISchema.list(
                     "What it comes from, or came from: what allows it first. At most 50.", of: ref("Entitlement")),
-            ], optional: ["until"]),
+                "sandbox": OpenAPISchema.sandboxMark,
+            ], optional: ["until", "sandbox"]),
         "Subscriptions": OpenAPISchema.object(
-            "A user's subscriptions.", ["data": OpenAPISchema.list("At most 200.", of: ref("Subscription"))]),
+            "A user's subscriptions.",
+            [
+                "data": OpenAPISchema.list("At most 200.", of: ref("Subscription")),
+                "sandbox": OpenAPISchema.sandboxMark,
+            ],
+            optional: ["sandbox"]),
         "Subscription": subscriptionSchema,
         "SubscriptionOffer": OpenAPISchema.object(
             "What makes a period cheaper.",

@@ -42,6 +42,10 @@ enum OpenAPISchema {
         return .object(members)
     }
 
+    /// Beside a status.
+    static let sandboxMark = truth(
+        "True for what was paid in the sandbox, where nobody pays: give no real goods for it. Absent otherwise.")
+
     static func truth(_ description: String) -> JSONValue { ["type": "boolean", "description": .string(description)] }
 
     static func words(_ description: String, _ words: [String]) -> JSONValue {

@@ -74,13 +74,13 @@ extension OpenAPI {
                 "transactionId": OpenAPISchema.text("Apple's id."),
                 "finish": OpenAPISchema.truth("Whether the device may finish the transaction. Obey only this."),
                 "orderId": OpenAPISchema.uuid("The order it pays for."), "userId": OpenAPISchema.userID,
-                "grant": ref("Grant"),
+                "grant": ref("Grant"), "sandbox": OpenAPISchema.sandboxMark,
                 "reason": OpenAPISchema.words(
                     "Why it is quarantined, or accepted only.",
                     QuarantineReason.allCases.map(\.rawValue) + [
                         SettleReceipt.waitingReason, Server.savedReason,
                     ]),
-            ], optional: ["orderId", "userId", "grant", "reason"]),
+            ], optional: ["orderId", "userId", "grant", "sandbox", "reason"]),
         "Grant": OpenAPISchema.object(
             "What a paid transaction gave its owner.",
             [

@@ -109,8 +109,8 @@ extension OpenAPI {
                 "balances": [
                     "type": "object", "description": "By kind of points.",
                     "additionalProperties": ["type": "integer", "format": "int64"],
-                ]
-            ]),
+                ], "sandbox": OpenAPISchema.sandboxMark,
+            ], optional: ["sandbox"]),
         "Debit": OpenAPISchema.object(
             "Points to take.",
             [
@@ -125,8 +125,8 @@ extension OpenAPI {
                 "currency": OpenAPISchema.text("The kind of points."),
                 "amount": OpenAPISchema.integer("Points that were taken."),
                 "balance": OpenAPISchema.integer("What is left now; on a repetition too."),
-                "at": OpenAPISchema.time("When they were taken."),
-            ]),
+                "at": OpenAPISchema.time("When they were taken."), "sandbox": OpenAPISchema.sandboxMark,
+            ], optional: ["sandbox"]),
         "Posting": OpenAPISchema.object(
             "One movement of points. Never edited, never deleted.",
             [

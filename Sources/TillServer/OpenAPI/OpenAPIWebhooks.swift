@@ -143,7 +143,8 @@ extension OpenAPI {
                 "environment": OpenAPISchema.words(
                     "Whose books; absent for what concerns both.", Environment.allCases.map(\.rawValue)),
                 "data": ["type": "object", "description": "What happened, by type: see docs/webhooks.md."],
-            ], optional: ["userSequence", "userId", "environment"]),
+                "sandbox": OpenAPISchema.sandboxMark,
+            ], optional: ["userSequence", "userId", "environment", "sandbox"]),
         "EventPage": OpenAPISchema.object(
             "One page, oldest first.",
             [

@@ -45,6 +45,7 @@ struct EventView {
             "sequence": .int(event.sequence), "data": .object(data),
         ]
         if let environment { members["environment"] = environment }
+        if environment?.string == Environment.sandbox.rawValue { members["sandbox"] = true }
         if let user = event.user { members["userId"] = .string(user.text) }
         if let number = event.userSequence { members["userSequence"] = .int(number) }
         return .object(members)

@@ -180,8 +180,8 @@ final class Auditor: @unchecked Sendable {
     /// Receipts are believed for a while.
     var mayBeLent: Bool { terms.isKeyless && !isOver }
 
-    /// What a thief may have for a while: what a receipt alone shows, until Apple's signed copy comes; and what the shop
-    /// lets move, until its owner restores it.
+    /// What a thief may have for a while: what a receipt alone shows, until Apple's signed copy comes; and what the
+    /// shop lets move, until its owner restores it.
     private func isLent(_ entry: LedgerEye.Entry) -> Bool {
         guard let user = entry.grantUser, isThief(user) else { return false }
         // What was refunded is worth nothing, and is not moved back.

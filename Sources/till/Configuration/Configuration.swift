@@ -40,6 +40,8 @@ struct Configuration: Sendable {
     var reconciliation = ReconciliationSettings()
     /// Where events are pushed to.
     var webhooks = WebhookSettings()
+    /// Files that a secret was read from.
+    var secretFiles: Set<String> = []
 }
 
 /// Where the server listens.

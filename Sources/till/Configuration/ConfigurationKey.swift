@@ -31,6 +31,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case smallBusiness = "finance.smallBusiness"
     case remindersBefore = "reminders.before"
     case acceptUnprovenIDsUntil = "orders.acceptUnprovenIdsUntil"
+    case maximumOpenOrders = "orders.maximumOpen"
+    case ordersPerHour = "orders.perHour"
     case deliveryOrder = "delivery.order"
     case finishAfterMinutes = "delivery.finishAfterMinutes"
     case reconciliationInterval = "reconciliation.interval"
@@ -56,7 +58,9 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
             .deliveryOrder, .reconciliationInterval, .acceptUnprovenIDsUntil:
             .text
         case .sampleContentProvided, .webhooksAllowPrivate, .unsafeHTTP: .truth
-        case .appAppleID, .restoreMovesPerYear, .finishAfterMinutes, .reconciliationCustomers: .number
+        case .appAppleID, .maximumOpenOrders, .ordersPerHour, .restoreMovesPerYear, .finishAfterMinutes,
+            .reconciliationCustomers:
+            .number
         case .environments, .roots, .dashboardHosts, .trustedProxies, .reviewUsers, .remindersBefore: .list
         case .secretKeys, .userTokens, .operators, .webhookEndpoints: .json
         }
@@ -72,6 +76,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
             .privateKey, .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .dashboardHosts,
             .trustedProxies, .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference, .restorePolicy,
             .restoreMovesPerYear, .smallBusiness, .remindersBefore, .deliveryOrder, .acceptUnprovenIDsUntil,
+            .maximumOpenOrders, .ordersPerHour,
             .finishAfterMinutes,
             .reconciliationInterval, .reconciliationCustomers, .webhooksAllowPrivate:
             false

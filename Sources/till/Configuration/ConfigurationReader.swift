@@ -78,6 +78,7 @@ struct ConfigurationReader {
         configuration.delivery = delivery
         configuration.reconciliation = reconciliation
         configuration.webhooks = webhooks
+        configuration.secretFiles = reader.secretFiles
         return configuration
     }
 

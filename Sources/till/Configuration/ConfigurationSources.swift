@@ -57,6 +57,7 @@ struct ConfigurationSources {
                             place,
                             Text(en: "is set beside \(name); only one may be", zh: "和 \(name) 同时设了；只能有一个"))
                     }
+                    reader.noteSecret(in: file)
                     text = reader.file(file, place: Place(origin: name), most: Self.mostFileBytes)
                         .map { String(decoding: $0, as: UTF8.self) }
                     if text == nil { continue }

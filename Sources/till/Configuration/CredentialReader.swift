@@ -146,8 +146,12 @@ extension ConfigurationReader {
                 file.place, Text(en: "is there beside \(name); only one may be", zh: "和 \(name) 同时出现；只能有一个"))
             return nil
         case (let setting?, nil):
+            if name != "publicKey" { reader.noteSecret(in: setting.place.origin) }
             return reader.text(setting, most: Self.mostSecretBytes).map { (Array($0.utf8), setting.place) }
         case (nil, let setting?):
+            if fileName != "publicKeyFile", let path = reader.text(setting, most: 4_096) {
+                reader.noteSecret(in: resolve(path, from: setting.base))
+            }
             guard let path = reader.text(setting, most: 4_096),
                 var content = reader.file(
                     resolve(path, from: setting.base), place: setting.place, most: Self.mostSecretBytes)

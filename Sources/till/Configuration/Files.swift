@@ -49,17 +49,25 @@ func createFile(_ path: String, mode: mode_t, _ content: [UInt8]) throws(FileFau
 }
 
 /// Makes a directory and those above it, where they are missing.
-func createDirectory(_ path: String) throws(FileFault) {
+///
+/// - Parameter mode: of the directory itself; those above it are readable by everybody.
+func createDirectory(_ path: String, mode: mode_t = 0o755) throws(FileFault) {
     if fileExists(path) { return }
     let parent = directory(of: path)
     if parent != path, parent != "." { try createDirectory(parent) }
-    if mkdir(path, 0o755) != 0, errno != EEXIST { throw FileFault(path, errno) }
+    if mkdir(path, mode) != 0, errno != EEXIST { throw FileFault(path, errno) }
 }
 
 /// Whether anything has that name, a dangling symbolic link included.
 func fileExists(_ path: String) -> Bool {
     var facts = stat()
     return lstat(path, &facts) == 0
+}
+
+/// Whether anybody but a file's owner may read or write it. False for what is no file.
+func isOpenToOthers(_ path: String) -> Bool {
+    var facts = stat()
+    return stat(path, &facts) == 0 && facts.st_mode & S_IFMT == S_IFREG && facts.st_mode & 0o077 != 0
 }
 
 /// The directory a file lies in: `.` for a bare name.

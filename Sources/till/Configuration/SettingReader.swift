@@ -41,9 +41,13 @@ struct ConfigurationProblem: Sendable, Hashable {
 /// Reads typed values out of settings and collects what is wrong with them, so that everything is told at once.
 struct SettingReader {
     private(set) var problems: [ConfigurationProblem] = []
+    /// Files that a secret was read from; the configuration itself is one where it holds a secret in the clear.
+    private(set) var secretFiles: Set<String> = []
 
     /// More than this many lines help nobody.
     private static let mostProblems = 50
+
+    mutating func noteSecret(in file: String) { secretFiles.insert(file) }
 
     mutating func complain(_ place: Place, _ text: Text) {
         if problems.count < Self.mostProblems { problems.append(ConfigurationProblem(place: place, text: text)) }

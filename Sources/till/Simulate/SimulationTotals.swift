@@ -96,8 +96,8 @@ struct SimulationTotals: Sendable {
         lines.append(
             line(
                 "lost \(counts[.lost] ?? 0), granted twice \(counts[.grantedTwice] ?? 0), misattributed "
-                    + "\(counts[.misattributed] ?? 0), forged granted \(counts[.forgedGranted] ?? 0), stolen \(counts[.stolen] ?? 0), "
-                    + "waited on thief \(counts[.waitedOnThief] ?? 0)",
+                    + "\(counts[.misattributed] ?? 0), forged granted \(counts[.forgedGranted] ?? 0), "
+                    + "stolen \(counts[.stolen] ?? 0), waited on thief \(counts[.waitedOnThief] ?? 0)",
                 "丢单 \(counts[.lost] ?? 0)，重复发放 \(counts[.grantedTwice] ?? 0)，错发 "
                     + "\(counts[.misattributed] ?? 0)，伪造得逞 \(counts[.forgedGranted] ?? 0)，被盗 \(counts[.stolen] ?? 0)，"
                     + "因盗取者而等待 \(counts[.waitedOnThief] ?? 0)"))

@@ -23,7 +23,7 @@ final class Shop: Sendable {
     static let points60 = "com.example.learn.points60"
     static let points300 = "com.example.learn.points300"
     static let secretKey = "sk_journey_0123456789abcdef"
-    static let tokenSecret = Array("a user token secret of 32 bytes!".utf8)
+    static let tokenSecret = Array("q7Zk2TmXv9RbL4WnJ8sYd3HcP6uFe1Ga".utf8)
 
     let server: Server
     let emulator: Emulator

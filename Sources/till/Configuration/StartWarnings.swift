@@ -1,0 +1,84 @@
+import TillBilling
+import TillCrypto
+import TillServer
+
+/// What `till serve` warns of at its start: what works, and is likely to be somebody's way in.
+extension Configuration {
+    /// None if all is well.
+    var startWarnings: [Text] {
+        secretFileWarnings + userTokens.compactMap(Self.warning(of:)) + plainWarnings + rootWarnings
+    }
+
+    private var secretFileWarnings: [Text] {
+        secretFiles.sorted().filter(isOpenToOthers).map { path in
+            Text(
+                en: "\(shown(path)) holds a secret and is open to other users of this machine; run chmod 600",
+                zh: "\(shown(path)) 里有密钥，而本机其他用户也能读写；请运行 chmod 600")
+        }
+    }
+
+    private static func warning(of key: UserTokenKey) -> Text? {
+        guard case .hs256(let secret) = key.algorithm, WeakSecret.isWeak(secret) else { return nil }
+        return Text(
+            en:
+                "userTokens \"\(shown(key.id))\": the secret looks like words or a pattern; who guesses it is every "
+                + "user; make one with head -c 32 /dev/urandom | base64",
+            zh: "userTokens “\(shown(key.id))”：密钥像是单词或重复的样式，猜中它就能冒充任何用户；请用 "
+                + "head -c 32 /dev/urandom | base64 生成")
+    }
+
+    private var plainWarnings: [Text] {
+        guard !listen.isLoopback else { return [] }
+        return [
+            Text(
+                en:
+                    "plain HTTP on \(listen): tokens and keys can be read on the way; listen on 127.0.0.1 and put a "
+                    + "TLS proxy in front, or let nothing but the proxy reach this port",
+                zh: "在 \(listen) 上使用明文 HTTP：令牌和密钥可能在途中被读取；请监听 127.0.0.1 并在前面放 TLS 代理，"
+                    + "或只让代理访问这个端口")
+        ]
+    }
+
+    private var rootWarnings: [Text] {
+        (apple.roots ?? []).compactMap(Certificate.init(der:)).filter { !$0.isAuthority }.map { certificate in
+            Text(
+                en: "apple.roots: \(shown(certificate.subject)) is no certificate authority but a signer's own "
+                    + "certificate; name the root that it was issued by",
+                zh: "apple.roots：\(shown(certificate.subject)) 不是证书颁发机构，而是签名者自己的证书；请改用签发它的根证书")
+        }
+    }
+}
+
+extension ListenAddress {
+    /// Whether only this machine can connect.
+    var isLoopback: Bool { host == "localhost" || host == "::1" || host.hasPrefix("127.") }
+}
+
+/// Secrets that are long enough and all the same easy to guess. A rough look: what it passes may still be weak.
+enum WeakSecret {
+    /// Thirty-two random bytes have about thirty different ones; as base64, about twenty-five characters.
+    private static let leastDifferentBytes = 12
+
+    static func isWeak(_ secret: [UInt8]) -> Bool {
+        Set(secret).count < leastDifferentBytes || isRepeated(secret) || isWords(secret)
+    }
+
+    /// A block that comes again and again: `abcabcabc`.
+    private static func isRepeated(_ secret: [UInt8]) -> Bool {
+        (1...max(1, secret.count / 2)).contains { period in
+            zip(secret, secret.dropFirst(period)).allSatisfy { $0 == $1 }
+        }
+    }
+
+    /// Letters of one case with blanks and dashes between them, perhaps a capital or a number at an end.
+    private static func isWords(_ secret: [UInt8]) -> Bool {
+        guard secret.allSatisfy({ (0x20...0x7E).contains($0) }) else { return false }
+        let small = secret.filter { (0x61...0x7A).contains($0) }.count
+        let capital = secret.filter { (0x41...0x5A).contains($0) }.count
+        let others = secret.count - small - capital
+        let isHexadecimal = secret.allSatisfy {
+            (0x30...0x39).contains($0) || (0x41...0x46).contains($0 & 0xDF)
+        }
+        return !isHexadecimal && max(small, capital) * 8 >= (secret.count - others) * 7 && others * 4 <= secret.count
+    }
+}

@@ -1,0 +1,91 @@
+import Foundation
+import Testing
+import TillCrypto
+
+@testable import till
+
+@Suite("What till serve warns of at its start")
+struct StartWarningTests {
+    private static let random = "q7Zk2TmXv9RbL4WnJ8sYd3HcP6uFe1Ga"
+
+    private func warnings(
+        _ members: String, mode: Int = 0o600, files: [String: String] = [:]
+    ) throws -> [String] {
+        let directory = try TemporaryDirectory()
+        for (name, content) in files { try directory.write(name, content) }
+        let file = try directory.write(
+            "till.json",
+            """
+            {"database": "sqlite:a.db", "catalog": \(sampleCatalog),
+             "apple": {"bundleId": "com.example", "environments": ["Sandbox"]}\(members)}
+            """)
+        for name in ["till.json"] + files.keys {
+            try FileManager.default.setAttributes(
+                [.posixPermissions: mode], ofItemAtPath: directory.path + "/" + name)
+        }
+        return try Configuration.load(file: file).startWarnings.map { warning in
+            #expect(!warning.zh.isEmpty)
+            return warning.en.replacingOccurrences(of: directory.path + "/", with: "")
+        }
+    }
+
+    private func token(_ secret: String) -> String {
+        ", \"userTokens\": [{\"id\": \"app\", \"algorithm\": \"HS256\", \"secret\": \"\(secret)\"}]"
+    }
+
+    @Test("nothing, where all is well")
+    func nothing() throws {
+        #expect(try warnings("", mode: 0o644).isEmpty, "a configuration without a secret may be read")
+        #expect(try warnings(token(Self.random)).isEmpty)
+        #expect(try warnings(", \"listen\": \"[::1]:80\"").isEmpty)
+    }
+
+    @Test("a secret that others on the machine can read: in the configuration, or in a file that it names")
+    func readable() throws {
+        let inline = try warnings(token(Self.random), mode: 0o640)
+        #expect(inline.map { $0.prefix(9) } == ["till.json"])
+        let members = ", \"userTokens\": [{\"id\": \"app\", \"algorithm\": \"HS256\", \"secretFile\": \"app.secret\"}]"
+        let named = try warnings(members, mode: 0o604, files: ["app.secret": Self.random])
+        #expect(named.map { $0.prefix(10) } == ["app.secret"])
+        #expect(try warnings(members, files: ["app.secret": Self.random]).isEmpty)
+    }
+
+    @Test(
+        "a secret of user tokens that is words or a pattern",
+        arguments: [
+            "correct horse battery staple please", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+            "0123456789012345678901234567890123456789", "ChangeMeChangeMeChangeMeChangeMeChange",
+            "this-is-the-secret-of-our-little-shop-1",
+        ])
+    func weak(secret: String) throws {
+        let found = try warnings(token(secret))
+        #expect(found.count == 1 && found.first?.contains("\"app\"") == true)
+        #expect(found.first?.contains(secret) == false, "a warning repeats no secret")
+    }
+
+    @Test(
+        "no random one, in whatever form",
+        arguments: [
+            "c0ffee4d9b1e27a8f35d6c0b9e81742fa5d3c6b8e9f01724", "Zm9vYmFyMTIzNDU2Nzg5MEFCQ0RFRkdISUpLTE1OT1A=",
+            "x8K-2mQ_v7LpR4tW9zYbN3cHjD6sFgAe", "XK4QZ7M2WVN5R3TBH6JD8YF9CPL1SGEA",
+        ])
+    func random(secret: String) { #expect(!WeakSecret.isWeak(Array(secret.utf8))) }
+
+    @Test("random bytes are hardly ever called weak (1,000 secrets in base64 and hexadecimal)")
+    func many() {
+        for _ in 0..<1_000 {
+            let bytes = RandomBytes.make(32)
+            #expect(!WeakSecret.isWeak(Array(Base64.encode(bytes, .url).utf8)))
+            #expect(!WeakSecret.isWeak(Array(hexadecimal(bytes).utf8)))
+            #expect(!WeakSecret.isWeak(bytes))
+        }
+    }
+
+    @Test("plain HTTP where others can reach it")
+    func plain() throws {
+        for address in ["0.0.0.0:8787", "192.168.1.5:80", "[::]:8787"] {
+            let found = try warnings(", \"listen\": \"\(address)\"")
+            #expect(found.count == 1 && found.first?.hasPrefix("plain HTTP on \(address)") == true)
+        }
+    }
+}
