@@ -21,8 +21,8 @@ extension Trouble {
                 en: "The payment is being checked with Apple. It arrives by itself.", zh: "正在向 Apple 核对付款，稍后会自动到账。"),
             "held": Text(
                 en:
-                    "It is in your account. You can spend it as soon as Apple has confirmed the payment, usually within "
-                    + "a day.",
+                    "It is in your account. You can spend it as soon as Apple has confirmed the payment, usually "
+                    + "within a day.",
                 zh: "已计入您的账户。待 Apple 确认付款后即可使用，通常不超过一天。"),
             "contested": Text(
                 en: "The payment arrived, but another account of this app shows the same one. Tell support the order "
