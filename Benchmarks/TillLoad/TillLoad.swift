@@ -29,7 +29,8 @@ struct TillLoad {
                                                      RATE purchases a second against the server TILL, SECONDS in quiet
                                                      and SECONDS under a fixed flood: milliseconds of a purchase
                                                      (p50, p99) in quiet, the same under the flood, the
-                                                     second p99 as a multiple of the first; microseconds of processor time of a forged notification
+                                                     second p99 as a multiple of the first;
+                                                     microseconds of processor time of a forged notification
                                                      and of a grant, bytes written for each; the flood's bodies and
                                                      notifications, purchases not answered 200
                till-load kill DIR TILL ROUNDS [--planted]

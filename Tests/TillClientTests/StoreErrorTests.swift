@@ -66,6 +66,7 @@ struct StoreErrorTests {
             "unknown_endpoint", "unknown_event",
         ],
         ["revocation_unknown", "unavailable"],
+        ["too_many_requests", "too_many_orders"],
         ["order_conflict", "token_in_use"],
         ["transaction_not_in_receipt", "transaction_mismatch", "product_mismatch"],
         ["reference_conflict", "idempotency_key_reused"],
