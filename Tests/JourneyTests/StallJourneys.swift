@@ -188,7 +188,7 @@ import TillStorage
             _ = try await shop.submit(Self.forged(signed, 1_000), as: .user("ann"))
             let kept = try await shop.ledger.read { try RefusedProofTable($0).list(claiming: nil, limit: 500) }
             #expect(kept.filter { $0.caller == "user:eve" }.count == 50)
-            withKnownIssue("The first five had records; the budget of a user drops the oldest rows", isIntermittent: true) {
+            withKnownIssue("the budget of a user drops the oldest rows, and their records", isIntermittent: true) {
                 #expect(kept.filter { $0.caller == "user:eve" && $0.record != nil }.count == 5)
             }
             #expect(kept.filter { $0.caller == "user:ann" && $0.record != nil }.count == 1)

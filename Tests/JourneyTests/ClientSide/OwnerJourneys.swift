@@ -226,10 +226,7 @@ extension Phone {
         let expires = shop.time.now.seconds + 600
         return await use { store in
             await store.signIn(
-                user,
-                mergingGuest: {
-                    UserToken.hs256(subject: guest, expires: expires, extra: UserToken.guestClaim(guest))
-                },
+                user, mergingGuest: { UserToken.hs256(subject: guest, expires: expires) },
                 token: { UserToken.hs256(subject: user, expires: expires) })
         }
     }
