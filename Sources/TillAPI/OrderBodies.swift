@@ -115,7 +115,7 @@ public struct OrderReply: Codable, Sendable, Hashable {
         price = order.price
         transactionId = order.transactionID?.text
         environment = order.environment?.rawValue
-        deviceId = order.deviceID
+        deviceId = order.deviceID?.text
         preview = order.preview.map { Preview(at: $0.at, expiresAt: $0.expiresAt) }
         self.metadata = metadata
         createdAt = order.createdAt

@@ -65,7 +65,7 @@ public struct PlanRemainderReply: Codable, Sendable, Hashable {
         productId = period.plan.productID.text
         origin = period.origin.rawValue
         fate = remainder.fate.rawValue
-        deviceId = period.deviceID
+        deviceId = period.deviceID?.text
         transactionId = period.transactionID?.text
         paid = period.paid
         boughtSeconds = period.boughtSeconds
@@ -133,7 +133,7 @@ public struct PlanPreviewReply: Codable, Sendable, Hashable {
         seconds = proration.carriedSeconds
         boughtSeconds = proration.boughtSeconds
         expiresAt = proration.expiresAt
-        deviceIds = proration.coverage.deviceIDs
+        deviceIds = proration.coverage.deviceIDs?.map(\.text)
         explanation = Explanation(proration.explanation)
     }
 }

@@ -11,7 +11,8 @@ extension Refusal {
             .unknownEntitlement, .insufficientFunds,
             .referenceConflict, .inDebt, .unknownCurrency, .notAutoRenewable, .noInAppPurchaseKey, .reportUnusable:
             businessSentence
-        case .guestTaken, .accountMerged, .sameUser, .notTheHolder, .unknownTransfer, .notReversible:
+        case .guestTaken, .accountMerged, .notAGuest, .guestMerged, .undoExpired, .sameUser, .notTheHolder,
+            .unknownTransfer, .notReversible:
             transferSentence
         case .unknownTransaction, .notInQuarantine, .notClaimable, .unknownOrderNumber, .noOrderLookup:
             claimSentence

@@ -1,8 +1,7 @@
 /// A currency by its ISO 4217 code, three capital letters.
-public struct Currency: TextIdentifier {
-    public let text: String
-    public init(_ text: String) { self.text = text }
+public typealias Currency = Identifier<Identified.Currency>
 
+extension Currency {
     /// Decimal digits of the minor unit (ISO 4217): the yen and the won have none, the dinar of Kuwait three.
     public var minorDigits: Int {
         switch text {

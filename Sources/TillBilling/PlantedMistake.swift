@@ -25,6 +25,10 @@ package enum PlantedMistake: String, Sendable, Hashable, CaseIterable {
     case believesStatedEnvironment = "believes_stated_environment"
     /// Invariant 8: the copy that came last counts, not the one that was signed last (U4).
     case believesLastCopy = "believes_last_copy"
+    /// Identity: user ids that Unicode calls equivalent are one user's.
+    case comparesCanonically = "compares_canonically"
+    /// Identity: whoever shows a token of a user may make it part of another account.
+    case mergesAccounts = "merges_accounts"
     /// Durability: commits are answered before they are on the disk.
     case answersBeforeSync = "answers_before_sync"
     /// Invariant 1: an app may open an order under any id.

@@ -49,6 +49,9 @@ public enum Refusal: String, Error, Hashable, Sendable, CaseIterable {
     // Transfers.
     case guestTaken = "guest_taken"
     case accountMerged = "account_merged"
+    case notAGuest = "not_a_guest"
+    case guestMerged = "guest_merged"
+    case undoExpired = "undo_expired"
     case sameUser = "same_user"
     case notTheHolder = "not_the_holder"
     case unknownTransfer = "unknown_transfer"

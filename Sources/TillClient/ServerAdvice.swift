@@ -143,20 +143,31 @@ extension Refusal {
             Text(
                 en: "You are signed in with an account that may not do this. Sign in with another one.",
                 zh: "当前登录的账户无权进行此操作，请更换账户登录。")
-        case .guestTaken:
-            Text(
-                en: "What was bought here without an account is in another account already. Sign in there, or tell "
-                    + "support.",
-                zh: "此前未登录时购买的内容已归入其他账户。请登录那个账户，或联系客服。")
-        case .accountMerged:
-            Text(
-                en: "This account is part of another one now. Sign in with that one.",
-                zh: "此账户已并入其他账户，请登录那个账户。")
+        case .guestTaken, .notAGuest, .accountMerged, .guestMerged: guestAdvice
         case .tooManyRequests, .tooManyOrders:
             Text(en: "That was too often. Wait a minute, then try again.", zh: "操作过于频繁，请等待一分钟后重试。")
         default:
             Text(
                 en: "Something is wrong on our side. Nothing is lost; try again later.", zh: "服务器出现问题。没有丢失任何内容，请稍后重试。")
+        }
+    }
+
+    private var guestAdvice: Text {
+        switch self {
+        case .guestTaken:
+            Text(
+                en: "What was bought here without an account is in another account already. Sign in there, or tell "
+                    + "support.",
+                zh: "此前未登录时购买的内容已归入其他账户。请登录那个账户，或联系客服。")
+        case .notAGuest:
+            Text(
+                en: "What was bought here belongs to another account and stays there. Sign in to that one, or tell "
+                    + "support.",
+                zh: "此处购买的内容属于另一个账户并保留在那里。请登录那个账户，或联系客服。")
+        default:
+            Text(
+                en: "This account is part of another one now. Sign in with that one.",
+                zh: "此账户已并入其他账户，请登录那个账户。")
         }
     }
 }

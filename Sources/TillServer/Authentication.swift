@@ -6,31 +6,42 @@ import TillHTTP
 struct Authentication: Sendable {
     private let secretKeys: [SecretKey]
     private let userTokens: [UserTokenKey]
+    private let guests: GuestTerms
     private let clock: Server.Clock
 
+    /// Seconds for which a clock that issues tokens may be ahead of ours.
+    static let clockLead = 60.0
     /// Longest credential that is looked at, in bytes.
     static let maximumLength = 8_192
 
     init(configuration: ServerConfiguration, clock: @escaping Server.Clock) {
         secretKeys = configuration.secretKeys
         userTokens = configuration.userTokens
+        guests = configuration.guests
         self.clock = clock
     }
 
-    func credential(of request: HTTPRequest) throws -> Credential {
+    func credential(of request: HTTPRequest) throws -> Credential { try bearer(of: request).credential }
+
+    func credential(bearer text: String) throws -> Credential { try bearer(text).credential }
+
+    func bearer(of request: HTTPRequest) throws -> Bearer {
         guard let header = request.headers["Authorization"], header.utf8.count <= Self.maximumLength else {
             throw Refused(.unauthorized)
         }
         let parts = header.split(separator: " ", omittingEmptySubsequences: true)
         guard parts.count == 2, parts[0].lowercased() == "bearer" else { throw Refused(.unauthorized) }
-        return try credential(bearer: String(parts[1]))
+        return try bearer(String(parts[1]))
     }
 
-    func credential(bearer text: String) throws -> Credential {
-        if let token = CompactToken(text) { return .user(try user(of: token)) }
+    func bearer(_ text: String) throws -> Bearer {
+        if let token = CompactToken(text) {
+            let (user, claim) = try user(of: token)
+            return Bearer(credential: .user(user), kind: guests.kind(of: user, claim: claim))
+        }
         let digest = Digest.sha256.hash(text.utf8)
         for key in secretKeys where constantTimeEqual(key.sha256, digest) {
-            return .backend(keyID: key.id)
+            return Bearer(credential: .backend(keyID: key.id), kind: nil)
         }
         throw Refused(.unauthorized)
     }
@@ -45,6 +56,9 @@ struct Authentication: Sendable {
         let sub: String
         let exp: Double
         let nbf: Double?
+        let iat: Double?
+        /// Whether the user is a guest; absent in the tokens of accounts.
+        let guest: Bool?
         let iss: String?
         let aud: Audience?
     }
@@ -62,22 +76,44 @@ struct Authentication: Sendable {
         }
     }
 
-    private func user(of token: CompactToken) throws -> UserID {
+    private func user(of token: CompactToken) throws -> (UserID, guest: Bool?) {
         guard let headerBytes = token.header,
             let header = try? JSONText.decode(Header.self, from: headerBytes), header.crit == nil
         else { throw Refused(.unauthorized) }
-        let candidates = userTokens.filter { header.kid == nil || $0.id == header.kid }
+        let candidates = userTokens.filter { key in header.kid.map { key.id.hasSameBytes(as: $0) } ?? true }
         guard let key = candidates.first(where: { isSigned(token, header, by: $0) }),
             let claims = try? JSONText.decode(Claims.self, from: token.payload)
         else { throw Refused(.unauthorized) }
         let now = Double(clock().milliseconds) / 1_000
         guard claims.exp > now else { throw Refused(.unauthorized, "exp: the token has expired") }
         if let start = claims.nbf, start > now { throw Refused(.unauthorized, "nbf: the token isn't valid yet") }
-        if let issuer = key.issuer, claims.iss != issuer { throw Refused(.unauthorized, "iss: not as configured") }
-        if let audience = key.audience, claims.aud?.all.contains(audience) != true {
+        if let issued = claims.iat, issued > now + Self.clockLead {
+            throw Refused(.unauthorized, "iat: the token is of the future")
+        }
+        if let longest = key.maximumLifetime {
+            guard let issued = claims.iat else {
+                throw Refused(.unauthorized, "iat: missing; tokens of this key say when they were issued")
+            }
+            guard claims.exp - issued <= Double(longest) else {
+                throw Refused(.unauthorized, "exp: tokens of this key live \(longest) seconds at most")
+            }
+        }
+        if let issuer = key.issuer, claims.iss?.hasSameBytes(as: issuer) != true {
+            throw Refused(.unauthorized, "iss: not as configured")
+        }
+        if let audience = key.audience, claims.aud?.all.contains(where: { $0.hasSameBytes(as: audience) }) != true {
             throw Refused(.unauthorized, "aud: not as configured")
         }
-        return try Bounds.user(claims.sub)
+        return (try Self.subject(claims.sub), claims.guest)
+    }
+
+    /// A token that names no possible user names nobody, whoever signed it.
+    private static func subject(_ text: String) throws -> UserID {
+        do {
+            return UserID(try Bounds.string(text, "sub", UserID.maximumLength))
+        } catch let refused as Refused {
+            throw Refused(.unauthorized, refused.detail)
+        }
     }
 
     /// The key decides the algorithm; a token that names another is nobody's.

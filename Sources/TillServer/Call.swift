@@ -7,6 +7,8 @@ struct Call: Sendable {
     let request: HTTPRequest
     let parameters: PathParameters
     let credential: Credential
+    /// What kind of customer the token speaks of; nil for a backend.
+    var kind: CustomerKind?
     /// Set by `Idempotency`: an id that a repetition of this call under the same key gets again.
     var repeatableID: UniqueID?
 
@@ -60,19 +62,36 @@ struct Call: Sendable {
     }
 }
 
-/// How long the strings of outsiders may be.
+/// What the strings of outsiders may be.
 enum Bounds {
     static func user(_ text: String) throws -> UserID {
         UserID(try string(text, "userId", UserID.maximumLength))
     }
 
-    /// A string of 1 to `maximum` UTF-8 bytes without control characters.
+    static func device(_ text: String) throws -> DeviceID { DeviceID(try string(text, "deviceId", 128)) }
+
+    /// What a person writes to a person: 1 to `maximum` UTF-8 bytes without control characters. Marks for the direction
+    /// of text belong in it.
+    static func prose(_ text: String, _ field: String, _ maximum: Int) throws -> String {
+        guard !text.isEmpty, text.utf8.count <= maximum else {
+            throw Refused(.invalidField, "\(field): 1 to \(maximum) bytes")
+        }
+        guard text.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) else {
+            throw Refused(.invalidField, "\(field): no control characters")
+        }
+        return text
+    }
+
+    /// An identifier of 1 to `maximum` UTF-8 bytes that a person can read as it is (R10).
     static func string(_ text: String, _ field: String, _ maximum: Int) throws -> String {
         guard !text.isEmpty, text.utf8.count <= maximum else {
             throw Refused(.invalidField, "\(field): 1 to \(maximum) bytes")
         }
-        guard !text.unicodeScalars.contains(where: { $0.value < 0x20 || $0.value == 0x7F }) else {
-            throw Refused(.invalidField, "\(field): no control characters")
+        if let scalar = text.firstForbiddenScalar {
+            throw Refused(
+                .invalidField,
+                "\(field): holds \(scalar.codePoint). Control characters, line separators and marks that change the "
+                    + "direction of text are not allowed")
         }
         return text
     }

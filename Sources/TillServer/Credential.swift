@@ -22,6 +22,7 @@ enum Credential: Sendable, Hashable {
         switch self {
         case .backend: return
         case .user(user): return
+        case .user(let twin) where PlantedMistake.comparesCanonically.isPlanted && twin.text == user.text: return
         case .user, .nobody: throw Refused(.forbidden)
         }
     }
@@ -34,7 +35,7 @@ enum Credential: Sendable, Hashable {
     func buyer(naming named: String?) throws -> UserID {
         switch self {
         case .user(let user):
-            if let named, named != user.text { throw Refused(.forbidden, "userId: not the token's own user") }
+            if let named, UserID(named) != user { throw Refused(.forbidden, "userId: not the token's own user") }
             return user
         case .backend:
             guard let named else { throw Refused(.invalidField, "userId: missing") }

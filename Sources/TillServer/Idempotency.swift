@@ -68,7 +68,7 @@ struct Idempotency: Sendable {
     /// The same id for every repetition, so that even a crash between the order and this answer makes no second one. It
     /// is keyed with the ledger's own secret: nobody outside can compute it, or bring it about.
     private static func id(for scope: IdempotencyTable.Scope, secret: [UInt8]) -> UniqueID {
-        let text = joined([scope.credential, scope.route, scope.key])
+        let text = joined([scope.credential.text, scope.route.text, scope.key.text])
         return UniqueID(random: Array(HMACSHA256.code(for: text, key: secret).prefix(16)))
     }
 

@@ -23,14 +23,14 @@ extension Refusal {
         switch self {
         case .malformedJSON, .invalidField: 400
         case .unauthorized: 401
-        case .forbidden: 403
+        case .forbidden, .notAGuest: 403
         case .notFound, .unknownOrder, .unknownEntitlement, .unknownTransfer, .unknownTransaction, .unknownEndpoint,
             .unknownEvent:
             404
         case .methodNotAllowed: 405
         case .orderConflict, .tokenInUse, .illegalMove, .previewChanged, .insufficientFunds, .referenceConflict,
-            .inDebt,
-            .idempotencyInFlight, .guestTaken, .accountMerged, .notTheHolder, .notReversible, .notInQuarantine,
+            .inDebt, .idempotencyInFlight, .guestTaken, .guestMerged, .accountMerged, .notTheHolder, .undoExpired,
+            .notReversible, .notInQuarantine,
             .notClaimable:
             409
         case .payloadTooLarge: 413

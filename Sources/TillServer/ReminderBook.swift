@@ -70,7 +70,7 @@ extension ServiceEnd {
             switch right.kind {
             case .subscription: "subscription:\(right.originalID ?? right.transactionID)"
             case .service, .lasting:
-                (["plan:\(right.planID?.text ?? right.productID.text)"] + (right.deviceIDs ?? [])).joined(
+                (["plan:\(right.planID?.text ?? right.productID.text)"] + (right.deviceIDs ?? []).map(\.text)).joined(
                     separator: "@")
             }
         self.init(

@@ -87,7 +87,7 @@ extension Server {
 
     /// Orders, and the tokens that name users in place of orders.
     private func addOrders(to router: inout Router) {
-        router.on(.post, Paths.orders, post(createOrder))
+        router.on(.post, Paths.orders, post(recordsCustomer: false, createOrder))
         router.on(.get, Paths.order, guarded(readOrder))
         router.on(.post, Paths.cancelOrder, post(cancelOrder))
         router.on(.post, Paths.failOrder, post(failOrder))
@@ -112,19 +112,27 @@ extension Server {
     private func guarded(_ action: @escaping Action) -> Router.Service {
         Router.Service(admission: signedInOnly) { request, parameters in
             await answering(request) {
-                let credential = try authentication.credential(of: request)
-                let call = Call(request: request, parameters: parameters, credential: credential)
+                let bearer = try authentication.bearer(of: request)
+                try await record(bearer)
+                var made = Call(request: request, parameters: parameters, credential: bearer.credential)
+                made.kind = bearer.kind
+                let call = made
                 return try await apart(call) { try await action(call) }
             }
         }
     }
 
     /// For those who show a key or a token, and may repeat themselves under an `Idempotency-Key`.
-    private func post(_ action: @escaping Action) -> Router.Service {
+    ///
+    /// - Parameter recordsCustomer: false where the action itself does, in its own commit.
+    private func post(recordsCustomer: Bool = true, _ action: @escaping Action) -> Router.Service {
         Router.Service(admission: signedInOnly) { request, parameters in
             await answering(request) {
-                let credential = try authentication.credential(of: request)
-                let call = Call(request: request, parameters: parameters, credential: credential)
+                let bearer = try authentication.bearer(of: request)
+                if recordsCustomer { try await record(bearer) }
+                var made = Call(request: request, parameters: parameters, credential: bearer.credential)
+                made.kind = bearer.kind
+                let call = made
                 return try await apart(call) {
                     try await idempotency.once(call) { call in
                         await answering(request) { try await action(call) }

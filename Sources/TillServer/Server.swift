@@ -24,6 +24,7 @@ public struct Server: Sendable {
     let webhookSend: HTTPSend?
     let authentication: Authentication
     let idempotency: Idempotency
+    let recordedCustomers = RecordedCustomers()
     let dashboard: Dashboard
     let receiptDesk: ReceiptDesk
     let heavy: HeavyDesk

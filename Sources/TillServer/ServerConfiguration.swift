@@ -24,6 +24,8 @@ public struct ServerConfiguration: Sendable {
     public var consumption = ConsumptionSettings()
     /// What becomes of another customer's purchase when somebody restores it.
     public var restore = RestoreTerms()
+    /// Who is a guest, and how long becoming part of an account can be undone.
+    public var guests = GuestTerms()
     /// What Apple agreed on with the developer, for settlement reports.
     public var developerTerms = DeveloperTerms()
     /// When customers are reminded of what ends.
@@ -126,11 +128,17 @@ public struct UserTokenKey: Sendable {
     public let algorithm: Algorithm
     public let issuer: String?
     public let audience: String?
+    /// Seconds from `iat` to `exp` at most; then `iat` is needed. Nil: as long as the token says.
+    public let maximumLifetime: Int64?
 
-    public init(id: String, algorithm: Algorithm, issuer: String? = nil, audience: String? = nil) {
+    public init(
+        id: String, algorithm: Algorithm, issuer: String? = nil, audience: String? = nil,
+        maximumLifetime: Int64? = nil
+    ) {
         self.id = id
         self.algorithm = algorithm
         self.issuer = issuer
         self.audience = audience
+        self.maximumLifetime = maximumLifetime
     }
 }

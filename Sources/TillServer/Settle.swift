@@ -35,7 +35,7 @@ struct Settle: Sendable {
         /// What proves that the token is an order id of the caller's, for a token that names no order.
         var tokenProof: TokenProof?
         /// The device it came from, as orders name it.
-        var device: String?
+        var device: DeviceID?
         /// Who restores it, and may have it if it is nobody's.
         var claimant: UserID?
         /// Who claims it out of quarantine.

@@ -81,12 +81,14 @@ extension Settle.Origin {
 extension Caller {
     /// From how it stands in evidence; nil for a name that nobody here wrote.
     init?(name: String, naming user: String?) {
-        if name.hasPrefix("user:") {
-            self = .user(UserID(String(name.dropFirst(5))))
-        } else if name.hasPrefix("key:") {
-            self = .backend(keyID: String(name.dropFirst(4)), naming: user.map { UserID($0) })
-        } else {
-            return nil
+        // By bytes: a mark that follows the colon is not a part of it.
+        let parts = name.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2 else { return nil }
+        switch String(decoding: parts[0], as: UTF8.self) {
+        case "user": self = .user(UserID(String(decoding: parts[1], as: UTF8.self)))
+        case "key":
+            self = .backend(keyID: String(decoding: parts[1], as: UTF8.self), naming: user.map { UserID($0) })
+        default: return nil
         }
     }
 }

@@ -10,6 +10,7 @@ struct TransferBooks {
     private let transfers: TransferTable
     private let holders: HolderTable
     private let guests: GuestTable
+    private let customers: CustomerTable
     private let transactions: TransactionTable
     private let ledger: LedgerTable
     private let outbox: OutboxTable
@@ -25,6 +26,7 @@ struct TransferBooks {
         transfers = TransferTable(session)
         holders = HolderTable(session)
         guests = GuestTable(session)
+        customers = CustomerTable(session)
         transactions = TransactionTable(session)
         ledger = LedgerTable(session)
         outbox = OutboxTable(session)
@@ -41,7 +43,9 @@ struct TransferBooks {
 
     /// Everything that a guest has becomes the account's, and what the guest pays from now on too (P12). The same pair
     /// again is the same transfer.
-    func merge(guest: UserID, into account: UserID, reason: String) throws -> Made {
+    func merge(
+        guest: UserID, into account: UserID, reason: String, for requester: MergeRequester
+    ) throws -> Made {
         guard guest != account else { throw Refused(.sameUser) }
         if let entry = try guests.find(guest) {
             guard entry.account == account, let stored = try transfers.find(sequence: entry.transferSequence) else {
@@ -50,10 +54,16 @@ struct TransferBooks {
             return Made(stored: stored, isNew: false)
         }
         guard try guests.find(account) == nil else { throw Refused(.accountMerged) }
+        guard requester.mayMerge(try customers.kind(of: guest)) else { throw Refused(.notAGuest) }
+        try customers.record(guest, as: .guest, at: now)
         let points = try Environment.allCases.flatMap { try everything(of: guest, in: $0) }
         let stored = try carryOut(
             transfer(.guestMerge, from: guest, to: account, reason: reason), try holders.all(of: guest), points)
         try guests.insert(guest, account: account, transfer: stored.sequence)
+        // Both customers' backends hear of it: nobody is merged without a word.
+        for user in [guest, account] {
+            try outbox.insert(type: "guest.merged", user: user, transaction: nil, transfer: stored.sequence, at: now)
+        }
         return Made(stored: stored, isNew: true)
     }
 
@@ -96,17 +106,20 @@ struct TransferBooks {
 
     /// Moves back what is still where a transfer brought it, once. What has gone on from there stays where it is, and
     /// points that were spent stay spent.
-    func reverse(_ id: UniqueID, reason: String, by operatorName: String) throws -> Made {
+    func reverse(
+        _ id: UniqueID, reason: String, by operatorName: String, terms: GuestTerms
+    ) throws -> Made {
         guard let original = try transfers.find(id) else { throw Refused(.unknownTransfer) }
         if let known = try transfers.reversal(of: original.sequence) { return Made(stored: known, isNew: false) }
         guard original.transfer.kind != .reversal else { throw Refused(.notReversible) }
+        let isMerge = original.transfer.kind == .guestMerge
+        guard !isMerge || now <= terms.undoEnds(for: original.transfer) else { throw Refused(.undoExpired) }
         try guests.delete(transfer: original.sequence)
         // Who was a customer then may be part of another account by now.
         let giver = original.transfer.to
         let taker = try guests.account(of: original.transfer.from) ?? original.transfer.from
         guard giver != taker else { throw Refused(.notReversible) }
         let back = try holders.stillMoved(by: original)
-        let isMerge = original.transfer.kind == .guestMerge
         var points = try back.flatMap { try holders.points(of: $0, in: giver, withMoved: !isMerge) }
         // What a merge moved is written down, of the purchases and beside them.
         if isMerge { points = Self.sums(of: points + (try transfers.points(of: original.sequence))) }

@@ -84,7 +84,7 @@ private struct FinanceSums {
 
     /// What transactions must have in common to be counted together.
     private struct Traits: Hashable {
-        let productID: String
+        let productID: ProductID
         let type: Int64
         let storefront: String?
         let price: Int64
@@ -159,7 +159,7 @@ private struct FinanceSums {
         let storefront = row.optionalText(10)
         let number = self.traits.number(
             of: Traits(
-                productID: row.text(8), type: row.integer(4), storefront: storefront, price: price,
+                productID: ProductID(row.text(8)), type: row.integer(4), storefront: storefront, price: price,
                 currency: row.text(9), quantity: row.integer(3)))
         if Int(number) == placeOfTraits.count { placeOfTraits.append(places.number(of: storefront)) }
         return number
@@ -283,7 +283,7 @@ private struct FinanceSums {
         let traits = traits[sum.traits]
         var entry = FinanceEntry(
             kind: sum.refundedPercentage == nil ? .sale : .refund, day: CivilDate(daysSinceEpoch: Int(sum.day)),
-            productID: ProductID(traits.productID),
+            productID: traits.productID,
             paid: Money(amount: traits.price, currency: Currency(traits.currency)), count: count)
         entry.productType = ProductType(column: traits.type)
         entry.storefront = traits.storefront

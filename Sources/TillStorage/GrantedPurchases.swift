@@ -26,7 +26,7 @@ public struct GrantedPurchases {
         public let quantity: Int
         /// The list price then, for the whole quantity.
         public let price: Money
-        public let deviceID: String?
+        public let deviceID: DeviceID?
         /// The moment of the preview it was opened on.
         public let previewedAt: Instant?
     }
@@ -72,6 +72,6 @@ public struct GrantedPurchases {
             order: OrderLine(
                 productID: ProductID(row.text(9)), quantity: Int(row.integer(10)),
                 price: Money(amount: row.integer(11), currency: Currency(row.text(12))),
-                deviceID: row.optionalText(13), previewedAt: row.isNull(14) ? nil : row.instant(14)))
+                deviceID: row.optionalText(13).map(DeviceID.init), previewedAt: row.isNull(14) ? nil : row.instant(14)))
     }
 }

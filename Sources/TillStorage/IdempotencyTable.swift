@@ -10,14 +10,14 @@ public struct IdempotencyTable {
 
     /// Whose key, and where it was used. The same key from another credential or on another route is another key.
     public struct Scope: Sendable, Hashable {
-        public let credential: String
-        public let route: String
-        public let key: String
+        public let credential: Identifier<Identified.Caller>
+        public let route: Identifier<Identified.Route>
+        public let key: Identifier<Identified.IdempotencyKey>
 
         public init(credential: String, route: String, key: String) {
-            self.credential = credential
-            self.route = route
-            self.key = key
+            self.credential = Identifier(credential)
+            self.route = Identifier(route)
+            self.key = Identifier(key)
         }
     }
 
@@ -37,7 +37,7 @@ public struct IdempotencyTable {
     public func find(_ scope: Scope) throws -> Answer? {
         try session.first(
             "SELECT digest, status, body FROM idempotency_keys WHERE credential = ? AND route = ? AND key = ?",
-            [.text(scope.credential), .text(scope.route), .text(scope.key)]
+            [.text(scope.credential.text), .text(scope.route.text), .text(scope.key.text)]
         ) { row in Answer(digest: row.blob(0), status: Int(row.integer(1)), body: row.blob(2)) }
     }
 
@@ -50,7 +50,7 @@ public struct IdempotencyTable {
             ON CONFLICT (credential, route, key) DO NOTHING
             """,
             [
-                .text(scope.credential), .text(scope.route), .text(scope.key), .blob(answer.digest),
+                .text(scope.credential.text), .text(scope.route.text), .text(scope.key.text), .blob(answer.digest),
                 .integer(Int64(answer.status)), .blob(answer.body), .instant(at),
             ])
         try session.execute(

@@ -39,8 +39,9 @@ public struct OrderTable {
                 .id(order.id), .text(order.userID.text), .text(order.productID.text),
                 .integer(Int64(min(order.quantity, Self.usualQuantity))),
                 .integer(Int64(order.status.rawValue)), .integer(order.price.amount), .text(order.price.currency.text),
-                order.environment?.column ?? .null, .optional(order.transactionID?.text), .optional(order.deviceID),
-                .optional(order.metadata), .instant(order.createdAt), .instant(order.updatedAt),
+                order.environment?.column ?? .null, .optional(order.transactionID?.text),
+                .optional(order.deviceID?.text), .optional(order.metadata), .instant(order.createdAt),
+                .instant(order.updatedAt),
                 .optional(order.preview?.at.milliseconds), .optional(order.preview?.expiresAt.milliseconds),
                 .optional(order.quantity > Self.usualQuantity ? Int64(order.quantity) : nil),
                 .integer(Int64(order.idSource.rawValue)),
@@ -181,7 +182,7 @@ public struct OrderTable {
     /// - Parameter account: Apple's id of the account in this app. Only orders of users are listed who have an earlier
     ///   order on that device which a token completed that Apple signed for this account. Nil lists all users'.
     public func unpaid(
-        onDevice device: String, product: ProductID, quantity: Int, openedBy instant: Instant,
+        onDevice device: DeviceID, product: ProductID, quantity: Int, openedBy instant: Instant,
         ofBuyersBy account: String?, limit: Int
     ) throws -> [Stored] {
         try session.query(
@@ -199,7 +200,7 @@ public struct OrderTable {
             ORDER BY sequence DESC LIMIT ?6
             """,
             [
-                .text(device), .text(product.text), .integer(Int64(quantity)), .integer(instant.seconds),
+                .text(device.text), .text(product.text), .integer(Int64(quantity)), .integer(instant.seconds),
                 .optional(account), .integer(Int64(limit)),
             ], Self.read)
     }
@@ -244,7 +245,7 @@ public struct OrderTable {
                 quantity: Int(row.isNull(17) ? row.integer(4) : row.integer(17)), status: status,
                 price: Money(amount: row.integer(6), currency: Currency(row.text(7))),
                 transactionID: row.optionalText(9).map { TransactionID($0) },
-                environment: try row.optionalEnvironment(8), deviceID: row.optionalText(10),
+                environment: try row.optionalEnvironment(8), deviceID: row.optionalText(10).map(DeviceID.init),
                 preview: isPreviewed ? OrderPreview(at: row.instant(15), expiresAt: row.instant(16)) : nil,
                 metadata: row.optionalText(11), createdAt: row.instant(12), updatedAt: row.instant(13),
                 idSource: source),

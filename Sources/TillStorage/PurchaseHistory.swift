@@ -16,7 +16,7 @@ public struct PurchaseHistory {
         public let isRevoked: Bool
         /// As it was granted.
         public let entitlement: String?
-        public let deviceID: String?
+        public let deviceID: DeviceID?
     }
 
     /// The newest `limit` of them, oldest purchase first; what is nobody's yet is not among them. What somebody else
@@ -46,7 +46,7 @@ public struct PurchaseHistory {
             Entry(
                 sequence: row.integer(0), originalID: TransactionID(row.text(1)), period: row.paidPeriod(from: 6),
                 quantity: Int(row.integer(2)), isRevoked: row.integer(3) == 3, entitlement: row.optionalText(4),
-                deviceID: row.optionalText(5))
+                deviceID: row.optionalText(5).map(DeviceID.init))
         }
         .sorted { ($0.period.purchasedAt, $0.period.transactionID) < ($1.period.purchasedAt, $1.period.transactionID) }
     }

@@ -62,7 +62,7 @@ public struct SavedProofTable {
             """,
             [
                 environment.column, .text(id.text), .integer(kind.rawValue), .blob(body), .text(bearer.name),
-                .optional(bearer.namedUser), .blob(bearer.claimedOrder?.bytes ?? []), .text(bearer.device ?? ""),
+                .optional(bearer.namedUser), .blob(bearer.claimedOrder?.bytes ?? []), .text(bearer.device?.text ?? ""),
                 .instant(now),
             ])
     }
@@ -82,7 +82,8 @@ public struct SavedProofTable {
                 transactionID: TransactionID(row.text(2)), kind: kind, body: row.blob(4),
                 bearer: WaitingProofTable.Bearer(
                     name: row.text(5), namedUser: row.optionalText(6),
-                    claimedOrder: claimed.isEmpty ? nil : try row.uniqueID(7), device: device.isEmpty ? nil : device),
+                    claimedOrder: claimed.isEmpty ? nil : try row.uniqueID(7),
+                    device: device.isEmpty ? nil : DeviceID(device)),
                 receivedAt: row.instant(9), attempts: row.integer(10), detail: row.text(11))
         }
     }

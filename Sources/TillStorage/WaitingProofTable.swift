@@ -13,9 +13,9 @@ public struct WaitingProofTable {
         public let namedUser: String?
         public let claimedOrder: OrderID?
         /// The device it came from, as orders name it.
-        public let device: String?
+        public let device: DeviceID?
 
-        public init(name: String, namedUser: String?, claimedOrder: OrderID?, device: String? = nil) {
+        public init(name: String, namedUser: String?, claimedOrder: OrderID?, device: DeviceID? = nil) {
             self.name = name
             self.namedUser = namedUser
             self.claimedOrder = claimedOrder
@@ -61,7 +61,7 @@ public struct WaitingProofTable {
             [
                 environment.column, .text(id.text), .text(bearer.name), .optional(bearer.namedUser),
                 .blob(bearer.claimedOrder?.bytes ?? []), .integer(kept), .instant(now), .instant(due), .text(detail),
-                .optional(bearer.device),
+                .optional(bearer.device?.text),
             ])
     }
 
@@ -118,7 +118,8 @@ public struct WaitingProofTable {
             sequence: row.integer(0), environment: try row.environment(1), transactionID: TransactionID(row.text(2)),
             bearer: Bearer(
                 name: row.text(3), namedUser: row.optionalText(4),
-                claimedOrder: claimed.isEmpty ? nil : try row.uniqueID(5), device: row.optionalText(10)),
+                claimedOrder: claimed.isEmpty ? nil : try row.uniqueID(5),
+                device: row.optionalText(10).map(DeviceID.init)),
             receivedAt: row.instant(6), attempts: row.integer(7), dueAt: row.instant(8), detail: row.text(9))
     }
 }

@@ -127,7 +127,8 @@ private struct Conversion {
         else { throw wrong("--balance-of", rest, "a time like 2026-01-16T08:30:00Z", "一个时间，如 2026-01-16T08:30:00Z") }
         let device = end == rest.endIndex ? "" : String(rest[rest.index(after: end)...])
         return ServicePeriod(
-            PlanPurchase(plan: plan, paid: paid, at: at, deviceID: device.isEmpty ? nil : shown(device)), from: at)
+            PlanPurchase(plan: plan, paid: paid, at: at, deviceID: device.isEmpty ? nil : DeviceID(shown(device))),
+            from: at)
     }
 
     /// RFC 3339, a day (its first moment in UTC), or seconds since 1970.

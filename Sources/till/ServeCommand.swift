@@ -20,7 +20,7 @@ extension Command {
     ) { call in
         let configuration = try Configuration.load(for: call)
         let untilStopped = call.process.hearStop()
-        for warning in configuration.startWarnings {
+        for warning in configuration.startWarnings + configuration.lifetimeWarnings {
             call.warn(Text(en: "warning: \(warning.en)", zh: "警告：\(warning.zh)"))
         }
         let running = try RunningServer(configuration, process: call.process)

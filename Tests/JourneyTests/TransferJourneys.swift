@@ -19,9 +19,10 @@ import TillBilling
         try await CloudShop.open { shop in
             try await shop.buyPlan("pro", as: "guest")
             try await shop.buyPlan("points60", as: "guest")
+            let open = try await shop.openPlan("basic_monthly", as: "guest")
             let merged = try await shop.merge("guest", into: "ann")
             // Paid by the guest's order after it, and part of what comes back.
-            try await shop.buyPlan("basic_monthly", as: "guest")
+            try await shop.payPlan(open, as: "guest")
             _ = try await shop.send(
                 .post, "/v1/users/ann/wallet/debits", ["currency": "points", "amount": 25, "reference": "r1"])
 

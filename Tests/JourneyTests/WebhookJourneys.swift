@@ -57,7 +57,8 @@ import TillHTTP
             let (names, events) = try await feed(shop)
             #expect(
                 names == [
-                    "grant.created guest#1", "transfer.created ann#1", "grant.moved ann#2", "transaction.quarantined",
+                    "grant.created guest#1", "transfer.created ann#1", "grant.moved ann#2", "guest.merged guest#2",
+                    "guest.merged ann#3", "transaction.quarantined",
                 ])
             let transfer = events[1].at("data")
             #expect(transfer.at("transferId") == merged["id"] && transfer.at("kind") == "guest_merge")
@@ -67,8 +68,9 @@ import TillHTTP
             let moved = events[2].at("data")
             #expect(moved.at("transactionId").text == payment.id && moved.at("entitlement") == "pro")
             #expect(moved.at("from") == "guest" && moved.at("to") == "ann" && moved.at("transferId") == merged["id"])
-            #expect(events[3].at("data").at("reason") == "no_owner")
-            #expect(events[3].at("data").at("transactionId").text == stray.id)
+            #expect(events[3].at("data").at("transferId") == merged["id"] && events[4].at("data").at("from") == "guest")
+            #expect(events[5].at("data").at("reason") == "no_owner")
+            #expect(events[5].at("data").at("transactionId").text == stray.id)
             #expect(try await shop.send(.get, "/v1/events", as: .user("u1")).status == 403)
         }
     }

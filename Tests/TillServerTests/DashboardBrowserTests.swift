@@ -9,7 +9,8 @@ import TillHTTP
     "The dashboard in a real browser", .serialized, .timeLimit(.minutes(4)),
     .enabled(if: Chromium.path != nil, "chromium is not installed: apt-get install chromium"))
 struct DashboardBrowserTests {
-    private static let hostileUser = #"<script>hacked=1</script>"><img src=x onerror=hacked=1>"# + "\u{202E}evil"
+    private static let hostileUser = #"<script>hacked=1</script>"><img src=x onerror=hacked=1>"#
+    private static let hostileText = hostileUser + "\u{202E}evil"
 
     /// A few orders in different states, one of them with a hostile name, a refused proof and an unclaimed payment.
     private struct Scene {
@@ -22,7 +23,7 @@ struct DashboardBrowserTests {
         let (paid, _) = try await office.sell(to: "lin")
         office.time.advance(seconds: 61)
         let hostile = try await office.openOrder(
-            user: hostileUser, quantity: 3, device: hostileUser, metadata: ["note": .string(hostileUser)])
+            user: hostileUser, quantity: 3, device: hostileUser, metadata: ["note": .string(hostileText)])
         _ = try await office.forge(beside: hostile)
         office.time.advance(seconds: 17)
         let cancelled = try await office.openOrder(user: "a-rather-long-user-id-as-backends-make-them-0123456789abcdef")
@@ -35,7 +36,7 @@ struct DashboardBrowserTests {
         try await office.submit(signed, order: refunded)
         try await office.submit(try await office.pay(Office.unlisted, token: nil).signed)
         _ = try await office.server.keepAppleReport(
-            Array(DashboardFinanceTests.file(units: 3, sum: "13.23").utf8), name: "S_\(hostileUser).txt",
+            Array(DashboardFinanceTests.file(units: 3, sum: "13.23").utf8), name: "S_\(hostileText).txt",
             actor: "operator:anna")
         return Scene(paid: paid, hostile: hostile, cancelled: cancelled)
     }

@@ -52,10 +52,10 @@ extension OpenAPITests {
         device: String?, transaction: TransactionID?, to: String, at: Instant
     ) throws -> PlanPreviewReply {
         let purchase = PlanPurchase(
-            plan: try plan("basic"), paid: nil, at: at, deviceID: device, transactionID: transaction)
+            plan: try plan("basic"), paid: nil, at: at, deviceID: device.map(DeviceID.init), transactionID: transaction)
         return PlanPreviewReply(
             Proration(
                 of: [ServicePeriod(purchase, from: at)], to: try plan(to), at: at,
-                for: device.map { .devices([$0]) } ?? .account))
+                for: device.map { .devices([DeviceID($0)]) } ?? .account))
     }
 }

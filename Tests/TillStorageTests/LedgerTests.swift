@@ -13,7 +13,7 @@ import TillSQLite
     private func order(_ low: UInt64, quantity: Int = 1) -> Order {
         Order(
             id: UniqueID(high: 1, low: low), userID: user, productID: ProductID("com.example.points60"),
-            quantity: quantity, price: Money(amount: 600, currency: Currency("CNY")), deviceID: "d1",
+            quantity: quantity, price: Money(amount: 600, currency: Currency("CNY")), deviceID: DeviceID("d1"),
             metadata: #"{"level":3}"#, createdAt: at, updatedAt: at)
     }
 

@@ -102,6 +102,13 @@ public struct Catalog: Sendable, Codable {
                 .badPoints, en: "The points of \(id) must be named and between 1 and 1,000,000,000,000.",
                 zh: "商品 \(id) 的点数必须有名称，且在 1 到 1,000,000,000,000 之间。")
         }
+        if let name = product.points.keys.sorted().first(where: { $0.firstForbiddenScalar != nil || !isOneName($0) }) {
+            report(
+                .badPoints,
+                en: "The points of \(id) have a name that can't be used: \"\(printable(name))\". Leave out control "
+                    + "characters, and write one kind of points with the same bytes everywhere (Unicode NFC).",
+                zh: "商品 \(id) 的点数名称“\(printable(name))”不可用：请去掉控制字符，同一种点数在各处须用相同的字节（Unicode NFC）。")
+        }
         if product.points.isEmpty && product.entitlement == nil && product.plan == nil {
             report(
                 .givesNothing,
@@ -109,5 +116,12 @@ public struct Catalog: Sendable, Codable {
                 zh: "商品 \(id) 没有给买家任何东西。请填写 \"points\"、\"entitlement\" 或 \"plan\"。")
         }
         return found
+    }
+
+    /// Whether no product writes the same name of points with other bytes.
+    private func isOneName(_ name: String) -> Bool {
+        products.allSatisfy { product in
+            product.points.keys.allSatisfy { $0 != name || $0.hasSameBytes(as: name) }
+        }
     }
 }

@@ -13,7 +13,7 @@ public struct Order: Hashable, Sendable, Identifiable {
     public var transactionID: TransactionID?
     /// Where that transaction was made; unknown before.
     public var environment: Environment?
-    public let deviceID: String?
+    public let deviceID: DeviceID?
     /// What its buyer was told that it comes to, for a plan (C6).
     public let preview: OrderPreview?
     /// What the app wants to find again, as JSON text. Opaque to us.
@@ -23,7 +23,7 @@ public struct Order: Hashable, Sendable, Identifiable {
 
     public init(
         id: OrderID, userID: UserID, productID: ProductID, quantity: Int, status: OrderStatus = .prepared, price: Money,
-        transactionID: TransactionID? = nil, environment: Environment? = nil, deviceID: String? = nil,
+        transactionID: TransactionID? = nil, environment: Environment? = nil, deviceID: DeviceID? = nil,
         preview: OrderPreview? = nil, metadata: String? = nil, createdAt: Instant, updatedAt: Instant,
         idSource: OrderIDSource = .server
     ) {
@@ -47,7 +47,13 @@ public struct Order: Hashable, Sendable, Identifiable {
     /// metadata. Where it stands and when it was opened is not asked.
     public func isSame(as other: Order) -> Bool {
         userID == other.userID && productID == other.productID && quantity == other.quantity
-            && deviceID == other.deviceID && preview == other.preview && metadata == other.metadata
+            && deviceID == other.deviceID && preview == other.preview && Self.isSame(metadata, other.metadata)
+    }
+
+    /// Metadata is text that an outsider writes, so its bytes are compared.
+    private static func isSame(_ one: String?, _ other: String?) -> Bool {
+        guard let one, let other else { return one == nil && other == nil }
+        return one.hasSameBytes(as: other)
     }
 }
 

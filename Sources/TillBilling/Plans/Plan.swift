@@ -1,8 +1,5 @@
 /// A plan's own name, the same for all products that sell it: `basic_monthly`.
-public struct PlanID: TextIdentifier {
-    public let text: String
-    public init(_ text: String) { self.text = text }
-}
+public typealias PlanID = Identifier<Identified.Plan>
 
 /// How long a plan lasts: an ISO 8601 duration of one unit, `P1M`, `P1Y`, `P2W`, `P7D`. A month of plan has 30 days and
 /// a year 365, whatever the calendar says, so that the same price buys the same time on every day (C5).

@@ -65,8 +65,8 @@ extension Proration {
         let (shown, more) = (devices.prefix(5), devices.count - 5)
         return [
             Text(
-                en: "For \(shown.joined(separator: ", "))" + (more > 0 ? " and \(more) more" : ""),
-                zh: "适用设备：\(shown.joined(separator: "、"))" + (more > 0 ? " 等 \(devices.count) 台" : ""))
+                en: "For \(shown.map(\.text).joined(separator: ", "))" + (more > 0 ? " and \(more) more" : ""),
+                zh: "适用设备：\(shown.map(\.text).joined(separator: "、"))" + (more > 0 ? " 等 \(devices.count) 台" : ""))
         ]
     }
 

@@ -16,7 +16,7 @@ public struct Service: Sendable {
     private var plan: PlanID?
     private var begun = 0
     /// Which strand a device has, or had before changes of plan; nil stands for the account.
-    private var places: [String?: Int] = [:]
+    private var places: [DeviceID?: Int] = [:]
     /// What became of a strand at a change of plan. Devices are not told one by one, so changes stay cheap.
     private var heirs: [Int: Int] = [:]
     private var trials: [TrialPlace: ServiceStrand] = [:]
@@ -79,7 +79,7 @@ public struct Service: Sendable {
     }
 
     /// What one purchase is for has one place.
-    private static func place(of coverage: ServiceCoverage) -> String? {
+    private static func place(of coverage: ServiceCoverage) -> DeviceID? {
         if case .devices(let devices) = coverage { devices.first } else { nil }
     }
 
@@ -115,7 +115,7 @@ public struct Service: Sendable {
     ///   - quantity: how many lengths of the plan, 1 to 10.
     ///   - device: the one that the order would name.
     ///   - at: no earlier than the purchases in the fold.
-    public func proration(to plan: Plan, quantity: Int = 1, device: String? = nil, at now: Instant) -> Proration {
+    public func proration(to plan: Plan, quantity: Int = 1, device: DeviceID? = nil, at now: Instant) -> Proration {
         let coverage = ServiceCoverage(of: plan, on: device)
         let paid = running(at: now)
         let free = sortedTrials.filter { $0.isRunning(at: now) }
@@ -165,8 +165,9 @@ public struct Service: Sendable {
     }
 
     private var sortedTrials: [ServiceStrand] {
-        trials.values.sorted {
-            ($0.plan, $0.coverage.deviceIDs?.first ?? "") < ($1.plan, $1.coverage.deviceIDs?.first ?? "")
+        let none = DeviceID("")
+        return trials.values.sorted {
+            ($0.plan, $0.coverage.deviceIDs?.first ?? none) < ($1.plan, $1.coverage.deviceIDs?.first ?? none)
         }
     }
 }
@@ -179,9 +180,9 @@ extension Service {
         public let since: Instant
         public let expiresAt: Instant
         /// Of the newest purchase of it, as its order named it.
-        public let deviceID: String?
+        public let deviceID: DeviceID?
         /// What it is for, sorted; nil for all of the account.
-        public let deviceIDs: [String]?
+        public let deviceIDs: [DeviceID]?
         public let transactionID: TransactionID?
 
         init?(_ strand: ServiceStrand) {

@@ -3,10 +3,10 @@ public enum ServiceCoverage: Hashable, Sendable {
     /// All devices of the account.
     case account
     /// These, as their orders named them.
-    case devices(Set<String>)
+    case devices(Set<DeviceID>)
 
     /// What one purchase of a plan is for.
-    public init(of plan: Plan, on device: String?) {
+    public init(of plan: Plan, on device: DeviceID?) {
         self =
             switch (plan.scope, device) {
             case (.device, let device?): .devices([device])
@@ -15,7 +15,7 @@ public enum ServiceCoverage: Hashable, Sendable {
     }
 
     /// Nil for the account.
-    public var deviceIDs: [String]? {
+    public var deviceIDs: [DeviceID]? {
         switch self {
         case .account: nil
         case .devices(let devices): devices.sorted()
@@ -24,7 +24,7 @@ public enum ServiceCoverage: Hashable, Sendable {
 
     /// All that any of them is for.
     init(joining all: [ServiceCoverage]) {
-        var sets: [Set<String>] = []
+        var sets: [Set<DeviceID>] = []
         for coverage in all {
             guard case .devices(let devices) = coverage else {
                 self = .account

@@ -9,11 +9,12 @@ public struct PlanPurchase: Hashable, Sendable {
     public let at: Instant
     /// The moment of the preview that it was bought on, if that was told when its order was opened (C6).
     public let previewedAt: Instant?
-    public let deviceID: String?
+    public let deviceID: DeviceID?
     public let transactionID: TransactionID?
 
     public init(
-        plan: Plan, quantity: Int = 1, paid: Money?, at: Instant, previewedAt: Instant? = nil, deviceID: String? = nil,
+        plan: Plan, quantity: Int = 1, paid: Money?, at: Instant, previewedAt: Instant? = nil,
+        deviceID: DeviceID? = nil,
         transactionID: TransactionID? = nil
     ) {
         self.plan = plan
@@ -55,7 +56,7 @@ public struct ServicePeriod: Hashable, Sendable {
     /// Price of `boughtSeconds`, in the base currency.
     public let paid: Money
     public let boughtSeconds: Int64
-    public let deviceID: String?
+    public let deviceID: DeviceID?
     public let transactionID: TransactionID?
 
     /// A purchase whose time begins at `start`.

@@ -10,6 +10,19 @@ extension Refusal {
             Text(
                 en: "This account was itself a guest and is part of another account now. Name that one.",
                 zh: "该账号本身曾是游客，已并入另一个账号。请改用那个账号。")
+        case .notAGuest:
+            Text(
+                en: "Only a guest becomes part of an account, and this user isn't one. Show a token of the guest with "
+                    + "\"guest\": true; between accounts an operator transfers purchases.",
+                zh: "只有游客才能并入账号，而该用户不是游客。请提供带有 \"guest\": true 的游客令牌；账号之间的购买由运营人员转移。")
+        case .guestMerged:
+            Text(
+                en: "This guest signed in to an account, and everything it bought is there. Use that account.",
+                zh: "该游客已登录并入账号，其全部购买都在那个账号中。请使用该账号。")
+        case .undoExpired:
+            Text(
+                en: "The time in which this merge could be taken back is over. Transfer single purchases instead.",
+                zh: "已超过可撤销该合并的期限。请改为逐笔转移购买。")
         case .sameUser: Text(en: "The two users are the same.", zh: "转出与转入是同一个用户。")
         case .notTheHolder:
             Text(

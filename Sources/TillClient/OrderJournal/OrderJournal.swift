@@ -97,9 +97,9 @@ package actor OrderJournal {
 
     /// Orders of a buyer that the server knows and that hold no transaction here.
     func neverPaid(by user: UserID, since: Instant) -> [OrderID] {
-        held.values.lazy.map(\.entry).filter { entry in
-            entry.userID == user && entry.isOpened && entry.transactionID == nil && entry.createdAt >= since
-                && entry.status != .completed && entry.status != .refunded
+        held.values.map(\.entry).filter { (entry: JournalEntry) -> Bool in
+            guard entry.userID == user, entry.isOpened, entry.transactionID == nil else { return false }
+            return entry.createdAt >= since && entry.status != .completed && entry.status != .refunded
         }.map(\.id)
     }
 

@@ -13,7 +13,7 @@ extension Server {
         guard session.isFormToken(form["form"]) else { throw Refused(.forbidden) }
         guard let sequence = Int64(parameters["sequence"]) else { throw Refused(.unknownTransaction) }
         let decision = OperatorClaim(
-            user: try Bounds.user(form["user"] ?? ""), reason: try Bounds.string(form["reason"] ?? "", "reason", 500),
+            user: try Bounds.user(form["user"] ?? ""), reason: try Bounds.prose(form["reason"] ?? "", "reason", 500),
             operatorName: session.operatorID, actor: "operator:\(session.operatorID)")
         _ = try await decide(sequence, decision)
         return .redirect(to: .transaction(sequence))

@@ -17,7 +17,7 @@ extension Server {
         let form = try MultipartForm(request)
         guard session.isFormToken(form.text("form")) else { throw Refused(.forbidden) }
         guard let file = form["report"] else { throw Refused(.invalidField, "report") }
-        let name = (try? Bounds.string(file.fileName ?? "", "name", 255)) ?? "report.txt"
+        let name = (try? Bounds.prose(file.fileName ?? "", "name", 255)) ?? "report.txt"
         switch try await keepAppleReport(Array(file.content), name: name, actor: "operator:\(session.operatorID)") {
         case .kept(let entry, _, _):
             return .redirect(to: .finance(FiscalCalendar.period(containing: entry.start)))

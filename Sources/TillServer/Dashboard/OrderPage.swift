@@ -76,7 +76,7 @@ struct OrderPage {
             }
             HTML.fact(say("Opened (UTC)", "创建时间（UTC）")) { HTML.time(order.createdAt) }
             HTML.fact(say("Last change (UTC)", "最近变更（UTC）")) { HTML.time(order.updatedAt) }
-            if let device = order.deviceID { HTML.fact(say("Device", "设备")) { HTML.code(device) } }
+            if let device = order.deviceID { HTML.fact(say("Device", "设备")) { HTML.code(device.text) } }
             if let metadata = order.metadata { HTML.fact(say("Metadata", "附加数据")) { HTML.code(metadata) } }
         }
     }

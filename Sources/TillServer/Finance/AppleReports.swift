@@ -13,7 +13,7 @@ extension Server {
     func importAppleReport(_ call: Call) async throws -> HTTPResponse {
         try call.credential.requireBackend()
         let language = Language(preference: call.request.headers["Accept-Language"] ?? "")
-        let name = try Bounds.string(call.request.queryValue("name") ?? "report.txt", "name", 255)
+        let name = try Bounds.prose(call.request.queryValue("name") ?? "report.txt", "name", 255)
         let imported = try await keepAppleReport(call.request.body, name: name, actor: call.credential.name)
         switch imported {
         case .kept(let entry, let isNew, let remarks):

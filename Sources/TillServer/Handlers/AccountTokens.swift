@@ -14,6 +14,7 @@ extension Server {
     func registerAccountToken(_ call: Call) async throws -> HTTPResponse {
         try call.credential.requireBackend()
         let user = try call.userInPath()
+        try await requireKnownForm(of: user, "userId")
         guard let token = UniqueID(call.parameters["token"]), !token.isAbsent else {
             throw Refused(.invalidField, "token: a UUID, and neither the nil nor the max UUID")
         }

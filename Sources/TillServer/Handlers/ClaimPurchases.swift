@@ -9,6 +9,7 @@ extension Server {
     /// user's. Every attempt is recorded before Apple is asked, so that none is lost and guessing has an end.
     func claimPurchases(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()
+        try await requireKnownForm(of: user, "userId")
         let body = try JSONText.decode(ClaimOrderBody.self, from: call.request.body)
         let number = try Self.orderNumber(body.orderNumber)
         guard configuration.apple.environments.contains(.production) else {
@@ -17,6 +18,7 @@ extension Server {
         guard let claims = OrderNumberClaim(self, isUrgent: true) else { throw Refused(.noOrderLookup, "no API key") }
         let (id, now, actor) = (UniqueID(random: entropy(16)), clock(), call.credential.name)
         let claim = try await database.write { session in
+            try GuestTable(session).requireUnmerged(user)
             let table = ClaimTable(session)
             // The same number again is the same question, as long as it waits.
             if let waiting = try table.waiting(of: user, orderNumber: number) { return waiting }

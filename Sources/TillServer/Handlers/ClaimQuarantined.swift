@@ -31,7 +31,7 @@ extension Server {
             throw Refused(.unknownTransaction)
         }
         let decision = OperatorClaim(
-            user: try Bounds.user(body.userId), reason: try Bounds.string(body.reason, "reason", 500),
+            user: try Bounds.user(body.userId), reason: try Bounds.prose(body.reason, "reason", 500),
             operatorName: try Bounds.string(body.operator, "operator", 128), actor: call.credential.name)
         let (isNew, grant) = try await decide(stored.sequence, decision)
         return JSONText.response(
@@ -55,6 +55,7 @@ extension Server {
     ///
     /// - Returns: the grant, and whether it was made just now.
     func decide(_ sequence: Int64, _ decision: OperatorClaim) async throws -> (isNew: Bool, grant: Grant) {
+        try await requireKnownForm(of: decision.user, "userId")
         let (id, now) = (UniqueID(random: entropy(16)), clock())
         let outcome = try await database.write { session -> Settle.Outcome? in
             let user = try GuestTable(session).account(of: decision.user) ?? decision.user

@@ -17,9 +17,11 @@ extension Server {
     /// changes nothing.
     func recordConsumptionConsent(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()
+        try await requireKnownForm(of: user, "userId")
         let body = try JSONText.decode(ConsentBody.self, from: call.request.body)
         let said = ConsentTable.Consent(isGiven: body.given, actor: call.credential.name, at: clock())
         let stands = try await database.write { session in
+            try GuestTable(session).requireUnmerged(user)
             let consents = ConsentTable(session)
             if let newest = try consents.newest(of: user), newest.isGiven == said.isGiven { return newest }
             try consents.insert(said, of: user)

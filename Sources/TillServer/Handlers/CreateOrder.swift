@@ -8,6 +8,7 @@ extension Server {
     func createOrder(_ call: Call) async throws -> HTTPResponse {
         let body = try JSONText.decode(OpenOrderBody.self, from: call.request.body)
         let buyer = try call.credential.buyer(naming: body.userId)
+        try await requireKnownForm(of: buyer, "userId")
         guard let product = configuration.catalog[ProductID(body.productId)], product.type != .freeSubscription else {
             throw Refused(.unknownProduct)
         }
@@ -17,7 +18,7 @@ extension Server {
         }
         let (price, overflow) = product.price.amount.multipliedReportingOverflow(by: Int64(quantity))
         guard !overflow else { throw Refused(.quantityNotAllowed) }
-        let device = try body.deviceId.map { try Bounds.string($0, "deviceId", 128) }
+        let device = try body.deviceId.map(Bounds.device)
         let metadata = try body.metadata.map(Self.text)
         let now = clock()
         let chosen = try chosenID(body, for: buyer, call, at: now)
@@ -32,17 +33,22 @@ extension Server {
 
         if case .user = call.credential { try await checkQuota(of: buyer, opening: order.id, at: now) }
 
+        let kind = call.kind ?? configuration.guests.kind(named: buyer)
+        let isRecorded = recordedCustomers.contains(buyer, as: kind)
         let (found, isNew) = try await database.write { session -> (OrderView, Bool) in
             let orders = OrderTable(session)
             if let existing = try orders.find(order.id), chosen.source != nil || existing.order.userID == buyer {
                 return (OrderView(existing.order, try orders.moves(of: existing.sequence)), false)
             }
+            try GuestTable(session).requireUnmerged(buyer)
+            if !isRecorded { try CustomerTable(session).record(buyer, as: kind, at: now) }
             try check(chosen, of: buyer, session)
             let stored = try orders.insert(order, reason: "opened")
             try settle.release(paidUnder: order.id, at: now, session)
             let opened = try orders.find(order.id) ?? stored
             return (OrderView(opened.order, try orders.moves(of: opened.sequence)), true)
         }
+        if isNew { recordedCustomers.insert(buyer, as: kind) }
         guard isNew || found.order.isSame(as: order) else { throw Refused(.orderConflict) }
         return JSONText.response(isNew ? 201 : 200, found.reply)
     }

@@ -20,7 +20,10 @@ extension Server {
         let name = try Bounds.string(call.parameters["entitlement"], "entitlement", 128)
         let (rights, environment) = try await rights(call)
         let sources = rights.sources(of: name)
-        guard !sources.isEmpty || configuration.catalog.products.contains(where: { $0.right == name }) else {
+        guard
+            !sources.isEmpty
+                || configuration.catalog.products.contains(where: { $0.right?.hasSameBytes(as: name) == true })
+        else {
             throw Refused(.unknownEntitlement)
         }
         return JSONText.response(200, EntitlementAnswer(name, sources, sandbox: environment.sandboxMark))

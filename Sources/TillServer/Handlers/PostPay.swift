@@ -14,7 +14,7 @@ extension Server {
 
     private func postPay(_ request: HTTPRequest, from user: UserID) async throws -> HTTPResponse {
         let purchase = try PostedPurchase(request)
-        if let bundleID = purchase.bundleID, bundleID != configuration.apple.bundleID {
+        if let bundleID = purchase.bundleID, !bundleID.hasSameBytes(as: configuration.apple.bundleID) {
             throw Refused(.wrongApp, "bundle_id: this server is for another app")
         }
         let body = SubmitProofBody(
@@ -36,8 +36,9 @@ extension Server {
         }
         guard let token = found, !token.isEmpty else { throw Refused(.invalidField, "token: missing") }
         guard token.utf8.count <= Authentication.maximumLength,
-            case .user(let user) = try authentication.credential(bearer: token)
+            let bearer = Optional(try authentication.bearer(token)), case .user(let user) = bearer.credential
         else { throw Refused(.unauthorized, "token: not a user token") }
+        try await record(bearer)
         return user
     }
 

@@ -11,7 +11,7 @@ extension Server {
         try call.credential.requireBackend()
         let body = try JSONText.decode(DebitBody.self, from: call.request.body)
         try Bounds.points(body.amount)
-        let wanted = try posting(call, .debit, .spent, -body.amount, of: body.currency, body.reference)
+        let wanted = try await posting(call, .debit, .spent, -body.amount, of: body.currency, body.reference)
         let posted = try await post(wanted) { [debt = configuration.debt] wallet in
             if let refusal = debt.refusal(ofSpending: body.amount, of: body.currency, from: wallet) {
                 throw Refused(refusal)
@@ -29,8 +29,8 @@ extension Server {
         try call.credential.requireBackend()
         let body = try JSONText.decode(BonusBody.self, from: call.request.body)
         try Bounds.points(body.amount)
-        var wanted = try posting(call, .bonus, .given, body.amount, of: body.currency, body.reference)
-        wanted.note.reason = try body.reason.map { try Bounds.string($0, "reason", Bounds.reason) }
+        var wanted = try await posting(call, .bonus, .given, body.amount, of: body.currency, body.reference)
+        wanted.note.reason = try body.reason.map { try Bounds.prose($0, "reason", Bounds.reason) }
         let posted = try await post(wanted) { [wanted] wallet in try Bounds.balance(wallet, after: wanted) }
         return JSONText.response(
             posted.isNew ? 201 : 200, HandPostingReply(posted.posting, balance: posted.balance))
@@ -45,9 +45,9 @@ extension Server {
             throw Refused(.invalidField, "amount: not 0, at most 1000000000000 either way")
         }
         try Bounds.points(size)
-        var wanted = try posting(call, .correction, .corrected, body.amount, of: body.currency, body.reference)
+        var wanted = try await posting(call, .correction, .corrected, body.amount, of: body.currency, body.reference)
         wanted.note = Posting.Note(
-            reason: try Bounds.string(body.reason, "reason", Bounds.reason),
+            reason: try Bounds.prose(body.reason, "reason", Bounds.reason),
             actor: try Bounds.string(body.operatorName, "operator", 128))
         let posted = try await post(wanted) { [wanted] wallet in
             try Bounds.balance(wallet, after: wanted)
@@ -62,8 +62,9 @@ extension Server {
     private func posting(
         _ call: Call, _ kind: PostingKind, _ contra: ContraAccount, _ amount: Int64, of currency: String,
         _ reference: String
-    ) throws -> Posting {
+    ) async throws -> Posting {
         let user = try call.userInPath()
+        try await requireKnownForm(of: user, "userId")
         return Posting(
             environment: try call.environment(for: user, configuration), userID: user, contra: contra,
             currency: try Bounds.string(currency, "currency", Bounds.currency), amount: amount, kind: kind,
@@ -94,7 +95,9 @@ extension Server {
                 guard known.isRepeated(by: wanted) else { throw Refused(.referenceConflict) }
                 return Posted(posting: known, balance: balance, isNew: false)
             }
-            if wallet.balances[wanted.currency] == nil { try catalog.requirePoints(of: wanted.currency) }
+            // What a guest who signed in has is the account's. A correction may still put right what was before.
+            if wanted.kind != .correction { try GuestTable(session).requireUnmerged(wanted.userID) }
+            if !wallet.names(wanted.currency) { try catalog.requirePoints(of: wanted.currency) }
             try check(wallet)
             try ledger.post(wanted, grant: nil)
             return Posted(posting: wanted, balance: balance + wanted.amount, isNew: true)
@@ -105,7 +108,22 @@ extension Server {
 extension Posting {
     /// The same but for the time.
     fileprivate func isRepeated(by other: Posting) -> Bool {
-        userID == other.userID && currency == other.currency && amount == other.amount && note == other.note
+        userID == other.userID && currency.hasSameBytes(as: other.currency) && amount == other.amount
+            && note.isSame(as: other.note)
+    }
+}
+
+extension Posting.Note {
+    fileprivate func isSame(as other: Posting.Note) -> Bool {
+        func same(_ one: String?, _ two: String?) -> Bool { one.map { Array($0.utf8) } == two.map { Array($0.utf8) } }
+        return same(reason, other.reason) && same(actor, other.actor)
+    }
+}
+
+extension Wallet {
+    /// Whether there is a balance of exactly this name: the dictionary takes equivalent names for one.
+    fileprivate func names(_ currency: String) -> Bool {
+        balances.keys.contains { $0.hasSameBytes(as: currency) }
     }
 }
 
@@ -113,7 +131,7 @@ extension Catalog {
     /// A kind of points that no product gives is a slip, unless somebody has a balance of it from another time.
     fileprivate func requirePoints(of currency: String) throws {
         let known = Set(products.flatMap(\.points.keys))
-        guard !known.contains(currency) else { return }
+        guard !known.contains(where: { $0.hasSameBytes(as: currency) }) else { return }
         let hint = nearestName(to: currency, among: known.sorted()).map { ". Did you mean \"\($0)\"?" } ?? ""
         throw Refused(.unknownCurrency, "currency: no product gives points of this kind\(hint)")
     }

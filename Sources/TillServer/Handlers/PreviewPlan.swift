@@ -11,7 +11,7 @@ extension Server {
         let user = try call.credential.buyer(naming: body.userId)
         let environment = try call.environment(for: user, configuration)
         let plan = try keptPlan(named: try Bounds.string(body.planId, "planId", 255))
-        let device = try body.deviceId.map { try Bounds.string($0, "deviceId", 128) }
+        let device = try body.deviceId.map(Bounds.device)
         let quantity = body.quantity ?? 1
         guard (1...10).contains(quantity) else { throw Refused(.quantityNotAllowed) }
         let purchases = try await database.read { [catalog = configuration.catalog] session in

@@ -26,8 +26,8 @@ extension Server {
 
     private func restore(_ body: RestoreBody, _ call: Call) async throws -> Restore {
         let named = try call.credential.buyer(naming: body.userId)
-        // A merged guest restores for the account.
-        let restorer = try await database.read { try GuestTable($0).account(of: named) } ?? named
+        try await requireKnownForm(of: named, "userId")
+        try await database.read { try GuestTable($0).requireUnmerged(named) }
         let caller: Caller
         switch call.credential {
         // Whom a backend names may have what is nobody's, but only by the rules of restoring.
@@ -35,10 +35,10 @@ extension Server {
         case .user, .nobody: caller = .user(named)
         }
         return Restore(
-            server: self, credential: call.credential, restorer: restorer,
+            server: self, credential: call.credential, restorer: named,
             origin: Settle.Origin(
                 door: .restore, caller: caller, claimedOrder: nil,
-                claimant: configuration.restore.policy == .ask ? nil : restorer))
+                claimant: configuration.restore.policy == .ask ? nil : named))
     }
 }
 

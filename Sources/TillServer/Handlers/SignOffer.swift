@@ -98,7 +98,7 @@ extension Server {
         let user = try body.userId.map { try Bounds.user($0) }
         let order = try await database.read { try OrderTable($0).find(id)?.order }
         guard let order, user == nil || user == order.userID else { throw Refused(.unknownOrder) }
-        guard order.productID.text == body.productId else {
+        guard order.productID == ProductID(body.productId) else {
             throw Refused(.invalidField, "orderId: an order for another product")
         }
         return order.id.description

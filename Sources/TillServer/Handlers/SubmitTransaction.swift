@@ -40,9 +40,12 @@ extension Server {
     func prove(
         _ body: SubmitProofBody, quantity: Int? = nil, from credential: Credential
     ) async throws -> BroughtProof {
+        if let named = body.userId { try await requireKnownForm(of: UserID(named), "userId") }
+        // With a nonce it may open an order for the caller.
+        if body.idNonce != nil, case .user(let user) = credential { try await requireKnownForm(of: user, "sub") }
         var origin = Settle.Origin(
             door: .app, caller: try caller(credential, naming: body.userId), claimedOrder: body.orderId,
-            device: try body.deviceId.map { try Bounds.string($0, "deviceId", 128) })
+            device: try body.deviceId.map(Bounds.device))
         origin.tokenProof = try tokenProof(body, origin.caller)
         do {
             let (verified, proof) = try await apart(body, credential) { try await verify(body) }
@@ -115,7 +118,7 @@ extension Server {
             verified = try await verifier.transaction(token)
             proof = Settle.Proof(
                 kind: .signedTransaction, bytes: Array(token.utf8), isUnderDoubt: verified.isUnderDoubt)
-            if let id = body.transactionId, id != verified.value.id.text {
+            if let id = body.transactionId, TransactionID(id) != verified.value.id {
                 throw ProofRefusal(.transactionMismatch, "the proof is of \(verified.value.id)", proof: proof.bytes)
             }
         case (nil, let text?):
@@ -130,7 +133,7 @@ extension Server {
         default:
             throw ProofRefusal(.invalidField, "one of signedTransaction and receipt", proof: [])
         }
-        if let product = body.productId, product != verified.value.productID.text {
+        if let product = body.productId, ProductID(product) != verified.value.productID {
             throw ProofRefusal(.productMismatch, "the proof is of \(verified.value.productID)", proof: proof.bytes)
         }
         return (verified.value, proof)

@@ -10,17 +10,24 @@ extension Server {
         let account = try call.userInPath()
         let body = try JSONText.decode(MergeGuestBody.self, from: call.request.body)
         let guest = UserID(try Bounds.string(body.guestId, "guestId", UserID.maximumLength))
-        if case .user = call.credential {
-            guard let token = body.guestToken, case .user(guest)? = try? authentication.credential(bearer: token) else {
-                throw Refused(.forbidden, "guestToken: a valid user token of the guest")
-            }
-        }
-        let reason = try body.reason.map { try Bounds.string($0, "reason", Self.reasonLimit) } ?? "signed_in"
+        let requester = try mergeRequester(call, of: guest, token: body.guestToken)
+        try await requireKnownForm(of: account, "userId")
+        try await requireKnownForm(of: guest, "guestId")
+        let reason = try body.reason.map { try Bounds.prose($0, "reason", Self.reasonLimit) } ?? "signed_in"
         let (isNew, reply) = try await changing(call) { books, view in
-            let made = try books.merge(guest: guest, into: account, reason: reason)
+            let made = try books.merge(guest: guest, into: account, reason: reason, for: requester)
             return (made.isNew, try view.reply(made.stored))
         }
         return JSONText.response(isNew ? 201 : 200, reply)
+    }
+
+    /// A backend is believed about both; an app shows the guest's own token.
+    private func mergeRequester(_ call: Call, of guest: UserID, token: String?) throws -> MergeRequester {
+        guard case .user = call.credential else { return .backend }
+        guard let token, let bearer = try? authentication.bearer(token), case .user(guest) = bearer.credential,
+            let kind = bearer.kind
+        else { throw Refused(.forbidden, "guestToken: a valid user token of the guest") }
+        return .token(kind)
     }
 
     /// `POST /v1/transfers`: an operator of the app decides whose a purchase is, whatever the policy of restoring.
@@ -29,9 +36,10 @@ extension Server {
         let body = try JSONText.decode(MakeTransferBody.self, from: call.request.body)
         let from = UserID(try Bounds.string(body.from, "from", UserID.maximumLength))
         let to = UserID(try Bounds.string(body.to, "to", UserID.maximumLength))
+        try await requireKnownForm(of: to, "to")
         let original = TransactionID(try Bounds.string(body.originalTransactionId, "originalTransactionId", 128))
         let environment = try Self.environment(body.environment) ?? configuration.usualEnvironment
-        let reason = try Bounds.string(body.reason, "reason", Self.reasonLimit)
+        let reason = try Bounds.prose(body.reason, "reason", Self.reasonLimit)
         let name = try Bounds.string(body.operator, "operator", Self.operatorLimit)
         let reply = try await changing(call) { books, view in
             try view.reply(
@@ -46,10 +54,11 @@ extension Server {
         try call.credential.requireBackend()
         guard let id = UniqueID(call.parameters["id"]) else { throw Refused(.unknownTransfer) }
         let body = try JSONText.decode(ReverseTransferBody.self, from: call.request.body)
-        let reason = try Bounds.string(body.reason, "reason", Self.reasonLimit)
+        let reason = try Bounds.prose(body.reason, "reason", Self.reasonLimit)
         let name = try Bounds.string(body.operator, "operator", Self.operatorLimit)
+        let terms = configuration.guests
         let (isNew, reply) = try await changing(call) { books, view in
-            let made = try books.reverse(id, reason: reason, by: name)
+            let made = try books.reverse(id, reason: reason, by: name, terms: terms)
             return (made.isNew, try view.reply(made.stored))
         }
         return JSONText.response(isNew ? 201 : 200, reply)

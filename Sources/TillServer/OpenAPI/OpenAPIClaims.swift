@@ -30,7 +30,7 @@ extension OpenAPI {
                 OpenAPIOperation.Answer(200, "What became of each transaction.", "Claim", example: claimExample),
                 OpenAPIOperation.Answer(202, "Apple can't be asked now; the server goes on by itself.", "Claim"),
             ],
-            refusals: [.forbidden, .unknownOrderNumber, .noOrderLookup, .tooManyRequests]),
+            refusals: [.forbidden, .guestMerged, .unknownOrderNumber, .noOrderLookup, .tooManyRequests]),
         OpenAPIOperation(
             method: .get, path: Paths.claims, id: "listClaims", tag: .claims,
             summary: "List what a user claimed", caller: .app, parameters: [.userID, .limit, .cursor],

@@ -34,7 +34,7 @@ extension OpenAPI {
                     200, "Recorded, or so already.", "ConsentReply",
                     example: ["given": true, "at": "2026-03-01T09:00:00.000Z"])
             ],
-            refusals: [.forbidden]),
+            refusals: [.forbidden, .guestMerged]),
         OpenAPIOperation(
             method: .get, path: Paths.consumptionRequests, id: "listConsumptionRequests", tag: .operations,
             summary: "List what Apple asked before refunds, and what it was told", caller: .backend,

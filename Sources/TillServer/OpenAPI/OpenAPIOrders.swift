@@ -44,7 +44,7 @@ extension OpenAPI {
             ],
             refusals: [
                 .forbidden, .unknownProduct, .quantityNotAllowed, .orderConflict, .previewChanged, .orderIDUnproven,
-                .tokenInUse, .tooManyOrders,
+                .tokenInUse, .tooManyOrders, .guestMerged,
             ]),
         OpenAPIOperation(
             method: .get, path: Paths.order, id: "readOrder", tag: .orders, summary: "Read an order",

@@ -52,14 +52,15 @@ extension OpenAPI {
                     200, "What became of each. Proofs that are none are `refused` one by one.", "RestoreReply",
                     example: restoreExample)
             ],
-            refusals: proofRefusals + [.forbidden, .revocationUnknown, .accountMerged]),
+            refusals: proofRefusals + [.forbidden, .revocationUnknown, .accountMerged, .guestMerged]),
         OpenAPIOperation(
             method: .post, path: Paths.guests, id: "mergeGuest", tag: .transfers,
             summary: "Make a guest part of this account",
             description: """
                 Everything that the guest has moves to the account: purchases of both environments, all of the \
                 wallet, debts too, and whatever is paid under the guest's orders from now on. Once: the same pair \
-                again is the same transfer. An app needs the guest's own user token beside its user's.
+                again is the same transfer. An app needs the guest's own user token beside its user's, and the token \
+                says `"guest": true` (or the id has the prefix of `guests.prefix`): accounts are never merged.
                 """,
             caller: .app, parameters: [.userID],
             body: OpenAPIOperation.Body(
@@ -69,7 +70,7 @@ extension OpenAPI {
                 OpenAPIOperation.Answer(201, "Merged.", "Transfer", example: transferExample),
                 OpenAPIOperation.Answer(200, "Merged before.", "Transfer"),
             ],
-            refusals: [.forbidden, .guestTaken, .accountMerged, .sameUser]),
+            refusals: [.forbidden, .notAGuest, .guestTaken, .accountMerged, .sameUser]),
         OpenAPIOperation(
             method: .get, path: Paths.userTransfers, id: "listTransfers", tag: .transfers,
             summary: "List what went to and from a user", caller: .backend, parameters: [.userID, .limit, .cursor],
@@ -96,7 +97,8 @@ extension OpenAPI {
             summary: "Take a transfer back",
             description: """
                 Moves back what is still where the transfer brought it, as a transfer of its own. `stayed` says what \
-                isn't: purchases that went on, points that were spent. A guest is a customer of its own again.
+                isn't: purchases that went on, points that were spent. A guest is a customer of its own again. A \
+                merge can be taken back for `guests.undoDays` days, 30 if nothing else is configured.
                 """,
             caller: .backend, parameters: [.transferID],
             body: OpenAPIOperation.Body(
@@ -106,7 +108,7 @@ extension OpenAPI {
                 OpenAPIOperation.Answer(201, "Taken back.", "Transfer"),
                 OpenAPIOperation.Answer(200, "Taken back before.", "Transfer"),
             ],
-            refusals: [.unknownTransfer, .notReversible]),
+            refusals: [.unknownTransfer, .notReversible, .undoExpired]),
     ]
 
     static let transferSchemas: [String: JSONValue] = [
@@ -138,7 +140,8 @@ extension OpenAPI {
             "A guest.",
             [
                 "guestId": OpenAPISchema.userID,
-                "guestToken": OpenAPISchema.text("The guest's own user token; needed from an app."),
+                "guestToken": OpenAPISchema.text(
+                    "The guest's own user token, with the claim guest; needed from an app."),
                 "reason": OpenAPISchema.name("For the record.", maximum: 500),
             ], optional: ["guestToken", "reason"]),
         "MakeTransfer": OpenAPISchema.object(

@@ -42,7 +42,7 @@ extension OpenAPI {
                     ]),
                 OpenAPIOperation.Answer(200, "Spent before, under the same reference.", "DebitReply"),
             ],
-            refusals: [.insufficientFunds, .inDebt, .unknownCurrency, .referenceConflict]),
+            refusals: [.insufficientFunds, .inDebt, .unknownCurrency, .referenceConflict, .guestMerged]),
         OpenAPIOperation(
             method: .post, path: Paths.bonuses, id: "giveBonus", tag: .wallet, summary: "Give points away",
             description: "The reference makes a repetition the same bonus.", caller: .backend,
@@ -59,7 +59,7 @@ extension OpenAPI {
                     ]),
                 OpenAPIOperation.Answer(200, "Given before, under the same reference.", "HandPosting"),
             ],
-            refusals: [.unknownCurrency, .referenceConflict]),
+            refusals: [.unknownCurrency, .referenceConflict, .guestMerged]),
         OpenAPIOperation(
             method: .post, path: Paths.corrections, id: "correctWallet", tag: .wallet, summary: "Put a balance right",
             description: """

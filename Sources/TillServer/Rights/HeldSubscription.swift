@@ -6,7 +6,7 @@ struct HeldSubscription: Sendable, Hashable {
     let state: Subscription
     /// Of the newest period's grant or product: what it gives.
     let entitlement: String?
-    let deviceID: String?
+    let deviceID: DeviceID?
     let groupID: String?
     let isFamilyShared: Bool
 }

@@ -19,9 +19,9 @@ struct Right: Sendable, Hashable {
     let until: Instant?
     var planID: PlanID?
     /// As the order named it.
-    var deviceID: String?
+    var deviceID: DeviceID?
     /// What a service is for, sorted; nil for all of the account.
-    var deviceIDs: [String]?
+    var deviceIDs: [DeviceID]?
     /// Of a subscription: its identity, and whether it goes on after `until`, nil while nobody knows.
     var originalID: TransactionID?
     var willRenew: Bool?
@@ -43,8 +43,8 @@ extension EntitlementReply {
             entitlement: right.entitlement, productId: right.productID, kind: right.kind, state: right.state,
             why: right.why, since: right.since, expiresAt: right.until, transactionId: right.transactionID)
         plan = right.planID?.text
-        deviceId = right.deviceID
-        deviceIds = right.deviceIDs
+        deviceId = right.deviceID?.text
+        deviceIds = right.deviceIDs?.map(\.text)
         willRenew = right.willRenew
         originalTransactionId = right.originalID?.text
     }

@@ -5,6 +5,7 @@ public enum EventType: String, Sendable, CaseIterable {
     case grantReinstated = "grant.reinstated"
     case grantMoved = "grant.moved"
     case transferCreated = "transfer.created"
+    case guestMerged = "guest.merged"
     case transactionQuarantined = "transaction.quarantined"
     case subscriptionUpdated = "subscription.updated"
     case serviceExpiring = "service.expiring"

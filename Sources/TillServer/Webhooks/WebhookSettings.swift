@@ -9,7 +9,7 @@ public struct WebhookSettings: Sendable {
 
     public init() {}
 
-    func endpoint(_ id: String) -> WebhookEndpoint? { endpoints.first { $0.id == id } }
+    func endpoint(_ id: String) -> WebhookEndpoint? { endpoints.first { $0.id.hasSameBytes(as: id) } }
 }
 
 /// One of the places that events are pushed to.

@@ -29,6 +29,8 @@ struct Configuration: Sendable {
     var consumption = ConsumptionSettings()
     /// What becomes of another customer's purchase when somebody restores it.
     var restore = RestoreTerms()
+    /// Who is a guest, and how long becoming part of an account can be undone.
+    var guests = GuestTerms()
     /// What Apple agreed on with the developer.
     var developerTerms = DeveloperTerms()
     /// When customers are reminded of what ends.
@@ -116,6 +118,7 @@ extension Configuration {
         server.debt = debt
         server.consumption = consumption
         server.restore = restore
+        server.guests = guests
         server.developerTerms = developerTerms
         server.reminders = reminders
         server.orders = orders

@@ -28,6 +28,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case refundPreference = "consumption.refundPreference"
     case restorePolicy = "restore.policy"
     case restoreMovesPerYear = "restore.movesPerYear"
+    case guestsPrefix = "guests.prefix"
+    case guestsUndoDays = "guests.undoDays"
     case smallBusiness = "finance.smallBusiness"
     case remindersBefore = "reminders.before"
     case acceptUnprovenIDsUntil = "orders.acceptUnprovenIdsUntil"
@@ -54,12 +56,12 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     var form: VariableForm {
         switch self {
         case .listen, .database, .catalog, .bundleID, .issuerID, .keyID, .privateKey, .privateKeyFile, .sharedSecret,
-            .sharedSecretFile, .revocation, .emulator, .walletDebt, .refundPreference, .restorePolicy, .smallBusiness,
-            .deliveryOrder, .reconciliationInterval, .acceptUnprovenIDsUntil:
+            .sharedSecretFile, .revocation, .emulator, .walletDebt, .refundPreference, .restorePolicy, .guestsPrefix,
+            .smallBusiness, .deliveryOrder, .reconciliationInterval, .acceptUnprovenIDsUntil:
             .text
         case .sampleContentProvided, .webhooksAllowPrivate, .unsafeHTTP: .truth
-        case .appAppleID, .maximumOpenOrders, .ordersPerHour, .restoreMovesPerYear, .finishAfterMinutes,
-            .reconciliationCustomers:
+        case .appAppleID, .maximumOpenOrders, .ordersPerHour, .restoreMovesPerYear, .guestsUndoDays,
+            .finishAfterMinutes, .reconciliationCustomers:
             .number
         case .environments, .roots, .dashboardHosts, .trustedProxies, .reviewUsers, .remindersBefore: .list
         case .secretKeys, .userTokens, .operators, .webhookEndpoints: .json
@@ -75,8 +77,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
             .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .issuerID, .keyID,
             .privateKey, .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .dashboardHosts,
             .trustedProxies, .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference, .restorePolicy,
-            .restoreMovesPerYear, .smallBusiness, .remindersBefore, .deliveryOrder, .acceptUnprovenIDsUntil,
-            .maximumOpenOrders, .ordersPerHour,
+            .restoreMovesPerYear, .guestsPrefix, .guestsUndoDays, .smallBusiness, .remindersBefore, .deliveryOrder,
+            .acceptUnprovenIDsUntil, .maximumOpenOrders, .ordersPerHour,
             .finishAfterMinutes,
             .reconciliationInterval, .reconciliationCustomers, .webhooksAllowPrivate:
             false
@@ -121,7 +123,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         ["$schema"] + sections + allCases.filter { $0.section == nil }.map(\.rawValue)
     /// The objects in it.
     static let sections = [
-        "apple", "wallet", "consumption", "restore", "finance", "reminders", "orders", "delivery", "reconciliation",
+        "apple", "wallet", "consumption", "restore", "guests", "finance", "reminders", "orders", "delivery",
+        "reconciliation",
         "webhooks",
     ]
     /// Keys of one of them.
@@ -131,6 +134,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     /// Keys of one of `userTokens`.
     static let userTokenNames = [
         "id", "algorithm", "secret", "secretFile", "publicKey", "publicKeyFile", "issuer", "audience",
+        "maximumLifetime",
     ]
     /// Keys of one of `webhooks.endpoints`.
     static let webhookEndpointNames = [

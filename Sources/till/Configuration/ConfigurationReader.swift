@@ -56,6 +56,7 @@ struct ConfigurationReader {
         let debt = readDebtPolicy()
         let consumption = readConsumption()
         let restore = readRestore()
+        let guests = readGuests()
         let developerTerms = readDeveloperTerms()
         let reminders = readReminders()
         let orders = readOrders()
@@ -72,6 +73,7 @@ struct ConfigurationReader {
         configuration.debt = debt
         configuration.consumption = consumption
         configuration.restore = restore
+        configuration.guests = guests
         configuration.developerTerms = developerTerms
         configuration.reminders = reminders
         configuration.orders = orders
@@ -157,6 +159,6 @@ struct ConfigurationReader {
 
     private mutating func readReviewUsers() -> Set<UserID> {
         guard let setting = setting(.reviewUsers), let list = reader.list(setting) else { return [] }
-        return Set(list.compactMap { reader.text($0, most: UserID.maximumLength) }.map { UserID($0) })
+        return Set(list.compactMap { reader.identifier($0, most: UserID.maximumLength) }.map { UserID($0) })
     }
 }

@@ -42,14 +42,32 @@ extension ConfigurationReader {
         for entry in list {
             guard let members = reader.object(entry, names: ConfigurationKey.userTokenNames) else { continue }
             let id = readID(members, entry, taken: keys.map(\.id))
-            let issuer = members["issuer"].flatMap { reader.text($0) }
-            let audience = members["audience"].flatMap { reader.text($0) }
+            let issuer = members["issuer"].flatMap { reader.identifier($0) }
+            let audience = members["audience"].flatMap { reader.identifier($0) }
+            let lifetime = readLifetime(members)
             let algorithm = readAlgorithm(members, entry)
             if let id, let algorithm {
-                keys.append(UserTokenKey(id: id, algorithm: algorithm, issuer: issuer, audience: audience))
+                keys.append(
+                    UserTokenKey(
+                        id: id, algorithm: algorithm, issuer: issuer, audience: audience, maximumLifetime: lifetime))
             }
         }
         return keys
+    }
+
+    /// A year at most: what lives longer is no token but a key.
+    private mutating func readLifetime(_ members: [String: Setting]) -> Int64? {
+        guard let setting = members["maximumLifetime"], let seconds = reader.positiveInteger(setting) else {
+            return nil
+        }
+        guard (60...31_536_000).contains(seconds) else {
+            reader.complain(
+                setting.place,
+                Text(
+                    en: "must be 60 to 31536000 seconds, is \(seconds)", zh: "要在 60 到 31536000 秒之间，现在是 \(seconds)"))
+            return nil
+        }
+        return seconds
     }
 
     /// The name of an entry, as it appears in logs and histories.

@@ -93,6 +93,18 @@ struct SettingReader {
         return text
     }
 
+    /// A text that names something and is compared with what outsiders send.
+    mutating func identifier(_ setting: Setting, most: Int = 1_000) -> String? {
+        guard let text = text(setting, most: most) else { return nil }
+        guard let scalar = text.firstForbiddenScalar else { return text }
+        complain(
+            setting.place,
+            Text(
+                en: "must not hold \(scalar.codePoint): no control characters, line separators or marks of direction",
+                zh: "不能含有 \(scalar.codePoint)：不允许控制字符、行分隔符和文字方向标记"))
+        return nil
+    }
+
     /// A whole number above zero.
     mutating func positiveInteger(_ setting: Setting) -> Int64? {
         guard let number = setting.value.int else { return wrongType(setting, .number) }

@@ -9,6 +9,17 @@ extension Configuration {
         secretFileWarnings + userTokens.compactMap(Self.warning(of:)) + plainWarnings + rootWarnings
     }
 
+    /// Keys whose tokens may live for ever. The default, so that who runs Till already is not locked out.
+    var lifetimeWarnings: [Text] {
+        userTokens.filter { $0.maximumLifetime == nil }.map { key in
+            Text(
+                en: "userTokens \"\(shown(key.id))\": a token lives as long as its exp says; set \"maximumLifetime\", "
+                    + "86400 seconds for example, and let tokens say iat",
+                zh: "userTokens “\(shown(key.id))”：令牌的有效期完全由 exp 决定；请设置 \"maximumLifetime\"（例如 86400 秒），"
+                    + "并让令牌带上 iat")
+        }
+    }
+
     private var secretFileWarnings: [Text] {
         secretFiles.sorted().filter(isOpenToOthers).map { path in
             Text(

@@ -226,7 +226,10 @@ extension Phone {
         let expires = shop.time.now.seconds + 600
         return await use { store in
             await store.signIn(
-                user, mergingGuest: { UserToken.hs256(subject: guest, expires: expires) },
+                user,
+                mergingGuest: {
+                    UserToken.hs256(subject: guest, expires: expires, extra: UserToken.guestClaim(guest))
+                },
                 token: { UserToken.hs256(subject: user, expires: expires) })
         }
     }

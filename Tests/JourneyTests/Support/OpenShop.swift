@@ -45,7 +45,9 @@ struct OpenShop: Sendable {
     }
 
     func token(of user: String) -> String {
-        UserToken.hs256(subject: user, expires: Int64(Date().timeIntervalSince1970) + 600, secret: tokenSecret)
+        UserToken.hs256(
+            subject: user, expires: Int64(Date().timeIntervalSince1970) + 600, secret: tokenSecret,
+            extra: UserToken.guestClaim(user))
     }
 
     /// - Parameter server: a line to it, if not the server itself.

@@ -145,7 +145,12 @@ final class Phone: Sendable {
 
     func signIn(_ user: String) async {
         let time = shop.time
-        await use { await $0.signIn(user) { UserToken.hs256(subject: user, expires: time.now.seconds + 600) } }
+        await use { store in
+            await store.signIn(user) {
+                UserToken.hs256(
+                    subject: user, expires: time.now.seconds + 600, extra: UserToken.guestClaim(user))
+            }
+        }
     }
 
     func signOut() async { await use { await $0.signOut() } }

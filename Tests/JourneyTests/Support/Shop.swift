@@ -312,7 +312,9 @@ enum Party: Sendable {
     func authorization(now: Instant) -> String? {
         switch self {
         case .backend: "Bearer \(Shop.secretKey)"
-        case .user(let id): "Bearer \(UserToken.hs256(subject: id, expires: now.seconds + 600))"
+        case .user(let id):
+            "Bearer "
+                + UserToken.hs256(subject: id, expires: now.seconds + 600, extra: UserToken.guestClaim(id))
         case .bearer(let text): "Bearer \(text)"
         case .nobody: nil
         }

@@ -8,7 +8,9 @@ extension Shop {
     func merge(_ guest: String, into account: String, as party: Party? = nil) async throws -> Reply {
         var body: [String: JSONValue] = ["guestId": .string(guest)]
         if party == nil {
-            body["guestToken"] = .string(UserToken.hs256(subject: guest, expires: time.now.seconds + 600))
+            body["guestToken"] = .string(
+                UserToken.hs256(
+                    subject: guest, expires: time.now.seconds + 600, extra: UserToken.guestClaim(guest)))
         }
         return try await send(.post, "/v1/users/\(account)/guests", .object(body), as: party ?? .user(account))
     }

@@ -2,6 +2,9 @@ import TillCrypto
 
 /// Makes the tokens that an app's own backend would make.
 enum UserToken {
+    /// What a token of a journey's guest says beside the others: guests are called so there.
+    static func guestClaim(_ user: String) -> String { user.hasPrefix("guest") ? #","guest":true"# : "" }
+
     static func hs256(
         subject: String, expires: Int64, algorithm: String = "HS256", secret: [UInt8] = Shop.tokenSecret,
         extra: String = ""

@@ -68,7 +68,7 @@ import TillBilling
                 plan: try #require(CloudPlans.plan(name, scope: scope)), quantity: quantity ?? 1,
                 paid: isFree ? Money(amount: 0, currency: CloudPlans.dollar) : nil,
                 at: CloudPlans.start.adding(seconds: try #require(Int64(parts[1])) * 86_400),
-                deviceID: device.map(String.init), transactionID: TransactionID("\(100 + number)"))
+                deviceID: device.map { DeviceID(String($0)) }, transactionID: TransactionID("\(100 + number)"))
         }
     }
 
@@ -83,7 +83,7 @@ import TillBilling
             })
         return service.holdings(at: CloudPlans.start.adding(seconds: day * 86_400)).map { holding in
             ([short[holding.plan.id] ?? "?", "\(text(holding.since))–\(text(holding.expiresAt))"]
-                + (holding.deviceIDs ?? [])).joined(separator: " ")
+                + (holding.deviceIDs ?? []).map(\.text)).joined(separator: " ")
         }
     }
 
@@ -92,7 +92,8 @@ import TillBilling
         let service = Service(try Self.purchases("BM*a@0, BM*b@10, T*a@12"))
         let now = CloudPlans.start.adding(seconds: 15 * 86_400)
         func said(_ name: String, _ device: String?) throws -> Proration {
-            service.proration(to: try #require(CloudPlans.plan(name, scope: .device)), device: device, at: now)
+            service.proration(
+                to: try #require(CloudPlans.plan(name, scope: .device)), device: device.map(DeviceID.init), at: now)
         }
         let table: [(name: String, device: String?, fates: [Proration.Remainder.Fate], change: String, left: Int64)] = [
             ("BM", "a", [.kept, .untouched, .untouched], "extend", 15),
@@ -108,12 +109,12 @@ import TillBilling
             #expect(said.carriedSeconds / 86_400 == left)
         }
         let converted = try said("PM", "c")
-        #expect(converted.coverage == .devices(["a", "b", "c"]))
+        #expect(converted.coverage == .devices([DeviceID("a"), DeviceID("b"), DeviceID("c")]))
         #expect(converted.explanation.map(\.en).contains("For a, b, c"))
         #expect(converted.explanation.map(\.zh).contains("适用设备：a、b、c"))
         let many = (0..<7).map { "BM*\($0)@0" }.joined(separator: ", ")
         let all = Service(try Self.purchases(many)).proration(
-            to: try #require(CloudPlans.plan("PM", scope: .device)), device: "0", at: CloudPlans.start)
+            to: try #require(CloudPlans.plan("PM", scope: .device)), device: DeviceID("0"), at: CloudPlans.start)
         #expect(all.explanation.map(\.en).contains("For 0, 1, 2, 3, 4 and 2 more"))
         #expect(all.explanation.map(\.zh).contains("适用设备：0、1、2、3、4 等 7 台"))
     }
@@ -143,7 +144,7 @@ import TillBilling
         let purchases: [PlanPurchase] = (0..<4_000).map { number in
             PlanPurchase(
                 plan: plans[number < 3_000 ? 0 : number % 2], paid: nil,
-                at: CloudPlans.start.adding(seconds: Int64(number)), deviceID: "\(number % 3_000)")
+                at: CloudPlans.start.adding(seconds: Int64(number)), deviceID: DeviceID("\(number % 3_000)"))
         }
         var service = Service()
         let took = ContinuousClock().measure { service = Service(purchases) }

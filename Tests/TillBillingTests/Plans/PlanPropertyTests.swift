@@ -27,7 +27,7 @@ enum PlanSequence {
         return PlanPurchase(
             plan: plan, quantity: .random(in: 1...3, using: &generator), paid: paid, at: at,
             previewedAt: previewed ? at.adding(seconds: -Int64.random(in: -60...100_000, using: &generator)) : nil,
-            deviceID: ["a", "b", "c", "d", nil].randomElement(using: &generator) ?? nil,
+            deviceID: (["a", "b", "c", "d", nil].randomElement(using: &generator) ?? nil).map(DeviceID.init),
             transactionID: TransactionID("\(1_000 + number)"))
     }
 }
@@ -46,7 +46,7 @@ private struct PlainService {
     struct Strand {
         let plan: PlanID
         /// Nil: the account.
-        var devices: Set<String>?
+        var devices: Set<DeviceID>?
         var stretches: [Stretch]
 
         var end: Int64 { stretches.map(\.end).max() ?? 0 }
@@ -65,7 +65,7 @@ private struct PlainService {
         let rate = Fraction(UInt64(purchase.worth.amount), over: bought)
         strands.removeAll { $0.end <= now }
         let others = strands.filter { $0.plan != plan.id }
-        func isFor(_ strand: Strand, _ device: String?) -> Bool {
+        func isFor(_ strand: Strand, _ device: DeviceID?) -> Bool {
             device.map { strand.devices?.contains($0) == true } ?? (strand.devices == nil)
         }
         let own = strands.firstIndex { isFor($0, device) } ?? strands.firstIndex { isFor($0, nil) }
@@ -90,7 +90,7 @@ private struct PlainService {
     /// `plan end devices`, sorted.
     func held(at now: Instant) -> [String] {
         strands.filter { $0.end > now.milliseconds }.map {
-            "\($0.plan) \($0.end) \($0.devices?.sorted().joined(separator: " ") ?? "all")"
+            "\($0.plan) \($0.end) \($0.devices?.sorted().map(\.text).joined(separator: " ") ?? "all")"
         }.sorted()
     }
 }
@@ -102,7 +102,7 @@ private struct PlainService {
 
     private func held(_ service: Service, at now: Instant) -> [String] {
         service.holdings(at: now).filter { !$0.plan.isFree }.map {
-            "\($0.plan.id) \($0.expiresAt.milliseconds) \($0.deviceIDs?.joined(separator: " ") ?? "all")"
+            "\($0.plan.id) \($0.expiresAt.milliseconds) \($0.deviceIDs?.map(\.text).joined(separator: " ") ?? "all")"
         }.sorted()
     }
 

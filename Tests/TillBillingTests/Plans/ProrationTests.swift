@@ -56,7 +56,7 @@ import TillBilling
             let start = at.adding(milliseconds: -(try #require(CloudPlans.milliseconds(words[2]))))
             let plan = try #require(CloudPlans.plan(String(words[0])))
             return ServicePeriod(
-                PlanPurchase(plan: plan, paid: paid, at: start, deviceID: "camera \(number)"), from: start)
+                PlanPurchase(plan: plan, paid: paid, at: start, deviceID: DeviceID("camera \(number)")), from: start)
         }
     }
 
@@ -111,7 +111,7 @@ import TillBilling
             return ServicePeriod(
                 PlanPurchase(
                     plan: plan, quantity: .random(in: 1...10, using: &generator), paid: paid, at: start,
-                    deviceID: "\(number)"), from: start)
+                    deviceID: DeviceID("\(number)")), from: start)
         }
     }
 
@@ -120,7 +120,8 @@ import TillBilling
         let at = CloudPlans.start.adding(seconds: 15 * 86_400)
         let basic = try #require(CloudPlans.plan("BM"))
         let period = ServicePeriod(
-            PlanPurchase(plan: basic, paid: nil, at: CloudPlans.start, deviceID: "camera 1"), from: CloudPlans.start)
+            PlanPurchase(plan: basic, paid: nil, at: CloudPlans.start, deviceID: DeviceID("camera 1")),
+            from: CloudPlans.start)
         let proration = Proration(of: [period], to: try #require(CloudPlans.plan("PM")), at: at)
         #expect(
             proration.explanation.map(\.en) == [

@@ -7,7 +7,7 @@ import TillBilling
     ) throws -> PlanPurchase {
         PlanPurchase(
             plan: try #require(CloudPlans.plan(name)), quantity: quantity, paid: paid,
-            at: CloudPlans.start.adding(seconds: day * 86_400), deviceID: device,
+            at: CloudPlans.start.adding(seconds: day * 86_400), deviceID: device.map(DeviceID.init),
             transactionID: TransactionID("\(name)\(day)"))
     }
 
@@ -41,7 +41,7 @@ import TillBilling
         #expect(held(earlier, day: 120).isEmpty)
         let periods = try Service([purchase("BM", day: 0, device: "a"), purchase("BM", day: 10, device: "b")]).current(
             at: day(10))
-        #expect(periods.map(\.deviceID) == ["a", "b"])
+        #expect(periods.map(\.deviceID) == [DeviceID("a"), DeviceID("b")])
         #expect(periods.map { $0.remaining(at: day(10)) / 86_400_000 } == [20, 30])
     }
 
@@ -131,7 +131,7 @@ import TillBilling
             let changes = number % 100 == 0
             return PlanPurchase(
                 plan: plans[changes ? number / 100 % 4 : 0], paid: nil,
-                at: CloudPlans.start.adding(seconds: Int64(number)), deviceID: "\(number % 2)")
+                at: CloudPlans.start.adding(seconds: Int64(number)), deviceID: DeviceID("\(number % 2)"))
         }
         var service = Service()
         let took = ContinuousClock().measure { service = Service(purchases) }

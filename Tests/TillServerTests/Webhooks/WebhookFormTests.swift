@@ -114,9 +114,9 @@ import TillCrypto
             where name.hasSuffix(".swift") && !name.contains("Webhooks/") && !name.contains("OpenAPI/") {
                 let text = try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8)
                 guard text.contains("utbox") || text.contains("try tell(") || room != "TillServer" else { continue }
-                for match in text.matches(
-                    of: /"((?:grant|transfer|transaction|subscription|service|consumption|order|wallet)\.[a-z_]+)"/)
-                {
+                let event =
+                    /"((?:grant|guest|transfer|transaction|subscription|service|consumption|order|wallet)\.[a-z_]+)"/
+                for match in text.matches(of: event) {
                     written.insert(String(match.1))
                 }
                 if text.contains(#""consumption.\(word)""#) {

@@ -1,0 +1,104 @@
+/// The one identity of a purchase: the device journal's key, the server's order id, and the `appAccountToken`
+/// inside what Apple signs (DESIGN §1).
+public typealias OrderID = UniqueID
+
+/// A text that names one thing of one kind. Two are equal when their UTF-8 bytes are, as in the database: a text that
+/// only looks the same, or that Unicode calls equivalent, names something else.
+///
+/// The kind keeps identifiers of different things apart and takes no space.
+@frozen public struct Identifier<Kind>: Sendable {
+    public let text: String
+
+    @inlinable public init(_ text: String) { self.text = text }
+}
+
+extension Identifier: Hashable {
+    @inlinable public static func == (left: Self, right: Self) -> Bool { left.text.hasSameBytes(as: right.text) }
+
+    @inlinable public func hash(into hasher: inout Hasher) {
+        var text = text
+        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        // No UTF-8 text holds this byte, so two texts in a row have one reading.
+        hasher.combine(0xFF as UInt8)
+    }
+}
+
+extension Identifier: Comparable {
+    @inlinable public static func < (left: Self, right: Self) -> Bool {
+        left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
+    }
+}
+
+extension Identifier: CustomStringConvertible {
+    public var description: String { text }
+}
+
+extension Identifier: Codable {
+    public init(from decoder: any Decoder) throws { self.init(try decoder.singleValueContainer().decode(String.self)) }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(text)
+    }
+}
+
+extension String {
+    /// Whether the UTF-8 bytes are the same. `==` also finds texts equal that Unicode calls equivalent.
+    @inlinable package func hasSameBytes(as other: String) -> Bool {
+        utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
+    }
+}
+
+/// The kinds of things that identifiers name.
+public enum Identified {
+    public enum Transaction {}
+    public enum Product {}
+    public enum Plan {}
+    public enum User {}
+    public enum Device {}
+    public enum Currency {}
+    /// Who calls, as evidence names them.
+    public enum Caller {}
+    /// A method and a path of the API.
+    public enum Route {}
+    public enum IdempotencyKey {}
+}
+
+/// Apple's id of one transaction: decimal digits, always text, never a number (facts/limits §1).
+public typealias TransactionID = Identifier<Identified.Transaction>
+
+/// A product id as App Store Connect knows it: letters, digits, `-` `.` `_`, at most 100, case-sensitive.
+public typealias ProductID = Identifier<Identified.Product>
+
+extension ProductID {
+    /// Whether Apple would accept this text as a product id (App Store Connect help, "In-App Purchase information").
+    public var isWellFormed: Bool {
+        let units = text.utf8
+        guard (1...100).contains(units.count) else { return false }
+        return units.allSatisfy { unit in
+            switch unit {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
+                true
+            default: false
+            }
+        }
+    }
+}
+
+/// A customer of the app, named by the app's own backend. Opaque to us.
+public typealias UserID = Identifier<Identified.User>
+
+extension UserID {
+    /// Longest user id we store, in UTF-8 bytes.
+    public static var maximumLength: Int { 128 }
+}
+
+/// A device of a customer, named by the app. Opaque to us.
+public typealias DeviceID = Identifier<Identified.Device>
+
+/// Where a purchase was made, as Apple's signature says it. Never taken from a client (DESIGN §4, invariant 7).
+public enum Environment: String, Hashable, Sendable, Codable, CaseIterable {
+    case production = "Production"
+    case sandbox = "Sandbox"
+}

@@ -1,0 +1,71 @@
+import TillBilling
+
+extension Schema {
+    /// What kind of customer each user id is: `CustomerKind`. Users of an older ledger are unknown, its merged guests
+    /// are guests. A row is written when a user is first seen, not when something is granted.
+    static let customers: StaticString = """
+        CREATE TABLE customers (
+            user_id TEXT PRIMARY KEY,
+            kind INTEGER NOT NULL CHECK (kind BETWEEN 0 AND 3),
+            first_seen INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        INSERT INTO customers (user_id, kind, first_seen)
+            SELECT g.guest, 1, f.at FROM guests g JOIN transfers f ON f.sequence = g.transfer_sequence;
+        INSERT INTO customers (user_id, kind, first_seen)
+            SELECT user, 0, min(created_at) FROM orders WHERE true GROUP BY user
+            ON CONFLICT (user_id) DO NOTHING;
+        INSERT INTO customers (user_id, kind, first_seen)
+            SELECT user, 0, min(at) FROM postings WHERE true GROUP BY user
+            ON CONFLICT (user_id) DO NOTHING;
+        INSERT INTO customers (user_id, kind, first_seen)
+            SELECT user, 0, min(at) FROM consents WHERE true GROUP BY user
+            ON CONFLICT (user_id) DO NOTHING;
+        INSERT INTO customers (user_id, kind, first_seen)
+            SELECT user, 0, min(at) FROM claims WHERE true GROUP BY user
+            ON CONFLICT (user_id) DO NOTHING;
+        INSERT INTO customers (user_id, kind, first_seen)
+            SELECT to_user, 0, min(at) FROM transfers WHERE true GROUP BY to_user
+            ON CONFLICT (user_id) DO NOTHING;
+        """
+}
+
+/// `customers`, and what else the ledger knows of users as such.
+public struct CustomerTable {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    /// Nil for a user who was never seen.
+    public func kind(of user: UserID) throws -> CustomerKind? {
+        try session.first("SELECT kind FROM customers WHERE user_id = ?", [.text(user.text)]) { row in
+            guard let kind = CustomerKind(rawValue: row.integer(0)) else { throw row.unreadable("a kind of customer") }
+            return kind
+        }
+    }
+
+    /// Writes down as what a user was seen, if that says more than what is there.
+    public func record(_ user: UserID, as seen: CustomerKind, at now: Instant) throws {
+        guard let known = try kind(of: user) else {
+            try session.execute(
+                "INSERT INTO customers (user_id, kind, first_seen) VALUES (?, ?, ?)",
+                [.text(user.text), .integer(seen.rawValue), .instant(now)])
+            return
+        }
+        guard known.changes(to: seen) else { return }
+        try session.execute(
+            "UPDATE customers SET kind = ? WHERE user_id = ?", [.integer(seen.rawValue), .text(user.text)])
+    }
+
+    /// Whether any row about what a user has or did is in the ledger. That somebody only read says nothing.
+    public func isKnown(_ user: UserID) throws -> Bool {
+        try session.first(
+            """
+            SELECT EXISTS (SELECT 1 FROM orders WHERE user = ?1) OR EXISTS (SELECT 1 FROM postings WHERE user = ?1) \
+            OR EXISTS (SELECT 1 FROM holders WHERE user = ?1) OR EXISTS (SELECT 1 FROM consents WHERE user = ?1) \
+            OR EXISTS (SELECT 1 FROM claims WHERE user = ?1) OR EXISTS (SELECT 1 FROM guests WHERE guest = ?1) \
+            OR EXISTS (SELECT 1 FROM transfers WHERE from_user = ?1) \
+            OR EXISTS (SELECT 1 FROM transfers WHERE to_user = ?1)
+            """, [.text(user.text)]
+        ) { $0.integer(0) != 0 } ?? false
+    }
+}

@@ -1,0 +1,42 @@
+import Testing
+
+/// Identifiers compare by their bytes (docs/decisions/0046). A text rule holds this much: where equality decides whose
+/// a thing is, no property or parameter that is named like an identifier is a `String`. Bodies of requests and answers,
+/// and what Apple signed, are text until they are read.
+enum IdentifierRules {
+    static let rooms: Set<String> = ["TillBilling", "TillStorage"]
+    static let names: Set<String> = [
+        "userID", "user", "deviceID", "device", "productID", "planID", "transactionID", "originalID", "customerID",
+    ]
+
+    static func findings(in source: SwiftSource) -> [Finding] {
+        var findings: [Finding] = []
+        let tokens = source.tokens
+        for (index, token) in tokens.enumerated().dropLast(2) {
+            if token.text == "TextIdentifier", source.path.hasPrefix("Sources/") {
+                findings.append(
+                    Finding(source.path, token.line, "identifiers are Identifier<Kind>, which compares bytes"))
+            }
+            guard source.target.map(rooms.contains) == true, names.contains(token.text), tokens[index + 1].text == ":",
+                tokens[index + 2].text == "String"
+            else { continue }
+            findings.append(
+                Finding(source.path, token.line, "\(token.text) is an identifier: a String also equals its twins"))
+        }
+        return findings
+    }
+}
+
+@Suite("Identifiers") struct IdentifierRuleTests {
+    @Test("An identifier is never declared as a String where equality decides whose a thing is")
+    func ours() { expectNone(Checkout.current.sources.flatMap { IdentifierRules.findings(in: $0) }) }
+
+    @Test("The rule finds what it is about")
+    func planted() {
+        let text = "struct Order { let userID: String; var device: String?; let name: String; let id: UserID }"
+        let source = SwiftSource(path: "Sources/TillBilling/Order.swift", text: text)
+        #expect(IdentifierRules.findings(in: source).count == 2)
+        let twin = SwiftSource(path: "Sources/TillAPI/A.swift", text: "struct A: TextIdentifier { let userID: String }")
+        #expect(IdentifierRules.findings(in: twin).count == 1)
+    }
+}
