@@ -104,7 +104,7 @@ public struct TransferReply: Codable, Sendable, Hashable {
     }
 
     public let id: UniqueID
-    /// `guest_merge`, `restore`, `support`, `reversal`.
+    /// `guest_merge`, `restore`, `support`, `reversal`, `signed_buyer`.
     public let kind: String
     public let from: String
     public let to: String

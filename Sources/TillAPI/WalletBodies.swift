@@ -4,11 +4,14 @@ import TillBilling
 public struct WalletReply: Codable, Sendable, Hashable {
     /// Points by kind.
     public let balances: [String: Int64]
+    /// What of them can't be spent yet, by kind; nil if nothing is held.
+    public let held: [String: Int64]?
     /// True in the sandbox, where nobody pays: give no real goods. Absent otherwise.
     public let sandbox: Bool?
 
-    public init(balances: [String: Int64], sandbox: Bool? = nil) {
+    public init(balances: [String: Int64], held: [String: Int64]? = nil, sandbox: Bool? = nil) {
         self.balances = balances
+        self.held = held
         self.sandbox = sandbox
     }
 }

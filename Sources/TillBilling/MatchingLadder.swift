@@ -166,6 +166,9 @@ public struct MatchingLadder: Sendable {
         }
         let reason: QuarantineReason
         switch claimed() {
+        case .success where facts.needsSignedCopy:
+            note(.orderID, QuarantineReason.receiptNeedsSignedCopy.rawValue)
+            return byOwnershipClaim() ?? .quarantine(.receiptNeedsSignedCopy)
         case .success(let order): return match(.orderID, order.userID, order)
         case .failure(let why): reason = why.reason
         }
@@ -193,8 +196,10 @@ public struct MatchingLadder: Sendable {
         return .success(order)
     }
 
-    /// Receipts tell whole seconds only.
-    private func isOpenedBefore(_ order: Order) -> Bool { order.createdAt.seconds <= transaction.purchasedAt.seconds }
+    /// Of an order that Apple signed nothing about. Our clock may be ahead of Apple's, and receipts tell whole seconds.
+    private func isOpenedBefore(_ order: Order) -> Bool {
+        order.createdAt.seconds <= transaction.purchasedAt.seconds + SettlementFacts.clockTolerance
+    }
 
     /// An open order that is the only candidate of any user on the device. A closed order may turn out paid too (T3),
     /// so another user's stands in the way; the same user's does not.
@@ -232,6 +237,10 @@ public struct MatchingLadder: Sendable {
         guard let order = facts.originalOrder else {
             note(.originalTransaction, "unknown")
             return nil
+        }
+        if facts.needsSignedCopy, facts.originalBasis == .receipt {
+            note(.originalTransaction, QuarantineReason.receiptNeedsSignedCopy.rawValue)
+            return byOwnershipClaim() ?? .quarantine(.receiptNeedsSignedCopy)
         }
         return match(.originalTransaction, order.userID, order)
     }

@@ -198,6 +198,10 @@ extension QuarantineReason {
         case .receiptNeedsOrder:
             Text(
                 en: "A receipt names no owner, and no order id came with it.", zh: "收据不含买家信息，提交时也没有订单号。")
+        case .receiptNeedsSignedCopy:
+            Text(
+                en: "A receipt names no owner. It waits for the copy that Apple signed, or for an operator.",
+                zh: "收据不含买家信息。需等待 Apple 签名的交易凭证，或由运营人员处理。")
         case .claimedOrderUnknown: Text(en: "The order id beside it is unknown.", zh: "随附的订单号不存在。")
         case .claimedOrderOfAnother: Text(en: "The order beside it is another user's.", zh: "随附的订单属于其他用户。")
         case .claimedOrderDiffers:

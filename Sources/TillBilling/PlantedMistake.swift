@@ -45,6 +45,10 @@ package enum PlantedMistake: String, Sendable, Hashable, CaseIterable {
     case grantsUnknownOwnership = "grants_unknown_ownership"
     /// Invariant 1: whoever opens an order under a device's id is a buyer of that device.
     case trustsAnyDevice = "trusts_any_device"
+    /// Invariant 1: a signed copy that names another customer does not move what a receipt granted.
+    case keepsReceiptOwner = "keeps_receipt_owner"
+    /// Invariant 1: points that rest on a receipt alone may be spent.
+    case spendsHeldPoints = "spends_held_points"
 
     /// The one that is planted for this task.
     @TaskLocal package static var current: PlantedMistake?

@@ -120,6 +120,14 @@ public struct SettlementFacts: Sendable {
     public var deviceOrders: [Order]?
     /// Somebody's claim to it, unless what it renews is another customer's.
     public var ownershipClaim: OwnershipClaim?
+    /// For a renewal: what the grant of `originalOrder` rests on.
+    public var originalBasis: OwnershipBasis?
+    /// Whether a receipt grants nothing by itself: by the shop's terms, or because its sender lost a purchase to the
+    /// token of another customer.
+    public var needsSignedCopy = false
+
+    /// Seconds by which an order may be younger than the purchase that is said to pay it.
+    public static let clockTolerance: Int64 = 300
 
     /// More of `deviceOrders` are not looked at, and then none of them is the only one.
     public static let deviceOrderLimit = 50
@@ -151,6 +159,8 @@ public enum QuarantineReason: String, Hashable, Sendable, CaseIterable {
     case noOwner = "no_owner"
     /// A receipt carries no token, so without an order id nobody can say whose it is (DESIGN §1).
     case receiptNeedsOrder = "receipt_needs_order"
+    /// By the shop's terms, or because its sender lost a purchase to the token of another customer.
+    case receiptNeedsSignedCopy = "receipt_needs_signed_copy"
     case claimedOrderUnknown = "claimed_order_unknown"
     case claimedOrderOfAnother = "claimed_order_of_another"
     case claimedOrderDiffers = "claimed_order_differs"

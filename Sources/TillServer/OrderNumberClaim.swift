@@ -107,7 +107,9 @@ struct OrderNumberClaim: Sendable {
         switch outcome {
         case .granted(let grant) where grant.userID == user: return told(.granted, order: grant.orderID)
         case .alreadyGranted(let grant) where grant.userID == user: return told(.owned, order: grant.orderID)
-        case .granted, .alreadyGranted: return told(.kept)
+        case .moved(let grant) where grant.userID == user: return told(.granted, order: grant.orderID)
+        case .contested(let grant, _) where grant.userID == user: return told(.owned, order: grant.orderID)
+        case .granted, .alreadyGranted, .moved, .contested: return told(.kept)
         case .revoked, .revokedUnseen: return told(.revoked)
         case .quarantined(let reason): return told(.quarantined, reason: reason.rawValue)
         }

@@ -56,7 +56,7 @@ public struct Server: Sendable {
         receiptDesk = try ReceiptDesk(trust: configuration.apple, clock: clock)
         settle = Settle(
             database: database, catalog: configuration.catalog, clock: clock, entropy: entropy,
-            debt: configuration.debt, reminders: configuration.reminders,
+            debt: configuration.debt, reminders: configuration.reminders, receipts: configuration.receipts,
             errands: serverAPI.map { _ in ErrandBook.Policy(finishAfter: configuration.delivery.finishAfter) })
         self.serverAPI = serverAPI
         self.webhookSend = webhookSend

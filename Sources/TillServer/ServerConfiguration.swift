@@ -26,6 +26,8 @@ public struct ServerConfiguration: Sendable {
     public var restore = RestoreTerms()
     /// Who is a guest, and how long becoming part of an account can be undone.
     public var guests = GuestTerms()
+    /// What becomes of receipts whose signed copies Apple can't be asked for.
+    public var receipts = ReceiptTerms()
     /// What Apple agreed on with the developer, for settlement reports.
     public var developerTerms = DeveloperTerms()
     /// When customers are reminded of what ends.

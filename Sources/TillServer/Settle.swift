@@ -12,6 +12,7 @@ struct Settle: Sendable {
     let entropy: Server.Entropy
     let debt: DebtPolicy
     let reminders: ReminderPolicy
+    let receipts: ReceiptTerms
     /// What Apple is told by ourselves; nil where there is no key to tell it with.
     var errands: ErrandBook.Policy?
 
@@ -84,6 +85,10 @@ struct Settle: Sendable {
     enum Outcome: Sendable {
         case granted(Grant)
         case alreadyGranted(Grant)
+        /// Granted by a receipt before; now its signed copy has moved it to whom that names.
+        case moved(Grant)
+        /// Granted by a receipt; its signed copy names nobody who is known, so the owner keeps it for now.
+        case contested(Grant, QuarantineReason)
         case revoked(Grant)
         /// Apple took it back before anything was granted. With the order that it paid for, if that was known.
         case revokedUnseen(Order?)
@@ -94,6 +99,8 @@ struct Settle: Sendable {
             switch self {
             case .granted: "granted"
             case .alreadyGranted: "alreadyGranted"
+            case .moved: "moved"
+            case .contested(_, let reason): "contested \(reason.rawValue)"
             case .revoked, .revokedUnseen: "revoked"
             case .quarantined(let reason): "quarantined \(reason.rawValue)"
             }
@@ -168,8 +175,7 @@ struct Settle: Sendable {
         _ transaction: PaidTransaction, _ proof: Proof, _ origin: Origin, _ now: Instant, _ session: any Session
     ) throws -> Outcome {
         var books = SettlementBooks(
-            session: session, transaction: transaction, proof: proof, origin: origin, now: now, debt: debt,
-            errands: errands)
+            session: session, transaction: transaction, proof: proof, origin: origin, now: now, settle: self)
         let facts = try books.load(product: catalog[transaction.productID])
         return try books.carryOut(Settlement(facts), facts, freshGrantID: UniqueID(random: entropy(16))) {
             UniqueID(random: entropy(16))
@@ -183,6 +189,7 @@ struct Settle: Sendable {
         let origin = Origin(door: .claim, caller: .apple, claimedOrder: nil)
         var given: [PaidTransaction] = []
         for environment in Environment.allCases {
+            try decideContested(by: token, in: environment, origin, now, session)
             guard let first = try RecordedCopies(session).waiting(forOrder: token, of: environment).first else {
                 continue
             }
@@ -211,6 +218,7 @@ struct Settle: Sendable {
             var waiting: [RecordedCopies.Copy] = []
             if case .order(let token)? = next.token, tokens.insert(token).inserted {
                 waiting += try copies.waiting(forOrder: token, of: next.environment)
+                try decideContested(by: token, in: next.environment, except: done, origin, now, session)
             }
             if chains.insert(next.originalID).inserted {
                 waiting += try copies.waiting(inChain: next.originalID, of: next.environment)
@@ -218,7 +226,7 @@ struct Settle: Sendable {
             for copy in waiting where !done.contains(copy.transaction.id) {
                 var books = SettlementBooks(
                     session: session, transaction: copy.transaction, proof: .kept, origin: origin, now: now,
-                    debt: debt, errands: errands)
+                    settle: self)
                 let facts = try books.load(product: catalog[copy.transaction.productID])
                 let settlement = Settlement(facts)
                 if facts.recorded?.state == .revoked { try books.adopt(facts) }
@@ -231,6 +239,17 @@ struct Settle: Sendable {
             }
         }
         return given
+    }
+
+    /// Grants by receipts whose signed copies carry a token that was unknown: decided again, in case it is known now.
+    func decideContested(
+        by token: UniqueID, in environment: Environment, except settled: Set<TransactionID> = [], _ origin: Origin,
+        _ now: Instant, _ session: any Session
+    ) throws {
+        for sequence in try OwnershipTable(session).contested(by: token, in: environment) {
+            guard let copy = try RecordedCopies(session).find(sequence), !settled.contains(copy.id) else { continue }
+            _ = try settle(copy, .kept, origin, now, session)
+        }
     }
 }
 

@@ -30,7 +30,7 @@ extension SettlementBooks {
         if PlantedMistake.keepsRefundedPoints.isPlanted { return [] }
         let postings = TakenBack(try ledger.postings(grantOf: sequence).map(\.posting)).postings(
             bringing: grant, to: RevokedShare(transaction),
-            in: try ledger.wallet(of: grant.userID, in: grant.environment), under: debt, at: now)
+            in: try ledger.wallet(of: grant.userID, in: grant.environment), under: terms.debt, at: now)
         for posting in postings { try ledger.post(posting, grant: sequence) }
         return postings
     }
@@ -85,7 +85,7 @@ extension SettlementBooks {
     }
 
     /// Moves the order that this transaction pays for, if it is the one the order holds.
-    private func moveOwnOrder(_ sequence: Int64?, to status: OrderStatus, reason: String) throws {
+    func moveOwnOrder(_ sequence: Int64?, to status: OrderStatus, reason: String) throws {
         guard let sequence, let stored = try orders.find(sequence: sequence),
             stored.order.transactionID == transaction.id, let way = stored.order.status.way(to: status)
         else { return }

@@ -6,39 +6,45 @@ import TillStorage
 struct SettlementBooks {
     /// The newest copy: the one that came, or the one that the ledger has.
     var transaction: PaidTransaction
+    /// The copy that came.
+    let brought: PaidTransaction
     private let proof: Settle.Proof
     let origin: Settle.Origin
     let now: Instant
-    let debt: DebtPolicy
+    let terms: Settle
     let orders: OrderTable
     let transactions: TransactionTable
     private let proofs: ProofTable
-    private let evidence: EvidenceTable
-    private let grants: GrantTable
+    let evidence: EvidenceTable
+    let grants: GrantTable
     let ledger: LedgerTable
-    private let outbox: OutboxTable
-    private let holders: HolderTable
+    let outbox: OutboxTable
+    let holders: HolderTable
     let guests: GuestTable
-    private let errands: ErrandBook
+    let ownership: OwnershipTable
+    let errands: ErrandBook
 
     let session: any Session
     /// What the token of the transaction names.
     private var named = NamedByToken()
     var stored: TransactionTable.Stored?
     /// The copy that the ledger has.
-    private var known: PaidTransaction?
+    private(set) var known: PaidTransaction?
     var storedGrant: Grant?
+    /// What that grant rests on, if not on a token.
+    var storedBasis: OwnershipTable.Stored?
     var knownOrders: [OrderID: OrderTable.Stored] = [:]
 
     init(
         session: any Session, transaction: PaidTransaction, proof: Settle.Proof, origin: Settle.Origin, now: Instant,
-        debt: DebtPolicy, errands: ErrandBook.Policy?
+        settle: Settle
     ) {
         self.transaction = transaction
+        brought = transaction
         self.proof = proof
         self.origin = origin
         self.now = now
-        self.debt = debt
+        terms = settle
         orders = OrderTable(session)
         transactions = TransactionTable(session)
         proofs = ProofTable(session)
@@ -48,7 +54,8 @@ struct SettlementBooks {
         outbox = OutboxTable(session)
         holders = HolderTable(session)
         guests = GuestTable(session)
-        self.errands = ErrandBook(session, under: errands, now: now)
+        ownership = OwnershipTable(session)
+        errands = ErrandBook(session, under: settle.errands, now: now)
         self.session = session
     }
 
@@ -64,6 +71,8 @@ struct SettlementBooks {
         if let stored, stored.state != .quarantined {
             storedGrant = try grants.find(transaction: stored.sequence)
                 .map { try holders.present($0, of: stored.sequence) }
+            storedBasis = try storedGrant == nil ? nil : ownership.find(stored.sequence)
+            if storedBasis?.isWithdrawn == true { storedGrant = nil }
         }
         if let stored { known = try RecordedCopies(session).find(stored.sequence) }
         if let known, SignedCopy(transaction) < SignedCopy(known), !PlantedMistake.believesLastCopy.isPlanted {
@@ -85,6 +94,7 @@ struct SettlementBooks {
         facts.isTokenOlderThanOrder = named.isOlderThanOrder
         facts.deviceOrders = try deviceOrders()
         facts.ownershipClaim = try admissibleClaim()
+        try loadOwnership(&facts)
         return facts
     }
 
@@ -94,7 +104,7 @@ struct SettlementBooks {
         guard let device = origin.device, transaction.token == nil, !transaction.isFromReceipt else { return nil }
         let found = try orders.unpaid(
             onDevice: device, product: transaction.productID, quantity: transaction.quantity,
-            openedBy: transaction.purchasedAt,
+            openedBy: transaction.purchasedAt.adding(seconds: SettlementFacts.clockTolerance),
             ofBuyersBy: PlantedMistake.trustsAnyDevice.isPlanted ? nil : transaction.appTransactionID ?? "",
             limit: SettlementFacts.deviceOrderLimit)
         for stored in found { knownOrders[stored.order.id] = stored }
@@ -135,22 +145,23 @@ struct SettlementBooks {
         return try unlessHeld(by: claim.user) == nil ? nil : claim
     }
 
-    /// Whose a new transaction becomes: the order's user's, unless what came before it was moved.
-    private mutating func succession(_ target: OrderTable.Stored) throws -> Succession {
+    /// Whose a new transaction becomes: the buyer's, unless what came before it was moved.
+    ///
+    /// - Parameter order: the buyer's; nil if it is yet to be opened, and so holds nothing.
+    mutating func succession(of buyer: UserID, order: Int64?) throws -> Succession {
         var chainHolder: UserID?
         if transaction.originalID != transaction.id {
-            var before = target.sequence
+            var before = order
             if let order = named.order, let stored = knownOrders[order.id] { before = stored.sequence }
             // An account token is no order's: what the account bought before in the chain stands for it.
             if let account = named.account, let found = try chainOrder(), found.order.userID == account {
                 before = found.sequence
             }
-            chainHolder = try holders.holder(
-                of: transaction.originalID, in: transaction.environment, orderSequence: before)
+            chainHolder = try before.flatMap {
+                try holders.holder(of: transaction.originalID, in: transaction.environment, orderSequence: $0)
+            }
         }
-        return Succession(
-            buyer: target.order.userID, chainHolder: chainHolder,
-            account: try guests.account(of: target.order.userID))
+        return Succession(buyer: buyer, chainHolder: chainHolder, account: try guests.account(of: buyer))
     }
 
     // MARK: Decisions
@@ -161,25 +172,27 @@ struct SettlementBooks {
         switch settlement {
         case .grant(let user, let order, let newOrderID, let rung):
             guard let product = facts.product else { preconditionFailure("nothing is granted for an unknown product") }
-            let target =
-                try order.map { try move($0, to: .completed, reason: rung.rawValue) }
-                ?? openOrder(
-                    newOrderID ?? freshOrderID(), newOrderID == nil ? .payment : .proven, for: user, product: product,
-                    reason: rung.rawValue)
+            let target = try target(
+                order, newOrderID, orElse: freshOrderID, for: user, product: product, reason: rung.rawValue)
             let given = try grant(freshGrantID, to: target, product: product, rung: rung, facts)
             guard transaction.revokedAt != nil else { return .granted(given) }
             stored = try transactions.find(transaction.id, in: transaction.environment)
             return .revoked(try revoke(given))
         case .alreadyGranted(let grant):
             if PlantedMistake.grantsAgain.isPlanted, origin.door == .notification { try repeatPoints(of: grant) }
+            let change = try ownershipChange(of: grant, facts)
             if let stored, isNews, !transaction.isFromReceipt {
                 try record(.granted, quarantine: nil, orderSequence: stored.orderSequence)
             }
-            return .alreadyGranted(grant)
+            return try carryOut(change, of: grant, facts, freshID: freshGrantID, freshOrderID: freshOrderID)
+                ?? .alreadyGranted(grant)
         case .revoke(let grant):
             return .revoked(try revoke(grant))
         case .reinstate(let grant):
-            return .granted(try reinstate(grant))
+            let change = try ownershipChange(of: grant, facts)
+            let given = try reinstate(grant)
+            return try carryOut(change, of: given, facts, freshID: freshGrantID, freshOrderID: freshOrderID)
+                ?? .granted(given)
         case .revoked:
             return try recordRevocation(facts)
         case .quarantine(let reason):
@@ -191,10 +204,11 @@ struct SettlementBooks {
         _ id: UniqueID, to target: OrderTable.Stored, product: Product, rung: MatchingRung, _ facts: SettlementFacts
     ) throws -> Grant {
         let points = product.points(quantity: transaction.quantity) ?? []
-        var succession = try succession(target)
+        var succession = try succession(of: target.order.userID, order: target.sequence)
         if PlantedMistake.believesCaller.isPlanted, case .user(let user) = origin.caller {
             succession = Succession(buyer: user, chainHolder: nil, account: nil)
         }
+        if let again = try grantAgain(to: target, heir: succession.heir, rung: rung, facts) { return again }
         let grant = Grant(
             id: id, environment: transaction.environment, transactionID: transaction.id, orderID: target.order.id,
             userID: succession.heir, productID: product.id, quantity: transaction.quantity,
@@ -204,11 +218,9 @@ struct SettlementBooks {
         try grants.insert(grant, transaction: sequence, orderSequence: target.sequence)
         for posting in grant.postings(at: now) { try ledger.post(posting, grant: sequence) }
         if succession.heir != target.order.userID || rung == .claim {
-            try holders.set(
-                succession.heir,
-                HeldGrant(
-                    sequence: sequence, environment: transaction.environment, originalID: transaction.originalID))
+            try holders.set(succession.heir, held(sequence))
         }
+        try setBasis(of: sequence, owner: succession.heir, foundBy: rung, facts)
         try errands.repairToken(transaction, sequence, order: target.order.id, foundBy: rung)
         // A token says it all; whatever else decided is told with what was ruled out.
         try note(sequence, "granted", ground: rung.rawValue, detail: rung.needsNoDetail ? nil : ladder(facts))
@@ -268,6 +280,17 @@ struct SettlementBooks {
         return stored.sequence
     }
 
+    /// The order that pays it: the one that was found, or one that is made on the spot.
+    func target(
+        _ order: Order?, _ newOrderID: OrderID?, orElse freshOrderID: () -> OrderID, for user: UserID,
+        product: Product, reason: String
+    ) throws -> OrderTable.Stored {
+        try order.map { try move($0, to: .completed, reason: reason) }
+            ?? openOrder(
+                newOrderID ?? freshOrderID(), newOrderID == nil ? .payment : .proven, for: user, product: product,
+                reason: reason)
+    }
+
     private func openOrder(
         _ id: OrderID, _ source: OrderIDSource, for user: UserID, product: Product, reason: String
     ) throws -> OrderTable.Stored {
@@ -295,7 +318,7 @@ struct SettlementBooks {
     }
 
     /// The rungs of U1 that were looked at and what each said, with what is evidence and decides nothing.
-    private func ladder(_ facts: SettlementFacts) -> String {
+    func ladder(_ facts: SettlementFacts) -> String {
         var parts = [MatchingLadder(facts).text]
         if let device = origin.device { parts.append("device_id \(device)") }
         if let id = transaction.appTransactionID { parts.append("app_transaction_id \(id)") }
@@ -329,6 +352,7 @@ struct SettlementBooks {
     func tell(_ type: String, _ grant: Grant, _ sequence: Int64, moved postings: [Posting]? = nil) throws {
         if PlantedMistake.tellsApart.isPlanted, type == "grant.created" { return }
         try outbox.insert(
-            type: type, user: grant.userID, transaction: sequence, at: now, body: postings.map(EventBody.moved))
+            type: type, user: grant.userID, transaction: sequence, at: now,
+            body: postings.map { EventBody.moved($0, under: grant.orderID) })
     }
 }

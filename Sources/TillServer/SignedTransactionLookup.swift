@@ -17,10 +17,10 @@ struct SignedTransactionLookup: Sendable {
 }
 
 extension SignedTransactionLookup {
-    /// Over the App Store Server API, as a buyer who waits. Whatever Apple answers is verified like what a client
-    /// posts: an answer that is not Apple's, or of another transaction, is no answer.
-    init(_ api: ServerAPI, verifier: ProofVerifier) {
-        let api = api.asking(as: RequestCaller("receipts", patience: Self.patience))
+    /// Over the App Store Server API, as a buyer who waits, if nothing else is said. Whatever Apple answers is verified
+    /// like what a client posts: an answer that is not Apple's, or of another transaction, is no answer.
+    init(_ api: ServerAPI, verifier: ProofVerifier, asking caller: RequestCaller? = nil) {
+        let api = api.asking(as: caller ?? RequestCaller("receipts", patience: Self.patience))
         ask = { id, environment in
             let signed: SignedTransaction
             do throws(ServerAPIFault) {

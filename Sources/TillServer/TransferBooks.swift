@@ -9,6 +9,7 @@ struct TransferBooks {
     private let actor: String
     private let transfers: TransferTable
     private let holders: HolderTable
+    private let ownership: OwnershipTable
     private let guests: GuestTable
     private let customers: CustomerTable
     private let transactions: TransactionTable
@@ -25,6 +26,7 @@ struct TransferBooks {
         self.actor = actor
         transfers = TransferTable(session)
         holders = HolderTable(session)
+        ownership = OwnershipTable(session)
         guests = GuestTable(session)
         customers = CustomerTable(session)
         transactions = TransactionTable(session)
@@ -102,6 +104,29 @@ struct TransferBooks {
             try left(of: try moved.flatMap { try holders.points(of: $0, in: from) }, in: from))
     }
 
+    /// What a receipt had granted goes to the customer whom Apple's signature names, all of it: what was spent of it is
+    /// the giver's debt, whatever the policy for debts.
+    ///
+    /// - Parameter order: the giver's.
+    func moveToSignedBuyer(
+        _ grants: [HeldGrant], from: UserID, to: UserID, reason: String, under order: OrderID
+    ) throws {
+        let points = try grants.flatMap { grant in
+            try ownership.left(of: grant.sequence).map { currency, amount in
+                MovedPoints(
+                    environment: grant.environment, currency: currency, amount: amount, grant: grant.sequence)
+            }
+        }
+        let transfer = transfer(.signedBuyer, from: from, to: to, reason: reason)
+        let stored = try carryOut(transfer, grants, points)
+        for grant in grants {
+            let taken = points.filter { $0.grant == grant.sequence }.map { $0.postings(transfer)[0] }
+            try outbox.insert(
+                type: "grant.withdrawn", user: from, transaction: grant.sequence, transfer: stored.sequence, at: now,
+                body: EventBody.withdrawn(reason, taken, under: order))
+        }
+    }
+
     // MARK: Reversal
 
     /// Moves back what is still where a transfer brought it, once. What has gone on from there stays where it is, and
@@ -125,7 +150,7 @@ struct TransferBooks {
         if isMerge { points = Self.sums(of: points + (try transfers.points(of: original.sequence))) }
         let stored = try carryOut(
             transfer(.reversal, from: giver, to: taker, reason: reason, by: operatorName), back,
-            try left(of: points, in: giver), reverses: original.sequence)
+            try left(of: points, in: giver), reverses: original)
         return Made(stored: stored, isNew: true)
     }
 
@@ -140,15 +165,24 @@ struct TransferBooks {
     }
 
     private func carryOut(
-        _ transfer: Transfer, _ grants: [HeldGrant], _ points: [MovedPoints], reverses: Int64? = nil
+        _ transfer: Transfer, _ grants: [HeldGrant], _ points: [MovedPoints],
+        reverses: TransferTable.Stored? = nil
     ) throws -> TransferTable.Stored {
-        let stored = try transfers.insert(transfer, reverses: reverses)
+        let isDecision =
+            transfer.kind == .support || reverses.map { $0.transfer.kind != .guestMerge } ?? false
+        let stored = try transfers.insert(transfer, reverses: reverses?.sequence)
         try transfers.add(grants, to: stored.sequence)
         try transfers.add(points, to: stored.sequence)
         try outbox.insert(
             type: "transfer.created", user: transfer.to, transaction: nil, transfer: stored.sequence, at: now)
         for grant in grants {
             try holders.set(transfer.to, grant)
+            // Who merges or restores answers for nothing: what rested on a receipt still does.
+            if isDecision {
+                try ownership.set(.person, of: grant, owner: transfer.to)
+            } else {
+                try ownership.move(grant.sequence, to: transfer.to)
+            }
             try outbox.insert(
                 type: "grant.moved", user: transfer.to, transaction: grant.sequence, transfer: stored.sequence,
                 at: now)

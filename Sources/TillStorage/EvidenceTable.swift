@@ -8,7 +8,8 @@ public struct EvidenceTable {
 
     public struct Entry: Sendable, Hashable {
         public let at: Instant
-        /// `granted`, `succeeded`, `quarantined`, `revoked`, `reinstated`, `finished`, `token_set`, `token_left`.
+        /// `granted`, `succeeded`, `quarantined`, `revoked`, `reinstated`, `confirmed`, `contested`, `moved`, `kept`,
+        /// `finished`, `token_set`, `token_left`.
         public let decision: String
         /// The matching rung, the reason of a quarantine, or why somebody else has it.
         public let ground: String
@@ -42,6 +43,17 @@ public struct EvidenceTable {
                 .integer(sequence), .instant(entry.at), .text(entry.decision), .text(entry.ground), .text(entry.door),
                 .text(entry.caller), .optional(entry.detail),
             ])
+    }
+
+    /// Whether this was noted before, in the same words.
+    public func has(
+        transaction sequence: Int64, decision: String, ground: String, detail: String
+    ) throws -> Bool {
+        try session.first(
+            """
+            SELECT 1 FROM evidence WHERE transaction_sequence = ? AND decision = ? AND ground = ? AND detail = ?
+            """, [.integer(sequence), .text(decision), .text(ground), .text(detail)]
+        ) { _ in true } ?? false
     }
 
     public func list(transaction sequence: Int64) throws -> [Entry] {

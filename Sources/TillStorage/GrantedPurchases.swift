@@ -53,7 +53,7 @@ public struct GrantedPurchases {
             o.device, o.previewed_at \
             FROM holders h CROSS JOIN transactions t ON t.sequence = h.grant_sequence \
             CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
-            CROSS JOIN orders o ON o.sequence = g.order_sequence \
+            CROSS JOIN orders o ON o.sequence = t.order_sequence \
             WHERE h.user = ?1 AND +h.environment = ?2 AND +t.state = 1 AND o.user <> ?1 \
             ORDER BY 1 DESC LIMIT ?3
             """, [.text(user.text), environment.column, .integer(Int64(limit))]

@@ -6,12 +6,20 @@ public struct HolderTable {
     private let session: any Session
     public init(_ session: any Session) { self.session = session }
 
-    /// The grant as its present holder's.
+    /// The grant as its present holder's, with the order that it is paid under now.
     public func present(_ grant: Grant, of sequence: Int64) throws -> Grant {
-        let holder = try session.first(
-            "SELECT user FROM holders WHERE grant_sequence = ?", [.integer(sequence)]
-        ) { UserID($0.text(0)) }
-        return holder.map { grant.held(by: $0) } ?? grant
+        let present = try session.first(
+            """
+            SELECT h.user, o.id FROM holders h CROSS JOIN transactions t ON t.sequence = h.grant_sequence \
+            LEFT JOIN orders o ON o.sequence = t.order_sequence WHERE h.grant_sequence = ?
+            """, [.integer(sequence)]
+        ) { row in (holder: UserID(row.text(0)), order: row.isNull(1) ? nil : try row.uniqueID(1)) }
+        return present.map { grant.held(by: $0.holder, under: $0.order) } ?? grant
+    }
+
+    /// Nobody has it, until somebody claims it.
+    public func remove(_ sequence: Int64) throws {
+        try session.execute("DELETE FROM holders WHERE grant_sequence = ?", [.integer(sequence)])
     }
 
     /// From now on it is that user's.
@@ -45,7 +53,7 @@ public struct HolderTable {
             """
             SELECT coalesce(h.user, g.user) FROM transactions t CROSS JOIN grants g \
             ON g.transaction_sequence = t.sequence LEFT JOIN holders h ON h.grant_sequence = t.sequence \
-            WHERE t.environment = ? AND t.id = ?
+            WHERE t.environment = ? AND t.id = ? AND t.state <> 2
             """, [environment.column, .text(original.text)]
         ) { UserID($0.text(0)) }
         return try first ?? newest(of: original, in: environment)?.user
@@ -62,9 +70,9 @@ public struct HolderTable {
     ) throws -> (user: UserID, order: Int64)? {
         try session.first(
             """
-            SELECT h.user, g.order_sequence FROM holders h CROSS JOIN grants g \
-            ON g.transaction_sequence = h.grant_sequence WHERE h.environment = ? AND h.original_id = ? \
-            ORDER BY h.grant_sequence DESC LIMIT 1
+            SELECT h.user, coalesce(t.order_sequence, g.order_sequence) FROM holders h CROSS JOIN grants g \
+            ON g.transaction_sequence = h.grant_sequence CROSS JOIN transactions t ON t.sequence = h.grant_sequence \
+            WHERE h.environment = ? AND h.original_id = ? ORDER BY h.grant_sequence DESC LIMIT 1
             """, [environment.column, .text(original.text)]
         ) { (UserID($0.text(0)), $0.integer(1)) }
     }

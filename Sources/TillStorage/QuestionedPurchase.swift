@@ -20,7 +20,7 @@ public struct QuestionedPurchase: Sendable, Hashable {
             """
             SELECT t.sequence, t.state, t.product, t.purchased_at, t.type, g.id, \
             coalesce(h.user, g.user, o.user, n.user) \
-            FROM transactions t LEFT JOIN grants g ON g.transaction_sequence = t.sequence \
+            FROM transactions t LEFT JOIN grants g ON g.transaction_sequence = t.sequence AND t.state <> 2 \
             LEFT JOIN holders h ON h.grant_sequence = t.sequence \
             LEFT JOIN orders o ON o.sequence = t.order_sequence LEFT JOIN orders n ON n.id = t.token \
             WHERE t.environment = ? AND t.id = ?

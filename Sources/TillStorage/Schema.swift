@@ -13,7 +13,7 @@ public enum Schema {
         ledger, foreignNotifications, waitingForApple, signedTerms, subscriptions, walletNotes, consumption, transfers,
         previewedOrders, reminders, finance, errands, savedProofs, claims, reconciliations,
         webhooks, refusalBudgets, foreignNotificationApps, otherOwnership, orderIDs,
-        ledgerSecret, payingAccounts, customers,
+        ledgerSecret, payingAccounts, customers, ownership,
     ]
 
     private static let ledger: StaticString = """

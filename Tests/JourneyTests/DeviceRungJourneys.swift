@@ -102,12 +102,12 @@ import TillStorage
         }
     }
 
-    @Test("An order opened after the purchase, or paid already, is no candidate (U1)")
+    @Test("An order opened five minutes after the purchase, or paid already, is no candidate (U1)")
     func tooLateOrTaken() async throws {
         try await Shop.open { shop in
             try await buy(shop, as: "A", on: "iPad-7")
             let payment = try await shop.pay(token: nil)
-            shop.time.advance(seconds: 5)
+            shop.time.advance(seconds: 305)
             _ = try await order(shop, as: "A", on: "iPad-7")
             #expect(try await submit(payment, to: shop, as: "A", from: "iPad-7")["outcome"].text == "quarantined")
             let paid = try await order(shop, as: "A", on: "iPad-9")

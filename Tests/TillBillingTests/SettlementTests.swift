@@ -70,6 +70,9 @@ import TillBilling
         claims OA, order quantity 2                           | quarantine claimed_order_differs
         claims OA, order product other                        | quarantine claimed_order_differs
         claims OA, opened later                               | quarantine claimed_order_opened_later
+        claims OA, opened soon after                          | grant A OA order_id
+        receipt, claims OA, needs signed copy                 | quarantine receipt_needs_signed_copy
+        receipt, renewal, original OA, needs signed copy, rests on receipt | quarantine receipt_needs_signed_copy
         claims OA, order holds X                              | quarantine claimed_order_taken
         renewal, original OA                                  | grant A OA original_transaction
         renewal, original OA, by B                            | grant A OA original_transaction
@@ -271,7 +274,7 @@ private struct Facts {
             OrderStatus(name: String($0.dropFirst(13)))
         }
         let held = words.first { $0.hasPrefix("order holds ") }.map { TransactionID(String($0.dropFirst(12))) }
-        let opened = at(has("opened later") ? 101 : 90)
+        let opened = at(has("opened later") ? 401 : has("opened soon after") ? 400 : 90)
         return Order(
             id: orderA, userID: UserID("A"), productID: ProductID(has("order product other") ? "other" : "points60"),
             quantity: Int(number(after: "order quantity ") ?? 1),
@@ -377,6 +380,8 @@ private struct Facts {
         facts.isTokenOlderThanOrder = has("token OA too old")
         facts.deviceOrders = deviceOrders
         facts.ownershipClaim = ownershipClaim
+        facts.needsSignedCopy = has("needs signed copy")
+        facts.originalBasis = has("rests on receipt") ? .receipt : .token
         return facts
     }
 

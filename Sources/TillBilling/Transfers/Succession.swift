@@ -33,9 +33,11 @@ public struct Succession: Hashable, Sendable {
 
 extension Grant {
     /// The same as another customer's: of the one who has it now.
-    public func held(by user: UserID) -> Grant {
+    ///
+    /// - Parameter order: under which it is theirs; nil: under which it was granted.
+    public func held(by user: UserID, under order: OrderID? = nil) -> Grant {
         Grant(
-            id: id, environment: environment, transactionID: transactionID, orderID: orderID, userID: user,
+            id: id, environment: environment, transactionID: transactionID, orderID: order ?? orderID, userID: user,
             productID: productID, quantity: quantity, points: points, entitlement: entitlement, at: at)
     }
 }

@@ -10,6 +10,8 @@ public struct Transfer: Hashable, Sendable, Identifiable {
         case support
         /// Takes another transfer back.
         case reversal
+        /// A receipt had granted it, and the copy that Apple signed names another customer.
+        case signedBuyer = "signed_buyer"
     }
 
     public let id: UniqueID

@@ -130,7 +130,9 @@ public struct Lots: Sendable {
 
     /// The lot of a grant.
     public func lot(ofGrant id: UniqueID) -> Lot? {
-        settled().lots.first { $0.kind == .purchase && $0.opening.reference == id.description }
+        settled().lots.first {
+            ($0.kind == .purchase || $0.kind == .moved) && $0.opening.reference == id.description
+        }
     }
 }
 

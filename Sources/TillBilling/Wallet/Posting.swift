@@ -30,7 +30,8 @@ public enum ContraAccount: String, Hashable, Sendable, CaseIterable {
     case corrected
     /// Debts that nobody has to pay.
     case writtenOff = "written_off"
-    /// Points on their way from one customer to another: always even.
+    /// Points on their way from one customer to another: even, but for those of a purchase that was taken back into
+    /// quarantine and is not claimed yet.
     case moved
 }
 
@@ -84,11 +85,23 @@ public struct Posting: Hashable, Sendable {
 /// A customer's points, one balance for each kind. Equal to the sum of the postings, always.
 public struct Wallet: Hashable, Sendable {
     public let balances: [String: Int64]
+    /// What of them rests on receipts alone, and may not be spent yet.
+    public let held: [String: Int64]
 
-    public init(balances: [String: Int64]) { self.balances = balances }
+    public init(balances: [String: Int64], held: [String: Int64] = [:]) {
+        self.balances = balances
+        self.held = held
+    }
 
-    /// Whether `amount` can be spent without going below zero.
+    /// Whether `amount` can be spent without going below zero and without points that are held.
     public func covers(_ amount: Int64, of currency: String) -> Bool {
+        if PlantedMistake.spendsHeldPoints.isPlanted { return hasBalance(amount, of: currency) }
+        let (free, overflow) = balances[currency, default: 0].subtractingReportingOverflow(held[currency, default: 0])
+        return !overflow && free >= amount
+    }
+
+    /// Whether there are as many points, held ones included.
+    public func hasBalance(_ amount: Int64, of currency: String) -> Bool {
         balances[currency, default: 0] >= amount
     }
 

@@ -36,6 +36,10 @@ struct TransactionDossier: Sendable {
     let postings: [Posting]
     /// Whose the grant is now.
     let holder: UserID?
+    /// What the grant rests on.
+    let basis: OwnershipBasis?
+    /// Where that is not a token: until when points are held, and what contests it.
+    let ownership: OwnershipTable.Stored?
     /// How it came there, oldest first.
     let transfers: [Transfer]
     let proof: ProofFacts?
@@ -48,6 +52,8 @@ struct TransactionDossier: Sendable {
         postings =
             try grant == nil ? [] : LedgerTable(session).postings(grantOf: transaction.sequence).map(\.posting)
         holder = try grant.map { try HolderTable(session).present($0, of: transaction.sequence).userID }
+        ownership = try grant == nil ? nil : OwnershipTable(session).find(transaction.sequence)
+        basis = grant.map { [ownership] _ in ownership?.basis ?? .token }
         transfers = try TransferTable(session).list(grant: transaction.sequence).map(\.transfer)
         proof = try ProofTable(session).find(transaction: transaction.sequence).map(ProofFacts.init)
     }

@@ -123,6 +123,10 @@ enum Evidence {
         case "finished": HTML(say("Finished at Apple", "已在 Apple 结束交易"))
         case "token_set": HTML(say("Apple was told the order", "已将订单号告知 Apple"))
         case "token_left": HTML(say("Apple was not told the order", "未将订单号告知 Apple"))
+        case "confirmed": HTML(say("Owner confirmed", "归属已确认"))
+        case "contested": HTML(say("Owner contested", "归属有争议"))
+        case "moved": HTML(say("Moved to the signed buyer", "已归还给签名中的买家"))
+        case "kept": HTML(say("Left where it is", "维持不变"))
         case "succeeded": HTML(say("To its present holder", "归现持有人"))
         case "revocation_unknown": HTML(say("Certificates not checked", "证书未核实"))
         default: HTML.outside(decision)
@@ -132,8 +136,8 @@ enum Evidence {
     static func styleClass(_ decision: String) -> StaticString {
         switch decision {
         case "granted", "reinstated": "good"
-        case "quarantined": "waiting"
-        case "revoked": "back"
+        case "quarantined", "contested": "waiting"
+        case "revoked", "moved": "back"
         default: "idle"
         }
     }
@@ -148,6 +152,9 @@ enum Evidence {
         if let rung = MatchingRung(rawValue: ground) { return rung.sentence }
         if let reason = QuarantineReason(rawValue: ground) { return reason.sentence }
         if let succession = Succession.Ground(rawValue: ground) { return succession.sentence }
+        if let note = OwnershipDecision.Note(rawValue: ground) { return note.sentence }
+        if let kind = Transfer.Kind(rawValue: ground) { return kind.sentence }
+        if let basis = OwnershipBasis(rawValue: ground) { return basis.sentence }
         switch ground {
         case "revocation_date":
             return Text(
@@ -187,6 +194,8 @@ enum Evidence {
         case (.prepared, "opened"): Text(en: "The order was opened.", zh: "订单已创建。")
         case (.prepared, "opened_for_payment"):
             Text(en: "Opened on the spot for a payment that had no order.", zh: "为一笔没有订单的付款即时创建。")
+        case (.refunded, "moved_to_signed_buyer"): Transfer.Kind.signedBuyer.sentence
+        case (.refunded, "contradicts_order"): QuarantineReason.contradictsOrder.sentence
         case (.refunded, "revoked_by_apple"): Text(en: "Apple took the money back.", zh: "Apple 已退款。")
         case (_, "refund_reversed"): sentence(ground: move.reason)
         default: MatchingRung(rawValue: move.reason)?.sentence

@@ -93,6 +93,7 @@ struct TransactionCard {
             if let holder = dossier.holder, holder != grant.userID {
                 HTML.fact(say("Held by", "现归")) { HTML.outside(holder.text) }
             }
+            ownership
             HTML.fact(say("At (UTC)", "时间（UTC）")) { HTML.time(grant.at) }
             if let entitlement = grant.entitlement {
                 HTML.fact(say("Entitlement", "权益")) { HTML.code(entitlement) }
@@ -102,6 +103,27 @@ struct TransactionCard {
             HTML.nothing(say("It moved no points.", "没有点数变动。"))
         } else {
             postings
+        }
+    }
+
+    /// What says that it is its owner's, and what speaks against it.
+    @HTMLBuilder private var ownership: HTML {
+        if let basis = dossier.basis {
+            HTML.fact(say("Rests on", "归属依据")) {
+                HTML(say(basis.sentence))
+                " "
+                HTML.code(basis.rawValue)
+            }
+        }
+        if let token = dossier.ownership?.contestedToken {
+            HTML.fact(say("Contested by a signed token", "与之矛盾的签名令牌")) { HTML.code(token.description) }
+        } else if let end = dossier.ownership?.holdUntil {
+            HTML.fact(say("Points held until (UTC)", "点数冻结至（UTC）")) { HTML.time(end) }
+        }
+        if dossier.ownership?.isWithdrawn == true {
+            HTML.fact(say("Taken back", "已收回")) {
+                say("It is nobody's until its customer claims it.", "在其顾客认领之前不属于任何人。")
+            }
         }
     }
 

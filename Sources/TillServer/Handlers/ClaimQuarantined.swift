@@ -65,7 +65,7 @@ extension Server {
             origin.claim = OwnershipClaim(user: user, ground: .operatorDecision)
             origin.claimReason = "\(decision.reason) (\(decision.operatorName))"
             guard let outcome = try settle.claimed(sequence, origin: origin, now: now, session) else {
-                return try granted(sequence, to: user, session)
+                return try granted(sequence, to: user, origin, now, session)
             }
             try ClaimTable(session).insert(
                 id, of: decision.user, transaction: sequence, by: decision.actor,
@@ -73,18 +73,35 @@ extension Server {
             return outcome
         }
         switch outcome {
-        case .granted(let grant): return (true, grant)
-        case .alreadyGranted(let grant): return (false, grant)
+        case .granted(let grant), .moved(let grant): return (true, grant)
+        case .alreadyGranted(let grant), .contested(let grant, _): return (false, grant)
         case .quarantined(let reason): throw Refused(.notClaimable, reason.rawValue)
         case .revoked, .revokedUnseen, nil: throw Refused(.notInQuarantine)
         }
     }
 
-    /// The same decision again is the same grant.
-    private func granted(_ sequence: Int64, to user: UserID, _ session: any Session) throws -> Settle.Outcome? {
-        guard let grant = try GrantTable(session).find(transaction: sequence) else { return nil }
-        let present = try HolderTable(session).present(grant, of: sequence)
-        return present.userID == user ? .alreadyGranted(present) : nil
+    /// The same decision again is the same grant. What rests on a receipt, contested or not, rests on the operator's
+    /// word from now on.
+    private func granted(
+        _ sequence: Int64, to user: UserID, _ origin: Settle.Origin, _ now: Instant, _ session: any Session
+    ) throws -> Settle.Outcome? {
+        let ownership = OwnershipTable(session)
+        guard let grant = try GrantTable(session).find(transaction: sequence),
+            let stored = try TransactionTable(session).find(sequence: sequence),
+            case let present = try HolderTable(session).present(grant, of: sequence), present.userID == user
+        else { return nil }
+        guard try ownership.find(sequence)?.basis == .receipt else { return .alreadyGranted(present) }
+        try ownership.set(
+            .person,
+            of: HeldGrant(sequence: sequence, environment: stored.environment, originalID: stored.originalID),
+            owner: user)
+        try EvidenceTable(session).insert(
+            transaction: sequence,
+            EvidenceTable.Entry(
+                at: now, decision: "confirmed", ground: MatchingRung.operatorDecision.rawValue,
+                door: origin.door.rawValue, caller: origin.callerName,
+                detail: origin.claimReason.map { "reason \($0)" }))
+        return .alreadyGranted(present)
     }
 }
 

@@ -57,7 +57,12 @@ extension Server {
         switch outcome {
         case .settled(.granted(let grant)):
             return try await postPayReply(to: user, 200, .granted, grant, verified)
-        case .settled(.alreadyGranted(let grant)):
+        case .settled(.moved(let grant)):
+            return try await postPayReply(
+                to: user, 200, grant.userID == user ? .granted : .alreadyGranted, grant, verified)
+        case .settled(.contested(let grant, let reason)) where grant.userID != user:
+            return PostPayReply(status: 202, outcome: .quarantined, transactionId: id, reason: reason.rawValue)
+        case .settled(.alreadyGranted(let grant)), .settled(.contested(let grant, _)):
             return try await postPayReply(to: user, 200, .alreadyGranted, grant, verified)
         case .settled(.revoked(let grant)):
             return try await postPayReply(to: user, 410, .revoked, grant, verified)

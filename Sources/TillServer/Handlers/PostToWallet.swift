@@ -14,7 +14,7 @@ extension Server {
         let wanted = try await posting(call, .debit, .spent, -body.amount, of: body.currency, body.reference)
         let posted = try await post(wanted) { [debt = configuration.debt] wallet in
             if let refusal = debt.refusal(ofSpending: body.amount, of: body.currency, from: wallet) {
-                throw Refused(refusal)
+                throw Refused(refusal, refusal == .insufficientFunds ? wallet.heldSentence(of: body.currency) : nil)
             }
         }
         return JSONText.response(
@@ -51,7 +51,7 @@ extension Server {
             actor: try Bounds.string(body.operatorName, "operator", 128))
         let posted = try await post(wanted) { [wanted] wallet in
             try Bounds.balance(wallet, after: wanted)
-            guard body.amount > 0 || body.allowDebt == true || wallet.covers(size, of: body.currency) else {
+            guard body.amount > 0 || body.allowDebt == true || wallet.hasBalance(size, of: body.currency) else {
                 throw Refused(.insufficientFunds, "the balance would go below zero; \"allowDebt\": true lets it")
             }
         }
@@ -85,7 +85,9 @@ extension Server {
     ) async throws -> Posted {
         try await database.write { [catalog = configuration.catalog] session in
             let ledger = LedgerTable(session)
-            let wallet = try ledger.wallet(of: wanted.userID, in: wanted.environment)
+            let wallet = Wallet(
+                balances: try ledger.wallet(of: wanted.userID, in: wanted.environment).balances,
+                held: try OwnershipTable(session).held(of: wanted.userID, in: wanted.environment, at: wanted.at))
             let balance = wallet.balances[wanted.currency, default: 0]
             let known =
                 wanted.kind == .debit
@@ -101,6 +103,16 @@ extension Server {
             try check(wallet)
             try ledger.post(wanted, grant: nil)
             return Posted(posting: wanted, balance: balance + wanted.amount, isNew: true)
+        }
+    }
+}
+
+extension Wallet {
+    /// Nil if nothing of that kind is held.
+    fileprivate func heldSentence(of currency: String) -> String? {
+        held[currency].map { amount in
+            "\(amount) of these points are held: a receipt alone paid for them. They can be spent when Apple's signed "
+                + "copy confirms them, or when the hold ends."
         }
     }
 }

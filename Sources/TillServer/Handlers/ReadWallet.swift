@@ -8,8 +8,17 @@ extension Server {
     func readWallet(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()
         let environment = try call.environment(for: user, configuration)
-        let wallet = try await database.read { try LedgerTable($0).wallet(of: user, in: environment) }
-        return JSONText.response(200, WalletReply(balances: wallet.balances, sandbox: environment.sandboxMark))
+        let now = clock()
+        let wallet = try await database.read { session in
+            let balances = try LedgerTable(session).wallet(of: user, in: environment).balances
+            return Wallet(
+                balances: balances, held: try OwnershipTable(session).held(of: user, in: environment, at: now))
+        }
+        return JSONText.response(
+            200,
+            WalletReply(
+                balances: wallet.balances, held: wallet.held.isEmpty ? nil : wallet.held,
+                sandbox: environment.sandboxMark))
     }
 
     /// `GET /v1/users/{userId}/wallet/postings?environment=&limit=&cursor=`: newest first.

@@ -81,6 +81,8 @@ extension Server {
             switch try await settle(transaction, proof: proof, origin: origin, renewal: renewal) {
             case .granted: detail = "granted"
             case .alreadyGranted: detail = "already granted"
+            case .moved: detail = "moved to the signed buyer"
+            case .contested(_, let reason): detail = "contested: \(reason.rawValue)"
             case .revoked, .revokedUnseen: detail = "revoked"
             case .quarantined(let reason): detail = "quarantined: \(reason.rawValue)"
             }

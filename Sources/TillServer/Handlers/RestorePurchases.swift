@@ -132,7 +132,11 @@ private struct Restore {
         let standing: RestoreFacts.Standing
         switch outcome {
         case .settled(.granted(let grant)): standing = try await granted(grant, verified)
-        case .settled(.alreadyGranted(let grant)): standing = .granted(to: grant.userID)
+        case .settled(.alreadyGranted(let grant)), .settled(.moved(let grant)):
+            standing = .granted(to: grant.userID)
+        case .settled(.contested(let grant, let why)):
+            standing = grant.userID == restorer ? .granted(to: restorer) : .quarantined
+            reason = why.rawValue
         case .settled(.revoked), .settled(.revokedUnseen): standing = .revoked
         case .settled(.quarantined(let why)):
             standing = .quarantined

@@ -159,6 +159,11 @@ extension Server {
         switch outcome {
         case .settled(.granted(let grant)): body = reply(to: call, .granted, grant)
         case .settled(.alreadyGranted(let grant)): body = reply(to: call, .alreadyGranted, grant)
+        case .settled(.moved(let grant)):
+            let isOwner = (try? call.credential.mayActFor(grant.userID)) != nil
+            body = reply(to: call, isOwner ? .granted : .alreadyGranted, grant)
+        case .settled(.contested(let grant, _)) where call.credential == .user(grant.userID):
+            body = reply(to: call, .alreadyGranted, grant)
         case .settled(.revoked(let grant)): body = reply(to: call, .revoked, grant)
         case .settled(.revokedUnseen(let order)):
             // As below: to anybody but the order's user only that it is done.
@@ -170,7 +175,7 @@ extension Server {
             status = 202
             body = SubmitProofReply(
                 outcome: .accepted, transactionId: id.text, finish: false, reason: SettleReceipt.waitingReason)
-        case .settled(.quarantined(let reason)):
+        case .settled(.quarantined(let reason)), .settled(.contested(_, let reason)):
             // Not finished: it stays in the store's queue until it has an owner (invariant 3).
             status = 202
             body = SubmitProofReply(

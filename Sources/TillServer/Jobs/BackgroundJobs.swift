@@ -13,6 +13,7 @@ public struct BackgroundJobs: Sendable {
         Job(name: "terms", interval: nil) { _ = try await UnreadTerms($0).readAll() },
         Job(name: "notifications", interval: 60_000) { _ = try await PendingNotifications($0).settleAll() },
         Job(name: "receipts", interval: 5_000) { _ = try await WaitingReceipts($0).askAll() },
+        Job(name: "receiptConfirmations", interval: 60_000) { _ = try await ReceiptConfirmations($0).askAll() },
         Job(name: "savedProofs", interval: 1_000) { _ = try await SavedProofs($0).settleAll() },
         Job(name: "errands", interval: 15_000) { _ = try await AppleErrands($0).runAll() },
         Job(name: "claims", interval: 15_000) { _ = try await WaitingClaims($0).askAll() },

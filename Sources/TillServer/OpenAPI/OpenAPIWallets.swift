@@ -109,8 +109,16 @@ extension OpenAPI {
                 "balances": [
                     "type": "object", "description": "By kind of points.",
                     "additionalProperties": ["type": "integer", "format": "int64"],
+                ],
+                "held": [
+                    "type": "object",
+                    "description": """
+                    What of the balances can't be spent yet, by kind of points: a receipt alone paid for it. Missing if \
+                    nothing is held.
+                    """,
+                    "additionalProperties": ["type": "integer", "format": "int64"],
                 ], "sandbox": OpenAPISchema.sandboxMark,
-            ], optional: ["sandbox"]),
+            ], optional: ["held", "sandbox"]),
         "Debit": OpenAPISchema.object(
             "Points to take.",
             [

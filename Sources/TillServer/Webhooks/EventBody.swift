@@ -4,9 +4,28 @@ import TillStorage
 
 /// What events say that no other table keeps as it was then: JSON for the outbox, written in their commit.
 enum EventBody {
-    /// Points that moved by it, of `grant.revoked` and `grant.reinstated`.
-    static func moved(_ postings: [Posting]) -> String {
-        JSONValue.object(["postings": .array(postings.map(posting))]).encoded()
+    /// Points that moved by it, of `grant.revoked` and `grant.reinstated`, and the order of that moment.
+    static func moved(_ postings: [Posting], under order: OrderID) -> String {
+        JSONValue.object([
+            "orderId": .string(order.description), "postings": .array(postings.map(posting)),
+        ]).encoded()
+    }
+
+    /// Of `grant.withdrawn`.
+    static func withdrawn(_ reason: String, _ postings: [Posting], under order: OrderID) -> String {
+        JSONValue.object([
+            "orderId": .string(order.description), "postings": .array(postings.map(posting)),
+            "reason": .string(reason),
+        ]).encoded()
+    }
+
+    /// Of `grant.contested`. The token is what the app's backend may know.
+    static func contested(_ reason: String, token: AppAccountToken?, under order: OrderID) -> String {
+        var members: [String: JSONValue] = [
+            "orderId": .string(order.description), "reason": .string(reason),
+        ]
+        if case .order(let id)? = token { members["appAccountToken"] = .string(id.description) }
+        return JSONValue.object(members).encoded()
     }
 
     static func quarantined(_ reason: QuarantineReason) -> String {

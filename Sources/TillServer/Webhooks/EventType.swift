@@ -4,6 +4,8 @@ public enum EventType: String, Sendable, CaseIterable {
     case grantRevoked = "grant.revoked"
     case grantReinstated = "grant.reinstated"
     case grantMoved = "grant.moved"
+    case grantWithdrawn = "grant.withdrawn"
+    case grantContested = "grant.contested"
     case transferCreated = "transfer.created"
     case guestMerged = "guest.merged"
     case transactionQuarantined = "transaction.quarantined"

@@ -8,11 +8,13 @@ import TillStorage
 struct EventView {
     private let transactions: TransactionTable
     private let grants: GrantTable
+    private let holders: HolderTable
     private let transfers: TransferTable
 
     init(_ session: any Session) {
         transactions = TransactionTable(session)
         grants = GrantTable(session)
+        holders = HolderTable(session)
         transfers = TransferTable(session)
     }
 
@@ -31,7 +33,9 @@ struct EventView {
         if let sequence = event.transactionSequence, let stored = try transactions.find(sequence: sequence) {
             environment = .string(stored.environment.rawValue)
             data.merge(Self.members(stored)) { own, _ in own }
-            if event.type.hasPrefix("grant."), let grant = try grants.find(transaction: sequence) {
+            if event.type.hasPrefix("grant."), var grant = try grants.find(transaction: sequence) {
+                // What moved to the buyer whom Apple named is paid under that buyer's order from then on.
+                if event.type == EventType.grantMoved.rawValue { grant = try holders.present(grant, of: sequence) }
                 data.merge(Self.members(grant, type: event.type)) { own, _ in own }
             }
         }

@@ -31,6 +31,8 @@ struct Configuration: Sendable {
     var restore = RestoreTerms()
     /// Who is a guest, and how long becoming part of an account can be undone.
     var guests = GuestTerms()
+    /// What becomes of receipts whose signed copies Apple can't be asked for.
+    var receipts = ReceiptTerms()
     /// What Apple agreed on with the developer.
     var developerTerms = DeveloperTerms()
     /// When customers are reminded of what ends.
@@ -119,6 +121,7 @@ extension Configuration {
         server.consumption = consumption
         server.restore = restore
         server.guests = guests
+        server.receipts = receipts
         server.developerTerms = developerTerms
         server.reminders = reminders
         server.orders = orders

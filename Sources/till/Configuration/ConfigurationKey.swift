@@ -30,6 +30,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case restoreMovesPerYear = "restore.movesPerYear"
     case guestsPrefix = "guests.prefix"
     case guestsUndoDays = "guests.undoDays"
+    case receiptPolicy = "receipts.policy"
+    case holdHours = "receipts.holdHours"
     case smallBusiness = "finance.smallBusiness"
     case remindersBefore = "reminders.before"
     case acceptUnprovenIDsUntil = "orders.acceptUnprovenIdsUntil"
@@ -57,10 +59,10 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         switch self {
         case .listen, .database, .catalog, .bundleID, .issuerID, .keyID, .privateKey, .privateKeyFile, .sharedSecret,
             .sharedSecretFile, .revocation, .emulator, .walletDebt, .refundPreference, .restorePolicy, .guestsPrefix,
-            .smallBusiness, .deliveryOrder, .reconciliationInterval, .acceptUnprovenIDsUntil:
+            .receiptPolicy, .smallBusiness, .deliveryOrder, .reconciliationInterval, .acceptUnprovenIDsUntil:
             .text
         case .sampleContentProvided, .webhooksAllowPrivate, .unsafeHTTP: .truth
-        case .appAppleID, .maximumOpenOrders, .ordersPerHour, .restoreMovesPerYear, .guestsUndoDays,
+        case .appAppleID, .maximumOpenOrders, .ordersPerHour, .restoreMovesPerYear, .guestsUndoDays, .holdHours,
             .finishAfterMinutes, .reconciliationCustomers:
             .number
         case .environments, .roots, .dashboardHosts, .trustedProxies, .reviewUsers, .remindersBefore: .list
@@ -77,7 +79,8 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
             .listen, .database, .catalog, .bundleID, .appAppleID, .environments, .roots, .issuerID, .keyID,
             .privateKey, .privateKeyFile, .sharedSecret, .sharedSecretFile, .revocation, .emulator, .dashboardHosts,
             .trustedProxies, .reviewUsers, .walletDebt, .sampleContentProvided, .refundPreference, .restorePolicy,
-            .restoreMovesPerYear, .guestsPrefix, .guestsUndoDays, .smallBusiness, .remindersBefore, .deliveryOrder,
+            .restoreMovesPerYear, .guestsPrefix, .guestsUndoDays, .receiptPolicy, .holdHours, .smallBusiness,
+            .remindersBefore, .deliveryOrder,
             .acceptUnprovenIDsUntil, .maximumOpenOrders, .ordersPerHour,
             .finishAfterMinutes,
             .reconciliationInterval, .reconciliationCustomers, .webhooksAllowPrivate:
@@ -123,7 +126,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
         ["$schema"] + sections + allCases.filter { $0.section == nil }.map(\.rawValue)
     /// The objects in it.
     static let sections = [
-        "apple", "wallet", "consumption", "restore", "guests", "finance", "reminders", "orders", "delivery",
+        "apple", "wallet", "consumption", "restore", "guests", "receipts", "finance", "reminders", "orders", "delivery",
         "reconciliation",
         "webhooks",
     ]

@@ -57,6 +57,7 @@ struct ConfigurationReader {
         let consumption = readConsumption()
         let restore = readRestore()
         let guests = readGuests()
+        let receipts = readReceipts()
         let developerTerms = readDeveloperTerms()
         let reminders = readReminders()
         let orders = readOrders()
@@ -74,6 +75,7 @@ struct ConfigurationReader {
         configuration.consumption = consumption
         configuration.restore = restore
         configuration.guests = guests
+        configuration.receipts = receipts
         configuration.developerTerms = developerTerms
         configuration.reminders = reminders
         configuration.orders = orders

@@ -38,7 +38,7 @@ struct DemoShop: Sendable {
         let store = try await RunningEmulator(selling, directory: directory, port: 0, process: process)
         let keys = Starter(directory: directory, entropy: process.entropy)
         // The emulator's root is trusted here only, and only beside sandbox (CONTRACT §3).
-        let configuration = Configuration(
+        var configuration = Configuration(
             listen: ListenAddress(host: "127.0.0.1", port: port),
             database: .sqlite(path: resolve("till.db", from: directory)), catalog: catalog,
             apple: AppleSettings(
@@ -49,6 +49,8 @@ struct DemoShop: Sendable {
             userTokens: [UserTokenKey(id: "app", algorithm: .hs256(secret: Array(keys.userTokenSecret.utf8)))],
             operators: [SecretKey(id: "demo", sha256: Digest.sha256.hash(keys.operatorToken.utf8))],
             dashboardHosts: [], reviewUsers: [])
+        // The second buyer's phone has StoreKit 1, and there is no key to ask the store with.
+        configuration.receipts = ReceiptTerms(policy: .provisional)
         do {
             return DemoShop(
                 store: store, server: try RunningServer(configuration, process: process), catalog: catalog,

@@ -1,0 +1,273 @@
+import TillBilling
+
+extension Schema {
+    /// What a grant rests on, where that is not the token that Apple signed: most grants need no row. The row says too
+    /// until when points are held, which token contests the owner, and when Apple is asked about it next.
+    ///
+    /// `distrusted_receipts` are the customers who lost a purchase that a receipt had granted, and when they last did.
+    static let ownership: StaticString = """
+        CREATE TABLE ownership_basis (
+            grant_sequence INTEGER PRIMARY KEY REFERENCES grants (transaction_sequence),
+            environment INTEGER NOT NULL,
+            owner_id TEXT NOT NULL,
+            basis TEXT NOT NULL,
+            hold_until INTEGER,
+            contested_token BLOB,
+            withdrawn_at INTEGER,
+            lookup_at INTEGER,
+            lookup_attempts INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+        CREATE INDEX ownership_basis_held ON ownership_basis (owner_id, hold_until) WHERE hold_until IS NOT NULL;
+        CREATE INDEX ownership_basis_contested ON ownership_basis (contested_token)
+            WHERE contested_token IS NOT NULL;
+        CREATE INDEX ownership_basis_lookups ON ownership_basis (lookup_at) WHERE lookup_at IS NOT NULL;
+
+        CREATE TABLE distrusted_receipts (
+            user_id TEXT PRIMARY KEY,
+            since INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        INSERT INTO ownership_basis (grant_sequence, environment, owner_id, basis, lookup_at)
+            SELECT g.transaction_sequence, t.environment, coalesce(h.user, g.user),
+                CASE WHEN p.kind = 2 THEN 'receipt' ELSE 'order_id' END, CASE WHEN p.kind = 2 THEN g.at END
+            FROM grants g JOIN transactions t ON t.sequence = g.transaction_sequence
+            JOIN proofs p ON p.transaction_sequence = g.transaction_sequence
+            LEFT JOIN holders h ON h.grant_sequence = g.transaction_sequence
+            WHERE p.kind = 2 OR t.token IS NULL;
+        INSERT INTO ownership_basis (grant_sequence, environment, owner_id, basis)
+            SELECT g.transaction_sequence, t.environment, coalesce(h.user, g.user), 'person'
+            FROM grants g JOIN transactions t ON t.sequence = g.transaction_sequence
+            LEFT JOIN holders h ON h.grant_sequence = g.transaction_sequence
+            WHERE EXISTS (SELECT 1 FROM evidence e WHERE e.transaction_sequence = g.transaction_sequence
+                AND e.decision = 'granted' AND e.ground IN ('operator', 'order_number'))
+            OR EXISTS (SELECT 1 FROM transfer_items i JOIN transfers f ON f.sequence = i.transfer_sequence
+                WHERE i.grant_sequence = g.transaction_sequence AND f.kind IN ('support', 'reversal'))
+            ON CONFLICT (grant_sequence) DO UPDATE SET basis = excluded.basis, lookup_at = NULL;
+        """
+}
+
+/// `ownership_basis` and `distrusted_receipts`.
+public struct OwnershipTable {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    public struct Stored: Sendable, Hashable {
+        public let basis: OwnershipBasis
+        /// Until when its points are held. Never ends while a token contests the owner.
+        public let holdUntil: Instant?
+        /// Of a newer copy than what the grant rests on; named nobody when it came.
+        public let contestedToken: UniqueID?
+        /// Taken back into quarantine: nobody's, until somebody claims it.
+        public let isWithdrawn: Bool
+    }
+
+    /// When the hold of a contested grant ends: at the end of the year 9999.
+    public static let untilDecided = Instant(milliseconds: 253_402_300_799_000)
+
+    /// A grant that waits for Apple's answer.
+    public struct Lookup: Sendable, Hashable {
+        public let sequence: Int64
+        public let id: TransactionID
+        public let environment: Environment
+        public let attempts: Int64
+    }
+
+    /// Nil where the token that Apple signed says it all.
+    public func find(_ sequence: Int64) throws -> Stored? {
+        try session.first(
+            """
+            SELECT basis, hold_until, contested_token, withdrawn_at FROM ownership_basis WHERE grant_sequence = ?
+            """, [.integer(sequence)]
+        ) { row in
+            guard let basis = OwnershipBasis(rawValue: row.text(0)) else {
+                throw row.unreadable("a basis of ownership")
+            }
+            return Stored(
+                basis: basis, holdUntil: row.optionalInstant(1),
+                contestedToken: row.isNull(2) ? nil : UniqueID(bytes: row.blob(2)), isWithdrawn: !row.isNull(3))
+        }
+    }
+
+    /// What a grant rests on from now on. No row is kept for a token.
+    public func set(
+        _ basis: OwnershipBasis, of grant: HeldGrant, owner: UserID, holdUntil: Instant? = nil,
+        lookUpAt: Instant? = nil
+    ) throws {
+        if basis == .token {
+            try session.execute("DELETE FROM ownership_basis WHERE grant_sequence = ?", [.integer(grant.sequence)])
+            return
+        }
+        try session.execute(
+            """
+            INSERT INTO ownership_basis (grant_sequence, environment, owner_id, basis, hold_until, lookup_at) \
+            VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (grant_sequence) DO UPDATE SET owner_id = excluded.owner_id, \
+            basis = excluded.basis, hold_until = excluded.hold_until, lookup_at = excluded.lookup_at, \
+            contested_token = NULL, withdrawn_at = NULL, lookup_attempts = 0
+            """,
+            [
+                .integer(grant.sequence), grant.environment.column, .text(owner.text), .text(basis.rawValue),
+                .optional(holdUntil?.milliseconds), .optional(lookUpAt?.milliseconds),
+            ])
+    }
+
+    /// The grant is another customer's now, and rests on what it rested on.
+    public func move(_ sequence: Int64, to owner: UserID) throws {
+        try session.execute(
+            "UPDATE ownership_basis SET owner_id = ? WHERE grant_sequence = ?",
+            [.text(owner.text), .integer(sequence)])
+    }
+
+    /// A token that names nobody contests the owner: the points are held until that is decided.
+    public func contest(_ sequence: Int64, by token: UniqueID?) throws {
+        try session.execute(
+            "UPDATE ownership_basis SET contested_token = ?, hold_until = ? WHERE grant_sequence = ?",
+            [.optional(token), .instant(Self.untilDecided), .integer(sequence)])
+    }
+
+    /// The grant was taken back into quarantine.
+    public func withdraw(_ sequence: Int64, at now: Instant) throws {
+        try session.execute(
+            """
+            UPDATE ownership_basis SET withdrawn_at = ?, hold_until = NULL, contested_token = NULL, lookup_at = NULL \
+            WHERE grant_sequence = ?
+            """, [.instant(now), .integer(sequence)])
+    }
+
+    /// What a token contests.
+    public func contested(by token: UniqueID, in environment: Environment) throws -> [Int64] {
+        try session.query(
+            """
+            SELECT grant_sequence FROM ownership_basis WHERE contested_token = ? AND contested_token IS NOT NULL \
+            AND +environment = ? ORDER BY grant_sequence LIMIT 1000
+            """, [.id(token), environment.column]
+        ) { $0.integer(0) }
+    }
+
+    // MARK: Chains
+
+    /// What the grant before a renewal rests on; nil if the ledger has none.
+    public func basis(
+        before moment: Instant, of original: TransactionID, in environment: Environment
+    ) throws -> OwnershipBasis? {
+        let listed = try session.first(
+            """
+            SELECT coalesce(b.basis, 'token') FROM subscriptions s \
+            CROSS JOIN subscription_periods p ON p.subscription_sequence = s.sequence \
+            CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
+            CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
+            LEFT JOIN ownership_basis b ON b.grant_sequence = t.sequence \
+            WHERE s.environment = ? AND s.original_id = ? AND t.state <> 2 AND t.purchased_at < ? \
+            ORDER BY t.purchased_at DESC, t.sequence DESC LIMIT 1
+            """, [environment.column, .text(original.text), .instant(moment)]
+        ) { OwnershipBasis(rawValue: $0.text(0)) }
+        if let listed { return listed }
+        return try session.first(
+            """
+            SELECT coalesce(b.basis, 'token') FROM transactions t \
+            CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
+            LEFT JOIN ownership_basis b ON b.grant_sequence = t.sequence \
+            WHERE t.environment = ? AND t.id = ? AND t.state <> 2
+            """, [environment.column, .text(original.text)]
+        ) { OwnershipBasis(rawValue: $0.text(0)) } ?? nil
+    }
+
+    /// Renewals after a moment that are an owner's only because the purchase before them was.
+    public func renewals(
+        after moment: Instant, of original: TransactionID, in environment: Environment, owner: UserID
+    ) throws -> [HeldGrant] {
+        try session.query(
+            """
+            SELECT t.sequence, t.environment, t.original_id FROM subscriptions s \
+            CROSS JOIN subscription_periods p ON p.subscription_sequence = s.sequence \
+            CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
+            CROSS JOIN ownership_basis b ON b.grant_sequence = t.sequence \
+            WHERE s.environment = ? AND s.original_id = ? AND t.state <> 2 AND t.is_renewal = 1 \
+            AND t.purchased_at > ? AND b.basis = 'receipt' AND b.owner_id = ? ORDER BY t.sequence
+            """, [environment.column, .text(original.text), .instant(moment), .text(owner.text)]
+        ) { row in
+            HeldGrant(
+                sequence: row.integer(0), environment: try row.environment(1),
+                originalID: TransactionID(row.text(2)))
+        }
+    }
+
+    // MARK: Held points
+
+    /// What a customer has and may not spend yet, by kind of points: the points of grants that are held. What was
+    /// spent before a grant came counts for other points first, so a held grant is held whole.
+    public func held(of user: UserID, in environment: Environment, at now: Instant) throws -> [String: Int64] {
+        let grants = try session.query(
+            """
+            SELECT b.grant_sequence, t.state FROM ownership_basis b \
+            CROSS JOIN transactions t ON t.sequence = b.grant_sequence \
+            WHERE b.owner_id = ? AND b.hold_until > ? AND b.hold_until IS NOT NULL AND +b.environment = ? \
+            AND t.state <> 2
+            """, [.text(user.text), .instant(now), environment.column]
+        ) { ($0.integer(0), $0.integer(1) == Int64(RecordedTransaction.State.granted.rawValue)) }
+        var held: [String: Int64] = [:]
+        for (sequence, isWhole) in grants {
+            for (currency, amount) in isWhole ? try given(by: sequence) : try left(of: sequence) where amount > 0 {
+                held[currency, default: 0] += amount
+            }
+        }
+        return held
+    }
+
+    private func given(by sequence: Int64) throws -> [(String, Int64)] {
+        try session.query(
+            "SELECT currency, amount FROM postings WHERE grant_sequence = ? AND kind = 'purchase'",
+            [.integer(sequence)]
+        ) { ($0.text(0), $0.integer(1)) }
+    }
+
+    /// What a grant gave, less what Apple took back: whoever has it.
+    public func left(of sequence: Int64) throws -> [(String, Int64)] {
+        let postings = try LedgerTable(session).postings(grantOf: sequence).map(\.posting)
+        let standing = postings.filter { [.purchase, .refund, .refundReversal].contains($0.kind) }
+        return Dictionary(standing.map { ($0.currency, $0.amount) }, uniquingKeysWith: +)
+            .sorted { $0.key < $1.key }.filter { $0.value != 0 }
+    }
+
+    // MARK: Apple's answers
+
+    /// Grants by receipts that Apple has to be asked about, the longest overdue first.
+    public func dueLookups(at now: Instant, limit: Int) throws -> [Lookup] {
+        try session.query(
+            """
+            SELECT b.grant_sequence, t.id, t.environment, b.lookup_attempts FROM ownership_basis b \
+            CROSS JOIN transactions t ON t.sequence = b.grant_sequence \
+            WHERE b.lookup_at <= ? AND b.lookup_at IS NOT NULL ORDER BY b.lookup_at LIMIT ?
+            """, [.instant(now), .integer(Int64(limit))]
+        ) { row in
+            Lookup(
+                sequence: row.integer(0), id: TransactionID(row.text(1)), environment: try row.environment(2),
+                attempts: row.integer(3))
+        }
+    }
+
+    /// - Parameter instant: when Apple is asked next; nil: never.
+    public func postponeLookup(_ sequence: Int64, until instant: Instant?) throws {
+        try session.execute(
+            """
+            UPDATE ownership_basis SET lookup_at = ?, lookup_attempts = lookup_attempts + 1 WHERE grant_sequence = ?
+            """, [.optional(instant?.milliseconds), .integer(sequence)])
+    }
+
+    // MARK: Distrust
+
+    /// A customer lost a purchase that a receipt had granted.
+    public func distrust(_ user: UserID, at now: Instant) throws {
+        try session.execute(
+            """
+            INSERT INTO distrusted_receipts (user_id, since) VALUES (?, ?) \
+            ON CONFLICT (user_id) DO UPDATE SET since = excluded.since
+            """, [.text(user.text), .instant(now)])
+    }
+
+    /// Whether that happened since a moment.
+    public func isDistrusted(_ user: UserID, since moment: Instant) throws -> Bool {
+        try session.first(
+            "SELECT 1 FROM distrusted_receipts WHERE user_id = ? AND since > ?", [.text(user.text), .instant(moment)]
+        ) { _ in true } ?? false
+    }
+}
