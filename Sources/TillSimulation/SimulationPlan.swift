@@ -8,7 +8,7 @@ public struct SimulationPlan: Sendable {
     /// Many thieves and few purchases, and shops of more kinds.
     public var isOfThieves = false
     /// Kinds of thieves that don't live there.
-    public var withoutThefts: Set<TheftKind> = TheftKind.unanswered
+    public var withoutThefts: Set<TheftKind> = []
     /// Kinds of faults that never strike.
     public var without: Set<FaultKind> = []
     /// At most so many faults strike.

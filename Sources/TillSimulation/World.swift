@@ -28,6 +28,7 @@ final class World: @unchecked Sendable {
     private(set) var mallory: Mallory?
     /// Notifications by their content, and whether they are never sent.
     private var fates: [UInt64: Bool] = [:]
+    private var lateness: SeededRandom
     private(set) var isStormy = true
     private var isOver = false
     /// Transactions that Apple was paid for.
@@ -63,6 +64,7 @@ final class World: @unchecked Sendable {
         receiver = WebhookReceiver(parts)
         process = SimulatedProcess("world", on: clockwork)
         random = SeededRandom(seed: plan.seed, stream: "world")
+        lateness = SeededRandom(seed: plan.seed, stream: "lateness")
     }
 
     /// More work than any world needs: it goes round in circles.
@@ -160,6 +162,10 @@ final class World: @unchecked Sendable {
                 fates[payload] = isLost
                 mallory?.hear(request)
                 if isLost { throw HTTPFault(.cannotConnect, "it is never sent") }
+                // Apple's notifications may be late; without a key, a thief has that long before they end a hold.
+                if plan.isOfThieves, terms.isKeyless, lateness.chance(0.3) {
+                    await parts.clockwork.pause(lateness.between(60_000, 7_200_000))
+                }
                 return try await line.send(request, from: sender)
             }
         }
@@ -190,6 +196,8 @@ final class World: @unchecked Sendable {
                 issuerID: issuer, keyID: id, privateKey: PrivateKey(pem: pem))
         }
         configuration.restore.policy = terms.restore
+        // Apple's notification ends the hold; a server may be down for days before it hears it.
+        if terms.isKeyless { configuration.receipts = ReceiptTerms(policy: .provisional, holdHours: 168) }
         let line = Link("server-apple", parts) { apple.end }
         line.patience = 15_000
         let receiver = receiver

@@ -50,7 +50,7 @@ import TillServer
             #expect(after < Self.memoryLimitMiB + connections / 20)
             process.send(SIGTERM)
             #expect(await process.end() == 0)
-            #expect(process.complaints.isEmpty)
+            #expect(process.complaintsBesideWarnings.isEmpty)
         }
     }
 
@@ -91,7 +91,7 @@ import TillServer
             try await files.buy(port, as: "after")
             let after = try #require(Self.residentMiB(of: process.id))
             #expect(after < Self.memoryLimitMiB + 150, "\(before) MiB before, \(after) after")
-            #expect(process.complaints.isEmpty)
+            #expect(process.complaintsBesideWarnings.isEmpty)
             // In good order it would wait for the cut-off bodies until their deadline.
             process.send(SIGKILL)
             #expect(await process.end() == -SIGKILL)

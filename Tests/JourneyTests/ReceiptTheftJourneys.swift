@@ -144,20 +144,20 @@ import TillServer
     @Test("A sock account can't sell one payment twice: what the receipt gave is held until the signed copy takes it")
     func sock() async throws {
         try await open { shop in
-            let socks = try await shop.openOrder(as: "sock")
+            let socks = try await shop.openOrder(as: "guest-sock")
             let own = try await shop.openOrder(as: "buyer")
             let payment = try await shop.pay(token: own)
-            _ = try await shop.post(receiptOf: payment, order: socks, as: "sock")
-            #expect(try await shop.debit(60, from: "sock", "a").status == 409)
+            _ = try await shop.post(receiptOf: payment, order: socks, as: "guest-sock")
+            #expect(try await shop.debit(60, from: "guest-sock", "a").status == 409)
             // A merge takes the hold along.
             let merged = try await shop.send(
-                .post, "/v1/users/main/guests", ["guestId": "sock", "reason": "signed in"])
+                .post, "/v1/users/main/guests", ["guestId": "guest-sock", "reason": "signed in"])
             #expect(merged.status == 201, "\(merged.body)")
             #expect(try await shop.points(of: "main") == 60)
             #expect(try await shop.debit(60, from: "main", "b").status == 409)
             #expect(try await shop.submit(payment.signed, as: .user("buyer"))["outcome"].text == "granted")
             #expect(try await shop.debit(60, from: "buyer", "c").status == 201)
-            #expect(try await shop.points(of: ["main", "sock"]) == [0, 0])
+            #expect(try await shop.points(of: ["main", "guest-sock"]) == [0, 0])
         }
     }
 

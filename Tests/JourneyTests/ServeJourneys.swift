@@ -28,9 +28,7 @@ import TillStorage
                 }
             }
             #expect(await process.end() == 0, "\(process.complaints)")
-            // The one warning there is about this configuration.
-            let complaints = process.complaints.split(separator: "\n").filter { !$0.contains("maximumLifetime") }
-            #expect(complaints.isEmpty)
+            #expect(process.complaintsBesideWarnings.isEmpty)
 
             let (again, newPort) = try await files.start()
             #expect(count.all.count >= 200)

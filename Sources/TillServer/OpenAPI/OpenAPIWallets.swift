@@ -113,8 +113,8 @@ extension OpenAPI {
                 "held": [
                     "type": "object",
                     "description": """
-                    What of the balances can't be spent yet, by kind of points: a receipt alone paid for it. Missing if \
-                    nothing is held.
+                    What of the balances can't be spent yet, by kind of points: it rests on a receipt alone. Missing \
+                    if nothing is held.
                     """,
                     "additionalProperties": ["type": "integer", "format": "int64"],
                 ], "sandbox": OpenAPISchema.sandboxMark,

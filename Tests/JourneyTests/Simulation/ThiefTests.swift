@@ -11,12 +11,12 @@ struct ThiefTests {
         return (await process.end(), answer)
     }
 
-    /// Those that the server has rules against.
     private static let kinds = [
-        "squatter", "borrowed_device", "replay_across_users", "claim_jumper", "hostile_restorer", "flooder",
+        "squatter", "twin", "receipt_thief", "borrowed_device", "guest_merger", "short_lived_token",
+        "replay_across_users", "claim_jumper", "hostile_restorer", "flooder",
     ]
 
-    @Test("Six kinds of thieves get nothing that others paid, and no customer waits for one")
+    @Test("Ten kinds of thieves get nothing that others paid, and no customer waits for one")
     func promise() async throws {
         let (code, answer) = try await simulate("--seeds", "8")
         #expect(code == 0, "\(answer.at("violations").encoded())")
@@ -43,6 +43,8 @@ struct ThiefTests {
             ("accepts_unproven_ids", "misattributed"), ("trusts_late_order_ids", "misattributed"),
             ("matches_absent_tokens", "misattributed"), ("opens_orders_under_account_tokens", "stolen"),
             ("grants_unknown_ownership", "misattributed"),
+            ("compares_canonically", "stolen"), ("merges_accounts", "stolen"),
+            ("keeps_receipt_owner", "misattributed"), ("spends_held_points", "stolen"),
         ])
     func planted(_ mistake: String, _ kind: String) async throws {
         let (code, answer) = try await simulate("--seeds", "6", "--plant", mistake)

@@ -62,6 +62,14 @@ final class ReceiptThief: Thief, @unchecked Sendable {
         _ = await means.backend.sell(to: name, for: random.between(10, 60), group: users)
     }
 
+    /// Whatever came for whole payments: what stays unspent would hide that something was spent twice.
+    private func spendAll(as name: String) async {
+        for _ in 0..<3 {
+            means.thefts.record(kind, "\(name) spends at once")
+            guard await means.backend.sell(to: name, for: 60, group: users) else { return }
+        }
+    }
+
     /// One payment of the second account, whose receipt the first one brings; both spend what came.
     private func sellTwice() async {
         let (bearer, buyer) = socks
@@ -83,11 +91,11 @@ final class ReceiptThief: Thief, @unchecked Sendable {
         means.truth.note(sale: id, of: buyer)
         means.backend.note(paid: 60, by: users)
         await post(receipt, id, SimulatedShop.points60, own, as: bearer)
-        await spend(as: bearer)
+        await spendAll(as: bearer)
         await attempt(
             "the same payment for \(buyer)", "/v1/transactions", ["signedTransaction": .string(signed)], as: buyer)
-        await spend(as: buyer)
-        await spend(as: bearer)
+        await spendAll(as: buyer)
+        await spendAll(as: bearer)
         _ = await means.apple.act(.post, "/emulator/transactions/\(id)/finish")
     }
 }

@@ -20,10 +20,6 @@ public enum TheftKind: String, Sendable, Hashable, CaseIterable {
     case hostileRestorer = "hostile_restorer"
     /// Keeps the server busy.
     case flooder
-
-    /// Those that still succeed. Worlds leave them out until the server has its rules against them; a plan that names
-    /// what it leaves out takes them in.
-    public static let unanswered: Set<TheftKind> = [.twin, .receiptThief, .guestMerger, .shortLivedToken]
 }
 
 /// How often each kind of theft was tried, and what came of it.
