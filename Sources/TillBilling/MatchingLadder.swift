@@ -97,6 +97,10 @@ public struct MatchingLadder: Sendable {
             return byChain() ?? byBackend() ?? byOwnershipClaim() ?? .quarantine(.unreadableToken)
         case nil: note(.token, isShared ? "family_shared" : transaction.isFromReceipt ? "hidden" : "absent")
         }
+        // A receipt does not tell a renewal from another customer's purchase in the same chain: an order says more.
+        if !isShared, transaction.isFromReceipt, case .success = claimed(), let settlement = byOrder() {
+            return settlement
+        }
         if let settlement = byChain() { return settlement }
         if !isShared, let settlement = byOrder() { return settlement }
         // A receipt hides the token, so a backend's word can't tell whether the purchase is another customer's.
@@ -119,9 +123,10 @@ public struct MatchingLadder: Sendable {
         }
         if transaction.isRenewal { return match(.token, order.userID, order) }
         // A second one-time purchase under one token has an order of its own (DESIGN §1).
-        if let held = order.transactionID, held != transaction.id { return match(.token, order.userID, nil) }
+        guard isFree(order) else { return match(.token, order.userID, nil) }
         let agrees = isOf(order)
-        if order.transactionID == nil, transaction.id != transaction.originalID, !agrees || isInherited(order) {
+        let isPaid = order.isPaid(by: transaction.id, in: transaction.environment)
+        if !isPaid, transaction.id != transaction.originalID, !agrees || isInherited(order) {
             // An upgrade or a return under the token of its chain's first purchase, which may be yet to come: the
             // order is that one's.
             return match(.token, order.userID, nil)
@@ -140,11 +145,12 @@ public struct MatchingLadder: Sendable {
             return match(.accountToken, user, facts.originalOrder.flatMap { $0.userID == user ? $0 : nil })
         }
         let ordered = facts.claimedOrder.flatMap { order in
-            let isFree = order.transactionID == nil || order.transactionID == transaction.id
-            return order.userID == user && isOf(order) && isFree ? order : nil
+            order.userID == user && isOf(order) && isFree(order) ? order : nil
         }
         return match(.accountToken, user, ordered)
     }
+
+    private func isFree(_ order: Order) -> Bool { order.isFree(for: transaction.id, in: transaction.environment) }
 
     private func isOf(_ order: Order) -> Bool {
         order.productID == transaction.productID && order.quantity == transaction.quantity
@@ -190,7 +196,7 @@ public struct MatchingLadder: Sendable {
         guard order.userID == owner else { return .failure(RuledOut(reason: .claimedOrderOfAnother)) }
         guard isOf(order) else { return .failure(RuledOut(reason: .claimedOrderDiffers)) }
         guard isOpenedBefore(order) else { return .failure(RuledOut(reason: .claimedOrderOpenedLater)) }
-        guard order.transactionID == nil || order.transactionID == transaction.id else {
+        guard isFree(order) else {
             return .failure(RuledOut(reason: .claimedOrderTaken))
         }
         return .success(order)
@@ -238,7 +244,7 @@ public struct MatchingLadder: Sendable {
             note(.originalTransaction, "unknown")
             return nil
         }
-        if facts.needsSignedCopy, facts.originalBasis == .receipt {
+        if facts.needsSignedCopy {
             note(.originalTransaction, QuarantineReason.receiptNeedsSignedCopy.rawValue)
             return byOwnershipClaim() ?? .quarantine(.receiptNeedsSignedCopy)
         }

@@ -114,7 +114,7 @@ public struct SettlementFacts: Sendable {
     public let originalOrder: Order?
     public let product: Product?
     /// Who restores it, and may have it if it is nobody's: nil for a proof that was only delivered.
-    public let claimant: UserID?
+    public var claimant: UserID?
     /// Unpaid orders of the device that brought it, of any user, for the same product and quantity, the newest first;
     /// nil if no device was named.
     public var deviceOrders: [Order]?

@@ -30,10 +30,15 @@ extension SettlementBooks {
         }
         guard transaction.isFromReceipt else { return }
         facts.needsSignedCopy = terms.receipts.policy == .quarantine
-        guard let user = facts.claimedOrder?.userID, !facts.needsSignedCopy else { return }
-        let owner = try guests.account(of: user) ?? user
+        guard !facts.needsSignedCopy else { return }
+        var candidates = [facts.claimedOrder?.userID, facts.originalOrder?.userID].compactMap { $0 }
+        candidates += try candidates.compactMap { try guests.account(of: $0) }
+        if facts.originalOrder != nil {
+            let original = transaction.originalID
+            candidates += try holders.holder(of: original, in: transaction.environment).map { [$0] } ?? []
+        }
         let since = now.adding(milliseconds: -ReceiptTerms.distrust)
-        facts.needsSignedCopy = try [user, owner].contains { try ownership.isDistrusted($0, since: since) }
+        facts.needsSignedCopy = try candidates.contains { try ownership.isDistrusted($0, since: since) }
     }
 
     func held(_ sequence: Int64) -> HeldGrant {
@@ -80,6 +85,10 @@ extension SettlementBooks {
         _ grant: Grant, _ facts: SettlementFacts
     ) throws -> (OwnershipFacts.Named, NamedBuyer?) {
         let token = brought.signedToken
+        // A restore and a claim give only what is nobody's.
+        var facts = facts
+        facts.claimant = nil
+        facts.ownershipClaim = nil
         switch MatchingLadder(facts).settlement {
         case .grant(let user, let order, let newOrderID, let rung):
             if rung == .originalTransaction, facts.originalBasis ?? .receipt == .receipt {

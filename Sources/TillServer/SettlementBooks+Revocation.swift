@@ -67,7 +67,7 @@ extension SettlementBooks {
     /// The order that the transaction is of, unless it only is another one of the same customer.
     private func order(paidBy sequence: Int64?) throws -> Order? {
         let order = try sequence.flatMap { try orders.find(sequence: $0)?.order }
-        return order?.transactionID == transaction.id ? order : nil
+        return order?.isPaid(by: transaction.id, in: transaction.environment) == true ? order : nil
     }
 
     /// What was taken back before anybody knew whose it was belongs to its customer's history all the same, as if it
@@ -87,7 +87,8 @@ extension SettlementBooks {
     /// Moves the order that this transaction pays for, if it is the one the order holds.
     func moveOwnOrder(_ sequence: Int64?, to status: OrderStatus, reason: String) throws {
         guard let sequence, let stored = try orders.find(sequence: sequence),
-            stored.order.transactionID == transaction.id, let way = stored.order.status.way(to: status)
+            stored.order.isPaid(by: transaction.id, in: transaction.environment),
+            let way = stored.order.status.way(to: status)
         else { return }
         _ = try orders.move(stored, along: way, at: now, reason: reason)
     }

@@ -311,7 +311,11 @@ struct SettlementBooks {
         guard let stored = knownOrders[order.id] else {
             preconditionFailure("a decision names only orders it was given")
         }
-        guard !transaction.isRenewal, let way = stored.order.status.way(to: status) else { return stored }
+        guard !transaction.isRenewal else { return stored }
+        let (id, environment) = (transaction.id, transaction.environment)
+        // A purchase that was paid takes the place of one in the sandbox, whatever the order says already.
+        let takesPlace = order.isFree(for: id, in: environment) && !order.isPaid(by: id, in: environment)
+        guard let way = stored.order.status.way(to: status) ?? (takesPlace ? [] : nil) else { return stored }
         return try orders.move(
             stored, along: way, at: now, reason: reason, transaction: transaction.id,
             environment: transaction.environment)

@@ -47,7 +47,7 @@ public struct HolderTable {
         ) { UserID($0.text(0)) }
     }
 
-    /// Who has the first transaction of a chain; if it was never seen, the newest one of those that have holders.
+    /// Who has the first transaction of a chain; if that is nobody's yet or was never seen, who has the newest one.
     public func holder(of original: TransactionID, in environment: Environment) throws -> UserID? {
         let first = try session.first(
             """
@@ -56,7 +56,21 @@ public struct HolderTable {
             WHERE t.environment = ? AND t.id = ? AND t.state <> 2
             """, [environment.column, .text(original.text)]
         ) { UserID($0.text(0)) }
-        return try first ?? newest(of: original, in: environment)?.user
+        return try first ?? newest(of: original, in: environment)?.user ?? newestPeriod(of: original, in: environment)
+    }
+
+    /// Most grants have no row here: a chain whose first transaction is missing is found by its periods.
+    private func newestPeriod(of original: TransactionID, in environment: Environment) throws -> UserID? {
+        try session.first(
+            """
+            SELECT g.user FROM subscriptions s \
+            CROSS JOIN subscription_periods p ON p.subscription_sequence = s.sequence \
+            CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
+            CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
+            WHERE s.environment = ? AND s.original_id = ? AND t.state <> 2 \
+            ORDER BY t.purchased_at DESC, t.sequence DESC LIMIT 1
+            """, [environment.column, .text(original.text)]
+        ) { UserID($0.text(0)) }
     }
 
     /// The order of the newest transaction of a chain that has a holder. With it a chain is found whose first

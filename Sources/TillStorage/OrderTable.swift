@@ -70,7 +70,7 @@ public struct OrderTable {
     }
 
     /// Moves an order along a legal way, one line of history for each step, and gives it its transaction if it has
-    /// none yet. Returns the order as it stands then.
+    /// a place for it. Returns the order as it stands then.
     public func move(
         _ stored: Stored, along way: [OrderStatus], at: Instant, reason: String, transaction: TransactionID? = nil,
         environment: Environment? = nil
@@ -84,7 +84,7 @@ public struct OrderTable {
             moved.moveCount += 1
             try insertMove(stored.sequence, moved.moveCount, OrderMove(status: status, at: at, reason: reason))
         }
-        if moved.order.transactionID == nil, let transaction, let environment {
+        if let transaction, let environment, moved.order.isFree(for: transaction, in: environment) {
             moved.order.transactionID = transaction
             moved.order.environment = environment
         }

@@ -101,7 +101,7 @@ import TillBilling
         try await Shop.open(.socket) { shop in
             let pair = Self.equivalent[1]
             // Written before the rule was there.
-            try await shop.ledger.write { session in
+            _ = try await shop.ledger.write { session in
                 try session.execute(
                     "INSERT INTO consents (user, given, actor, at) VALUES (?, 1, 'key:backend', 1)",
                     [.text(pair.twin)])

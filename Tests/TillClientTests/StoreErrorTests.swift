@@ -63,11 +63,12 @@ struct StoreErrorTests {
             "not_reversible", "unknown_entitlement", "unknown_currency", "report_unusable",
             // Said to those who claim, to backends and operators: the kit asks for none of it.
             "unknown_transaction", "not_in_quarantine", "not_claimable", "unknown_order_number", "no_order_lookup",
-            "unknown_endpoint", "unknown_event",
+            "unknown_endpoint", "unknown_event", "undo_expired",
         ],
         ["revocation_unknown", "unavailable"],
         ["too_many_requests", "too_many_orders"],
         ["order_conflict", "token_in_use"],
+        ["account_merged", "guest_merged"],
         ["transaction_not_in_receipt", "transaction_mismatch", "product_mismatch"],
         ["reference_conflict", "idempotency_key_reused"],
         ["malformed_json", "invalid_field", "not_found", "method_not_allowed", "payload_too_large"],

@@ -291,7 +291,8 @@ extension OpenAPITests {
                 "Grant": try both(grant("pro"), grant(nil)), "GrantPosting": try same(grant(nil).postings[0]),
                 "AppleNotification": try same(AppleNotificationBody(signedPayload: "a")),
                 "Wallet": try both(
-                    WalletReply(balances: ["points": 1], sandbox: true), WalletReply(balances: ["points": 1])),
+                    WalletReply(balances: ["points": 1], held: ["points": 1], sandbox: true),
+                    WalletReply(balances: ["points": 1])),
                 "Debit": try same(debit),
                 "DebitReply": try both(
                     DebitReply(reference: "r", currency: "points", amount: 1, balance: 2, at: now, sandbox: true),

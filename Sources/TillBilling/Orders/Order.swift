@@ -89,6 +89,20 @@ extension Order {
     }
 }
 
+extension Order {
+    /// Whether a transaction pays this order, by what stands in it.
+    public func isPaid(by id: TransactionID, in environment: Environment) -> Bool {
+        transactionID == id && self.environment == environment
+    }
+
+    /// Whether the order has a place for a transaction. The sandbox takes no place from a purchase that was paid: its
+    /// buyer may be a tester who guessed the order's id.
+    public func isFree(for id: TransactionID, in environment: Environment) -> Bool {
+        guard transactionID != nil, !isPaid(by: id, in: environment) else { return true }
+        return environment == .production && self.environment != .production
+    }
+}
+
 /// What a preview said of a purchase: computed for one moment, and the end of the service.
 public struct OrderPreview: Hashable, Sendable {
     public let at: Instant

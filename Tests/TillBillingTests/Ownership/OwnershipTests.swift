@@ -70,8 +70,8 @@ import TillBilling
     static let bases = """
         receipt, order_id                     | receipt
         receipt, original_transaction         | receipt
-        receipt, original_transaction token   | token
-        receipt, original_transaction person  | person
+        receipt, original_transaction token   | receipt
+        receipt, original_transaction person  | receipt
         receipt, original_transaction receipt | receipt
         receipt, operator                     | person
         signed, order_id                      | order_id
