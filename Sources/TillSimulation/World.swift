@@ -184,7 +184,10 @@ final class World: @unchecked Sendable {
             secretKeys: [SecretKey(id: "backend", sha256: Digest.sha256.hash(SimulatedShop.secretKey.utf8))],
             userTokens: [UserTokenKey(id: "app", algorithm: .hs256(secret: SimulatedShop.tokenSecret))])
         // G4: both orders of delivery keep the promise.
-        if random.chance(0.35) { configuration.delivery.order = .saveThenFinish }
+        if random.chance(0.35) {
+            configuration.delivery.order = .saveThenFinish
+            auditor.savesFirst = true
+        }
         // Virtual hours lie between two proofs; a chain is judged once in each run of the server all the same.
         configuration.apple.chainLifetime = 30 * Self.day
         configuration.webhooks = try Self.webhooks()

@@ -90,7 +90,7 @@ public struct RefusedProofTable {
                 .text(entry.code), .text(entry.detail), .blob(entry.digest),
                 .optional(entry.record.flatMap { $0.utf8.count <= Self.recordLimit ? $0 : nil }), .text(budget),
             ])
-        try trim(budget, to: quota)
+        try trim(budget, to: quota, hasRecord: entry.record != nil)
         if budget.hasPrefix("user:"), newest % Self.sweepInterval == 0 { try trimUsers() }
     }
 
@@ -116,16 +116,20 @@ public struct RefusedProofTable {
         return true
     }
 
-    private func trim(_ budget: String, to quota: Quota) throws {
+    /// Rows without a record go first: many proofs that say nothing must not push out the few that are kept whole.
+    private func trim(_ budget: String, to quota: Quota, hasRecord: Bool) throws {
         try session.execute(
             """
-            DELETE FROM refused_proofs WHERE budget = ?1 AND sequence <= (SELECT sequence FROM refused_proofs \
-            WHERE budget = ?1 ORDER BY sequence DESC LIMIT 1 OFFSET ?2)
+            DELETE FROM refused_proofs WHERE sequence = coalesce( \
+            (SELECT sequence FROM refused_proofs WHERE budget = ?1 AND record IS NULL ORDER BY sequence LIMIT 1), \
+            (SELECT min(sequence) FROM refused_proofs WHERE budget = ?1)) \
+            AND EXISTS (SELECT 1 FROM refused_proofs WHERE budget = ?1 ORDER BY sequence DESC LIMIT 1 OFFSET ?2)
             """, [.text(budget), .integer(quota.rows)])
+        guard hasRecord else { return }
         try session.execute(
             """
             UPDATE refused_proofs SET record = NULL WHERE sequence = (SELECT sequence FROM refused_proofs \
-            WHERE budget = ?1 ORDER BY sequence DESC LIMIT 1 OFFSET ?2)
+            WHERE budget = ?1 AND record IS NOT NULL ORDER BY sequence DESC LIMIT 1 OFFSET ?2)
             """, [.text(budget), .integer(quota.records)])
     }
 

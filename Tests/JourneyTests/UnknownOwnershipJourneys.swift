@@ -1,6 +1,7 @@
 import Testing
 import TillAppStore
 import TillBilling
+import TillCrypto
 import TillServer
 import TillStorage
 
@@ -62,6 +63,42 @@ import TillStorage
             let report = try await shop.send(
                 .get, "/v1/finance/report?from=2026-09-01&to=2026-09-30&environment=sandbox")
             #expect(report.status == 200 && !"\(report.body)".contains(Shop.points60))
+        }
+    }
+
+    @Test("Reconciliation finds nothing to mend in a history with assigned seats (V6)")
+    func reconciled() async throws {
+        try await SilentShop.open { silent in
+            let shop = silent.shop
+            let payment = try await silent.buy("pro", as: "ann", withToken: false)
+            let emulator = shop.emulator
+            @Sendable func assigned(_ token: String) -> String {
+                guard let payload = Base64.decode(String(token.split(separator: ".")[1]), .url),
+                    case .object(var members)? = try? JSONValue(decoding: payload)
+                else { return token }
+                members["inAppOwnershipType"] = "ASSIGNED"
+                members["quantity"] = 50
+                return (try? emulator.issuer.sign(payload: Array(JSONValue.object(members).encoded().utf8))) ?? token
+            }
+            silent.line.rewrite = { answer in
+                guard case .object(var members) = answer else { return answer }
+                if case .array(let tokens)? = members["signedTransactions"] {
+                    members["signedTransactions"] = .array(tokens.map { .string(assigned($0.text)) })
+                }
+                if let token = members["signedTransactionInfo"] {
+                    members["signedTransactionInfo"] = .string(assigned(token.text))
+                }
+                return .object(members)
+            }
+            let reply = try await shop.submit(assigned(payment.signed), as: .user("ann"))
+            #expect(reply.status == 202 && reply["reason"].text == "unknown_ownership", "\(reply.body)")
+            let first = try await silent.reconcile()
+            // The store's one notification reached nobody; what it is about is known.
+            #expect(first.kinds == ["notification_missed"], "\(first.differences)")
+            #expect(try await silent.reconcile().kinds.isEmpty)
+            #expect(try await silent.compare().differences.isEmpty)
+            #expect(silent.line.asked.contains { $0.contains("/history/") }, "\(silent.line.asked)")
+            #expect(try await shop.grantCount() == 0)
         }
     }
 

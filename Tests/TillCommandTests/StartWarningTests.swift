@@ -81,6 +81,32 @@ struct StartWarningTests {
         }
     }
 
+    @Test("a signer's own certificate in the place of a root")
+    func leaf() throws {
+        let now = Int64(Date().timeIntervalSince1970)
+        func template(_ name: String, _ serial: UInt8, _ role: CertificateTemplate.Role) -> CertificateTemplate {
+            CertificateTemplate(
+                subject: [("CN", name)], serial: [0x7E, serial], validity: now - 60...now + 86_400, role: role)
+        }
+        let root = try SigningIdentity.root(
+            template("A root", 1, .authority(pathLength: nil)), key: .generate(.p256))
+        let signer = try root.issue(template("A signer", 2, .signer), key: .generate(.p256))
+        func warnings(_ der: [UInt8]) throws -> [String] {
+            let directory = try TemporaryDirectory()
+            try directory.write("apple.cer", der)
+            let file = try directory.write(
+                "till.json",
+                """
+                {"database": "sqlite:a.db", "catalog": \(sampleCatalog),
+                 "apple": {"bundleId": "com.example", "environments": ["Sandbox"], "roots": ["apple.cer"]}}
+                """)
+            return try Configuration.load(file: file).startWarnings.map(\.en)
+        }
+        let found = try warnings(signer.chain[0])
+        #expect(found.count == 1 && found.first?.contains("A signer is no certificate authority") == true, "\(found)")
+        #expect(try warnings(root.chain[0]).isEmpty)
+    }
+
     @Test("plain HTTP where others can reach it")
     func plain() throws {
         for address in ["0.0.0.0:8787", "192.168.1.5:80", "[::]:8787"] {

@@ -25,6 +25,8 @@ final class Auditor: @unchecked Sendable {
     private var thieves: Set<[UInt8]> = []
     /// Faults are over and everything should have come right.
     var isOver = false
+    /// Whether the server keeps a proof, lets the phone finish it, and decides afterwards (G4).
+    var savesFirst = false
     private let terms: ShopTerms
 
     init(_ parts: WorldParts, _ truth: Truth, _ apple: AppleHost, terms: ShopTerms = ShopTerms()) {
@@ -229,7 +231,8 @@ final class Auditor: @unchecked Sendable {
                 finishes.append(id)
                 continue
             }
-            if state == nil || state == 2 {
+            // Who saves first says "finish" before anything is decided: then the ledger answers for it.
+            if state == nil || state == 2 && !savesFirst {
                 complain(.finishedTooEarly, "\(id) was finished, and is not granted", about: ["transaction \(id)"])
             }
         }

@@ -13,6 +13,7 @@ final class AppleLine: Sendable {
         var answer: AppleAnswer?
         var asked: [String] = []
         var answersLeft: Int?
+        var rewrite: (@Sendable (JSONValue) -> JSONValue)?
     }
 
     private let state = Locked(State())
@@ -33,6 +34,12 @@ final class AppleLine: Sendable {
     var answersLeft: Int? {
         get { state.withLock { $0.answersLeft } }
         set { state.withLock { $0.answersLeft = newValue } }
+    }
+
+    /// While set, what is answered is changed so.
+    var rewrite: (@Sendable (JSONValue) -> JSONValue)? {
+        get { state.withLock { $0.rewrite } }
+        set { state.withLock { $0.rewrite = newValue } }
     }
 
     /// Paths in the order they were asked for, outages included.
@@ -74,8 +81,11 @@ final class AppleLine: Sendable {
         }
         let response = await emulator.respond(
             to: HTTPRequest(method: method, path: parts[0], query: query, headers: headers, body: request.body))
+        var body = response.body
+        if let rewrite = state.rewrite, let answer = try? JSONValue(decoding: body) {
+            body = Array(rewrite(answer).encoded().utf8)
+        }
         return AppleAnswer(
-            status: response.status, headers: response.headers.fields.map { .init($0.name, $0.value) },
-            body: response.body)
+            status: response.status, headers: response.headers.fields.map { .init($0.name, $0.value) }, body: body)
     }
 }
