@@ -9,15 +9,15 @@ struct StartWarningTests {
     private static let random = "q7Zk2TmXv9RbL4WnJ8sYd3HcP6uFe1Ga"
 
     private func warnings(
-        _ members: String, mode: Int = 0o600, files: [String: String] = [:]
+        _ members: String, mode: Int = 0o600, files: [String: String] = [:], hasApple: Bool = false
     ) throws -> [String] {
+        let apple = hasApple ? "" : #", "apple": {"bundleId": "com.example", "environments": ["Sandbox"]}"#
         let directory = try TemporaryDirectory()
         for (name, content) in files { try directory.write(name, content) }
         let file = try directory.write(
             "till.json",
             """
-            {"database": "sqlite:a.db", "catalog": \(sampleCatalog),
-             "apple": {"bundleId": "com.example", "environments": ["Sandbox"]}\(members)}
+            {"database": "sqlite:a.db", "catalog": \(sampleCatalog)\(apple)\(members)}
             """)
         for name in ["till.json"] + files.keys {
             try FileManager.default.setAttributes(
@@ -48,6 +48,28 @@ struct StartWarningTests {
         let named = try warnings(members, mode: 0o604, files: ["app.secret": Self.random])
         #expect(named.map { $0.prefix(10) } == ["app.secret"])
         #expect(try warnings(members, files: ["app.secret": Self.random]).isEmpty)
+    }
+
+    @Test("Apple's key or shared secret that others can read: in the configuration, or in a file that it names")
+    func readableAppleSecrets() throws {
+        func warnings(_ members: String, mode: Int, files: [String: String] = [:]) throws -> [String] {
+            let apple = #", "apple": {"bundleId": "com.example", "environments": ["Sandbox"], \#(members)}"#
+            return try self.warnings(apple, mode: mode, files: files, hasApple: true)
+        }
+        let ids = #""issuerId": "00000000-0000-4000-8000-000000000001", "keyId": "2X9R4HXF34", "#
+        let key = try PrivateKey.generate(.p256).pem()
+        let inline = key.replacingOccurrences(of: "\n", with: "\\n")
+        let cases: [(members: String, files: [String: String], name: String)] = [
+            (ids + #""privateKey": "\#(inline)""#, [:], "till.json "),
+            (ids + #""privateKeyFile": "key.p8""#, ["key.p8": key], "key.p8 "),
+            (#""sharedSecret": "0123456789abcdef""#, [:], "till.json "),
+            (#""sharedSecretFile": "shared.txt""#, ["shared.txt": "0123456789abcdef"], "shared.txt "),
+        ]
+        for (members, files, name) in cases {
+            let found = try warnings(members, mode: 0o640, files: files)
+            #expect(found.count == 1 && found.first?.hasPrefix(name) == true, "\(name): \(found)")
+            #expect(try warnings(members, mode: 0o600, files: files).isEmpty)
+        }
     }
 
     @Test(

@@ -144,9 +144,12 @@ extension ConfigurationReader {
                 Text(en: "is there beside \(key.name); only one may be", zh: "和 \(key.name) 同时出现；只能有一个"))
             return nil
         case (let setting?, nil):
+            reader.noteSecret(in: setting.place.origin)
             return reader.text(setting, most: 4_096).map { ($0, setting.place) }
         case (nil, let setting?):
-            guard let path = reader.text(setting, most: 4_096),
+            guard let path = reader.text(setting, most: 4_096) else { return nil }
+            reader.noteSecret(in: resolve(path, from: setting.base))
+            guard
                 var content = reader.file(resolve(path, from: setting.base), place: setting.place, most: 4_096)
             else { return nil }
             while content.last == 0x0A || content.last == 0x0D { content.removeLast() }
