@@ -24,6 +24,14 @@ public struct ConsentTable {
             [.text(user.text), .flag(consent.isGiven), .text(consent.actor), .instant(consent.at)])
     }
 
+    /// How often a user has given it since then.
+    public func countGiven(by user: UserID, since instant: Instant) throws -> Int64 {
+        try session.first(
+            "SELECT count(*) FROM consents WHERE user = ? AND given = 1 AND at > ?",
+            [.text(user.text), .instant(instant)]
+        ) { $0.integer(0) } ?? 0
+    }
+
     public func newest(of user: UserID) throws -> Consent? {
         try session.first(
             "SELECT given, actor, at FROM consents WHERE user = ? ORDER BY sequence DESC LIMIT 1", [.text(user.text)]

@@ -73,6 +73,28 @@ import TillServer
         try #require(try await shop.send(.get, "/v1/consumption-requests")["data"].list.first)
     }
 
+    @Test(
+        "Consent is given ten times a day at most and taken back at any time, and what changes nothing writes nothing")
+    func toggles() async throws {
+        try await open(AppleLine()) { shop in
+            for _ in 0..<10 {
+                for isGiven in [true, true, false, false] { try await consent(shop, isGiven) }
+            }
+            let eleventh = try await shop.send(
+                .put, "/v1/users/u1/consents/consumption", ["given": true], as: .user("u1"))
+            #expect(eleventh.status == 429 && eleventh.code == "too_many_requests")
+            #expect(eleventh["detail"].text.contains("given again tomorrow"))
+            try await consent(shop, false)
+            try await consent(shop, of: "u2")
+            let rows = try await shop.ledger.read { session in
+                try session.first("SELECT count(*) FROM consents WHERE user = 'u1'", []) { $0.integer(0) }
+            }
+            #expect(rows == 20)
+            shop.time.advance(seconds: 86_401)
+            try await consent(shop)
+        }
+    }
+
     @Test("With consent Apple is told what was used of the points, and refunds the rest (U5)")
     func points() async throws {
         try await open(AppleLine(), preference: .grantProrated) { shop in

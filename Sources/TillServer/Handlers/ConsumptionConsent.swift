@@ -13,6 +13,9 @@ extension Server {
         return JSONText.response(200, ConsentReply(given: consent?.isGiven ?? false, at: consent?.at))
     }
 
+    /// How often a user can give it in a day. Every change stays on record for good.
+    private static let consentsPerDay: Int64 = 10
+
     /// `PUT /v1/users/{userId}/consents/consumption`: what was said before stays on record. Saying the same again
     /// changes nothing.
     func recordConsumptionConsent(_ call: Call) async throws -> HTTPResponse {
@@ -24,6 +27,14 @@ extension Server {
             try GuestTable(session).requireUnmerged(user)
             let consents = ConsentTable(session)
             if let newest = try consents.newest(of: user), newest.isGiven == said.isGiven { return newest }
+            // Taking it back is never refused, and is possible only as often as giving it.
+            if said.isGiven {
+                let given = try consents.countGiven(by: user, since: said.at.adding(seconds: -86_400))
+                guard given < Self.consentsPerDay else {
+                    throw Refused(
+                        .tooManyRequests, "consent was given \(given) times in a day; it can be given again tomorrow")
+                }
+            }
             try consents.insert(said, of: user)
             return said
         }
