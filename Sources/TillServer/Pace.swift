@@ -24,6 +24,28 @@ struct Pace: Sendable {
     }
 }
 
+/// The same pace for each source, known by its name.
+final class SourcePace: Sendable {
+    /// Sources that are remembered; if so many are busy at once, a further one has to wait.
+    static let capacity = 4_096
+
+    private let pace: Pace
+    private let sources = Locked<[String: Pace.Use]>([:])
+
+    init(_ pace: Pace) { self.pace = pace }
+
+    /// Whether this source may do one more now, which then counts.
+    func take(_ name: String, now: Instant) -> Bool {
+        sources.withLock { sources in
+            if sources[name] == nil, sources.count >= Self.capacity {
+                sources = sources.filter { !$0.value.isFull(at: now) }
+                if sources.count >= Self.capacity { return false }
+            }
+            return sources[name, default: Pace.Use()].take(pace, now: now)
+        }
+    }
+}
+
 /// How many tokens under certificates that were never seen before are judged. A forger makes certificates as fast as
 /// we can look at them, and each costs as much as ten signatures that we know; Apple changes its own every year or two.
 /// One good token makes its signer known, and known signers are not counted.

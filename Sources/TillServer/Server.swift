@@ -30,6 +30,9 @@ public struct Server: Sendable {
     let heavy: HeavyDesk
     let refusalPace = RefusalPace()
     let unknownSigners = UnknownSigners()
+    let readiness = ReadinessDesk()
+    /// For new notifications about apps of others, from one address: Apple sends later what finds no room.
+    let foreignPace = SourcePace(Pace(burst: 60, interval: 1_000))
     let strangersBodies = Quota(Server.strangersBodyLimits)
     let financeDesk = FinanceDesk()
     let dryRuns = DryRunDesk()

@@ -51,6 +51,11 @@ public struct ForeignNotificationTable {
         }
     }
 
+    /// Whether one of this UUID is kept.
+    public func contains(_ uuid: String) throws -> Bool {
+        try session.first("SELECT 1 FROM foreign_notifications WHERE uuid = ?", [.text(uuid)]) { _ in true } ?? false
+    }
+
     /// Stores one; nothing happens if one of this UUID is there already (U4).
     public func insert(_ entry: Entry) throws {
         let inserted = try session.insertIfNew(

@@ -5,6 +5,7 @@ import TillBilling
 import TillHTTP
 import TillSQLite
 import TillServer
+import TillSimulation
 import TillStorage
 
 @Suite("Notifications of the unknown: apps, types, orders (U4)") struct UnknownNotificationJourneys {
@@ -158,6 +159,40 @@ import TillStorage
             #expect(kept.prefix(3).map(\.uuid) == ["new-2", "new-1", "new-0"])
             #expect(kept.last?.uuid == "old-2")
             #expect(try await Signed.stored(in: shop.ledger).count == 1)
+        }
+    }
+
+    @Test("One for another app that is posted again writes nothing, even where nothing can be written")
+    func replayed() async throws {
+        let disk = CrashableDisk(seed: 3)
+        var options = SQLiteDatabase.Options()
+        options.vfs = disk.vfs
+        try await Shop.open(ledger: options) { shop in
+            let payload = try Signed.notification(["bundleId": "com.example.other"], by: shop)
+            #expect(try await Signed.post(payload, to: shop).status == 200)
+            DiskFaultJourneys.Trouble.readOnly.strike(disk)
+            for _ in 0..<100 { #expect(try await Signed.post(payload, to: shop).status == 200) }
+            DiskFaultJourneys.Trouble.end(disk)
+            #expect(try await Signed.foreign(in: shop.ledger).count == 1)
+        }
+    }
+
+    @Test("New ones for other apps have a pace for each address, and those for this app have none")
+    func paced() async throws {
+        try await Shop.open { shop in
+            func post(_ number: Int) async throws -> Reply {
+                let payload = try Signed.notification(
+                    ["bundleId": .string("com.example.other\(number % 5)")],
+                    ["notificationUUID": .string("n\(number)")], by: shop)
+                return try await Signed.post(payload, to: shop)
+            }
+            for number in 0..<60 { #expect(try await post(number).status == 200) }
+            let refused = try await post(60)
+            #expect(refused.status == 429 && refused.headers["Retry-After"] != nil)
+            #expect(try await Signed.post(Signed.notification([:], by: shop), to: shop).status == 200)
+            shop.time.advance(seconds: 2)
+            #expect(try await post(60).status == 200)
+            #expect(try await Signed.foreign(in: shop.ledger).count == 61)
         }
     }
 

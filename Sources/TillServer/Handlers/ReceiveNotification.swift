@@ -37,6 +37,15 @@ extension Server {
             try await log(error, at: .notification, keeping: pace)
             throw Refused(error.refusal, error.detail)
         }
+        if case .foreign(let envelope, _) = reading {
+            // Anybody can post one again that Apple signed: known ones cost no write, and new ones have a pace.
+            let uuid = try Self.uuid(envelope.id)
+            let isKnown = try await database.read { try ForeignNotificationTable($0).contains(uuid) }
+            if isKnown { return JSONText.response(200, [String: String]()) }
+            guard foreignPace.take(call.request.clientNetwork, now: clock()) else {
+                throw Refused(.tooManyRequests, "notifications for other apps")
+            }
+        }
         _ = try await take(reading, payload: payload, at: .notification)
         return JSONText.response(200, [String: String]())
     }

@@ -1,0 +1,72 @@
+import Testing
+import TillBilling
+import TillCrypto
+
+@testable import TillServer
+
+@Suite("Whether the ledger can be written, for anybody who asks")
+struct ReadinessTests {
+    private static let now = Instant(seconds: 1_790_000_000)
+
+    @Test("A good answer counts for a second, and a bad one for those who asked meanwhile only")
+    func memory() async {
+        let desk = ReadinessDesk()
+        var checks = 0
+        func ask(_ milliseconds: Int64, _ fault: String? = nil) async -> String? {
+            await desk.fault(at: Self.now.adding(milliseconds: milliseconds)) {
+                checks += 1
+                return fault
+            }
+        }
+        #expect(await ask(0) == nil)
+        for milliseconds in Int64(1)..<1_000 where milliseconds % 100 == 0 {
+            #expect(await ask(milliseconds, "full") == nil)
+        }
+        #expect(checks == 1)
+        #expect(await ask(1_000, "full") == "full")
+        #expect(await ask(1_001, "full") == "full")
+        #expect(await ask(1_002) == nil)
+        #expect(checks == 4)
+        #expect(await ask(-5_000, "full") == "full", "a clock that was set back is no reason to believe it")
+    }
+
+    @Test("A hundred who ask at the same time are told by one look at the ledger", arguments: [nil, "full"])
+    func together(fault: String?) async {
+        let desk = ReadinessDesk()
+        let checks = Locked(0)
+        let faults = await withTaskGroup(of: String?.self) { group in
+            for _ in 0..<100 {
+                group.addTask {
+                    await desk.fault(at: Self.now) {
+                        checks.withLock { $0 += 1 }
+                        // Long enough that the others come while this is under way.
+                        for _ in 0..<1_000 { await Task.yield() }
+                        return fault
+                    }
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(faults.allSatisfy { $0 == fault })
+        #expect(checks.withLock { $0 } < 10)
+    }
+
+    @Test("Over the address the ledger is written once in a second")
+    func heartbeat() async throws {
+        try await Office.open { office in
+            func beat() async throws -> Int64? {
+                let reply = await office.server.respond(
+                    to: .init(method: .get, path: "/readyz", peer: "127.0.0.1"))
+                #expect(reply.status == 200)
+                return try await office.ledger.read { session in
+                    try session.first("SELECT at FROM heartbeat", []) { $0.integer(0) }
+                }
+            }
+            #expect(try await beat() == office.time.now.milliseconds)
+            try await office.ledger.write { session in _ = try session.execute("UPDATE heartbeat SET at = 7", []) }
+            #expect(try await beat() == 7, "not written again")
+            office.time.advance(seconds: 1)
+            #expect(try await beat() == office.time.now.milliseconds)
+        }
+    }
+}
