@@ -229,21 +229,6 @@ struct SettlementBooks {
         return grant
     }
 
-    private mutating func quarantine(
-        _ reason: QuarantineReason, _ facts: SettlementFacts
-    ) throws -> QuarantineReason {
-        if let stored, stored.quarantine == reason {
-            if isNews { try record(.quarantined, quarantine: reason, orderSequence: nil) }
-            return reason
-        }
-        let sequence = try record(.quarantined, quarantine: reason, orderSequence: nil)
-        try note(sequence, "quarantined", ground: reason.rawValue, detail: ladder(facts))
-        try outbox.insert(
-            type: "transaction.quarantined", user: nil, transaction: sequence, at: now,
-            body: EventBody.quarantined(reason))
-        return reason
-    }
-
     // MARK: Rows
 
     /// Writes the transaction's state, for the first time or again, and keeps the proof that decided it.
@@ -324,8 +309,8 @@ struct SettlementBooks {
     /// The rungs of U1 that were looked at and what each said, with what is evidence and decides nothing.
     func ladder(_ facts: SettlementFacts) -> String {
         var parts = [MatchingLadder(facts).text]
-        if let device = origin.device { parts.append("device_id \(device)") }
-        if let id = transaction.appTransactionID { parts.append("app_transaction_id \(id)") }
+        if let device = origin.device { parts.append("device_id \(EvidenceText.value(device.text))") }
+        if let id = transaction.appTransactionID { parts.append("app_transaction_id \(EvidenceText.value(id))") }
         if let reason = origin.claimReason { parts.append("reason \(reason)") }
         return parts.filter { !$0.isEmpty }.joined(separator: "; ")
     }

@@ -56,11 +56,26 @@ public struct EvidenceTable {
         ) { _ in true } ?? false
     }
 
+    /// Whether a decision was noted before on this ground.
+    ///
+    /// - Parameter caller: brought by whom; nil for anybody.
+    public func has(
+        transaction sequence: Int64, decision: String, ground: String, caller: String? = nil
+    ) throws -> Bool {
+        try session.first(
+            """
+            SELECT 1 FROM evidence WHERE transaction_sequence = ?1 AND decision = ?2 AND ground = ?3 \
+            AND (?4 IS NULL OR caller = ?4) LIMIT 1
+            """, [.integer(sequence), .text(decision), .text(ground), .optional(caller)]
+        ) { _ in true } ?? false
+    }
+
+    /// The newest two hundred, oldest first.
     public func list(transaction sequence: Int64) throws -> [Entry] {
         try session.query(
             """
-            SELECT at, decision, ground, door, caller, detail FROM evidence WHERE transaction_sequence = ? \
-            ORDER BY sequence LIMIT 200
+            SELECT at, decision, ground, door, caller, detail FROM (SELECT * FROM evidence \
+            WHERE transaction_sequence = ? ORDER BY sequence DESC LIMIT 200) AS newest ORDER BY sequence
             """, [.integer(sequence)]
         ) { row in
             Entry(

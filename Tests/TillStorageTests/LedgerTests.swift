@@ -160,6 +160,25 @@ import TillSQLite
         }
     }
 
+    @Test("Of more evidence than is shown the newest is, the oldest of it first")
+    func newestEvidence() async throws {
+        try await withLedger { ledger in
+            try await ledger.write { session in
+                let transaction = try TransactionTable(session).insert(
+                    paid("8", product: ProductID("p")), state: .quarantined, quarantine: .noOwner,
+                    orderSequence: nil, at: at)
+                let table = EvidenceTable(session)
+                for number in 0..<210 {
+                    try table.insert(
+                        transaction: transaction,
+                        .init(at: at, decision: "quarantined", ground: "\(number)", door: "app", caller: "user:u1"))
+                }
+                let listed = try table.list(transaction: transaction)
+                #expect(listed.count == 200 && listed.first?.ground == "10" && listed.last?.ground == "209")
+            }
+        }
+    }
+
     @Test("A balance is the sum of its postings, and each environment has its own (invariants 4 and 7)")
     func balances() async throws {
         try await withLedger { ledger in

@@ -1,0 +1,67 @@
+import TillBilling
+import TillStorage
+
+/// What is paid and nobody's yet (invariant 6). Whoever brings a proof chooses the words beside it and can bring it any
+/// number of times, so another reason in other words costs no event, and a row of evidence once.
+extension SettlementBooks {
+    /// - Returns: why these words don't say whose it is, which may not be the reason that is recorded.
+    mutating func quarantine(_ reason: QuarantineReason, _ facts: SettlementFacts) throws -> QuarantineReason {
+        guard let stored, let recorded = stored.quarantine, !PlantedMistake.retellsQuarantine.isPlanted else {
+            let sequence = try record(.quarantined, quarantine: reason, orderSequence: nil)
+            try note(sequence, "quarantined", ground: reason.rawValue, detail: ladder(facts))
+            try tellQuarantined(reason, sequence)
+            return reason
+        }
+        let isOtherWords = !isNews && recorded.restsOnWords && reason.restsOnWords
+        if isNews || recorded != reason, !isOtherWords {
+            try record(.quarantined, quarantine: reason, orderSequence: nil)
+        }
+        guard recorded != reason else { return reason }
+        let isKnownReason = try evidence.has(
+            transaction: stored.sequence, decision: "quarantined", ground: reason.rawValue)
+        let isNoted = try evidence.has(
+            transaction: stored.sequence, decision: "quarantined", ground: reason.rawValue, caller: origin.callerName)
+        if !isNoted { try note(stored.sequence, "quarantined", ground: reason.rawValue, detail: ladder(facts)) }
+        // What Apple signed anew, or the catalogue, says more of it than before; that is told once.
+        if !isOtherWords, !isKnownReason { try tellQuarantined(reason, stored.sequence) }
+        return reason
+    }
+
+    private func tellQuarantined(_ reason: QuarantineReason, _ sequence: Int64) throws {
+        try outbox.insert(
+            type: "transaction.quarantined", user: nil, transaction: sequence, at: now,
+            body: EventBody.quarantined(reason))
+    }
+}
+
+extension QuarantineReason {
+    /// Whether the words beside a proof decide that this is the reason. The others follow from what Apple signed and
+    /// from the catalogue.
+    var restsOnWords: Bool {
+        switch self {
+        case .noOwner, .receiptNeedsOrder, .receiptNeedsSignedCopy, .claimedOrderUnknown, .claimedOrderOfAnother,
+            .claimedOrderDiffers, .claimedOrderOpenedLater, .claimedOrderTaken:
+            true
+        case .unknownToken, .unreadableToken, .contradictsOrder, .unknownProduct, .unusableQuantity,
+            .unknownOwnership:
+            false
+        }
+    }
+}
+
+/// How values that others chose stand in the text of evidence, whose fields are parted by semicolons, commas and blanks.
+enum EvidenceText {
+    /// As it is where it can't look like another field; in quotation marks otherwise.
+    static func value(_ text: String) -> String {
+        let isPlain = text.utf8.allSatisfy { byte in
+            (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte & 0xDF) || "-_.:".utf8.contains(byte)
+        }
+        guard !isPlain || text.isEmpty else { return text }
+        var quoted = "\""
+        for character in text.unicodeScalars {
+            if character == "\"" || character == "\\" { quoted.append("\\") }
+            quoted.unicodeScalars.append(character)
+        }
+        return quoted + "\""
+    }
+}

@@ -1,0 +1,79 @@
+import Testing
+import TillAppStore
+import TillBilling
+import TillServer
+import TillStorage
+
+/// Who brings a proof chooses the words beside it, and may bring it any number of times.
+@Suite("Other words beside a quarantined purchase") struct QuarantineWordsJourneys {
+    private func random(_ number: UInt64) -> OrderID {
+        UniqueID(high: 0x0123_4567_89AB_4000 | number, low: 0x8000_0000_0000_0001)
+    }
+
+    private func quarantineEvents(in shop: Shop) async throws -> Int {
+        try await shop.send(.get, "/v1/events?limit=100")["data"].list
+            .filter { $0.at("type").text == "transaction.quarantined" }.count
+    }
+
+    @Test("A hundred posts with other words write one event, and evidence once for each reason and caller")
+    func flipFlop() async throws {
+        try await Shop.open { shop in
+            let order = try await shop.openOrder(as: "ann")
+            shop.time.advance(seconds: 1)
+            let payment = try await shop.pay(token: nil)
+            for number in 0..<50 {
+                let plain = try await shop.submit(payment.signed, as: .user("thief"))
+                #expect(plain["reason"].text == "no_owner")
+                let claimed = try await shop.submit(
+                    payment.signed, as: .user("thief"), orderID: random(UInt64(number)))
+                #expect(claimed["reason"].text == "claimed_order_unknown", "the reply is about these words")
+            }
+            #expect(try await quarantineEvents(in: shop) == 1)
+            let evidence = try await shop.decisions(on: payment.id)
+            #expect(evidence.map(\.ground) == ["no_owner", "claimed_order_unknown"])
+            let listed = try await shop.send(.get, "/v1/quarantine")["data"].list
+            #expect(listed.map { $0.at("reason").text } == ["no_owner"])
+            // Somebody else's words are noted for them, and the buyer's grant it.
+            _ = try await shop.submit(payment.signed, as: .user("ben"), orderID: random(99))
+            #expect(try await shop.decisions(on: payment.id).map(\.caller).last == "user:ben")
+            let granted = try await shop.submit(payment.signed, as: .user("ann"), orderID: order)
+            #expect(granted["outcome"].text == "granted")
+            #expect(try await shop.points(of: "ann") == 60)
+        }
+    }
+
+    @Test("A newer copy from Apple that gives another reason is told of, and recorded")
+    func news() async throws {
+        let line = AppleLine()
+        try await Shop.open(line: line) { shop in
+            let payment = try await shop.pay(token: random(1))
+            line.answer = AppleAnswer(
+                status: 404, headers: [.init("Content-Type", "application/json")],
+                body: Array(#"{"errorCode": 4040010, "errorMessage": "Transaction id not found."}"#.utf8))
+            let receipt = try await shop.send(
+                .post, "/v1/transactions",
+                [
+                    "receipt": .string(payment.receipt), "transactionId": .string(payment.id),
+                    "productId": .string(Shop.points60),
+                ], as: .user("ann"))
+            #expect(receipt["reason"].text == "receipt_needs_order")
+            #expect(try await shop.submit(payment.signed, as: .user("ann"))["reason"].text == "unknown_token")
+            #expect(try await quarantineEvents(in: shop) == 2)
+            let listed = try await shop.send(.get, "/v1/quarantine")["data"].list
+            #expect(listed.map { $0.at("reason").text } == ["unknown_token"])
+        }
+    }
+
+    @Test("A device's id can't pass for another field of the evidence")
+    func forgedField() async throws {
+        try await Shop.open { shop in
+            let payment = try await shop.pay(token: nil)
+            let device = #"x; reason "granted" (li), order_id matched"#
+            _ = try await shop.send(
+                .post, "/v1/transactions",
+                ["signedTransaction": .string(payment.signed), "deviceId": .string(device)], as: .user("thief"))
+            let detail = try #require(try await shop.decisions(on: payment.id).first?.detail)
+            #expect(detail.contains(#"device_id "x; reason \"granted\" (li), order_id matched""#), "\(detail)")
+        }
+    }
+}
