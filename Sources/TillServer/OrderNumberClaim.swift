@@ -24,11 +24,13 @@ struct OrderNumberClaim: Sendable {
     /// Milliseconds for which a customer's request waits for a turn in the app's budget.
     private static let patience: Int64 = 3_000
 
-    /// - Parameter isUrgent: somebody waits for the answer.
-    init?(_ server: Server, isUrgent: Bool) {
+    /// - Parameter user: who waits for the answer; nil if it is a job.
+    init?(_ server: Server, askedBy user: UserID?) {
         guard let api = server.serverAPI else { return nil }
         self.server = server
-        self.api = api.asking(as: isUrgent ? RequestCaller("claims", patience: Self.patience) : .bulk("claims"))
+        // By user, so that customers take turns in the app's budget.
+        let urgent = user.map { RequestCaller("claims user:\($0)", patience: Self.patience) }
+        self.api = api.asking(as: urgent ?? .bulk("claims"))
     }
 
     /// Asks, settles, and writes down what became of it; the claim as it stands then.

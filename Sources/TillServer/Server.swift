@@ -64,7 +64,8 @@ public struct Server: Sendable {
         self.serverAPI = serverAPI
         self.webhookSend = webhookSend
         settleReceipt = SettleReceipt(
-            settle: settle, lookup: serverAPI.map { [verifier] in SignedTransactionLookup($0, verifier: verifier) })
+            settle: settle, lookup: serverAPI.map { [verifier] in SignedTransactionLookup($0, verifier: verifier) },
+            verifier: verifier)
         authentication = Authentication(configuration: configuration, clock: clock)
         idempotency = Idempotency(
             database: database, clock: clock, entropy: entropy, usualEnvironment: configuration.usualEnvironment)

@@ -9,6 +9,16 @@ struct SettleReceipt: Sendable {
     let settle: Settle
     /// Nil without an In-App Purchase key: then only the order id beside a receipt can say whose it is (U1, rung 2).
     let lookup: SignedTransactionLookup?
+    let verifier: ProofVerifier
+    /// How often Apple is asked at once for one user; what is more waits in the ledger. Backends that name no user are
+    /// trusted with their number.
+    private let pace = SourcePace(Pace(burst: 40, interval: 2_000))
+
+    init(settle: Settle, lookup: SignedTransactionLookup?, verifier: ProofVerifier) {
+        self.settle = settle
+        self.lookup = lookup
+        self.verifier = verifier
+    }
 
     /// Why a purchase is accepted and not yet granted; a stable code.
     static let waitingReason = "waiting_for_apple"
@@ -23,24 +33,56 @@ struct SettleReceipt: Sendable {
     func callAsFunction(
         _ verified: VerifiedTransaction, proof: Settle.Proof, origin: Settle.Origin
     ) async throws -> Outcome {
-        guard let lookup, try await !isDecided(verified) else {
-            return .settled(try await settle(verified, proof: proof, origin: origin))
+        if let outcome = try await settleUnasked(verified, proof: proof, origin: origin) { return .settled(outcome) }
+        let now = settle.clock()
+        let due = now.adding(seconds: Self.firstPause)
+        guard let lookup, origin.isTrustedWithNumber || pace.take(origin.asker, now: now) else {
+            try await wait(for: verified, proof, origin, due: due, "this user asks too often")
+            return .waiting
         }
-        switch await lookup.ask(verified.id, verified.environment) {
+        switch await lookup.ask(verified.id, verified.environment, for: origin.asker) {
         case .found(let signed, let itsProof):
             return .settled(try await settle(signed, proof: itsProof, origin: origin))
         case .none:
             return .settled(try await settle(verified, proof: proof, origin: origin))
         case .later(let why, let instant):
-            let now = settle.clock()
-            let due = max(instant ?? now, now.adding(seconds: Self.firstPause))
-            let digest = Digest.sha256.hash(proof.bytes)
-            try await settle.database.write { session in
-                try WaitingProofTable(session).insert(
-                    verified.id, in: verified.environment, by: origin.bearer, receipt: proof.bytes, digest: digest,
-                    at: now, due: due, detail: why)
-            }
+            try await wait(for: verified, proof, origin, due: max(instant ?? due, due), why)
             return .waiting
+        }
+    }
+
+    /// The same for whom a receipt was answered before it was settled: Apple is asked by the job that asks for all.
+    func withoutAsking(
+        _ verified: VerifiedTransaction, proof: Settle.Proof, origin: Settle.Origin
+    ) async throws -> Outcome {
+        if let outcome = try await settleUnasked(verified, proof: proof, origin: origin) { return .settled(outcome) }
+        // Its device has finished, so it is kept however many there are.
+        try await wait(for: verified, proof, origin, due: settle.clock(), "saved", isBounded: false)
+        return .waiting
+    }
+
+    /// Nil if Apple has to be asked.
+    private func settleUnasked(
+        _ verified: VerifiedTransaction, proof: Settle.Proof, origin: Settle.Origin
+    ) async throws -> Settle.Outcome? {
+        guard lookup != nil else { return try await settle(verified, proof: proof, origin: origin) }
+        switch try await knowledge(of: verified) {
+        case .unknown: return nil
+        case .decided: return try await settle(verified, proof: proof, origin: origin)
+        case .signed(let signed, let itsProof): return try await settle(signed, proof: itsProof, origin: origin)
+        }
+    }
+
+    private func wait(
+        for verified: VerifiedTransaction, _ proof: Settle.Proof, _ origin: Settle.Origin, due: Instant,
+        _ why: String, isBounded: Bool = true
+    ) async throws {
+        let now = settle.clock()
+        let digest = Digest.sha256.hash(proof.bytes)
+        try await settle.database.write { session in
+            try WaitingProofTable(session).insert(
+                verified.id, in: verified.environment, by: origin.bearer, receipt: proof.bytes, digest: digest,
+                at: now, due: due, detail: why, isBounded: isBounded)
         }
     }
 
@@ -52,18 +94,63 @@ struct SettleReceipt: Sendable {
         attempts >= 10 ? longestPause : min(longestPause, firstPause << max(0, attempts))
     }
 
-    /// Whether the ledger knows what became of it, so that Apple need not be asked.
-    func isDecided(_ verified: VerifiedTransaction) async throws -> Bool {
-        try await settle.database.read { session in
-            guard let stored = try TransactionTable(session).find(verified.id, in: verified.environment) else {
-                return false
-            }
-            return stored.state != .quarantined
+    // MARK: What the ledger knows
+
+    /// What can be done about a receipt's purchase without asking Apple.
+    enum Knowledge: Sendable {
+        case unknown
+        /// The ledger knows what became of it.
+        case decided
+        /// It is nobody's yet, and Apple signed this copy a moment ago: whose it is depends on the words beside it.
+        case signed(VerifiedTransaction, Settle.Proof)
+    }
+
+    /// Milliseconds for which Apple need not be asked again about what is in quarantine.
+    static let freshness: Int64 = 600_000
+
+    /// Who posts a receipt of a purchase that stays in quarantine makes Apple be asked once in ten minutes, however
+    /// often it is posted.
+    func knowledge(of verified: VerifiedTransaction) async throws -> Knowledge {
+        let (id, environment, now) = (verified.id, verified.environment, settle.clock())
+        let (stored, bytes) = try await settle.database.read { session in
+            let stored = try TransactionTable(session).find(id, in: environment)
+            let isFresh = stored.map { now.milliseconds - $0.signedAt.milliseconds < Self.freshness } ?? false
+            guard let stored, stored.state == .quarantined, isFresh,
+                let proof = try ProofTable(session).find(transaction: stored.sequence),
+                proof.kind == .signedTransaction
+            else { return (stored, [UInt8]?.none) }
+            return (stored, proof.body)
         }
+        guard let stored else { return .unknown }
+        guard stored.state == .quarantined else { return .decided }
+        guard let bytes, !PlantedMistake.asksAppleEachTime.isPlanted,
+            // It was good when it came: if the configuration has changed since, Apple is asked.
+            let signed = try? await verifier.transaction(String(decoding: bytes, as: UTF8.self))
+        else { return .unknown }
+        return .signed(
+            signed.value,
+            Settle.Proof(kind: .signedTransaction, bytes: bytes, isUnderDoubt: signed.isUnderDoubt))
     }
 }
 
 extension Settle.Origin {
+    /// By which name it takes turns at Apple: one for each user, also of those whom a backend names.
+    var asker: String {
+        if case .backend = caller, let user = namedUser { return "\(callerName) user:\(user)" }
+        return callerName
+    }
+
+    var isTrustedWithNumber: Bool {
+        if case .backend = caller { return namedUser == nil }
+        return false
+    }
+
+    /// The user whom a backend names.
+    private var namedUser: UserID? {
+        guard case .backend(_, let user) = caller else { return nil }
+        return user ?? claimant
+    }
+
     /// How the origin of a receipt that waits is kept.
     var bearer: WaitingProofTable.Bearer {
         var named: String?

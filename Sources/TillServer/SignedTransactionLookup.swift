@@ -13,15 +13,22 @@ struct SignedTransactionLookup: Sendable {
         case later(String, not: Instant?)
     }
 
-    let ask: @Sendable (TransactionID, Environment) async -> Answer
+    /// The last is the name of who wants to know: those with a name of their own take turns in the app's budget.
+    private let request: @Sendable (TransactionID, Environment, String) async -> Answer
+
+    func ask(_ id: TransactionID, _ environment: Environment, for asker: String) async -> Answer {
+        await request(id, environment, asker)
+    }
 }
 
 extension SignedTransactionLookup {
-    /// Over the App Store Server API, as a buyer who waits, if nothing else is said. Whatever Apple answers is verified
-    /// like what a client posts: an answer that is not Apple's, or of another transaction, is no answer.
+    /// Over the App Store Server API. Whatever Apple answers is verified like what a client posts: an answer that is
+    /// not Apple's, or of another transaction, is no answer.
+    ///
+    /// - Parameter caller: who asks; nil for buyers who wait, each under their own name.
     init(_ api: ServerAPI, verifier: ProofVerifier, asking caller: RequestCaller? = nil) {
-        let api = api.asking(as: caller ?? RequestCaller("receipts", patience: Self.patience))
-        ask = { id, environment in
+        request = { id, environment, asker in
+            let api = api.asking(as: caller ?? RequestCaller("receipts \(asker)", patience: Self.patience))
             let signed: SignedTransaction
             do throws(ServerAPIFault) {
                 signed = try await api.transactionInfo(id, in: environment).value

@@ -58,6 +58,8 @@ public struct ClaimTable {
         public let answer: String?
         public let at: Instant
         public let endedAt: Instant?
+        /// When Apple is to be asked about it.
+        public let dueAt: Instant
     }
 
     /// A customer's claim by Apple's order number, due at `due` for the job that asks again.
@@ -72,7 +74,7 @@ public struct ClaimTable {
             [.id(id), .text(user.text), .text(orderNumber), .text(actor), .instant(due), .instant(now)])
         return Stored(
             sequence: sequence, id: id, user: user, orderNumber: orderNumber, actor: actor, state: .waiting,
-            attempts: 0, detail: "", answer: nil, at: now, endedAt: nil)
+            attempts: 0, detail: "", answer: nil, at: now, endedAt: nil, dueAt: due)
     }
 
     /// An operator's decision about one transaction, and what became of it.
@@ -94,8 +96,8 @@ public struct ClaimTable {
     public func find(_ id: UniqueID) throws -> Stored? {
         try session.first(
             """
-            SELECT sequence, id, user, order_number, actor, state, attempts, detail, answer, at, ended_at FROM claims \
-            WHERE id = ?
+            SELECT sequence, id, user, order_number, actor, state, attempts, detail, answer, at, ended_at, due_at \
+            FROM claims WHERE id = ?
             """, [.id(id)], Self.read)
     }
 
@@ -103,8 +105,8 @@ public struct ClaimTable {
     public func waiting(of user: UserID, orderNumber: String) throws -> Stored? {
         try session.first(
             """
-            SELECT sequence, id, user, order_number, actor, state, attempts, detail, answer, at, ended_at FROM claims \
-            WHERE user = ? AND order_number = ? AND state = 0 ORDER BY sequence DESC LIMIT 1
+            SELECT sequence, id, user, order_number, actor, state, attempts, detail, answer, at, ended_at, due_at \
+            FROM claims WHERE user = ? AND order_number = ? AND state = 0 ORDER BY sequence DESC LIMIT 1
             """, [.text(user.text), .text(orderNumber)], Self.read)
     }
 
@@ -120,8 +122,8 @@ public struct ClaimTable {
     public func list(of user: UserID, before sequence: Int64, limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, id, user, order_number, actor, state, attempts, detail, answer, at, ended_at FROM claims \
-            WHERE user = ? AND order_number IS NOT NULL AND sequence < ? ORDER BY sequence DESC LIMIT ?
+            SELECT sequence, id, user, order_number, actor, state, attempts, detail, answer, at, ended_at, due_at \
+            FROM claims WHERE user = ? AND order_number IS NOT NULL AND sequence < ? ORDER BY sequence DESC LIMIT ?
             """, [.text(user.text), .integer(sequence), .integer(Int64(limit))], Self.read)
     }
 
@@ -129,8 +131,8 @@ public struct ClaimTable {
     public func due(at now: Instant, limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, id, user, order_number, actor, state, attempts, detail, answer, at, ended_at FROM claims \
-            WHERE state = 0 AND due_at <= ? ORDER BY due_at, sequence LIMIT ?
+            SELECT sequence, id, user, order_number, actor, state, attempts, detail, answer, at, ended_at, due_at \
+            FROM claims WHERE state = 0 AND due_at <= ? ORDER BY due_at, sequence LIMIT ?
             """, [.instant(now), .integer(Int64(limit))], Self.read)
     }
 
@@ -151,6 +153,7 @@ public struct ClaimTable {
         return Stored(
             sequence: row.integer(0), id: try row.uniqueID(1), user: UserID(row.text(2)),
             orderNumber: row.optionalText(3), actor: row.text(4), state: state, attempts: row.integer(6),
-            detail: row.text(7), answer: row.optionalText(8), at: row.instant(9), endedAt: row.optionalInstant(10))
+            detail: row.text(7), answer: row.optionalText(8), at: row.instant(9), endedAt: row.optionalInstant(10),
+            dueAt: row.instant(11))
     }
 }

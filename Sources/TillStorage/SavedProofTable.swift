@@ -27,6 +27,12 @@ extension Schema {
         CREATE INDEX orders_unpaid_by_device ON orders (device, sequence)
             WHERE device IS NOT NULL AND transaction_id IS NULL;
         """
+
+    /// Signed transactions come before receipts, and callers take turns: found without reading proofs.
+    static let savedProofTurns: StaticString = """
+        DROP INDEX saved_proofs_due;
+        CREATE INDEX saved_proofs_due ON saved_proofs (kind, due_at, sequence, caller);
+        """
 }
 
 /// `saved_proofs`: genuine proofs whose devices were told to finish before anything was granted (G4, order 2). A row
@@ -49,11 +55,34 @@ public struct SavedProofTable {
         public let detail: String
     }
 
-    /// Due at once. The same proof from the same bearer again changes nothing.
+    /// Due at once. The same proof from the same bearer again changes nothing. Of one proof a caller may have
+    /// `WaitingProofTable.mostVariants`, with those that wait for Apple: other order ids, other devices.
+    ///
+    /// - Returns: whether it is stored; false where it would be one variant too many.
     public func insert(
         _ id: TransactionID, in environment: Environment, kind: ProofTable.Kind, body: [UInt8],
         by bearer: WaitingProofTable.Bearer, at now: Instant
-    ) throws {
+    ) throws -> Bool {
+        let isThere = try session.first(
+            """
+            SELECT 1 FROM saved_proofs WHERE environment = ? AND transaction_id = ? AND caller = ? \
+            AND claimed_order = ? AND device = ?
+            """,
+            [
+                environment.column, .text(id.text), .text(bearer.name), .blob(bearer.claimedOrder?.bytes ?? []),
+                .text(bearer.device?.text ?? ""),
+            ]
+        ) { _ in true }
+        guard isThere == nil else { return true }
+        let count =
+            try session.first(
+                "SELECT count(*) FROM saved_proofs WHERE environment = ? AND transaction_id = ? AND caller = ?",
+                [environment.column, .text(id.text), .text(bearer.name)]
+            ) { $0.integer(0) } ?? 0
+        let waiting = try WaitingProofTable(session).count(of: id, in: environment, by: bearer.name)
+        guard count + waiting < WaitingProofTable.mostVariants || PlantedMistake.savesAnyVariant.isPlanted else {
+            return false
+        }
         _ = try session.insertIfNew(
             """
             INSERT INTO saved_proofs (environment, transaction_id, kind, body, caller, named_user, claimed_order, \
@@ -65,15 +94,21 @@ public struct SavedProofTable {
                 .optional(bearer.namedUser), .blob(bearer.claimedOrder?.bytes ?? []), .text(bearer.device?.text ?? ""),
                 .instant(now),
             ])
+        return true
     }
 
-    /// Those whose time has come, the longest overdue first.
-    public func due(at now: Instant, limit: Int) throws -> [Stored] {
+    /// Those of a kind whose time has come. The callers take turns, and of each the longest overdue comes first; of all
+    /// that are due the thousand that are longest overdue are looked at.
+    public func due(_ kind: ProofTable.Kind, at now: Instant, limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, environment, transaction_id, kind, body, caller, named_user, claimed_order, device, \
-            received_at, attempts, detail FROM saved_proofs WHERE due_at <= ? ORDER BY due_at, sequence LIMIT ?
-            """, [.instant(now), .integer(Int64(limit))]
+            SELECT s.sequence, s.environment, s.transaction_id, s.kind, s.body, s.caller, s.named_user, \
+            s.claimed_order, s.device, s.received_at, s.attempts, s.detail FROM (SELECT sequence, due_at, \
+            row_number() OVER (PARTITION BY caller ORDER BY due_at, sequence) AS turn FROM \
+            (SELECT sequence, due_at, caller FROM saved_proofs WHERE kind = ? AND due_at <= ? \
+            ORDER BY due_at, sequence LIMIT 1000) ORDER BY turn, due_at, sequence LIMIT ?) d \
+            JOIN saved_proofs s ON s.sequence = d.sequence ORDER BY d.turn, d.due_at, d.sequence
+            """, [.integer(kind.rawValue), .instant(now), .integer(Int64(limit))]
         ) { row in
             guard let kind = ProofTable.Kind(rawValue: row.integer(3)) else { throw row.unreadable("a proof's kind") }
             let (claimed, device) = (row.blob(7), row.text(8))

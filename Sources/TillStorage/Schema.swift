@@ -13,7 +13,8 @@ public enum Schema {
         ledger, foreignNotifications, waitingForApple, signedTerms, subscriptions, walletNotes, consumption, transfers,
         previewedOrders, reminders, finance, errands, savedProofs, claims, reconciliations,
         webhooks, refusalBudgets, foreignNotificationApps, otherOwnership, orderIDs,
-        ledgerSecret, payingAccounts, customers, ownership,
+        ledgerSecret, payingAccounts, customers, ownership, savedProofTurns,
+        webhookTurns,
     ]
 
     private static let ledger: StaticString = """

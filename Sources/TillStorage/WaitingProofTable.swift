@@ -36,14 +36,36 @@ public struct WaitingProofTable {
         public let detail: String
     }
 
+    /// How many variants of one question a caller may have: a purchase with several order ids. Apple is asked once for
+    /// all of them, and honest apps send one or two.
+    public static let mostVariants: Int64 = 8
+
     /// Stores the receipt, once for all its purchases, and the question about one of them. The same question again
     /// changes nothing.
     ///
-    /// - Parameter digest: SHA-256 of the receipt.
+    /// - Parameters:
+    ///   - digest: SHA-256 of the receipt.
+    ///   - isBounded: whether more than `mostVariants` of this caller are not kept.
     public func insert(
         _ id: TransactionID, in environment: Environment, by bearer: Bearer, receipt: [UInt8], digest: [UInt8],
-        at now: Instant, due: Instant, detail: String
+        at now: Instant, due: Instant, detail: String, isBounded: Bool = true
     ) throws {
+        let isThere = try session.first(
+            """
+            SELECT 1 FROM waiting_proofs WHERE environment = ? AND transaction_id = ? AND caller = ? \
+            AND claimed_order = ?
+            """,
+            [
+                environment.column, .text(id.text), .text(bearer.name), .blob(bearer.claimedOrder?.bytes ?? []),
+            ]
+        ) { _ in true }
+        // Before the receipt is stored: one that no question refers to would stay for ever.
+        guard isThere == nil else { return }
+        if isBounded, try count(of: id, in: environment, by: bearer.name) >= Self.mostVariants,
+            !PlantedMistake.savesAnyVariant.isPlanted
+        {
+            return
+        }
         let known = try session.first("SELECT sequence FROM waiting_receipts WHERE digest = ?", [.blob(digest)]) {
             $0.integer(0)
         }
@@ -65,13 +87,36 @@ public struct WaitingProofTable {
             ])
     }
 
-    /// Those whose time has come, the longest overdue first.
+    /// How many questions about a purchase a caller has.
+    public func count(of id: TransactionID, in environment: Environment, by caller: String) throws -> Int64 {
+        try session.first(
+            "SELECT count(*) FROM waiting_proofs WHERE environment = ? AND transaction_id = ? AND caller = ?",
+            [environment.column, .text(id.text), .text(caller)]
+        ) { $0.integer(0) } ?? 0
+    }
+
+    /// Those whose time has come. The callers take turns, and of each the longest overdue comes first; of all that are
+    /// due the thousand that are longest overdue are looked at.
     public func due(at now: Instant, limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, environment, transaction_id, caller, named_user, claimed_order, received_at, attempts, \
-            due_at, detail, device FROM waiting_proofs WHERE due_at <= ? ORDER BY due_at, sequence LIMIT ?
+            SELECT w.sequence, w.environment, w.transaction_id, w.caller, w.named_user, w.claimed_order, \
+            w.received_at, w.attempts, w.due_at, w.detail, w.device FROM (SELECT sequence, due_at, \
+            row_number() OVER (PARTITION BY caller ORDER BY due_at, sequence) AS turn FROM \
+            (SELECT sequence, due_at, caller FROM waiting_proofs WHERE due_at <= ? ORDER BY due_at, sequence \
+            LIMIT 1000) ORDER BY turn, due_at, sequence LIMIT ?) d \
+            JOIN waiting_proofs w ON w.sequence = d.sequence ORDER BY d.turn, d.due_at, d.sequence
             """, [.instant(now), .integer(Int64(limit))], Self.read)
+    }
+
+    /// All questions about one purchase, the oldest first.
+    public func list(_ id: TransactionID, in environment: Environment) throws -> [Stored] {
+        try session.query(
+            """
+            SELECT sequence, environment, transaction_id, caller, named_user, claimed_order, received_at, attempts, \
+            due_at, detail, device FROM waiting_proofs WHERE environment = ? AND transaction_id = ? \
+            ORDER BY sequence LIMIT 100
+            """, [environment.column, .text(id.text)], Self.read)
     }
 
     public func receipt(of sequence: Int64) throws -> [UInt8]? {
@@ -90,22 +135,37 @@ public struct WaitingProofTable {
             [.instant(due), .text(detail), .integer(sequence)])
     }
 
+    /// This question is answered, and others about the same purchase may not be.
+    public func remove(_ sequence: Int64) throws {
+        let receipt = try session.first(
+            "SELECT receipt_sequence FROM waiting_proofs WHERE sequence = ?", [.integer(sequence)]
+        ) { $0.integer(0) }
+        try session.execute("DELETE FROM waiting_proofs WHERE sequence = ?", [.integer(sequence)])
+        if let receipt { try removeUnused(receipt) }
+    }
+
+    private func removeUnused(_ receipt: Int64) throws {
+        try session.execute(
+            """
+            DELETE FROM waiting_receipts WHERE sequence = ?1 \
+            AND NOT EXISTS (SELECT 1 FROM waiting_proofs WHERE receipt_sequence = ?1)
+            """, [.integer(receipt)])
+    }
+
     /// The purchase is settled: nobody needs to ask about it any more, whoever brought it.
-    public func remove(_ id: TransactionID, in environment: Environment) throws {
+    ///
+    /// - Returns: how many questions there were.
+    @discardableResult
+    public func remove(_ id: TransactionID, in environment: Environment) throws -> Int {
         let receipts = try session.query(
             "SELECT DISTINCT receipt_sequence FROM waiting_proofs WHERE environment = ? AND transaction_id = ?",
             [environment.column, .text(id.text)]
         ) { $0.integer(0) }
-        try session.execute(
+        let count = try session.execute(
             "DELETE FROM waiting_proofs WHERE environment = ? AND transaction_id = ?",
             [environment.column, .text(id.text)])
-        for receipt in receipts {
-            try session.execute(
-                """
-                DELETE FROM waiting_receipts WHERE sequence = ?1 \
-                AND NOT EXISTS (SELECT 1 FROM waiting_proofs WHERE receipt_sequence = ?1)
-                """, [.integer(receipt)])
-        }
+        for receipt in receipts { try removeUnused(receipt) }
+        return count
     }
 
     public func count() throws -> Int64 {

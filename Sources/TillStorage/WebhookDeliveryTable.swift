@@ -63,14 +63,26 @@ public struct WebhookDeliveryTable {
             ]) > 0
     }
 
-    /// What may be sent now, the longest due first.
+    /// What may be sent now, the longest due first. Events without a user, of which anybody can cause many, have half
+    /// of the places at most while users' events are due.
     public func due(_ endpoint: Int64, at now: Instant, limit: Int) throws -> [Stored] {
-        try session.query(
+        let arguments: [SQLValue] = [.integer(endpoint), .instant(now), .integer(Int64(limit))]
+        let users = try session.query(
             """
             SELECT endpoint_sequence, event_sequence, lane, user, state, attempts, due_at, attempted_at, status, \
             error, ended_at FROM webhook_deliveries WHERE endpoint_sequence = ? AND due_at <= ? AND due_at IS NOT NULL \
-            ORDER BY due_at, event_sequence LIMIT ?
-            """, [.integer(endpoint), .instant(now), .integer(Int64(limit))], Self.read)
+            AND user IS NOT NULL ORDER BY due_at, event_sequence LIMIT ?
+            """, arguments, Self.read)
+        let others = try session.query(
+            """
+            SELECT endpoint_sequence, event_sequence, lane, user, state, attempts, due_at, attempted_at, status, \
+            error, ended_at FROM webhook_deliveries WHERE endpoint_sequence = ? AND due_at <= ? AND due_at IS NOT NULL \
+            AND user IS NULL ORDER BY due_at, event_sequence LIMIT ?
+            """, arguments, Self.read)
+        let places = min(others.count, max(limit / 2, limit - users.count))
+        return (users.prefix(limit - places) + others.prefix(places)).sorted { left, right in
+            (left.dueAt ?? now, left.event) < (right.dueAt ?? now, right.event)
+        }
     }
 
     /// Ends it, and lets the next of its line come up.

@@ -73,6 +73,17 @@ extension Schema {
         """
 }
 
+extension Schema {
+    /// What is due for users, and what is due for nobody in particular, each in an order of its own.
+    static let webhookTurns: StaticString = """
+        DROP INDEX webhook_deliveries_due;
+        CREATE INDEX webhook_deliveries_due_users ON webhook_deliveries (endpoint_sequence, due_at, event_sequence)
+            WHERE due_at IS NOT NULL AND user IS NOT NULL;
+        CREATE INDEX webhook_deliveries_due_others ON webhook_deliveries (endpoint_sequence, due_at, event_sequence)
+            WHERE due_at IS NOT NULL AND user IS NULL;
+        """
+}
+
 /// `webhook_endpoints`: how far each endpoint of the configuration has come, and how it does.
 public struct WebhookEndpointTable {
     private let session: any Session

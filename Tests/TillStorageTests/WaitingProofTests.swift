@@ -57,6 +57,25 @@ import TillSQLite
         }
     }
 
+    @Test("callers take turns, one question goes by itself, and a question that is there leaves no receipt behind")
+    func turns() async throws {
+        try await withLedger { ledger in
+            let now = now
+            try await ledger.write { session in
+                for number in 0..<3 { try insert("\(number)", by: ann, receipt: UInt8(number), due: 0, in: session) }
+                try insert("9", by: shop, receipt: 9, due: 0, in: session)
+                try insert("9", by: shop, receipt: 10, due: 0, in: session)
+                let table = WaitingProofTable(session)
+                let due = try table.due(at: now, limit: 9)
+                #expect(due.map(\.transactionID.text) == ["0", "9", "1", "2"])
+                try table.remove(due[0].sequence)
+                #expect(try table.list(TransactionID("9"), in: .sandbox).map(\.sequence) == [due[1].sequence])
+                let receipts = try session.first("SELECT count(*) FROM waiting_receipts", []) { $0.integer(0) }
+                #expect(try table.count() == 3 && receipts == 3)
+            }
+        }
+    }
+
     @Test("what Apple can't say is put off; what is settled goes for everybody who asked, its receipt with the last")
     func goes() async throws {
         try await withLedger { ledger in

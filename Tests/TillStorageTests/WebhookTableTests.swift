@@ -36,6 +36,27 @@ import TillBilling
         }
     }
 
+    @Test("Events without a user, however many, leave half of the places to those of users")
+    func fairness() async throws {
+        try await withLedger { ledger in
+            try await ledger.write { session in
+                try happen(Array(repeating: nil, count: 30) + ["u1", "u2", "u3"], session)
+                let endpoint = try WebhookEndpointTable(session).insert(
+                    "a", url: "https://a", position: 0, at: Self.now)
+                let table = WebhookDeliveryTable(session)
+                for event in try OutboxTable(session).list(after: 0, limit: 100) {
+                    try table.insert(event, for: endpoint, lane: .live, at: Self.now)
+                }
+                func due(_ limit: Int) throws -> [Int64] {
+                    try table.due(endpoint, at: Self.now, limit: limit).map(\.event)
+                }
+                #expect(try due(4) == [1, 2, 31, 32])
+                #expect(try due(8) == [1, 2, 3, 4, 5, 31, 32, 33])
+                #expect(try due(1) == [31])
+            }
+        }
+    }
+
     @Test("Of a line only the first is due; when it ends the next comes up, in each lane by itself")
     func lines() async throws {
         try await withLedger { ledger in

@@ -15,19 +15,22 @@ extension Server {
         guard configuration.apple.environments.contains(.production) else {
             throw Refused(.noOrderLookup, "this server doesn't accept production")
         }
-        guard let claims = OrderNumberClaim(self, isUrgent: true) else { throw Refused(.noOrderLookup, "no API key") }
+        guard let claims = OrderNumberClaim(self, askedBy: user) else { throw Refused(.noOrderLookup, "no API key") }
         let (id, now, actor) = (UniqueID(random: entropy(16)), clock(), call.credential.name)
-        let claim = try await database.write { session in
+        let (claim, isNew) = try await database.write { session in
             try GuestTable(session).requireUnmerged(user)
             let table = ClaimTable(session)
             // The same number again is the same question, as long as it waits.
-            if let waiting = try table.waiting(of: user, orderNumber: number) { return waiting }
+            if let waiting = try table.waiting(of: user, orderNumber: number) { return (waiting, false) }
             let tried = try table.count(of: user, since: now.adding(seconds: -OrderNumberClaim.day))
             guard tried < OrderNumberClaim.dailyLimit else { throw Refused(.tooManyRequests) }
-            return try table.insert(
+            let claim = try table.insert(
                 id, of: user, orderNumber: number, by: actor, at: now, due: now.adding(seconds: Self.claimHeadStart))
+            return (claim, true)
         }
-        let reply = try await claims.answer(claim)
+        // A repetition is no reason to ask Apple before it is time to.
+        let isDue = isNew || claim.dueAt <= now || PlantedMistake.asksAppleEachTime.isPlanted
+        let reply = isDue ? try await claims.answer(claim) : ClaimReply(claim)
         switch reply.state {
         case .answered: return JSONText.response(200, reply)
         case .waiting: return JSONText.response(202, reply)

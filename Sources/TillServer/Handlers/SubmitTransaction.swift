@@ -84,7 +84,7 @@ extension Server {
     /// Under order 2 (G4), what the ledger does not know yet is stored and granted by `SavedProofs`. What it knows, and
     /// what Apple took back, is settled at once: there is nothing to wait for.
     ///
-    /// - Returns: whether it was stored.
+    /// - Returns: whether it was stored; false also for one variant of a proof too many, which is settled at once.
     private func save(_ brought: BroughtProof) async throws -> Bool {
         let (verified, proof) = (brought.transaction, brought.proof)
         guard configuration.delivery.order == .saveThenFinish, verified.revocationDate == nil else { return false }
@@ -92,11 +92,10 @@ extension Server {
         let isKnown = try await database.read { try TransactionTable($0).find(id, in: environment) != nil }
         guard !isKnown else { return false }
         let now = clock()
-        try await database.write { session in
+        return try await database.write { session in
             try SavedProofTable(session).insert(
                 id, in: environment, kind: proof.kind, body: proof.bytes, by: brought.origin.bearer, at: now)
         }
-        return true
     }
 
     private func caller(_ credential: Credential, naming named: String?) throws -> Caller {

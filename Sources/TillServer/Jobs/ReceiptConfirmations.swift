@@ -36,7 +36,7 @@ public struct ReceiptConfirmations: Sendable {
     /// - Returns: false if Apple can't be asked now.
     private func settle(_ one: OwnershipTable.Lookup, _ lookup: SignedTransactionLookup) async throws -> Bool {
         let now = server.clock()
-        switch await lookup.ask(one.id, one.environment) {
+        switch await lookup.ask(one.id, one.environment, for: "till") {
         case .found(let signed, let proof):
             _ = try await server.settle(
                 signed, proof: proof,

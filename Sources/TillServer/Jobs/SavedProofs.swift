@@ -7,17 +7,24 @@ import TillStorage
 public struct SavedProofs: Sendable {
     private let server: Server
     private static let batch = 50
+    /// Receipts between two batches of signed transactions: looking at one takes longer.
+    private static let receiptBatch = 10
 
     public init(_ server: Server) { self.server = server }
 
-    /// Takes up those that are due, the longest overdue first, until none is left. Returns how many were settled. One
-    /// that can't be settled never stands in the way of the next.
+    /// Takes up those that are due until none is left: signed transactions before receipts, and the callers in turns.
+    /// Returns how many were settled, or wait for Apple's word from now on. One that can't be settled never stands in
+    /// the way of the next, and Apple is not asked here.
     @discardableResult
     public func settleAll() async throws -> Int {
         var settled = 0
         while !PlantedMistake.forgetsSavedProofs.isPlanted {
             let now = server.clock()
-            let due = try await server.database.read { try SavedProofTable($0).due(at: now, limit: Self.batch) }
+            let due = try await server.database.read { session in
+                let table = SavedProofTable(session)
+                return try table.due(.signedTransaction, at: now, limit: Self.batch)
+                    + table.due(.receipt, at: now, limit: Self.receiptBatch)
+            }
             guard !due.isEmpty else { return settled }
             for saved in due where try await settle(saved) { settled += 1 }
         }
@@ -45,7 +52,8 @@ public struct SavedProofs: Sendable {
             switch saved.kind {
             case .signedTransaction: _ = try await server.settle(believed.value, proof: proof, origin: origin)
             // What Apple has to be asked about waits there from now on.
-            case .receipt: _ = try await server.settleReceipt(believed.value, proof: proof, origin: origin)
+            case .receipt:
+                _ = try await server.settleReceipt.withoutAsking(believed.value, proof: proof, origin: origin)
             }
         } catch let fault as DatabaseFault where !fault.isRetryable {
             return try await postpone(saved, "\(fault.kind.rawValue): \(fault.detail)")

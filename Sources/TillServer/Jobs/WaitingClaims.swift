@@ -11,7 +11,7 @@ public struct WaitingClaims: Sendable {
     /// Takes up those that are due, the longest overdue first, until none is left. Returns how many no longer wait.
     @discardableResult
     public func askAll() async throws -> Int {
-        guard let claims = OrderNumberClaim(server, isUrgent: false) else { return 0 }
+        guard let claims = OrderNumberClaim(server, askedBy: nil) else { return 0 }
         var done = 0
         while true {
             let now = server.clock()

@@ -1,0 +1,219 @@
+import Testing
+import TillAppStore
+import TillBilling
+import TillServer
+import TillStorage
+
+/// What one user posts by the hundred, and what the others notice of it: nothing.
+@Suite("One user's proofs keep nobody else's waiting") struct ReceiptQueueJourneys {
+    private func post(
+        _ payment: Payment, to shop: Shop, as user: String, order: OrderID? = nil, device: String? = nil
+    ) async throws -> Reply {
+        var body: [String: JSONValue] = [
+            "receipt": .string(payment.receipt), "transactionId": .string(payment.id),
+            "productId": .string(Shop.points60),
+        ]
+        if let order { body["orderId"] = .string(order.description) }
+        if let device { body["deviceId"] = .string(device) }
+        return try await shop.send(.post, "/v1/transactions", .object(body), as: .user(user))
+    }
+
+    private func random(_ number: UInt64) -> OrderID {
+        UniqueID(high: 0x0123_4567_89AB_4000 | number, low: 0x8000_0000_0000_0001)
+    }
+
+    // MARK: Questions to Apple
+
+    @Test("A quarantined purchase is asked about once in ten minutes, however often and with whatever words it comes")
+    func repetitions() async throws {
+        let line = AppleLine()
+        try await Shop.open(line: line) { shop in
+            let payment = try await shop.pay(token: random(1))
+            for number in 0..<60 {
+                let order = number % 2 == 0 ? random(UInt64(2 + number)) : nil
+                let reply = try await post(payment, to: shop, as: "thief", order: order)
+                #expect(reply["outcome"].text == "quarantined" && reply["reason"].text == "unknown_token")
+            }
+            #expect(line.asked.count == 1)
+            shop.time.advance(seconds: 601)
+            _ = try await post(payment, to: shop, as: "thief")
+            _ = try await post(payment, to: shop, as: "another")
+            #expect(line.asked.count == 2)
+        }
+    }
+
+    @Test("The words of another bearer decide about a purchase in quarantine without asking Apple again (U1, rung 2)")
+    func otherWords() async throws {
+        let line = AppleLine()
+        try await Shop.open(line: line) { shop in
+            let order = try await shop.openOrder(as: "ann")
+            shop.time.advance(seconds: 1)
+            let payment = try await shop.pay(token: nil)
+            #expect(try await post(payment, to: shop, as: "thief")["reason"].text == "no_owner")
+            #expect(try await post(payment, to: shop, as: "ann", order: order)["outcome"].text == "granted")
+            #expect(line.asked.count == 1)
+            #expect(try await shop.points(of: "ann") == 60)
+        }
+    }
+
+    @Test("Who has many purchases asks about forty at once; the others wait in the ledger, and nobody waits for them")
+    func pace() async throws {
+        let line = AppleLine()
+        try await Shop.open(line: line) { shop in
+            var payments: [Payment] = []
+            for number in 0..<60 { payments.append(try await shop.pay(token: random(UInt64(100 + number)))) }
+            let order = try await shop.openOrder(as: "ann")
+            let honest = try await shop.pay(token: order)
+            var reasons: [String] = []
+            for payment in payments {
+                let reply = try await post(payment, to: shop, as: "thief")
+                #expect(reply.status == 202 && reply["finish"] == false)
+                reasons.append(reply["reason"].text)
+            }
+            #expect(reasons.prefix(40).allSatisfy { $0 == "unknown_token" })
+            // Waiting for turns takes some seconds, in which a few more are asked about.
+            let waiting = reasons.filter { $0 == "waiting_for_apple" }.count
+            #expect(waiting >= 10 && line.asked.count == payments.count - waiting)
+            #expect(try await post(honest, to: shop, as: "ann")["outcome"].text == "granted")
+            shop.time.advance(seconds: 60)
+            #expect(try await WaitingReceipts(shop.server).askAll() == waiting)
+            #expect(line.asked.count == payments.count + 1)
+        }
+    }
+
+    // MARK: What several bearers said
+
+    @Test("A bearer with other words takes nobody's away: the buyer's order id is settled with the same answer")
+    func otherBearers() async throws {
+        let line = AppleLine()
+        try await Shop.open(line: line) { shop in
+            let order = try await shop.openOrder(as: "ann")
+            shop.time.advance(seconds: 1)
+            let payment = try await shop.pay(token: nil)
+            line.outage = AppleOutage(.timedOut)
+            for (user, claimed) in [("thief", nil), ("thief", random(7)), ("ann", order)] {
+                let reply = try await post(payment, to: shop, as: user, order: claimed)
+                #expect(reply["reason"].text == "waiting_for_apple")
+            }
+            line.outage = nil
+            let before = line.asked.count
+            shop.time.advance(seconds: 60)
+            #expect(try await WaitingReceipts(shop.server).askAll() == 3)
+            #expect(line.asked.count == before + 1)
+            #expect(try await shop.points(of: "ann") == 60)
+            #expect(try await shop.status(of: order) == "completed")
+        }
+    }
+
+    @Test("The same where Apple doesn't know the purchase, and each bearer's receipt counts by itself")
+    func otherBearersUnknown() async throws {
+        let line = AppleLine()
+        try await Shop.open(line: line) { shop in
+            let order = try await shop.openOrder(as: "ann")
+            shop.time.advance(seconds: 1)
+            let payment = try await shop.pay(token: nil)
+            line.outage = AppleOutage(.timedOut)
+            _ = try await post(payment, to: shop, as: "thief")
+            _ = try await post(payment, to: shop, as: "ann", order: order)
+            line.outage = nil
+            line.answer = AppleAnswer(
+                status: 404, headers: [.init("Content-Type", "application/json")],
+                body: Array(#"{"errorCode": 4040010, "errorMessage": "Transaction id not found."}"#.utf8))
+            shop.time.advance(seconds: 60)
+            #expect(try await WaitingReceipts(shop.server).askAll() == 2)
+            #expect(try await shop.points(of: "ann") == 60)
+        }
+    }
+
+    @Test("While Apple is down one question stands for all bearers of a purchase, and a caller has eight variants")
+    func variants() async throws {
+        let line = AppleLine()
+        try await Shop.open(line: line) { shop in
+            let payment = try await shop.pay(token: nil)
+            line.outage = AppleOutage(.timedOut)
+            for number in 0..<20 {
+                let reply = try await post(payment, to: shop, as: "thief", order: random(UInt64(number)))
+                #expect(reply["reason"].text == "waiting_for_apple" && reply["finish"] == false)
+            }
+            #expect(try await shop.ledger.read { try WaitingProofTable($0).count() } == 8)
+            let before = line.asked.count
+            shop.time.advance(seconds: 3_600)
+            #expect(try await WaitingReceipts(shop.server).askAll() == 0)
+            #expect(line.asked.count == before + 1)
+        }
+    }
+
+    @Test("Without these rules Apple is asked about each post, and the buyer's words go with the thief's")
+    func withoutTheRules() async throws {
+        let line = AppleLine()
+        try await PlantedMistake.$current.withValue(.asksAppleEachTime) {
+            try await Shop.open(line: line) { shop in
+                let payment = try await shop.pay(token: random(1))
+                for _ in 0..<10 { _ = try await post(payment, to: shop, as: "thief") }
+                #expect(line.asked.count == 10)
+            }
+        }
+        try await PlantedMistake.$current.withValue(.forgetsOtherBearers) {
+            try await Shop.open(line: line) { shop in
+                let order = try await shop.openOrder(as: "ann")
+                shop.time.advance(seconds: 1)
+                let payment = try await shop.pay(token: nil)
+                line.outage = AppleOutage(.timedOut)
+                _ = try await post(payment, to: shop, as: "thief")
+                _ = try await post(payment, to: shop, as: "ann", order: order)
+                line.outage = nil
+                shop.time.advance(seconds: 60)
+                _ = try await WaitingReceipts(shop.server).askAll()
+                #expect(try await shop.points(of: "ann") == 0)
+            }
+        }
+    }
+
+    // MARK: Saved first
+
+    @Test("Saved receipts are not asked about before a saved signed transaction is granted, and have a bound (G4)")
+    func saved() async throws {
+        let line = AppleLine()
+        try await Shop.open(change: { $0.delivery.order = .saveThenFinish }, line: line) { shop in
+            let payment = try await shop.pay(token: random(1))
+            for number in 0..<8 {
+                let reply = try await post(payment, to: shop, as: "thief", device: "\(number)")
+                #expect(reply.status == 202 && reply["finish"] == true)
+            }
+            // Said once more, it is saved already.
+            #expect(try await post(payment, to: shop, as: "thief", device: "7")["finish"] == true)
+            let order = try await shop.openOrder(as: "ann")
+            let honest = try await shop.pay(token: order)
+            #expect(try await shop.submit(honest.signed, as: .user("ann"))["finish"] == true)
+            line.outage = AppleOutage(.timedOut)
+            #expect(try await SavedProofs(shop.server).settleAll() == 9)
+            #expect(try await shop.points(of: "ann") == 60)
+            #expect(line.asked.isEmpty)
+            line.outage = nil
+            #expect(try await WaitingReceipts(shop.server).askAll() == 1)
+            #expect(line.asked.count == 1)
+            #expect(try await shop.send(.get, "/v1/quarantine")["data"].list.count == 1)
+        }
+    }
+
+    @Test("One variant too many of a proof is not saved but settled at once, and finished only if it is granted (G4)")
+    func tooManySaved() async throws {
+        try await Shop.open(change: { $0.delivery.order = .saveThenFinish }) { shop in
+            let nobodys = try await shop.pay(token: nil)
+            func post(_ device: Int, _ payment: Payment, as user: String) async throws -> Reply {
+                try await shop.send(
+                    .post, "/v1/transactions",
+                    ["signedTransaction": .string(payment.signed), "deviceId": .string("\(device)")],
+                    as: .user(user))
+            }
+            for device in 0..<8 { #expect(try await post(device, nobodys, as: "thief")["finish"] == true) }
+            let ninth = try await post(8, nobodys, as: "thief")
+            #expect(ninth.status == 202 && ninth["outcome"].text == "quarantined" && ninth["finish"] == false)
+            let paid = try await shop.pay(token: try await shop.openOrder(as: "ann"))
+            for device in 0..<8 { _ = try await post(device, paid, as: "ann") }
+            #expect(try await post(8, paid, as: "ann")["outcome"].text == "granted")
+            _ = try await SavedProofs(shop.server).settleAll()
+            #expect(try await shop.grantCount() == 1)
+        }
+    }
+}
