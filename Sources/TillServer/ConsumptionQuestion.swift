@@ -23,7 +23,7 @@ extension Server {
             environment: notification.environment, transactionID: transaction.id,
             reason: reason.map { String($0.prefix(64)) }, requestedAt: notification.signedDate ?? clock())
         guard try ConsumptionTable(session).insert(question, notification: sequence) else { return }
-        let purchase = try QuestionedPurchase.find(transaction.id, in: notification.environment, session)
+        let purchase = try QuestionedPurchase.asked(transaction.id, in: notification.environment, session)
         try OutboxTable(session).insert(
             type: "consumption.requested", user: purchase?.userID, transaction: purchase?.sequence, at: clock(),
             body: EventBody.asked(question))
@@ -68,7 +68,7 @@ extension Server {
     func consumption(
         about question: ConsumptionTable.Question, at now: Instant, _ session: any Session
     ) throws -> ConsumptionWord {
-        guard let purchase = try QuestionedPurchase.find(question.transactionID, in: question.environment, session),
+        guard let purchase = try QuestionedPurchase.asked(question.transactionID, in: question.environment, session),
             let user = purchase.userID
         else { return .wait(.unknownOwner) }
         guard purchase.state != .revoked else { return .nothing(.alreadyRefunded) }
@@ -111,6 +111,20 @@ extension Server {
         return UsedShare(
             from: period?.start ?? stored.purchasedAt,
             milliseconds: plan.length.seconds * Int64(stored.quantity) * 1_000, at: now)
+    }
+}
+
+extension QuestionedPurchase {
+    /// A purchase with its customer: where nothing was granted, whom its token names under the rules of settling. An
+    /// order that was opened after its id was seen in a payment speaks for nobody.
+    static func asked(
+        _ id: TransactionID, in environment: Environment, _ session: any Session
+    ) throws -> QuestionedPurchase? {
+        guard var purchase = try find(id, in: environment, session) else { return nil }
+        if purchase.userID == nil {
+            purchase.userID = try SettlementBooks.userNamed(byTokenOf: purchase.sequence, session)
+        }
+        return purchase
     }
 }
 

@@ -40,10 +40,11 @@ extension Server {
             !recordedCustomers.contains(user, as: kind)
         else { return }
         do {
-            let known = try await database.read { try CustomerTable($0).kind(of: user) }
+            let terms = configuration.guests
+            let known = try await database.read { try CustomerTable($0).kind(of: user, under: terms) }
             if known.map({ $0.changes(to: kind) }) ?? true {
                 let now = clock()
-                try await database.write { try CustomerTable($0).record(user, as: kind, at: now) }
+                try await database.write { try CustomerTable($0).record(user, as: kind, under: terms, at: now) }
             }
             recordedCustomers.insert(user, as: kind)
         } catch let fault as DatabaseFault where fault.isRetryable {}

@@ -48,7 +48,7 @@ extension SettlementBooks {
     /// Which customer a token names, by their account of today; nil if nobody is known by it.
     private func customer(namedBy token: AppAccountToken?) throws -> UserID? {
         guard case .order(let id)? = token else { return nil }
-        let isSeenBefore = try UnmatchedTokenTable(session).contains(id)
+        let isSeenBefore = try UnmatchedTokenTable(session).contains(id, in: transaction.environment)
         let order = try orders.find(id)?.order
         let ordered = order.flatMap { $0.mayBeMatched(tokenWasSeenBefore: isSeenBefore) ? $0.userID : nil }
         let user = try ordered ?? AccountTokenTable(session).find(id)?.user

@@ -124,7 +124,8 @@ extension Server {
 
     /// For those who show a key or a token, and may repeat themselves under an `Idempotency-Key`.
     ///
-    /// - Parameter recordsCustomer: false where the action itself does, in its own commit.
+    /// - Parameter recordsCustomer: false where the action itself does, in its own commit. Where it wrote nothing, the
+    ///   customer is recorded afterwards, before the answer.
     private func post(recordsCustomer: Bool = true, _ action: @escaping Action) -> Router.Service {
         Router.Service(admission: signedInOnly) { request, parameters in
             await answering(request) {
@@ -133,11 +134,15 @@ extension Server {
                 var made = Call(request: request, parameters: parameters, credential: bearer.credential)
                 made.kind = bearer.kind
                 let call = made
-                return try await apart(call) {
-                    try await idempotency.once(call) { call in
-                        await answering(request) { try await action(call) }
+                let response = await answering(request) {
+                    try await apart(call) {
+                        try await idempotency.once(call) { call in
+                            await answering(request) { try await action(call) }
+                        }
                     }
                 }
+                try await record(bearer)
+                return response
             }
         }
     }

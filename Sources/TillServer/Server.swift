@@ -60,6 +60,7 @@ public struct Server: Sendable {
         settle = Settle(
             database: database, catalog: configuration.catalog, clock: clock, entropy: entropy,
             debt: configuration.debt, reminders: configuration.reminders, receipts: configuration.receipts,
+            guests: configuration.guests,
             errands: serverAPI.map { _ in ErrandBook.Policy(finishAfter: configuration.delivery.finishAfter) })
         self.serverAPI = serverAPI
         self.webhookSend = webhookSend

@@ -13,6 +13,7 @@ struct Settle: Sendable {
     let debt: DebtPolicy
     let reminders: ReminderPolicy
     let receipts: ReceiptTerms
+    let guests: GuestTerms
     /// What Apple is told by ourselves; nil where there is no key to tell it with.
     var errands: ErrandBook.Policy?
 
@@ -45,6 +46,12 @@ struct Settle: Sendable {
         var claimReason: String?
         /// Who it was, if that is no caller of the API.
         var actor: String?
+
+        /// Whom a backend or an operator names as the customer.
+        var namedUser: UserID? {
+            guard case .backend(_, let named) = caller else { return nil }
+            return named ?? claimant ?? claim?.user
+        }
 
         /// As it stands in evidence.
         var callerName: String {
@@ -146,6 +153,7 @@ struct Settle: Sendable {
         if PlantedMistake.refusesLate.isPlanted, transaction.purchasedAt.adding(seconds: 86_400) < now {
             return .revokedUnseen(nil)
         }
+        if let user = origin.namedUser { try CustomerTable(session).recordNamed(user, under: guests, at: now) }
         var subscription = try SubscriptionBooks(of: transaction, now: now, session)
         let outcome = try settle(transaction, proof, origin, now, session)
         let given = try settleWaiting(for: [transaction], origin, now, session)
@@ -185,10 +193,10 @@ struct Settle: Sendable {
     /// Gives what was paid under a token before an order or an account had it. Called in the commit that opens the
     /// order or registers the account token.
     func release(paidUnder token: OrderID, at now: Instant, _ session: any Session) throws {
-        guard try UnmatchedTokenTable(session).contains(token) else { return }
         let origin = Origin(door: .claim, caller: .apple, claimedOrder: nil)
         var given: [PaidTransaction] = []
-        for environment in Environment.allCases {
+        for environment in Environment.allCases
+        where try UnmatchedTokenTable(session).contains(token, in: environment) {
             try decideContested(by: token, in: environment, origin, now, session)
             guard let first = try RecordedCopies(session).waiting(forOrder: token, of: environment).first else {
                 continue

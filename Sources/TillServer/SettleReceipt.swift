@@ -145,12 +145,6 @@ extension Settle.Origin {
         return false
     }
 
-    /// The user whom a backend names.
-    private var namedUser: UserID? {
-        guard case .backend(_, let user) = caller else { return nil }
-        return user ?? claimant
-    }
-
     /// How the origin of a receipt that waits is kept.
     var bearer: WaitingProofTable.Bearer {
         var named: String?

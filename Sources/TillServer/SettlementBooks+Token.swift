@@ -25,25 +25,24 @@ extension SettlementBooks {
         named.decidesAlone = !isShared
         if let found = try order(token) {
             guard !isShared else { return named }
-            let isSeenBefore = try !found.idSource.isUnforgeable && UnmatchedTokenTable(session).contains(token)
+            let isSeenBefore = try isSeen(token, before: found, in: transaction.environment, session)
             if found.mayBeMatched(tokenWasSeenBefore: isSeenBefore) {
                 named.order = found
-            } else {
-                named.isOlderThanOrder = true
+                return named
             }
-            return named
+            named.isOlderThanOrder = true
         }
         if let account = try AccountTokenTable(session).find(token) {
             guard !isShared else { return named }
             named.account = account.user
+            named.isOlderThanOrder = false
             named.decidesAlone = false
             return named
         }
-        if !isShared, let user = try proven(token) {
-            named.provenUser = user
-        } else {
-            named.unmatched = token
-        }
+        // A copy that somebody else pays for says nothing about the payments that carry the token.
+        guard !isShared, !named.isOlderThanOrder else { return named }
+        named.provenUser = try proven(token)
+        if named.provenUser == nil { named.unmatched = token }
         return named
     }
 
@@ -54,7 +53,7 @@ extension SettlementBooks {
         switch origin.caller {
         case .user(let caller), .backend(_, let caller?):
             let isOwn = try proof.user == caller || guests.account(of: proof.user) == caller
-            return isOwn ? caller : nil
+            return isOwn ? try guests.account(of: caller) ?? caller : nil
         case .backend(_, nil), .apple: return nil
         }
     }
@@ -66,9 +65,7 @@ extension SettlementBooks {
             case .order(let token)? = copy.token
         else { return nil }
         let order = try OrderTable(session).find(token)?.order
-        let isSeenBefore = try order.map {
-            try !$0.idSource.isUnforgeable && UnmatchedTokenTable(session).contains(token)
-        }
+        let isSeenBefore = try order.map { try isSeen(token, before: $0, in: copy.environment, session) }
         let named =
             if let order, order.mayBeMatched(tokenWasSeenBefore: isSeenBefore ?? false) {
                 order.userID
@@ -77,4 +74,12 @@ extension SettlementBooks {
             }
         return try named.map { try GuestTable(session).account(of: $0) ?? $0 }
     }
+}
+
+/// Whether stored payments of an environment carried a token before the order was opened whose id it is, as far as that
+/// matters.
+private func isSeen(
+    _ token: OrderID, before order: Order, in environment: Environment, _ session: any Session
+) throws -> Bool {
+    try !order.idSource.isUnforgeable && UnmatchedTokenTable(session).contains(token, in: environment)
 }

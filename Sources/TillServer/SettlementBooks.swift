@@ -81,7 +81,7 @@ struct SettlementBooks {
         named = try namedByToken()
         let claimedOrder = named.decidesAlone ? nil : try origin.claimedOrder.flatMap { try order($0) }
         var facts = SettlementFacts(
-            transaction: transaction, caller: origin.caller,
+            transaction: transaction, caller: try caller(claiming: claimedOrder),
             recorded: stored.map { stored in
                 RecordedTransaction(
                     state: stored.state, newest: SignedCopy(known ?? transaction), grant: storedGrant)
@@ -109,6 +109,14 @@ struct SettlementBooks {
             limit: SettlementFacts.deviceOrderLimit)
         for stored in found { knownOrders[stored.order.id] = stored }
         return found.map(\.order)
+    }
+
+    /// Who brought it. A guest who signed in brings the account's orders too: opened for payments that were under way.
+    private func caller(claiming order: Order?) throws -> Caller {
+        guard let order, case .user(let guest) = origin.caller, guest != order.userID,
+            try guests.account(of: guest) == order.userID
+        else { return origin.caller }
+        return .user(order.userID)
     }
 
     mutating func order(_ id: OrderID) throws -> Order? {
@@ -237,7 +245,7 @@ struct SettlementBooks {
         _ state: RecordedTransaction.State, quarantine: QuarantineReason?, orderSequence: Int64?
     ) throws -> Int64 {
         if stored == nil || isNews, let token = named.unmatched {
-            try UnmatchedTokenTable(session).insert(token, at: now)
+            try UnmatchedTokenTable(session).insert(token, in: transaction.environment, at: now)
         }
         guard let stored else {
             let sequence = try transactions.insert(

@@ -46,7 +46,7 @@ struct TransferBooks {
     /// Everything that a guest has becomes the account's, and what the guest pays from now on too (P12). The same pair
     /// again is the same transfer.
     func merge(
-        guest: UserID, into account: UserID, reason: String, for requester: MergeRequester
+        guest: UserID, into account: UserID, reason: String, for requester: MergeRequester, under terms: GuestTerms
     ) throws -> Made {
         guard guest != account else { throw Refused(.sameUser) }
         if let entry = try guests.find(guest) {
@@ -56,8 +56,9 @@ struct TransferBooks {
             return Made(stored: stored, isNew: false)
         }
         guard try guests.find(account) == nil else { throw Refused(.accountMerged) }
-        guard requester.mayMerge(try customers.kind(of: guest)) else { throw Refused(.notAGuest) }
-        try customers.record(guest, as: .guest, at: now)
+        guard requester.mayMerge(try customers.kind(of: guest, under: terms)) else { throw Refused(.notAGuest) }
+        try customers.record(guest, as: .guest, under: terms, at: now)
+        if requester == .backend { try customers.recordNamed(account, under: terms, at: now) }
         let points = try Environment.allCases.flatMap { try everything(of: guest, in: $0) }
         let stored = try carryOut(
             transfer(.guestMerge, from: guest, to: account, reason: reason), try holders.all(of: guest), points)
@@ -93,12 +94,13 @@ struct TransferBooks {
     /// What a customer has of one chain becomes another's, with what is left of the points that came with it.
     func move(
         chain original: TransactionID, in environment: Environment, from: UserID, to: UserID, kind: Transfer.Kind,
-        reason: String, by operatorName: String? = nil
+        reason: String, by operatorName: String? = nil, under terms: GuestTerms
     ) throws -> TransferTable.Stored {
         guard from != to else { throw Refused(.sameUser) }
         guard try guests.find(to) == nil else { throw Refused(.accountMerged) }
         let moved = try holders.chain(of: original, in: environment, heldBy: from)
         guard !moved.isEmpty else { throw Refused(.notTheHolder) }
+        if kind == .support { try customers.recordNamed(to, under: terms, at: now) }
         return try carryOut(
             transfer(kind, from: from, to: to, reason: reason, by: operatorName), moved,
             try left(of: try moved.flatMap { try holders.points(of: $0, in: from) }, in: from))

@@ -21,6 +21,29 @@ extension Schema {
             WHERE t.token IS NOT NULL AND NOT EXISTS
             (SELECT 1 FROM orders o WHERE o.id = t.token AND o.created_at <= t.received_at) GROUP BY t.token;
         """
+
+    /// `unmatched_tokens` again, for each environment: what is paid in the sandbox costs nothing, and says nothing about
+    /// payments. Tokens from before are seen where a payment of a buyer's own carried them before an order had them; in
+    /// both environments, if no payment is stored that carries them.
+    static let unmatchedTokens: StaticString = """
+        CREATE TABLE unmatched_tokens_by_environment (
+            token BLOB NOT NULL CHECK (length(token) = 16),
+            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
+            first_seen INTEGER NOT NULL,
+            PRIMARY KEY (token, environment)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO unmatched_tokens_by_environment (token, environment, first_seen)
+            SELECT DISTINCT u.token, t.environment, u.first_seen
+            FROM transactions t JOIN unmatched_tokens u ON u.token = t.token
+            WHERE t.is_shared = 0 AND t.ownership IS NULL AND NOT EXISTS
+            (SELECT 1 FROM orders o WHERE o.id = t.token AND o.created_at <= t.received_at);
+        INSERT INTO unmatched_tokens_by_environment (token, environment, first_seen)
+            SELECT u.token, e.environment, u.first_seen
+            FROM unmatched_tokens u CROSS JOIN (SELECT 1 AS environment UNION ALL SELECT 2) e
+            WHERE u.token NOT IN (SELECT token FROM transactions WHERE token IS NOT NULL);
+        DROP TABLE unmatched_tokens;
+        ALTER TABLE unmatched_tokens_by_environment RENAME TO unmatched_tokens;
+        """
 }
 
 /// `account_tokens`: which user's payments carry a token that is no order's id, because the user's backend said so.
@@ -80,19 +103,23 @@ public struct SharedToken: Sendable, Hashable {
     }
 }
 
-/// `unmatched_tokens`: tokens that stored payments carried before an order or an account had them. An order that is
-/// opened under one of them later may be a stranger's, unless its id is proven.
+/// `unmatched_tokens`: tokens that stored payments of an environment carried before an order or an account had them. An
+/// order that is opened under one of them later may be a stranger's, unless its id is proven.
 public struct UnmatchedTokenTable {
     private let session: any Session
     public init(_ session: any Session) { self.session = session }
 
-    public func insert(_ token: UniqueID, at: Instant) throws {
+    public func insert(_ token: UniqueID, in environment: Environment, at: Instant) throws {
         try session.execute(
-            "INSERT INTO unmatched_tokens (token, first_seen) VALUES (?, ?) ON CONFLICT (token) DO NOTHING",
-            [.id(token), .instant(at)])
+            """
+            INSERT INTO unmatched_tokens (token, environment, first_seen) VALUES (?, ?, ?) \
+            ON CONFLICT (token, environment) DO NOTHING
+            """, [.id(token), environment.column, .instant(at)])
     }
 
-    public func contains(_ token: UniqueID) throws -> Bool {
-        try session.first("SELECT 1 FROM unmatched_tokens WHERE token = ?", [.id(token)]) { _ in true } ?? false
+    public func contains(_ token: UniqueID, in environment: Environment) throws -> Bool {
+        try session.first(
+            "SELECT 1 FROM unmatched_tokens WHERE token = ? AND environment = ?", [.id(token), environment.column]
+        ) { _ in true } ?? false
     }
 }

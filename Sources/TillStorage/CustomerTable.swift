@@ -43,17 +43,37 @@ public struct CustomerTable {
         }
     }
 
-    /// Writes down as what a user was seen, if that says more than what is there.
-    public func record(_ user: UserID, as seen: CustomerKind, at now: Instant) throws {
+    /// What a user counts as. Tokens are recorded when they are seen, so who has something and is not recorded was
+    /// named by a backend.
+    public func kind(of user: UserID, under terms: GuestTerms) throws -> CustomerKind? {
+        if let kind = try kind(of: user) { return kind }
+        return try hasRows(user) ? terms.kind(named: user) : nil
+    }
+
+    /// Writes down as what a user was seen, if that says more than what is there. A token makes nobody a guest whom a
+    /// backend named before.
+    public func record(_ user: UserID, as seen: CustomerKind, under terms: GuestTerms, at now: Instant) throws {
         guard let known = try kind(of: user) else {
+            let wasNamed = try seen == .guest && hasRows(user)
+            let first = wasNamed ? terms.kind(named: user) : seen
             try session.execute(
                 "INSERT INTO customers (user_id, kind, first_seen) VALUES (?, ?, ?)",
-                [.text(user.text), .integer(seen.rawValue), .instant(now)])
+                [.text(user.text), .integer(first.rawValue), .instant(now)])
             return
         }
         guard known.changes(to: seen) else { return }
         try session.execute(
             "UPDATE customers SET kind = ? WHERE user_id = ?", [.integer(seen.rawValue), .text(user.text)])
+    }
+
+    /// Writes down that a backend named a user, in the commit of what it said about that user. Once a user is recorded
+    /// it writes nothing.
+    public func recordNamed(_ user: UserID, under terms: GuestTerms, at now: Instant) throws {
+        try record(user, as: terms.kind(named: user), under: terms, at: now)
+    }
+
+    private func hasRows(_ user: UserID) throws -> Bool {
+        try isKnown(user) || !AccountTokenTable(session).list(of: user, limit: 1).isEmpty
     }
 
     /// Whether any row about what a user has or did is in the ledger. That somebody only read says nothing.

@@ -9,8 +9,9 @@ public struct QuestionedPurchase: Sendable, Hashable {
     public let type: ProductType?
     /// Nil if nothing was granted for it.
     public let grantID: UniqueID?
-    /// Whose it is: who holds the grant, else by the order that it pays for or that its token names.
-    public let userID: UserID?
+    /// Whose it is: who holds the grant, else by the order that it pays for. Whom its token names is for the rules of
+    /// settling to say.
+    public var userID: UserID?
 
     /// Nil if the ledger doesn't know the transaction.
     public static func find(
@@ -19,10 +20,10 @@ public struct QuestionedPurchase: Sendable, Hashable {
         try session.first(
             """
             SELECT t.sequence, t.state, t.product, t.purchased_at, t.type, g.id, \
-            coalesce(h.user, g.user, o.user, n.user) \
+            coalesce(h.user, g.user, o.user) \
             FROM transactions t LEFT JOIN grants g ON g.transaction_sequence = t.sequence AND t.state <> 2 \
             LEFT JOIN holders h ON h.grant_sequence = t.sequence \
-            LEFT JOIN orders o ON o.sequence = t.order_sequence LEFT JOIN orders n ON n.id = t.token \
+            LEFT JOIN orders o ON o.sequence = t.order_sequence \
             WHERE t.environment = ? AND t.id = ?
             """, [environment.column, .text(id.text)]
         ) { row in

@@ -13,8 +13,7 @@ public enum Schema {
         ledger, foreignNotifications, waitingForApple, signedTerms, subscriptions, walletNotes, consumption, transfers,
         previewedOrders, reminders, finance, errands, savedProofs, claims, reconciliations,
         webhooks, refusalBudgets, foreignNotificationApps, otherOwnership, orderIDs,
-        ledgerSecret, payingAccounts, customers, ownership, savedProofTurns,
-        webhookTurns,
+        ledgerSecret, payingAccounts, customers, ownership, savedProofTurns, webhookTurns, unmatchedTokens,
     ]
 
     private static let ledger: StaticString = """

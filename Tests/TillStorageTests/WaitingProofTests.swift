@@ -96,9 +96,9 @@ import TillSQLite
             }
             #expect(due.0.count == 2 && due.1.count == 3)
             #expect(due.1.last?.attempts == 1 && due.1.last?.detail == "rateLimited")
-            try await ledger.write { try WaitingProofTable($0).remove(TransactionID("1"), in: .sandbox) }
+            _ = try await ledger.write { try WaitingProofTable($0).remove(TransactionID("1"), in: .sandbox) }
             #expect(try await ledger.read { try WaitingProofTable($0).count() } == 1)
-            try await ledger.write { try WaitingProofTable($0).remove(TransactionID("2"), in: .sandbox) }
+            _ = try await ledger.write { try WaitingProofTable($0).remove(TransactionID("2"), in: .sandbox) }
             let left = try await ledger.read { session in
                 try session.first("SELECT count(*) FROM waiting_receipts", []) { $0.integer(0) }
             }

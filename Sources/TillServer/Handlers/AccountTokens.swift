@@ -18,18 +18,23 @@ extension Server {
         guard let token = UniqueID(call.parameters["token"]), !token.isAbsent else {
             throw Refused(.invalidField, "token: a UUID, and neither the nil nor the max UUID")
         }
-        let now = clock()
+        let (now, terms) = (clock(), configuration.guests)
         let (entry, isNew) = try await database.write { session -> (AccountTokenTable.Entry, Bool) in
             let tokens = AccountTokenTable(session)
             if let known = try tokens.find(token) {
                 guard known.user == user else { throw Refused(.tokenInUse) }
                 return (known, false)
             }
-            guard try OrderTable(session).find(token) == nil else { throw Refused(.tokenInUse) }
+            // An order that no payment can be matched to stands in nobody's way but its own user's.
+            if let order = try OrderTable(session).find(token)?.order {
+                let mayRepair = order.userID == user && !order.idSource.isUnforgeable && order.transactionID == nil
+                guard mayRepair else { throw Refused(.tokenInUse) }
+            }
             guard try tokens.list(of: user, limit: Self.accountTokenLimit).count < Self.accountTokenLimit else {
                 throw Refused(.tooManyRequests, "at most \(Self.accountTokenLimit) account tokens for a user")
             }
             let entry = AccountTokenTable.Entry(token: token, user: user, since: now)
+            try CustomerTable(session).recordNamed(user, under: terms, at: now)
             try tokens.insert(entry)
             try settle.release(paidUnder: token, at: now, session)
             return (entry, true)

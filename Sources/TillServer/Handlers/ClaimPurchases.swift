@@ -17,8 +17,12 @@ extension Server {
         }
         guard let claims = OrderNumberClaim(self, askedBy: user) else { throw Refused(.noOrderLookup, "no API key") }
         let (id, now, actor) = (UniqueID(random: entropy(16)), clock(), call.credential.name)
+        let terms = configuration.guests
         let (claim, isNew) = try await database.write { session in
             try GuestTable(session).requireUnmerged(user)
+            if case .backend = call.credential {
+                try CustomerTable(session).recordNamed(user, under: terms, at: now)
+            }
             let table = ClaimTable(session)
             // The same number again is the same question, as long as it waits.
             if let waiting = try table.waiting(of: user, orderNumber: number) { return (waiting, false) }

@@ -21,9 +21,8 @@ extension Server {
         let credential = call.credential
         let view = try await database.write { session -> OrderView in
             let orders = OrderTable(session)
-            guard var stored = try orders.find(id), (try? credential.mayActFor(stored.order.userID)) != nil else {
-                throw Refused(.unknownOrder)
-            }
+            guard var stored = try orders.find(id) else { throw Refused(.unknownOrder) }
+            try requireOwner(credential, of: stored.order, session)
             if stored.order.status != status {
                 guard stored.order.status.mayMove(to: status) || PlantedMistake.closesPaidOrders.isPlanted else {
                     throw Refused(.illegalMove)
@@ -33,5 +32,13 @@ extension Server {
             return OrderView(stored.order, try orders.moves(of: stored.sequence))
         }
         return JSONText.response(200, view.reply)
+    }
+
+    /// An order of a guest who signed in is the account's to close, and no more the guest's.
+    private func requireOwner(_ credential: Credential, of order: Order, _ session: any Session) throws {
+        let account = try GuestTable(session).account(of: order.userID)
+        let isGuests = (try? credential.mayActFor(order.userID)) != nil
+        guard (try? credential.mayActFor(account ?? order.userID)) == nil else { return }
+        throw Refused(isGuests ? .guestMerged : .unknownOrder)
     }
 }

@@ -34,14 +34,14 @@ extension Server {
         if case .user = call.credential { try await checkQuota(of: buyer, opening: order.id, at: now) }
 
         let kind = call.kind ?? configuration.guests.kind(named: buyer)
-        let isRecorded = recordedCustomers.contains(buyer, as: kind)
+        let (isRecorded, terms) = (recordedCustomers.contains(buyer, as: kind), configuration.guests)
         let (found, isNew) = try await database.write { session -> (OrderView, Bool) in
             let orders = OrderTable(session)
             if let existing = try orders.find(order.id), chosen.source != nil || existing.order.userID == buyer {
                 return (OrderView(existing.order, try orders.moves(of: existing.sequence)), false)
             }
             try GuestTable(session).requireUnmerged(buyer)
-            if !isRecorded { try CustomerTable(session).record(buyer, as: kind, at: now) }
+            if !isRecorded { try CustomerTable(session).record(buyer, as: kind, under: terms, at: now) }
             try check(chosen, of: buyer, session)
             let stored = try orders.insert(order, reason: "opened")
             try settle.release(paidUnder: order.id, at: now, session)
@@ -55,7 +55,7 @@ extension Server {
 
     /// A user token opens so many orders and no more: each is a row for ever. The same id again opens none. Read before
     /// the write, so several at once may exceed the bound by a few, and the writer is not held up.
-    private func checkQuota(of user: UserID, opening id: OrderID, at now: Instant) async throws {
+    func checkQuota(of user: UserID, opening id: OrderID, at now: Instant) async throws {
         let (terms, anHourAgo) = (configuration.orders, now.adding(seconds: -3_600))
         let refused = try await database.read { session -> Refused? in
             let orders = OrderTable(session)

@@ -11,7 +11,7 @@ extension Server {
         let found = try await database.read { session in
             try ConsumptionTable(session).list(before: cursor, limit: limit + 1).map { stored in
                 let question = stored.question
-                let purchase = try QuestionedPurchase.find(question.transactionID, in: question.environment, session)
+                let purchase = try QuestionedPurchase.asked(question.transactionID, in: question.environment, session)
                 return (stored, purchase)
             }
         }

@@ -83,7 +83,7 @@ extension Server {
     private func post(
         _ wanted: Posting, _ check: @escaping @Sendable (Wallet) throws -> Void
     ) async throws -> Posted {
-        try await database.write { [catalog = configuration.catalog] session in
+        try await database.write { [catalog = configuration.catalog, terms = configuration.guests] session in
             let ledger = LedgerTable(session)
             let wallet = Wallet(
                 balances: try ledger.wallet(of: wanted.userID, in: wanted.environment).balances,
@@ -101,6 +101,7 @@ extension Server {
             if wanted.kind != .correction { try GuestTable(session).requireUnmerged(wanted.userID) }
             if !wallet.names(wanted.currency) { try catalog.requirePoints(of: wanted.currency) }
             try check(wallet)
+            try CustomerTable(session).recordNamed(wanted.userID, under: terms, at: wanted.at)
             try ledger.post(wanted, grant: nil)
             return Posted(posting: wanted, balance: balance + wanted.amount, isNew: true)
         }

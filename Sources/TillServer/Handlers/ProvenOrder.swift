@@ -16,7 +16,8 @@ extension Server {
     }
 
     /// Opens the order of a proof that is not processed at once: what waits does not keep the nonce. A signed
-    /// transaction that is processed at once opens its order in the same commit.
+    /// transaction that is processed at once opens its order in the same commit. What is decided already needs none,
+    /// and an order that is opened so counts as any other that the caller opens.
     func openProvenOrder(of brought: BroughtProof) async throws {
         let (verified, origin) = (brought.transaction, brought.origin)
         guard let proof = origin.tokenProof, case .user(let caller) = origin.caller,
@@ -31,15 +32,27 @@ extension Server {
             guard configuration.delivery.order == .saveThenFinish, let token = verified.appAccountToken else { return }
             id = token
         }
-        guard proof.proves(id), try await !database.read({ try OrderTable($0).find(id) != nil }) else { return }
+        guard proof.proves(id) else { return }
+        // What a guest who signed in pays for is the account's, and so is the order.
+        let found = try await database.read { session -> (needsOrder: Bool, owner: UserID) in
+            let stored = try TransactionTable(session).find(verified.id, in: verified.environment)
+            let isDecided = stored.map { $0.state != .quarantined } ?? false
+            return (
+                try !isDecided && OrderTable(session).find(id) == nil,
+                try GuestTable(session).account(of: caller) ?? caller
+            )
+        }
+        guard found.needsOrder else { return }
         let (amount, overflow) = product.price.amount.multipliedReportingOverflow(by: Int64(verified.quantity))
         guard !overflow, (1...10).contains(verified.quantity) else { return }
         let now = clock()
+        try await checkQuota(of: found.owner, opening: id, at: now)
         let order = Order(
-            id: id, userID: caller, productID: product.id, quantity: verified.quantity,
+            id: id, userID: found.owner, productID: product.id, quantity: verified.quantity,
             price: Money(amount: amount, currency: product.price.currency), createdAt: now, updatedAt: now,
             idSource: .proven)
         try await database.write { session in
+            try GuestTable(session).requireUnmerged(found.owner)
             guard try proof.user == caller || GuestTable(session).account(of: proof.user) == caller,
                 try OrderTable(session).find(id) == nil, try AccountTokenTable(session).find(id) == nil
             else { return }

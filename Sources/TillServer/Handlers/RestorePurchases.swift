@@ -212,7 +212,8 @@ private struct Restore {
                 let books = TransferBooks(
                     session: session, actor: actor, now: now, freshID: freshID, reminders: server.reminders(session))
                 _ = try books.move(
-                    chain: chain, in: environment, from: holder, to: restorer, kind: .restore, reason: "restored")
+                    chain: chain, in: environment, from: holder, to: restorer, kind: .restore, reason: "restored",
+                    under: server.configuration.guests)
             }
             return decision
         }

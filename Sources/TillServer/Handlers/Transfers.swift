@@ -10,23 +10,27 @@ extension Server {
         let account = try call.userInPath()
         let body = try JSONText.decode(MergeGuestBody.self, from: call.request.body)
         let guest = UserID(try Bounds.string(body.guestId, "guestId", UserID.maximumLength))
-        let requester = try mergeRequester(call, of: guest, token: body.guestToken)
+        let requester = try await mergeRequester(call, of: guest, token: body.guestToken)
         try await requireKnownForm(of: account, "userId")
         try await requireKnownForm(of: guest, "guestId")
         let reason = try body.reason.map { try Bounds.prose($0, "reason", Self.reasonLimit) } ?? "signed_in"
+        let terms = configuration.guests
         let (isNew, reply) = try await changing(call) { books, view in
-            let made = try books.merge(guest: guest, into: account, reason: reason, for: requester)
+            let made = try books.merge(guest: guest, into: account, reason: reason, for: requester, under: terms)
             return (made.isNew, try view.reply(made.stored))
         }
         return JSONText.response(isNew ? 201 : 200, reply)
     }
 
     /// A backend is believed about both; an app shows the guest's own token.
-    private func mergeRequester(_ call: Call, of guest: UserID, token: String?) throws -> MergeRequester {
+    private func mergeRequester(_ call: Call, of guest: UserID, token: String?) async throws -> MergeRequester {
         guard case .user = call.credential else { return .backend }
-        guard let token, let bearer = try? authentication.bearer(token), case .user(guest) = bearer.credential,
-            let kind = bearer.kind
-        else { throw Refused(.forbidden, "guestToken: a valid user token of the guest") }
+        let bearer = token.flatMap { try? authentication.bearer($0) }
+        // A token of an account makes its user one for good, though it merges nothing.
+        if let bearer, bearer.kind == .account { try await record(bearer) }
+        guard let bearer, case .user(guest) = bearer.credential, let kind = bearer.kind else {
+            throw Refused(.forbidden, "guestToken: a valid user token of the guest")
+        }
         return .token(kind)
     }
 
@@ -41,10 +45,12 @@ extension Server {
         let environment = try Self.environment(body.environment) ?? configuration.usualEnvironment
         let reason = try Bounds.prose(body.reason, "reason", Self.reasonLimit)
         let name = try Bounds.string(body.operator, "operator", Self.operatorLimit)
+        let terms = configuration.guests
         let reply = try await changing(call) { books, view in
             try view.reply(
                 try books.move(
-                    chain: original, in: environment, from: from, to: to, kind: .support, reason: reason, by: name))
+                    chain: original, in: environment, from: from, to: to, kind: .support, reason: reason, by: name,
+                    under: terms))
         }
         return JSONText.response(201, reply)
     }

@@ -90,7 +90,7 @@ public struct ConsumptionAnswers: Sendable {
         let word = state == .answered ? "answered" : "unanswered"
         try await server.database.write { session in
             try ConsumptionTable(session).end(stored.sequence, state, answer: answer, detail: detail, at: now)
-            let purchase = try QuestionedPurchase.find(question.transactionID, in: question.environment, session)
+            let purchase = try QuestionedPurchase.asked(question.transactionID, in: question.environment, session)
             if let sequence = purchase?.sequence {
                 let entry = EvidenceTable.Entry(
                     at: now, decision: "consumption_\(word)", ground: answer ?? detail,

@@ -14,7 +14,9 @@ extension OpenAPI {
             description: """
                 Payments that carry it are the user's, of whatever product, and those that wait in quarantine for it \
                 are given at once. For backends whose apps set a UUID of the account instead of an order's id. Only a \
-                secret key registers it; another user's token, and one that is an order's id, is refused.
+                secret key registers it; another user's token, and one that is an order's id, is refused, unless the \
+                order is this user's, nothing paid it, and the backend chose its id or it was imported: that repairs \
+                an order whose id was seen in a payment before.
                 """,
             caller: .backend,
             parameters: [.userID, .path("token", OpenAPISchema.uuid("The token."), "The token.")],

@@ -31,7 +31,8 @@ extension OpenAPI {
                 then it is opened only if buying now would come to the same, and the purchase counts at the previewed \
                 moment, if it follows within those 24 hours with no other purchase of a plan in between. One user may \
                 have `orders.maximumOpen` orders open and open `orders.perHour` in an hour with a user token; beyond \
-                that it is 429 with `Retry-After`, never for an id that is there already.
+                that it is 429 with `Retry-After`, never for an id that is there already. Orders that a proof with \
+                its nonce opens before it is processed count too.
                 """,
             caller: .app, parameters: [.environment],
             body: OpenAPIOperation.Body(
@@ -77,7 +78,7 @@ extension OpenAPI {
             body: OpenAPIOperation.Body(
                 "OrderReason", isRequired: false, example: ["reason": "SKErrorPaymentCancelled"]),
             isRepeatable: true, answers: [OpenAPIOperation.Answer(200, "The order as it stands now.", "Order")],
-            refusals: [.unknownOrder, .illegalMove])
+            refusals: [.unknownOrder, .illegalMove, .guestMerged])
     }
 
     private static let statusWords = OpenAPISchema.words(
