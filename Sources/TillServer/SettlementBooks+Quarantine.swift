@@ -49,7 +49,7 @@ extension QuarantineReason {
     }
 }
 
-/// How values that others chose stand in the text of evidence, whose fields are parted by semicolons, commas and blanks.
+/// How values that others chose stand in the text of evidence. Semicolons, commas and blanks part its fields.
 enum EvidenceText {
     /// As it is where it can't look like another field; in quotation marks otherwise.
     static func value(_ text: String) -> String {

@@ -22,7 +22,7 @@ extension Schema {
             (SELECT 1 FROM orders o WHERE o.id = t.token AND o.created_at <= t.received_at) GROUP BY t.token;
         """
 
-    /// `unmatched_tokens` again, for each environment: what is paid in the sandbox costs nothing, and says nothing about
+    /// `unmatched_tokens` again, for each environment: what is paid in the sandbox costs nothing, and says nothing of
     /// payments. Tokens from before are seen where a payment of a buyer's own carried them before an order had them; in
     /// both environments, if no payment is stored that carries them.
     static let unmatchedTokens: StaticString = """

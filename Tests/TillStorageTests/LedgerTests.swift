@@ -163,7 +163,7 @@ import TillSQLite
     @Test("Of more evidence than is shown the newest is, the oldest of it first")
     func newestEvidence() async throws {
         try await withLedger { ledger in
-            try await ledger.write { session in
+            let listed = try await ledger.write { session in
                 let transaction = try TransactionTable(session).insert(
                     paid("8", product: ProductID("p")), state: .quarantined, quarantine: .noOwner,
                     orderSequence: nil, at: at)
@@ -173,9 +173,9 @@ import TillSQLite
                         transaction: transaction,
                         .init(at: at, decision: "quarantined", ground: "\(number)", door: "app", caller: "user:u1"))
                 }
-                let listed = try table.list(transaction: transaction)
-                #expect(listed.count == 200 && listed.first?.ground == "10" && listed.last?.ground == "209")
+                return try table.list(transaction: transaction)
             }
+            #expect(listed.count == 200 && listed.first?.ground == "10" && listed.last?.ground == "209")
         }
     }
 

@@ -39,7 +39,7 @@ import TillBilling
     @Test("Events without a user, however many, leave half of the places to those of users")
     func fairness() async throws {
         try await withLedger { ledger in
-            try await ledger.write { session in
+            let due = try await ledger.write { session -> [[Int64]] in
                 try happen(Array(repeating: nil, count: 30) + ["u1", "u2", "u3"], session)
                 let endpoint = try WebhookEndpointTable(session).insert(
                     "a", url: "https://a", position: 0, at: Self.now)
@@ -47,13 +47,9 @@ import TillBilling
                 for event in try OutboxTable(session).list(after: 0, limit: 100) {
                     try table.insert(event, for: endpoint, lane: .live, at: Self.now)
                 }
-                func due(_ limit: Int) throws -> [Int64] {
-                    try table.due(endpoint, at: Self.now, limit: limit).map(\.event)
-                }
-                #expect(try due(4) == [1, 2, 31, 32])
-                #expect(try due(8) == [1, 2, 3, 4, 5, 31, 32, 33])
-                #expect(try due(1) == [31])
+                return try [4, 8, 1].map { try table.due(endpoint, at: Self.now, limit: $0).map(\.event) }
             }
+            #expect(due == [[1, 2, 31, 32], [1, 2, 3, 4, 5, 31, 32, 33], [31]])
         }
     }
 

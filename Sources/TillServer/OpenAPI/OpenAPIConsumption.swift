@@ -27,14 +27,17 @@ extension OpenAPI {
         OpenAPIOperation(
             method: .put, path: Paths.consumptionConsent, id: "recordConsumptionConsent", tag: .consents,
             summary: "Record whether Apple may be told how much of a purchase was used",
-            description: "The newest word counts, at the moment when Apple is answered. Older ones stay on record.",
+            description: """
+                The newest word counts, at the moment when Apple is answered. Older ones stay on record, so consent is \
+                given ten times a day at most; taking it back is never refused.
+                """,
             caller: .app, parameters: [.userID], body: OpenAPIOperation.Body("Consent", example: ["given": true]),
             answers: [
                 OpenAPIOperation.Answer(
                     200, "Recorded, or so already.", "ConsentReply",
                     example: ["given": true, "at": "2026-03-01T09:00:00.000Z"])
             ],
-            refusals: [.forbidden, .guestMerged]),
+            refusals: [.forbidden, .guestMerged, .tooManyRequests]),
         OpenAPIOperation(
             method: .get, path: Paths.consumptionRequests, id: "listConsumptionRequests", tag: .operations,
             summary: "List what Apple asked before refunds, and what it was told", caller: .backend,

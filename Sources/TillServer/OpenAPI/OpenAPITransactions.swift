@@ -57,11 +57,12 @@ extension OpenAPI {
             description: """
                 The address to enter in App Store Connect. 200 as soon as it is stored, of whatever type and for \
                 whichever app; refused only if it isn't Apple's, because Apple doesn't send again what was answered \
-                200.
+                200. New ones for other apps have a pace for each address (429 beyond), and Apple sends those again.
                 """,
             body: OpenAPIOperation.Body(
                 "AppleNotification", example: ["signedPayload": "eyJhbGciOiJFUzI1NiIsIng1YyI6WyJNSUlC…"]),
-            answers: [OpenAPIOperation.Answer(200, "Stored.", "Empty", example: [:])], refusals: proofRefusals),
+            answers: [OpenAPIOperation.Answer(200, "Stored.", "Empty", example: [:])],
+            refusals: proofRefusals + [.tooManyRequests]),
     ]
 
     static let transactionSchemas: [String: JSONValue] = [
