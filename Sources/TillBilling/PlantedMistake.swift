@@ -45,10 +45,6 @@ package enum PlantedMistake: String, Sendable, Hashable, CaseIterable {
     case asksAppleEachTime = "asks_apple_each_time"
     /// Liveness: when Apple has answered about a receipt, what other bearers said beside it is forgotten.
     case forgetsOtherBearers = "forgets_other_bearers"
-    /// Liveness: one bearer may have any number of variants of one proof saved.
-    case savesAnyVariant = "saves_any_variant"
-    /// Liveness: a quarantine is told again whenever a bearer's words give another reason for it.
-    case retellsQuarantine = "retells_quarantine"
     /// Invariant 1: a seat that somebody else pays for is the purchaser's own second sale (V6).
     case grantsUnknownOwnership = "grants_unknown_ownership"
     /// Invariant 1: whoever opens an order under a device's id is a buyer of that device.

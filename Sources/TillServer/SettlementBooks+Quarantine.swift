@@ -6,7 +6,7 @@ import TillStorage
 extension SettlementBooks {
     /// - Returns: why these words don't say whose it is, which may not be the reason that is recorded.
     mutating func quarantine(_ reason: QuarantineReason, _ facts: SettlementFacts) throws -> QuarantineReason {
-        guard let stored, let recorded = stored.quarantine, !PlantedMistake.retellsQuarantine.isPlanted else {
+        guard let stored, let recorded = stored.quarantine else {
             let sequence = try record(.quarantined, quarantine: reason, orderSequence: nil)
             try note(sequence, "quarantined", ground: reason.rawValue, detail: ladder(facts))
             try tellQuarantined(reason, sequence)

@@ -127,10 +127,23 @@ final class Backend: @unchecked Sendable {
                     .post, "/v1/users/\(owner)/claims", ["orderNumber": .string(number)],
                     token: SimulatedShop.token(of: owner, at: parts.clockwork.now))
             } else {
-                _ = await send(
-                    .post, "/v1/quarantine/\(id)/claims",
-                    ["userId": .string(owner), "reason": "the customer showed the mail", "operator": "support"])
+                await decide(id, for: owner)
             }
+        }
+    }
+
+    /// A person tries again when nothing comes back: a server may fall over days after the last fault was planned.
+    private func decide(_ id: String, for owner: String) async {
+        let body: JSONValue = [
+            "userId": .string(owner), "reason": "the customer showed the mail", "operator": "support",
+        ]
+        for _ in 0..<3 {
+            let (status, answer) = await send(.post, "/v1/quarantine/\(id)/claims", body)
+            if let status, status == 200 || status < 500 && status != 429 { return }
+            parts.story.tell(
+                "support", "hears \(status.map(String.init) ?? lastFault): \(answer?.encoded() ?? "")",
+                about: ["transaction \(id)"])
+            await parts.clockwork.pause(60_000)
         }
     }
 
@@ -161,6 +174,9 @@ final class Backend: @unchecked Sendable {
 
     // MARK: Sending
 
+    /// Why a request was not answered.
+    private var lastFault = ""
+
     private func send(
         _ method: HTTPMethod, _ path: String, _ body: JSONValue? = nil, query: [(String, String)] = [],
         token: String = SimulatedShop.secretKey
@@ -170,7 +186,13 @@ final class Backend: @unchecked Sendable {
         let request = HTTPRequest(
             method: method, path: path, query: query.map { (name: $0.0, value: $0.1) }, headers: headers,
             body: body.map { Array($0.encoded().utf8) } ?? [], peer: "127.0.0.1")
-        guard let response = try? await line.send(request, from: process) else { return (nil, nil) }
+        let response: HTTPResponse
+        do {
+            response = try await line.send(request, from: process)
+        } catch {
+            lastFault = "\(error)"
+            return (nil, nil)
+        }
         return (response.status, try? JSONValue(decoding: response.body))
     }
 }

@@ -182,12 +182,12 @@ final class Auditor: @unchecked Sendable {
     /// Receipts are believed for a while.
     var mayBeLent: Bool { terms.isKeyless && !isOver }
 
-    /// What a thief may have for a while: what a receipt alone shows, until Apple's signed copy comes; and what the
-    /// shop lets move, until its owner restores it.
+    /// What another may have for a while: what the shop lets move, until its owner restores it, also to a customer whose
+    /// token a thief has for seconds; and what a receipt alone shows a thief, until Apple's signed copy comes.
     private func isLent(_ entry: LedgerEye.Entry) -> Bool {
-        guard let user = entry.grantUser, isThief(user) else { return false }
         // What was refunded is worth nothing, and is not moved back.
         if mayMove, entry.isMoved { return !isOver || entry.state == 3 }
+        guard let user = entry.grantUser, isThief(user) else { return false }
         return mayBeLent && entry.restsOnReceipt
     }
 

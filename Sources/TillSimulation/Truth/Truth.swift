@@ -113,6 +113,11 @@ final class Truth: @unchecked Sendable {
     /// Somebody shows that a purchase of Apple's own shop is theirs.
     func note(claim id: String, by user: String) { claims[id] = user }
 
+    /// Whether the app made the purchase and Apple did not lose its token. A receipt does not show that.
+    func isFromApp(_ id: String) -> Bool {
+        !strays.contains(id) && transactions[id].map { !$0.isTokenLost } ?? (sales[id] != nil)
+    }
+
     /// Whose a transaction is by rights: who made the order that Apple signed; without one, who tapped.
     func owner(of sold: AppleHost.Sold, in all: [String: AppleHost.Sold]) -> String? {
         // One that our server set by itself (Set App Account Token) names no order of an app.

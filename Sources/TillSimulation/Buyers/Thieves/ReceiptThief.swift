@@ -17,7 +17,11 @@ final class ReceiptThief: Thief, @unchecked Sendable {
     override func live(pace: Int64, while goesOn: @escaping @Sendable () -> Bool) async {
         await stockUp()
         while goesOn() {
-            let fresh = stolen.purchases.filter { $0.receipt != nil && !posted.contains($0.transaction) }
+            // What Apple signed for nobody in particular is a paper for its bearer.
+            let fresh = stolen.purchases.filter {
+                $0.receipt != nil && !$0.hasNoToken && means.truth.isFromApp($0.transaction)
+                    && !posted.contains($0.transaction)
+            }
             for prey in fresh {
                 posted.insert(prey.transaction)
                 await post(prey)
