@@ -182,8 +182,8 @@ final class Auditor: @unchecked Sendable {
     /// Receipts are believed for a while.
     var mayBeLent: Bool { terms.isKeyless && !isOver }
 
-    /// What another may have for a while: what the shop lets move, until its owner restores it, also to a customer whose
-    /// token a thief has for seconds; and what a receipt alone shows a thief, until Apple's signed copy comes.
+    /// What another may have for a while: what the shop lets move, until its owner restores it, also to a customer
+    /// whose token a thief has for seconds; and what a receipt alone shows a thief, until Apple's signed copy comes.
     private func isLent(_ entry: LedgerEye.Entry) -> Bool {
         // What was refunded is worth nothing, and is not moved back.
         if mayMove, entry.isMoved { return !isOver || entry.state == 3 }

@@ -146,9 +146,7 @@ final class Shopper: @unchecked Sendable {
 
     /// What Apple sold without the app, an upgrade in the settings, is in the queue of the phone.
     private func collect() async {
-        let page = await shop.apple.act(
-            .get, "/emulator/transactions", query: [("account", account), ("unfinished", "true"), ("limit", "100")])
-        guard case .object(let members)? = page, case .array(let queue)? = members["data"] else { return }
+        let queue = await sales([("account", account), ("unfinished", "true"), ("limit", "100")])
         for case .object(let sale) in queue {
             guard let id = StolenKnowledge.text(sale["transactionId"]),
                 let product = StolenKnowledge.text(sale["productId"]),
@@ -158,6 +156,12 @@ final class Shopper: @unchecked Sendable {
             payments.append(
                 Payment(transaction: id, product: product, order: nil, nonce: nil, signed: signed, receipt: nil))
         }
+    }
+
+    func sales(_ query: [(String, String)]) async -> [JSONValue] {
+        let page = await shop.apple.act(.get, "/emulator/transactions", query: query)
+        guard case .object(let members)? = page, case .array(let found)? = members["data"] else { return [] }
+        return found
     }
 
     /// Somebody reads the phone before the app has told the server.
