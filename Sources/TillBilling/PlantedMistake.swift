@@ -27,7 +27,7 @@ package enum PlantedMistake: String, Sendable, Hashable, CaseIterable {
     case believesLastCopy = "believes_last_copy"
     /// Identity: user ids that Unicode calls equivalent are one user's.
     case comparesCanonically = "compares_canonically"
-    /// Identity: whoever shows a token of a user may make it part of another account.
+    /// Identity: a caller with any token of a user may make that user part of another account.
     case mergesAccounts = "merges_accounts"
     /// Durability: commits are answered before they are on the disk.
     case answersBeforeSync = "answers_before_sync"
@@ -41,10 +41,6 @@ package enum PlantedMistake: String, Sendable, Hashable, CaseIterable {
     case opensOrdersUnderAccountTokens = "opens_orders_under_account_tokens"
     /// Liveness: what was saved to be granted is not taken up again after a failure.
     case forgetsSavedProofs = "forgets_saved_proofs"
-    /// Liveness: Apple is asked about a purchase each time that somebody posts its receipt.
-    case asksAppleEachTime = "asks_apple_each_time"
-    /// Liveness: when Apple has answered about a receipt, what other bearers said beside it is forgotten.
-    case forgetsOtherBearers = "forgets_other_bearers"
     /// Invariant 1: a seat that somebody else pays for is the purchaser's own second sale (V6).
     case grantsUnknownOwnership = "grants_unknown_ownership"
     /// Invariant 1: whoever opens an order under a device's id is a buyer of that device.

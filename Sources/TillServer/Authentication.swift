@@ -107,7 +107,7 @@ struct Authentication: Sendable {
         return (try Self.subject(claims.sub), claims.guest)
     }
 
-    /// A token that names no possible user names nobody, whoever signed it.
+    /// A token whose subject is no possible user id is refused.
     private static func subject(_ text: String) throws -> UserID {
         do {
             return UserID(try Bounds.string(text, "sub", UserID.maximumLength))

@@ -45,7 +45,7 @@ extension SettlementBooks {
         HeldGrant(sequence: sequence, environment: transaction.environment, originalID: transaction.originalID)
     }
 
-    /// Which customer a token names, by their account of today; nil if nobody is known by it.
+    /// Which customer a token names, by their account of today; nil if it names no known customer.
     private func customer(namedBy token: AppAccountToken?) throws -> UserID? {
         guard case .order(let id)? = token else { return nil }
         let isSeenBefore = try UnmatchedTokenTable(session).contains(id, in: transaction.environment)
@@ -85,7 +85,7 @@ extension SettlementBooks {
         _ grant: Grant, _ facts: SettlementFacts
     ) throws -> (OwnershipFacts.Named, NamedBuyer?) {
         let token = brought.signedToken
-        // A restore and a claim give only what is nobody's.
+        // A restore and a claim give only what has no owner.
         var facts = facts
         facts.claimant = nil
         facts.ownershipClaim = nil

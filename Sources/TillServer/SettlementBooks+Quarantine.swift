@@ -1,7 +1,7 @@
 import TillBilling
 import TillStorage
 
-/// What is paid and nobody's yet (invariant 6). Whoever brings a proof chooses the words beside it and can bring it any
+/// What is paid and has no owner yet (invariant 6). A caller chooses the words beside it and can bring it any
 /// number of times, so another reason in other words costs no event, and a row of evidence once.
 extension SettlementBooks {
     /// - Returns: why these words don't say whose it is, which may not be the reason that is recorded.

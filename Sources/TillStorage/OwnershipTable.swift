@@ -220,7 +220,7 @@ public struct OwnershipTable {
         ) { ($0.text(0), $0.integer(1)) }
     }
 
-    /// What a grant gave, less what Apple took back: whoever has it.
+    /// What a grant gave, less what Apple took back, for its present holder.
     public func left(of sequence: Int64) throws -> [(String, Int64)] {
         let postings = try LedgerTable(session).postings(grantOf: sequence).map(\.posting)
         let standing = postings.filter { [.purchase, .refund, .refundReversal].contains($0.kind) }

@@ -143,32 +143,6 @@ import TillStorage
         }
     }
 
-    @Test("Without these rules Apple is asked about each post, and the buyer's words go with the thief's")
-    func withoutTheRules() async throws {
-        let line = AppleLine()
-        try await PlantedMistake.$current.withValue(.asksAppleEachTime) {
-            try await Shop.open(line: line) { shop in
-                let payment = try await shop.pay(token: random(1))
-                for _ in 0..<10 { _ = try await post(payment, to: shop, as: "thief") }
-                #expect(line.asked.count == 10)
-            }
-        }
-        try await PlantedMistake.$current.withValue(.forgetsOtherBearers) {
-            try await Shop.open(line: line) { shop in
-                let order = try await shop.openOrder(as: "ann")
-                shop.time.advance(seconds: 1)
-                let payment = try await shop.pay(token: nil)
-                line.outage = AppleOutage(.timedOut)
-                _ = try await post(payment, to: shop, as: "thief")
-                _ = try await post(payment, to: shop, as: "ann", order: order)
-                line.outage = nil
-                shop.time.advance(seconds: 60)
-                _ = try await WaitingReceipts(shop.server).askAll()
-                #expect(try await shop.points(of: "ann") == 0)
-            }
-        }
-    }
-
     // MARK: Saved first
 
     @Test("Saved receipts are not asked about before a saved signed transaction is granted, and have a bound (G4)")

@@ -2,7 +2,7 @@ import TillAppStore
 import TillBilling
 import TillStorage
 
-/// Asks Apple again about the receipts that wait for its word: once about a purchase, whoever brought it. Its answer is
+/// Asks Apple again about the receipts that wait for its word: once for each purchase. Its answer is
 /// settled with what each of them said beside it.
 public struct WaitingReceipts: Sendable {
     private let server: Server
@@ -65,10 +65,6 @@ public struct WaitingReceipts: Sendable {
     /// With the words of each bearer, the oldest first, until the ledger has decided. A bearer whose words leave the
     /// purchase in quarantine takes no other bearer's away.
     private func settle(_ waiting: WaitingProofTable.Stored, by answer: Answer) async throws -> Int {
-        if PlantedMistake.forgetsOtherBearers.isPlanted {
-            _ = try await isDecided(waiting, by: answer)
-            return try await removeAll(waiting)
-        }
         var done = 0
         let rows = try await server.database.read { session in
             try WaitingProofTable(session).list(waiting.transactionID, in: waiting.environment)
