@@ -45,8 +45,8 @@ final class World: @unchecked Sendable {
     private static let stormDays: Int64 = 21
     /// A webhook is given up after three days; what Apple still has to repeat then, our server has asked for.
     private static let calmDays: Int64 = 4
-    /// Two periods of a week, and Apple's longest usual grace.
-    private static let rightsDays: Int64 = 18
+    /// Some periods of a week, and a grace period of Apple's.
+    private static let rightsDays: Int64 = 24
 
     /// - Parameter folder: for the receipts of emulated devices.
     init(_ plan: SimulationPlan, keys: StoreKeys, folder: URL) {
@@ -134,7 +134,7 @@ final class World: @unchecked Sendable {
         startThieves(apple, server, backend, auditor, keys: keys)
         await storm(server, mallory, household, weather, backend)
         await calm(apple, household, weather, backend)
-        if plan.isOfFamilies { await watchRights(auditor, backend) }
+        if plan.isOfFamilies { await watchRights(auditor, apple, household, backend) }
         await server.clearGraves()
         if !terms.isKeyless { await compare(server, apple, auditor) }
         if let ledger = server.ledger {
@@ -326,11 +326,20 @@ final class World: @unchecked Sendable {
         await settleEverybody()
     }
 
-    /// Nothing goes wrong any more, and nobody changes anything: whoever pays has their right from period to period.
-    private func watchRights(_ auditor: Auditor, _ backend: Backend) async {
-        for _ in 0..<(Self.rightsDays * 4) {
-            await auditor.judge(rightsOf: shoppers.map(\.user), backend)
+    /// Nothing goes wrong any more. Apple refunds, and customers buy and change their subscriptions; then all of them
+    /// only renew. Each payer has the right, and no other customer, whenever it is looked at.
+    private func watchRights(
+        _ auditor: Auditor, _ apple: AppleHost, _ household: Household, _ backend: Backend
+    ) async {
+        for step in 0..<(Self.rightsDays * 4) {
+            if step < Self.rightsDays * 2 {
+                await household.changeMinds()
+                if random.chance(0.2) { await random.pick(shoppers).takeTurn() }
+            }
             await parts.clockwork.pause(Self.day / 4)
+            await settleEverybody()
+            await backend.emptyQuarantine(truth, apple)
+            await auditor.judge(rightsOf: shoppers.map(\.user), backend)
         }
     }
 

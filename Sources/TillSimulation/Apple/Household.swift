@@ -37,6 +37,12 @@ final class Household: @unchecked Sendable {
         }
     }
 
+    /// What customers ask Apple for, and change in its settings.
+    func changeMinds() async {
+        await refund()
+        await changeSubscriptions()
+    }
+
     /// Nobody keeps anybody waiting any more.
     func settle() async { await decide(about: 1) }
 

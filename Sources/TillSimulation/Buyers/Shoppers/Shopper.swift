@@ -85,6 +85,12 @@ final class Shopper: @unchecked Sendable {
         if case .accountToken(.later) = habit.naming { await register() }
     }
 
+    /// Another of the family pays now.
+    func takeTurn() async {
+        begun += 1
+        await buy()
+    }
+
     /// Once more everything that is left to do.
     func settle() async {
         if case .accountToken(let registration) = habit.naming, registration != .never { await register() }
@@ -105,7 +111,8 @@ final class Shopper: @unchecked Sendable {
                     (SimulatedShop.silver, 10), (SimulatedShop.basic, 8),
                 ]
                 : [
-                    (SimulatedShop.silver, 40), (SimulatedShop.gold, 30), (SimulatedShop.goldYear, 10),
+                    (SimulatedShop.silver, 30), (SimulatedShop.gold, 20), (SimulatedShop.goldYear, 15),
+                    (SimulatedShop.platinum, 15),
                     (SimulatedShop.points60, 15), (SimulatedShop.basic, 5),
                 ])
         if let family {
