@@ -238,7 +238,9 @@ struct Settle: Sendable {
                 let facts = try books.load(product: catalog[copy.transaction.productID])
                 let settlement = Settlement(facts)
                 if facts.recorded?.state == .revoked { try books.adopt(facts) }
-                guard facts.recorded?.state == .quarantined, case .grant = settlement else { continue }
+                guard facts.recorded?.state == .quarantined else { continue }
+                if case .quarantine(.contradictsOrder) = settlement { try books.tellContradiction(facts) }
+                guard case .grant = settlement else { continue }
                 _ = try books.carryOut(settlement, facts, freshGrantID: UniqueID(random: entropy(16))) {
                     UniqueID(random: entropy(16))
                 }
