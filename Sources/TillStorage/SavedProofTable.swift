@@ -34,8 +34,8 @@ extension Schema {
         CREATE INDEX saved_proofs_due ON saved_proofs (kind, due_at, sequence, caller);
         """
 
-    /// From where a proof was brought (an address, of IPv6 a /64; empty if that says nothing), as long as its row lasts:
-    /// addresses take turns too. Production and sandbox are separate queues.
+    /// From where a proof was brought (an address, of IPv6 a /64; empty if that says nothing), as long as its row is
+    /// there: addresses take turns too. Production and sandbox are separate queues.
     static let fairTurns: StaticString = """
         ALTER TABLE saved_proofs ADD COLUMN network TEXT NOT NULL DEFAULT '';
         ALTER TABLE waiting_proofs ADD COLUMN network TEXT NOT NULL DEFAULT '';
