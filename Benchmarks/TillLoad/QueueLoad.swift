@@ -2,8 +2,8 @@ import Foundation
 import TillAppStore
 import TillCrypto
 
-/// How long an honest purchase takes to be granted under *save then finish* with an In-App Purchase key: in quiet, after
-/// a thief posted one receipt four hundred times, and beside a hundred and fifty connections that say nothing or say
+/// How long an honest purchase takes to be granted under *save then finish* with an In-App Purchase key: in quiet, while
+/// a thief posts one receipt four hundred times, and beside a hundred and fifty connections that say nothing or say
 /// it slowly. The store that is asked in Apple's place answers after a tenth of a second. Ends by itself.
 struct QueueLoad {
     let till: String
@@ -55,17 +55,18 @@ struct QueueLoad {
         return kinds.map { $0.line(quiet: quiet) }.joined(separator: "\n")
     }
 
-    /// - Parameter burden: done before each purchase; what goes on meanwhile is its own matter.
+    /// - Parameter burden: begun before each purchase, which comes within the next second, and waited for after it.
     private func kind(
         _ name: String, _ world: QueueWorld, _ burden: @escaping @Sendable (Int) async throws -> Void
     ) async throws -> Kind {
         var times: [Double] = []
         let before = world.questions
         for round in 0..<rounds {
-            try await burden(round)
+            async let burdened: Void = burden(round)
             // The server grants once a second: purchases come at all times between.
             try await Task.sleep(for: .milliseconds(1_000 * round / rounds))
             times.append(try await world.buy())
+            try await burdened
         }
         return Kind(name: name, times: times, questions: world.questions - before)
     }

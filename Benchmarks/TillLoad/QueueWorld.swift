@@ -42,7 +42,7 @@ final class QueueWorld: Sendable {
         listener = try Listener(
             configuration: ListenerConfiguration(), bodyLimit: store.router.bodyLimit(method:path:),
             handler: { request in
-                asked.withLock { $0 += 1 }
+                if request.method == .get, request.path.contains("/transactions/") { asked.withLock { $0 += 1 } }
                 try? await Task.sleep(for: .milliseconds(Self.pause))
                 return await store.respond(to: request)
             })
@@ -69,7 +69,7 @@ final class QueueWorld: Sendable {
         fetch.stop()
     }
 
-    /// How often the store was asked by the server.
+    /// How often the server asked the store for a transaction.
     var questions: Int { asked.withLock { $0 } }
 
     private static func settings(_ key: [UInt8], store port: UInt16) throws -> JSONValue {
