@@ -38,6 +38,8 @@ struct Settle: Sendable {
         var tokenProof: TokenProof?
         /// The device it came from, as orders name it.
         var device: DeviceID?
+        /// The address a user sent it from (`HTTPRequest.clientNetwork`), by which callers take turns; nil for others.
+        var network: String?
         /// Who restores it, and may have it if it is nobody's.
         var claimant: UserID?
         /// Who claims it out of quarantine.

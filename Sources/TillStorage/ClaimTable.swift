@@ -165,12 +165,17 @@ public struct ClaimTable {
             """, [.text(user.text), .integer(sequence), .integer(Int64(limit))], Self.read)
     }
 
-    /// Those about which Apple is to be asked (again), the longest overdue first.
+    /// Those about which Apple is to be asked (again). The users take turns, and of each the longest overdue comes
+    /// first; of all that are due the thousand that are longest overdue are looked at.
     public func due(at now: Instant, limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, id, user, order_number, actor, state, attempts, detail, answer, at, ended_at, due_at \
-            FROM claims WHERE state = 0 AND due_at <= ? ORDER BY due_at, sequence LIMIT ?
+            SELECT c.sequence, c.id, c.user, c.order_number, c.actor, c.state, c.attempts, c.detail, c.answer, c.at, \
+            c.ended_at, c.due_at FROM (SELECT sequence, due_at, \
+            row_number() OVER (PARTITION BY user ORDER BY due_at, sequence) AS turn FROM \
+            (SELECT sequence, due_at, user FROM claims WHERE state = 0 AND due_at <= ? ORDER BY due_at, sequence \
+            LIMIT 1000) ORDER BY turn, due_at, sequence LIMIT ?) d \
+            CROSS JOIN claims c ON c.sequence = d.sequence ORDER BY d.turn, d.due_at, d.sequence
             """, [.instant(now), .integer(Int64(limit))], Self.read)
     }
 
