@@ -7,7 +7,7 @@ import TillStorage
 /// `Settlement` decides, and the decision is carried out, all in one commit (DESIGN §4, invariant 2).
 struct Settle: Sendable {
     let database: any Database
-    let catalog: Catalog
+    let catalogs: CatalogHistory
     let clock: Server.Clock
     let entropy: Server.Entropy
     let debt: DebtPolicy
@@ -16,6 +16,8 @@ struct Settle: Sendable {
     let guests: GuestTerms
     /// What Apple is told by ourselves; nil where there is no key to tell it with.
     var errands: ErrandBook.Policy?
+
+    var catalog: Catalog { catalogs.current }
 
     enum Door: String, Sendable {
         case app

@@ -14,6 +14,7 @@ public enum Schema {
         previewedOrders, reminders, finance, errands, savedProofs, claims, reconciliations,
         webhooks, refusalBudgets, foreignNotificationApps, otherOwnership, orderIDs,
         ledgerSecret, payingAccounts, customers, ownership, savedProofTurns, webhookTurns, unmatchedTokens,
+        catalogVersions,
     ]
 
     private static let ledger: StaticString = """
