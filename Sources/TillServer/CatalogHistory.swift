@@ -48,7 +48,8 @@ final class CatalogHistory: Sendable {
         return versions
     }
 
-    /// Writes the current one into the ledger, once for each process.
+    /// Writes the current one into the ledger, once for each process. A server does it when its jobs begin, and before
+    /// it opens its first order or books its first purchase.
     ///
     /// - Returns: its number.
     func record(in database: any Database) async throws -> Int64 {
@@ -59,4 +60,12 @@ final class CatalogHistory: Sendable {
         known.withLock { $0.number = number }
         return number
     }
+}
+
+extension Server {
+    /// Writes the catalogue into the ledger, if it is another than the newest one there.
+    ///
+    /// - Returns: the number of its version.
+    @discardableResult
+    public func recordCatalog() async throws -> Int64 { try await catalogs.record(in: database) }
 }

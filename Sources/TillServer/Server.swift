@@ -61,7 +61,8 @@ public struct Server: Sendable {
         catalogs = CatalogHistory(configuration.catalog, since: clock())
         settle = Settle(
             database: database, catalogs: catalogs, clock: clock, entropy: entropy,
-            debt: configuration.debt, reminders: configuration.reminders, receipts: configuration.receipts,
+            debt: DebtTerms(policy: configuration.debt, forgivenPerYear: configuration.forgivenPerYear),
+            reminders: configuration.reminders, receipts: configuration.receipts,
             guests: configuration.guests,
             errands: serverAPI.map { _ in ErrandBook.Policy(finishAfter: configuration.delivery.finishAfter) })
         self.serverAPI = serverAPI

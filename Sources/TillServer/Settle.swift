@@ -10,7 +10,7 @@ struct Settle: Sendable {
     let catalogs: CatalogHistory
     let clock: Server.Clock
     let entropy: Server.Entropy
-    let debt: DebtPolicy
+    let debt: DebtTerms
     let reminders: ReminderPolicy
     let receipts: ReceiptTerms
     let guests: GuestTerms
@@ -122,6 +122,8 @@ struct Settle: Sendable {
     ) async throws -> Outcome {
         let transaction = PaidTransaction(verified)
         let now = clock()
+        // What is paid under a catalogue is priced by it for ever, so the ledger has it by then.
+        _ = try await catalogs.record(in: database)
         let outcome = try await database.write { session in
             try book(transaction, proof: proof, origin: origin, renewal: renewal, at: now, session)
         }

@@ -30,6 +30,16 @@ public struct CatalogVersions: Sendable {
         all.lastIndex { $0.number == number }.flatMap { product(id, near: $0) }
     }
 
+    /// What a product of today's catalogue cost in the catalogue of that moment.
+    public func listPrice(of product: Product, at moment: Instant) -> ListPrice {
+        ListPrice(of: self.product(product.id, at: moment) ?? product, orElse: product.price)
+    }
+
+    /// The same in the catalogue of that number; nil if there is none of that number.
+    public func listPrice(of product: Product, inVersion number: Int64) -> ListPrice? {
+        self.product(product.id, inVersion: number).map { ListPrice(of: $0, orElse: product.price) }
+    }
+
     private func product(_ id: ProductID, near index: Int) -> Product? {
         guard all.indices.contains(index) else { return nil }
         return all[...index].reversed().lazy.compactMap { $0.catalog[id] }.first

@@ -53,8 +53,8 @@ extension PlanLength: Codable {
 public enum PlanScope: String, Hashable, Sendable, Codable, CaseIterable {
     /// All of the account's devices.
     case account
-    /// The device that the order names; bought for several, the plan runs on each by itself. An order that names none
-    /// is for the account.
+    /// The device that the order names; bought for several, the plan runs on each by itself. What one of them has is
+    /// converted for that one.
     case device
 }
 

@@ -19,6 +19,7 @@ extension Server {
         let (price, overflow) = product.price.amount.multipliedReportingOverflow(by: Int64(quantity))
         guard !overflow else { throw Refused(.quantityNotAllowed) }
         let device = try body.deviceId.map(Bounds.device)
+        if let plan = Plan(soldBy: product) { try plan.requireDevice(device) }
         let metadata = try body.metadata.map(Self.text)
         let now = clock()
         let chosen = try chosenID(body, for: buyer, call, at: now)
@@ -34,7 +35,7 @@ extension Server {
         if case .user = call.credential { try await checkQuota(of: buyer, opening: order.id, at: now) }
 
         let kind = call.kind ?? configuration.guests.kind(named: buyer)
-        let version = try await catalogs.record(in: database)
+        let version = try await recordCatalog()
         let (isRecorded, terms) = (recordedCustomers.contains(buyer, as: kind), configuration.guests)
         let (found, isNew) = try await database.write { session -> (OrderView, Bool) in
             let orders = OrderTable(session)

@@ -12,6 +12,7 @@ extension Server {
         let environment = try call.environment(for: user, configuration)
         let plan = try keptPlan(named: try Bounds.string(body.planId, "planId", 255))
         let device = try body.deviceId.map(Bounds.device)
+        try plan.requireDevice(device)
         let quantity = body.quantity ?? 1
         guard (1...10).contains(quantity) else { throw Refused(.quantityNotAllowed) }
         let purchases = try await database.read { [catalogs] session in
@@ -29,6 +30,14 @@ extension Server {
         let isKnown = [name, "\(bundleID).\(name)"].contains { configuration.catalog[ProductID($0)] != nil }
         guard isKnown else { throw Refused(.unknownProduct) }
         throw Refused(.invalidField, "planId: no plan that is bought for a time; nothing is converted into it")
+    }
+}
+
+extension Plan {
+    /// - Throws: a plan for one device is bought for a device that has a name.
+    func requireDevice(_ device: DeviceID?) throws {
+        guard scope == .device, device == nil else { return }
+        throw Refused(.invalidField, "deviceId: missing; plan \(id) is for one device, so say for which")
     }
 }
 
@@ -63,8 +72,7 @@ extension PlanPurchase {
     /// Nil if the catalogue has no plan of the product: plans that were sold stay in it as long as somebody has them.
     init?(_ entry: GrantedPurchases.Entry, _ catalog: Catalog, _ versions: CatalogVersions) {
         guard let product = catalog[entry.productID] else { return nil }
-        let then = versions.product(product.id, at: entry.purchasedAt) ?? product
-        let price = ListPrice(of: then, orElse: product.price)
+        let price = versions.listPrice(of: product, at: entry.purchasedAt)
         guard let plan = Plan(soldBy: product, at: price.base) else { return nil }
         self.init(
             plan: plan, quantity: entry.quantity,
@@ -82,8 +90,8 @@ extension PlanPurchase {
             return nil
         }
         let shown =
-            order.catalogVersion.flatMap { versions.product(product.id, inVersion: $0) }
-            ?? versions.product(product.id, at: at) ?? product
-        return Preview(at: at, price: ListPrice(of: shown, orElse: product.price).base)
+            order.catalogVersion.flatMap { versions.listPrice(of: product, inVersion: $0) }
+            ?? versions.listPrice(of: product, at: at)
+        return Preview(at: at, price: shown.base)
     }
 }
