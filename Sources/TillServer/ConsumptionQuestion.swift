@@ -105,7 +105,7 @@ extension Server {
         // What stands behind other time has not begun. What is not found any more is over, or was converted: of that
         // the time since it was bought is told.
         let service = Service(
-            try PlanHistory.purchases(of: user, in: environment, catalog: configuration.catalog, session)
+            try PlanHistory.purchases(of: user, in: environment, catalogs, session)
                 .filter { $0.at <= now })
         let period = service.current(at: now).first { $0.origin == .bought && $0.transactionID == stored.id }
         return UsedShare(

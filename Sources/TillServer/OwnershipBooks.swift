@@ -200,7 +200,7 @@ extension SettlementBooks {
             after: transaction.purchasedAt, of: transaction.originalID, in: transaction.environment,
             owner: grant.userID)
         for renewal in renewals { try transactions.link(renewal.sequence, toOrder: target.sequence) }
-        let reminders = ReminderBook(session: session, catalog: terms.catalog, policy: terms.reminders)
+        let reminders = ReminderBook(session: session, catalogs: terms.catalogs, policy: terms.reminders)
         let books = TransferBooks(
             session: session, actor: origin.callerName, now: now, freshID: freshID, reminders: reminders)
         try books.moveToSignedBuyer(

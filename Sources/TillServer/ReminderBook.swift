@@ -5,7 +5,7 @@ import TillStorage
 /// so that no crash can leave an end unannounced, or announce one that was moved.
 struct ReminderBook {
     let session: any Session
-    let catalog: Catalog
+    let catalogs: CatalogHistory
     let policy: ReminderPolicy
 
     /// Brings the reminders in step with what the customer has now.
@@ -15,7 +15,7 @@ struct ReminderBook {
             ReminderChanges.Standing(
                 sequence: stored.sequence, reminder: stored.reminder, isSent: stored.sentAt != nil)
         }
-        let rights = try Rights.load(of: user, in: environment, at: now, catalog: catalog, session: session)
+        let rights = try Rights.load(of: user, in: environment, at: now, catalogs: catalogs, session: session)
         let changes = ReminderChanges(
             from: standing, to: rights.held.compactMap(ServiceEnd.init), policy: policy, at: now)
         for sequence in changes.removed { try table.remove(sequence) }
@@ -82,7 +82,7 @@ extension ServiceEnd {
 extension Settle {
     /// Brings the reminders of those in step who have what was settled. What lasts, or is points, ends by no date.
     func remind(about settled: [PaidTransaction], _ now: Instant, _ session: any Session) throws {
-        let book = ReminderBook(session: session, catalog: catalog, policy: reminders)
+        let book = ReminderBook(session: session, catalogs: catalogs, policy: reminders)
         var seen: Set<UserID> = []
         for transaction in settled where sellsTime(transaction) {
             guard let stored = try TransactionTable(session).find(transaction.id, in: transaction.environment),
@@ -101,7 +101,7 @@ extension Settle {
             let found = try table.find(original, in: renewal.info.environment),
             let user = try table.holder(of: found.sequence)
         else { return }
-        try ReminderBook(session: session, catalog: catalog, policy: reminders)
+        try ReminderBook(session: session, catalogs: catalogs, policy: reminders)
             .update(user, in: renewal.info.environment, at: now)
     }
 

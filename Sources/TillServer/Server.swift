@@ -16,6 +16,7 @@ public struct Server: Sendable {
     let clock: Clock
     let entropy: Entropy
     let verifier: ProofVerifier
+    let catalogs: CatalogHistory
     let settle: Settle
     let settleReceipt: SettleReceipt
     /// What Apple is asked and told through; nil without an In-App Purchase key.
@@ -57,9 +58,11 @@ public struct Server: Sendable {
         verifier = try ProofVerifier(trust: configuration.apple, clock: clock, effects: appleEffects)
         heavy = HeavyDesk(heavyWork)
         receiptDesk = try ReceiptDesk(trust: configuration.apple, clock: clock)
+        catalogs = CatalogHistory(configuration.catalog, since: clock())
         settle = Settle(
-            database: database, catalog: configuration.catalog, clock: clock, entropy: entropy,
-            debt: configuration.debt, reminders: configuration.reminders, receipts: configuration.receipts,
+            database: database, catalogs: catalogs, clock: clock, entropy: entropy,
+            debt: DebtTerms(policy: configuration.debt, forgivenPerYear: configuration.forgivenPerYear),
+            reminders: configuration.reminders, receipts: configuration.receipts,
             guests: configuration.guests,
             errands: serverAPI.map { _ in ErrandBook.Policy(finishAfter: configuration.delivery.finishAfter) })
         self.serverAPI = serverAPI
@@ -77,7 +80,7 @@ public struct Server: Sendable {
 
     /// A customer's reminders before an open ledger.
     func reminders(_ session: any Session) -> ReminderBook {
-        ReminderBook(session: session, catalog: configuration.catalog, policy: configuration.reminders)
+        ReminderBook(session: session, catalogs: catalogs, policy: configuration.reminders)
     }
 
     /// Answers one request. Never throws: what goes wrong becomes a problem the caller can program against.

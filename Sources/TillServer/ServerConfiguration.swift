@@ -20,6 +20,8 @@ public struct ServerConfiguration: Sendable {
     public var inAppPurchaseKey: InAppPurchaseKey?
     /// What becomes of points that were spent before Apple took their purchase back.
     public var debt = DebtPolicy.owe
+    /// How many refunds of one customer `forgive` writes off in 365 days; those that follow are owed.
+    public var forgivenPerYear = 1
     /// What Apple is told before it decides about a refund.
     public var consumption = ConsumptionSettings()
     /// What becomes of another customer's purchase when somebody restores it.
@@ -60,6 +62,12 @@ public struct ServerConfiguration: Sendable {
     public var usualEnvironment: Environment {
         apple.environments.contains(.production) ? .production : .sandbox
     }
+}
+
+/// What becomes of debts, and for how often.
+struct DebtTerms: Sendable {
+    let policy: DebtPolicy
+    let forgivenPerYear: Int
 }
 
 /// Which ids apps may choose for their orders, and how many they may open.

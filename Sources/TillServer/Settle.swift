@@ -7,15 +7,17 @@ import TillStorage
 /// `Settlement` decides, and the decision is carried out, all in one commit (DESIGN §4, invariant 2).
 struct Settle: Sendable {
     let database: any Database
-    let catalog: Catalog
+    let catalogs: CatalogHistory
     let clock: Server.Clock
     let entropy: Server.Entropy
-    let debt: DebtPolicy
+    let debt: DebtTerms
     let reminders: ReminderPolicy
     let receipts: ReceiptTerms
     let guests: GuestTerms
     /// What Apple is told by ourselves; nil where there is no key to tell it with.
     var errands: ErrandBook.Policy?
+
+    var catalog: Catalog { catalogs.current }
 
     enum Door: String, Sendable {
         case app
@@ -122,6 +124,8 @@ struct Settle: Sendable {
     ) async throws -> Outcome {
         let transaction = PaidTransaction(verified)
         let now = clock()
+        // What is paid under a catalogue is priced by it for ever, so the ledger has it by then.
+        _ = try await catalogs.record(in: database)
         let outcome = try await database.write { session in
             try book(transaction, proof: proof, origin: origin, renewal: renewal, at: now, session)
         }

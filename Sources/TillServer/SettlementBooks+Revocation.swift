@@ -30,9 +30,20 @@ extension SettlementBooks {
         if PlantedMistake.keepsRefundedPoints.isPlanted { return [] }
         let postings = TakenBack(try ledger.postings(grantOf: sequence).map(\.posting)).postings(
             bringing: grant, to: RevokedShare(transaction),
-            in: try ledger.wallet(of: grant.userID, in: grant.environment), under: terms.debt, at: now)
+            in: try ledger.wallet(of: grant.userID, in: grant.environment),
+            under: try debtPolicy(for: grant, sequence), at: now)
         for posting in postings { try ledger.post(posting, grant: sequence) }
+        let forgiven = postings.filter { $0.kind == .writeOff }
+        if !forgiven.isEmpty { try tell("wallet.forgiven", grant, sequence, moved: forgiven) }
         return postings
+    }
+
+    /// The shop's, where the customer was not forgiven often enough already in the last 365 days.
+    private func debtPolicy(for grant: Grant, _ sequence: Int64) throws -> DebtPolicy {
+        guard terms.debt.policy == .forgive else { return terms.debt.policy }
+        let forgiven = try ledger.forgivenGrants(
+            of: grant.userID, in: grant.environment, after: now.adding(seconds: -365 * 86_400), except: sequence)
+        return forgiven < terms.debt.forgivenPerYear ? .forgive : .owe
     }
 
     /// Apple gave back another share of the money than it had said before. A receipt states no share.

@@ -52,5 +52,12 @@ public struct LedgerFigures {
     /// How many were ever written.
     public func outboxEvents() throws -> Int64 { try number("SELECT coalesce(max(sequence), 0) FROM outbox") }
 
+    /// How often a debt was written off, of all customers.
+    public func forgivenDebts(in environment: Environment) throws -> Int64 {
+        try session.first(
+            "SELECT count(*) FROM postings WHERE environment = ? AND kind = 'write_off'", [environment.column]
+        ) { $0.integer(0) } ?? 0
+    }
+
     private func number(_ sql: StaticString) throws -> Int64 { try session.first(sql, []) { $0.integer(0) } ?? 0 }
 }

@@ -1,5 +1,12 @@
 import TillBilling
 
+extension Schema {
+    /// What was written off, which is little: how often for one customer, and how often at all.
+    static let forgiveness: StaticString = """
+        CREATE INDEX postings_written_off ON postings (user, environment, at) WHERE kind = 'write_off';
+        """
+}
+
 /// `postings` and `balances`. A balance is the sum of its postings, kept beside them in the same commit.
 public struct LedgerTable {
     private let session: any Session
@@ -38,6 +45,18 @@ public struct LedgerTable {
             [environment.column, .text(user.text)]
         ) { ($0.text(0), $0.integer(1)) }
         return Wallet(balances: Dictionary(balances, uniquingKeysWith: { first, _ in first }))
+    }
+
+    /// Of how many other grants a user was forgiven a debt after a moment.
+    public func forgivenGrants(
+        of user: UserID, in environment: Environment, after moment: Instant, except grant: Int64
+    ) throws -> Int64 {
+        try session.first(
+            """
+            SELECT count(DISTINCT grant_sequence) FROM postings WHERE user = ? AND environment = ? AND at > ? \
+            AND grant_sequence <> ? AND kind = 'write_off'
+            """, [.text(user.text), environment.column, .instant(moment), .integer(grant)]
+        ) { $0.integer(0) } ?? 0
     }
 
     /// The debit that carries a reference, if there is one.

@@ -26,14 +26,16 @@ public struct OrderTable {
     }
 
     /// Opens an order: its row and the first line of its history.
+    ///
+    /// - Parameter catalogVersion: the catalogue that its price is from, if its buyer was shown it.
     @discardableResult
-    public func insert(_ order: Order, reason: String) throws -> Stored {
+    public func insert(_ order: Order, reason: String, catalogVersion: Int64? = nil) throws -> Stored {
         let sequence = try session.insert(
             """
             INSERT INTO orders (id, user, product, quantity, status, price, currency, environment, transaction_id, \
             device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, large_quantity, \
-            id_source) \
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?)
+            id_source, catalog_version) \
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?)
             """,
             [
                 .id(order.id), .text(order.userID.text), .text(order.productID.text),
@@ -44,7 +46,7 @@ public struct OrderTable {
                 .instant(order.updatedAt),
                 .optional(order.preview?.at.milliseconds), .optional(order.preview?.expiresAt.milliseconds),
                 .optional(order.quantity > Self.usualQuantity ? Int64(order.quantity) : nil),
-                .integer(Int64(order.idSource.rawValue)),
+                .integer(Int64(order.idSource.rawValue)), .optional(catalogVersion),
             ])
         try insertMove(sequence, 1, OrderMove(status: order.status, at: order.createdAt, reason: reason))
         return Stored(sequence: sequence, order: order, moveCount: 1)

@@ -16,6 +16,7 @@ public enum Schema {
         ledgerSecret, payingAccounts, customers, ownership, savedProofTurns, webhookTurns, unmatchedTokens,
         quarantineReasons, acceptances,
         fairTurns,
+        catalogVersions, forgiveness,
     ]
 
     private static let ledger: StaticString = """

@@ -38,7 +38,7 @@ enum SampleShop: String, Sendable, CaseIterable {
                       "type": "\(type)",
                       "names": { "en": "\(english)\(en)", "zh": "\(chinese)\(zh)" },
                       "price": { "amount": \(cents), "currency": "USD" },
-                      "plan": { "id": "\(rank)_\(time)", "length": "\(length)", "rank": "\(rank)", "scope": "device" }
+                      "plan": { "id": "\(rank)_\(time)", "length": "\(length)", "rank": "\(rank)" }
                     }
                 """
             }

@@ -96,7 +96,7 @@ import TillBilling
             _ = try await shop.submit(refunded["signedTransaction"].text, as: .user("u1"))
             #expect(try await outcome(told(later)) == "409 preview_changed")
             let again = try await shop.preview("premium_monthly", as: "u1", device: "a")
-            try await shop.buyPlan("basic_monthly", as: "u1", device: "b")
+            try await shop.buyPlan("basic_monthly", as: "u1", device: "a")
             #expect(try await outcome(told(again)) == "409 preview_changed")
         }
     }

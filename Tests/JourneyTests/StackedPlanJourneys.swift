@@ -52,7 +52,7 @@ import TillBilling
         }
     }
 
-    @Test("A plan for devices runs on each by itself, and a change converts all of them for all of them (C5, C6)")
+    @Test("A plan for devices runs on each by itself, and a change converts what that device has (C5, C6)")
     func devices() async throws {
         try await CloudShop.open(scope: .device) { shop in
             let start = shop.time.now
@@ -71,20 +71,48 @@ import TillBilling
                     "service basic basic_monthly \(day(60)) camera 1",
                     "service basic basic_monthly \(day(40)) camera 2",
                 ])
-            // 50 days and 30 days of 2.99 are worth more than a month of 6.99.
-            let said = try await shop.preview("premium_monthly", as: "u1", device: "camera 3")
-            #expect(said["balance"].at("exact").text == "2392/3" && said["price"].at("amount") == 699)
-            #expect(said["deviceIds"] == ["camera 1", "camera 2", "camera 3"])
-            #expect(said["explanation"].at("zh").list.map(\.text).contains("适用设备：camera 1、camera 2、camera 3"))
-            try await shop.buyPlan("premium_monthly", as: "u1", device: "camera 3")
+            // What camera 1 has becomes premium for camera 1; camera 2 keeps what it has.
+            let said = try await shop.preview("premium_monthly", as: "u1", device: "camera 1")
+            #expect(said["balance"].at("exact").text == "1495/3" && said["price"].at("amount") == 699)
+            #expect(said["deviceIds"] == ["camera 1"])
+            #expect(said["explanation"].at("zh").list.map(\.text).contains("适用设备：camera 1"))
+            try await shop.buyPlan("premium_monthly", as: "u1", device: "camera 1")
             let end = said["expiresAt"].text
-            #expect(end == day(10 + 30 + 34, 19_036))
+            #expect(end == day(10 + 30 + 21, 33_497))
+            #expect(
+                try await shop.rights(of: "u1") == [
+                    "service basic basic_monthly \(day(40)) camera 2",
+                    "service premium premium_monthly \(end) camera 1",
+                ])
+        }
+    }
+
+    @Test("One premium lifts one of fifty cameras, not all of them for the price of one", arguments: Reach.allCases)
+    func fifty(_ reach: Reach) async throws {
+        try await CloudShop.open(reach, change: { $0.orders.perHour = 200 }, scope: .device) { shop in
+            for number in 1...50 { try await shop.buyPlan("basic_monthly", as: "u1", device: "camera \(number)") }
+            try await shop.buyPlan("premium_monthly", as: "u1", device: "camera 50")
             let rights = try await shop.rights(of: "u1")
-            #expect(rights == ["service premium premium_monthly \(end) camera 1 camera 2 camera 3"])
-            // For the account: whose order names no device.
-            try await shop.buyPlan("premium_annual", as: "u1")
-            let all = try await shop.send(.get, "/v1/users/u1/entitlements", as: .user("u1"))["data"].list
-            #expect(all.count == 1 && all[0].at("deviceIds") == .null && all[0].at("plan") == "premium_annual")
+            #expect(rights.count == 50)
+            #expect(rights.filter { $0.hasPrefix("service premium") }.allSatisfy { $0.hasSuffix("camera 50") })
+            #expect(rights.filter { $0.hasPrefix("service basic") }.count == 49)
+        }
+    }
+
+    @Test("An order and a preview of a plan for one device say for which", arguments: Reach.allCases)
+    func unnamed(_ reach: Reach) async throws {
+        try await CloudShop.open(reach, scope: .device) { shop in
+            for quantity: Int64 in [1, 2] {
+                let order = try await shop.openPlan("basic_monthly", as: "u1", quantity: quantity)
+                #expect(order.status == 400 && order.code == "invalid_field", "\(order.body)")
+                #expect(order["detail"].text.hasPrefix("deviceId: missing"))
+            }
+            let backend = try await shop.send(
+                .post, "/v1/orders",
+                ["productId": .string(CloudShop.prefix + "basic_monthly"), "userId": "u1"], as: .backend)
+            #expect(backend.status == 400 && backend.code == "invalid_field")
+            #expect(try await shop.preview("basic_monthly", as: "u1").code == "invalid_field")
+            #expect(try await shop.openPlan("pro", as: "u1").status == 201)
         }
     }
 }

@@ -32,6 +32,7 @@ struct WalletSettingsTests {
     func silence() throws {
         let configuration = try load("").get()
         #expect(configuration.debt == .owe && configuration.server.debt == .owe)
+        #expect(configuration.server.forgivenPerYear == 1)
         #expect(!configuration.consumption.hadSample && configuration.server.consumption.preference == nil)
     }
 
@@ -39,11 +40,11 @@ struct WalletSettingsTests {
     func said() throws {
         let file = try load(
             """
-            , "wallet": {"debt": "forgive"},
+            , "wallet": {"debt": "forgive", "forgivenPerYear": 3},
             "consumption": {"sampleContentProvided": true, "refundPreference": "grant_prorated"}
             """
         ).get().server
-        #expect(file.debt == .forgive)
+        #expect(file.debt == .forgive && file.forgivenPerYear == 3)
         #expect(file.consumption.hadSample && file.consumption.preference == .grantProrated)
         let environment = try load(
             ", \"wallet\": {}",
@@ -63,6 +64,10 @@ struct WalletSettingsTests {
         #expect(
             try problems(", \"wallet\": {\"debt\": \"forgve\"}") == [
                 "wallet.debt: wants one of owe, freeze, forgive, found \"forgve\". Did you mean forgive?"
+            ])
+        #expect(
+            try problems(", \"wallet\": {\"forgivenPerYear\": 1001}") == [
+                "wallet.forgivenPerYear: must be at most 1000, is 1001"
             ])
         #expect(
             try problems(", \"wallet\": {\"dept\": \"owe\"}") == [

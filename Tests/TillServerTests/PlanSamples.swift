@@ -56,6 +56,6 @@ extension OpenAPITests {
         return PlanPreviewReply(
             Proration(
                 of: [ServicePeriod(purchase, from: at)], to: try plan(to), at: at,
-                for: device.map { .devices([DeviceID($0)]) } ?? .account))
+                for: device.map { .device(DeviceID($0)) } ?? .account))
     }
 }

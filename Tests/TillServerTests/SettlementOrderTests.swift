@@ -223,9 +223,10 @@ import TillStorage
     private static func rights(_ session: any Session) throws -> [String] {
         var told: [String] = []
         let days: [Int64] = [5, 26, 34, 50, 72, 98, 130, 150, 190, 300]
+        let catalogs = CatalogHistory(catalog, since: at(0))
         for (user, day) in users.flatMap({ user in days.map { (user, $0) } }) {
             let rights = try Rights.load(
-                of: UserID(user), in: .sandbox, at: at(day), catalog: catalog, session: session)
+                of: UserID(user), in: .sandbox, at: at(day), catalogs: catalogs, session: session)
             told += rights.all.map { right in
                 let until = right.until?.rfc3339 ?? "-"
                 return "\(day) \(user) \(right.entitlement) \(right.why) \(right.productID) \(right.since) \(until)"

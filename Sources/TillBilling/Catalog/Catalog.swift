@@ -97,6 +97,16 @@ public struct Catalog: Sendable, Codable {
                 en: "The price of \(id) is not usable: minor units (¥6 is 600) and three capital letters of currency.",
                 zh: "商品 \(id) 的价格不可用：金额以最小货币单位填写（6 元写作 600），货币为三个大写字母。")
         }
+        if product.prices.contains(where: {
+            !Currency($0.key).isWellFormed || $0.value <= 0 || Currency($0.key) == product.price.currency
+        }) {
+            report(
+                .badPrice,
+                en: "The other prices of \(id) are not usable: minor units above zero, by three capital letters of "
+                    + "another currency than that of \"price\".",
+                zh: "商品 \(id) 的其他币种价格不可用：以三个大写字母的货币为键，金额以最小货币单位填写且大于零，"
+                    + "货币不能与 \"price\" 的相同。")
+        }
         if product.points.contains(where: { $0.key.isEmpty || $0.value <= 0 || $0.value > 1_000_000_000_000 }) {
             report(
                 .badPoints, en: "The points of \(id) must be named and between 1 and 1,000,000,000,000.",

@@ -19,6 +19,9 @@ public struct Product: Hashable, Sendable, Codable, Identifiable {
     public let names: Text
     /// List price for the shop page and for reports. What was paid is what Apple signed; price never blocks a grant.
     public let price: Money
+    /// List prices in the currencies of other storefronts, in minor units: `{"CNY": 4800}`. What is paid for a plan in
+    /// one of them counts by the part that it is of this price. Empty if the shop does not say.
+    public let prices: [String: Int64]
     /// Points per unit, by kind of points: `{"points": 60}`. Empty for products that give none.
     public let points: [String: Int64]
     /// The lasting right a buyer gets, if any.
@@ -28,18 +31,19 @@ public struct Product: Hashable, Sendable, Codable, Identifiable {
 
     public init(
         id: ProductID, type: ProductType, names: Text, price: Money, points: [String: Int64] = [:],
-        entitlement: String? = nil, plan: PlanTerms? = nil
+        entitlement: String? = nil, plan: PlanTerms? = nil, prices: [String: Int64] = [:]
     ) {
         self.id = id
         self.type = type
         self.names = names
         self.price = price
+        self.prices = prices
         self.points = points
         self.entitlement = entitlement
         self.plan = plan
     }
 
-    private enum CodingKeys: String, CodingKey { case id, type, names, price, points, entitlement, plan }
+    private enum CodingKeys: String, CodingKey { case id, type, names, price, prices, points, entitlement, plan }
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -47,6 +51,7 @@ public struct Product: Hashable, Sendable, Codable, Identifiable {
         type = try container.decode(ProductType.self, forKey: .type)
         names = try container.decode(Text.self, forKey: .names)
         price = try container.decode(Money.self, forKey: .price)
+        prices = try container.decodeIfPresent([String: Int64].self, forKey: .prices) ?? [:]
         points = try container.decodeIfPresent([String: Int64].self, forKey: .points) ?? [:]
         entitlement = try container.decodeIfPresent(String.self, forKey: .entitlement)
         plan = try container.decodeIfPresent(PlanTerms.self, forKey: .plan)

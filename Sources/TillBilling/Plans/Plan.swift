@@ -53,8 +53,8 @@ extension PlanLength: Codable {
 public enum PlanScope: String, Hashable, Sendable, Codable, CaseIterable {
     /// All of the account's devices.
     case account
-    /// The device that the order names; bought for several, the plan runs on each by itself. An order that names none
-    /// is for the account.
+    /// The device that the order names; bought for several, the plan runs on each by itself. What one of them has is
+    /// converted for that one.
     case device
 }
 
@@ -86,7 +86,7 @@ public struct Plan: Hashable, Sendable, Identifiable {
     public let entitlement: String
     public let rank: String
     /// For one length of it, in the base currency.
-    public let price: Money
+    public private(set) var price: Money
     public let length: PlanLength
     public let scope: PlanScope
 
@@ -94,7 +94,7 @@ public struct Plan: Hashable, Sendable, Identifiable {
     /// subscription: Apple keeps its periods, and refunds what an upgrade leaves of them (C5, facts/business-rules
     /// §8.2).
     ///
-    /// - Parameter price: what one of it cost in the list when it was ordered, if that was another price than now.
+    /// - Parameter price: what one of it cost in the list when it was bought, if that was another price than now.
     public init?(soldBy product: Product, at price: Money? = nil) {
         guard let terms = product.plan, product.type == .consumable || product.type == .nonRenewing else { return nil }
         id = terms.id
@@ -105,6 +105,13 @@ public struct Plan: Hashable, Sendable, Identifiable {
         self.price = price ?? product.price
         length = terms.length
         scope = terms.scope ?? .account
+    }
+
+    /// The same plan at another list price.
+    func priced(at price: Money) -> Plan {
+        var plan = self
+        plan.price = price
+        return plan
     }
 
     /// A plan that costs nothing is a trial: it is worth nothing, and nothing can be converted into it.

@@ -7,7 +7,7 @@ extension PlanPurchase {
 
     /// The purchases in the order they count in, each at the moment it counts at; the same for any order they came in.
     ///
-    /// That moment is Apple's purchase date; or the previewed one, if the two are at most `previewLife` apart and no
+    /// That moment is Apple's purchase date; or the previewed one, at the price of the preview, if the two are at most `previewLife` apart and no
     /// other purchase lies between them. If one does, the preview did not know of it. The previewed moment may be the
     /// later one by as much as two clocks disagree, and receipts tell whole seconds only.
     public static func counted(_ purchases: [PlanPurchase]) -> [PlanPurchase] {
@@ -40,15 +40,18 @@ extension PlanPurchase {
 
     /// - Parameter dates: of all purchases, this one among them, sorted.
     private func counted(among dates: [Instant]) -> PlanPurchase {
-        guard let previewedAt else { return self }
-        let (first, last) = (min(at, previewedAt), max(at, previewedAt))
+        guard let preview else { return self }
+        let shown = plan.priced(at: preview.price)
+        let (first, last) = (min(at, preview.at), max(at, preview.at))
         // The first date after the earlier moment: if that is before the later one, it lies between.
         let next = dates.partitioned { $0 <= first }
+        // A trial is another thing than a plan that was paid for, whatever its buyer was shown.
         let isHonoured =
             last <= first.adding(seconds: Self.previewLife) && (next == dates.endIndex || dates[next] >= last)
+            && shown.isFree == plan.isFree
         return PlanPurchase(
-            plan: plan, quantity: quantity, paid: paid, at: isHonoured ? previewedAt : at, deviceID: deviceID,
-            transactionID: transactionID)
+            plan: isHonoured ? shown : plan, quantity: quantity, worth: worth, at: isHonoured ? preview.at : at,
+            deviceID: deviceID, transactionID: transactionID)
     }
 }
 

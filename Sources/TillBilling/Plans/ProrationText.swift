@@ -61,13 +61,8 @@ extension Proration {
 
     /// What it is for, unless that is all of the account.
     private var covered: [Text] {
-        guard let devices = coverage.deviceIDs else { return [] }
-        let (shown, more) = (devices.prefix(5), devices.count - 5)
-        return [
-            Text(
-                en: "For \(shown.map(\.text).joined(separator: ", "))" + (more > 0 ? " and \(more) more" : ""),
-                zh: "适用设备：\(shown.map(\.text).joined(separator: "、"))" + (more > 0 ? " 等 \(devices.count) 台" : ""))
-        ]
+        guard let device = coverage.deviceIDs?.first else { return [] }
+        return [Text(en: "For \(device)", zh: "适用设备：\(device)")]
     }
 
     private var later: Text {

@@ -1,24 +1,18 @@
 /// An account's service with plans whose time the server keeps: what its purchases come to, as a fold over them, with
 /// nothing stored beside the ledger. Non-renewing subscriptions and service bought as consumables stack (C11).
 ///
-/// Every purchase of a plan converts what is left of other plans at that moment, of all devices of the account, and
-/// adds its own time; so it does what a preview at that moment says (C6). A purchase that was taken back is left out of
+/// Every purchase of a plan converts what is left of other plans at that moment, and adds its own time; so it does what
+/// a preview at that moment says (C6). A plan for the account converts what all of its devices have; a plan for a device
+/// what that device has, so that one purchase never lifts other devices. A purchase that was taken back is left out of
 /// the fold, as if it had never been.
 ///
-/// Service is *strands*: each is one plan, what it is for, and its periods one after the other. A plan for the account
-/// has one. A plan for devices may have several that run side by side; a change of plan makes one of them all, for all
-/// of their devices. So what is paid is always service with one plan.
+/// Service is *strands*: each is one plan, what it is for, and its periods one after the other. The account has one, and
+/// each device has one.
 ///
 /// A trial, which is a plan that costs nothing, is worth nothing. It runs beside other service and is not converted.
 public struct Service: Sendable {
-    /// Of what is paid, by numbers in the order they began in. All are of one plan, and some may be over.
-    private var strands: [Int: ServiceStrand] = [:]
-    private var plan: PlanID?
-    private var begun = 0
-    /// Which strand a device has, or had before changes of plan; nil stands for the account.
-    private var places: [DeviceID?: Int] = [:]
-    /// What became of a strand at a change of plan. Devices are not told one by one, so changes stay cheap.
-    private var heirs: [Int: Int] = [:]
+    /// Of what is paid. Some may be over.
+    private var strands: [ServiceCoverage: ServiceStrand] = [:]
     private var trials: [TrialPlace: ServiceStrand] = [:]
 
     private struct TrialPlace: Hashable {
@@ -44,67 +38,33 @@ public struct Service: Sendable {
         if purchase.plan.isFree {
             let place = TrialPlace(plan: purchase.plan.id, coverage: coverage)
             guard trials[place]?.isRunning(at: purchase.at) == true else {
-                trials[place] = ServiceStrand(purchase, for: coverage)
+                trials[place] = ServiceStrand(trial: purchase, for: coverage)
                 return
             }
-            trials[place]?.extend(purchase)
-        } else if purchase.plan.id != plan {
-            change(by: purchase)
-        } else if let number = strand(for: coverage, at: purchase.at) {
-            shortenWay(from: coverage)
-            strands[number]?.extend(purchase)
+            trials[place]?.extend(trial: purchase)
         } else {
-            begin(ServiceStrand(purchase, for: coverage), for: coverage)
+            change(by: purchase, for: coverage)
         }
     }
 
-    /// All that runs becomes one strand of another plan.
-    private mutating func change(by purchase: PlanPurchase) {
-        let proration = proration(
-            to: purchase.plan, quantity: purchase.quantity, device: purchase.deviceID, at: purchase.at)
-        let running = strands.filter { $0.value.isRunning(at: purchase.at) }
-        strands = [:]
-        plan = purchase.plan.id
-        begin(
-            ServiceStrand(
-                purchase, converting: proration.convertedSeconds, of: Array(running.values), for: proration.coverage),
-            for: ServiceCoverage(of: purchase.plan, on: purchase.deviceID))
-        for number in running.keys { heirs[number] = begun }
+    /// What runs of other plans becomes time of the purchase's plan, after what is left of that plan itself.
+    private mutating func change(by purchase: PlanPurchase, for coverage: ServiceCoverage) {
+        let now = purchase.at
+        let own = strands[coverage].flatMap { $0.isRunning(at: now) && $0.plan == purchase.plan.id ? $0 : nil }
+        let others = converted(by: purchase.plan, for: coverage, at: now)
+        let proration = Proration(
+            of: others.flatMap(\.periods).filter { $0.end > now }, to: purchase.plan, quantity: purchase.quantity,
+            at: now)
+        for other in others { strands[other.coverage] = nil }
+        var strand = own ?? ServiceStrand(purchase.plan.id, for: coverage, since: now)
+        strand.add(purchase, converting: proration.convertedSeconds, of: others)
+        strands[coverage] = strand
     }
 
-    private mutating func begin(_ strand: ServiceStrand, for coverage: ServiceCoverage) {
-        begun += 1
-        strands[begun] = strand
-        places[Self.place(of: coverage)] = begun
-    }
-
-    /// What one purchase is for has one place.
-    private static func place(of coverage: ServiceCoverage) -> DeviceID? {
-        if case .devices(let devices) = coverage { devices.first } else { nil }
-    }
-
-    /// The strand that a purchase of its plan extends: the device's own, or else the account's.
-    private func strand(for coverage: ServiceCoverage, at now: Instant) -> Int? {
-        let place = Self.place(of: coverage)
-        return [place, nil].lazy.compactMap { places[$0] }.map(heir).first {
-            strands[$0]?.isRunning(at: now) == true
-        }
-    }
-
-    private func heir(of number: Int) -> Int {
-        var heir = number
-        while let next = heirs[heir] { heir = next }
-        return heir
-    }
-
-    /// So that no way is gone twice.
-    private mutating func shortenWay(from coverage: ServiceCoverage) {
-        guard var passed = places[Self.place(of: coverage)] else { return }
-        let last = heir(of: passed)
-        while passed != last, let next = heirs[passed] {
-            heirs[passed] = last
-            passed = next
-        }
+    /// What a purchase for all of the account converts, or one for a device: only what that device has by itself.
+    private func converted(by plan: Plan, for coverage: ServiceCoverage, at now: Instant) -> [ServiceStrand] {
+        let found = coverage == .account ? running(at: now) : strands[coverage].map { [$0] } ?? []
+        return found.filter { $0.isRunning(at: now) && $0.plan != plan.id }
     }
 
     // MARK: Looking
@@ -131,17 +91,13 @@ public struct Service: Sendable {
                 of: periods(same), beside: periods(paid) + periods(others), to: plan, quantity: quantity, at: now,
                 for: coverage)
         }
-        guard plan.id == self.plan else {
-            return Proration(
-                of: periods(paid), beside: periods(free), to: plan, quantity: quantity, at: now,
-                for: ServiceCoverage(joining: paid.map(\.coverage) + [coverage]))
+        let others = Set(converted(by: plan, for: coverage, at: now).map(\.coverage))
+        func isTouched(_ strand: ServiceStrand) -> Bool {
+            others.contains(strand.coverage) || strand.coverage == coverage
         }
-        let number = strand(for: coverage, at: now)
-        let same = number.flatMap { strands[$0] }
-        let others = strands.filter { $0.key != number && $0.value.isRunning(at: now) }.sorted { $0.key < $1.key }
         return Proration(
-            of: periods(same.map { [$0] } ?? []), beside: periods(others.map(\.value) + free), to: plan,
-            quantity: quantity, at: now, for: same?.coverage ?? coverage)
+            of: periods(paid.filter(isTouched)), beside: periods(paid.filter { !isTouched($0) } + free), to: plan,
+            quantity: quantity, at: now, for: coverage)
     }
 
     /// The periods that are not over, trials last. Purchases later than that moment must not be in the fold.
@@ -161,19 +117,18 @@ public struct Service: Sendable {
     }
 
     private func running(at now: Instant) -> [ServiceStrand] {
-        strands.filter { $0.value.isRunning(at: now) }.sorted { $0.key < $1.key }.map(\.value)
+        strands.values.filter { $0.isRunning(at: now) }.sorted {
+            ($0.since, $0.coverage) < ($1.since, $1.coverage)
+        }
     }
 
     private var sortedTrials: [ServiceStrand] {
-        let none = DeviceID("")
-        return trials.values.sorted {
-            ($0.plan, $0.coverage.deviceIDs?.first ?? none) < ($1.plan, $1.coverage.deviceIDs?.first ?? none)
-        }
+        trials.values.sorted { ($0.plan, $0.coverage) < ($1.plan, $1.coverage) }
     }
 }
 
 extension Service {
-    /// What an account has of one plan, for one of its devices, several or all.
+    /// What an account has of one plan, for one of its devices or all.
     public struct Holding: Hashable, Sendable {
         public let plan: Plan
         /// Since when there has been service with it, without a gap.
@@ -181,7 +136,7 @@ extension Service {
         public let expiresAt: Instant
         /// Of the newest purchase of it, as its order named it.
         public let deviceID: DeviceID?
-        /// What it is for, sorted; nil for all of the account.
+        /// What it is for; nil for all of the account. Empty for a device that nobody named.
         public let deviceIDs: [DeviceID]?
         public let transactionID: TransactionID?
 

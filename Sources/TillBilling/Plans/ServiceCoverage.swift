@@ -2,40 +2,33 @@
 public enum ServiceCoverage: Hashable, Sendable {
     /// All devices of the account.
     case account
-    /// These, as their orders named them.
-    case devices(Set<DeviceID>)
+    /// One device, as its order named it. Nil for a plan for a device that was paid without an order, where nobody named
+    /// one: it is one device's all the same, and the app decides which.
+    case device(DeviceID?)
 
     /// What one purchase of a plan is for.
     public init(of plan: Plan, on device: DeviceID?) {
-        self =
-            switch (plan.scope, device) {
-            case (.device, let device?): .devices([device])
-            case (.account, _), (.device, nil): .account
-            }
+        self = plan.scope == .device ? .device(device) : .account
     }
 
     /// Nil for the account.
     public var deviceIDs: [DeviceID]? {
         switch self {
         case .account: nil
-        case .devices(let devices): devices.sorted()
+        case .device(let device): device.map { [$0] } ?? []
         }
     }
 
-    /// All that any of them is for.
-    init(joining all: [ServiceCoverage]) {
-        var sets: [Set<DeviceID>] = []
-        for coverage in all {
-            guard case .devices(let devices) = coverage else {
-                self = .account
-                return
-            }
-            sets.append(devices)
+}
+
+extension ServiceCoverage: Comparable {
+    /// The account comes first, and a device without a name next.
+    public static func < (left: ServiceCoverage, right: ServiceCoverage) -> Bool {
+        switch (left, right) {
+        case (_, .account): false
+        case (.account, .device), (.device(nil), .device(.some)): true
+        case (.device(let left?), .device(let right?)): left < right
+        case (.device, .device(nil)): false
         }
-        // The largest takes in the others, so that going to and fro between plans stays cheap.
-        let largest = sets.indices.max { sets[$0].count < sets[$1].count }
-        var joined = largest.map { sets[$0] } ?? []
-        for index in sets.indices where index != largest { joined.formUnion(sets[index]) }
-        self = .devices(joined)
     }
 }

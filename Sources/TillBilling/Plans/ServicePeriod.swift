@@ -1,43 +1,61 @@
 /// A plan that was bought, as the ledger has it. Among others it counts where `counted` puts it.
 public struct PlanPurchase: Hashable, Sendable {
-    /// At the list price of the order that was paid.
+    /// At the list price that counts for what is converted into it: that of the purchase's date, or of the preview.
     public let plan: Plan
     /// 1 to 10.
     public let quantity: Int
-    /// What the customer paid for the whole quantity, as Apple signed it; nil if Apple did not say.
-    public let paid: Money?
+    /// What was paid for the whole quantity, in the base currency (`ListPrice.worth`).
+    public let worth: Money
     public let at: Instant
-    /// The moment of the preview that it was bought on, if that was told when its order was opened (C6).
-    public let previewedAt: Instant?
+    /// What its buyer was shown, if that was told when its order was opened (C6).
+    public let preview: Preview?
     public let deviceID: DeviceID?
     public let transactionID: TransactionID?
 
+    /// The moment of a preview, and the list price of one that it was worked out with.
+    public struct Preview: Hashable, Sendable {
+        public let at: Instant
+        public let price: Money
+
+        public init(at: Instant, price: Money) {
+            self.at = at
+            self.price = price
+        }
+    }
+
+    /// - Parameter plan: at the list price of the purchase's date. What was paid for though the list had it for nothing
+    ///   is no trial: its price is what was paid.
     public init(
-        plan: Plan, quantity: Int = 1, paid: Money?, at: Instant, previewedAt: Instant? = nil,
-        deviceID: DeviceID? = nil,
+        plan: Plan, quantity: Int, worth: Money, at: Instant, preview: Preview? = nil, deviceID: DeviceID? = nil,
         transactionID: TransactionID? = nil
     ) {
-        self.plan = plan
+        let (each, rest) = worth.amount.quotientAndRemainder(dividingBy: Int64(max(1, quantity)))
+        self.plan =
+            plan.isFree && worth.amount > 0
+            ? plan.priced(at: Money(amount: each + (rest > 0 ? 1 : 0), currency: worth.currency)) : plan
         self.quantity = quantity
-        self.paid = paid
+        self.worth = worth
         self.at = at
-        self.previewedAt = previewedAt
+        self.preview = preview
         self.deviceID = deviceID
         self.transactionID = transactionID
     }
 
-    public var seconds: Int64 { plan.length.seconds * Int64(quantity) }
-
-    /// What this purchase is worth in the base currency: what was paid, if it was paid in that currency, and nothing if
-    /// nothing was paid. For what was paid in another currency it is the list price: storefronts' prices are no
-    /// exchange rates, and a customer's balance must not depend on the country (C5).
-    public var worth: Money {
-        if let paid, paid.amount <= 0 || paid.currency == plan.price.currency {
-            return Money(amount: max(0, paid.amount), currency: plan.price.currency)
-        }
-        let (listed, overflow) = plan.price.amount.multipliedReportingOverflow(by: Int64(quantity))
-        return Money(amount: overflow ? .max : max(0, listed), currency: plan.price.currency)
+    /// A purchase of a product that has one price in the list, whatever was paid and shown.
+    ///
+    /// - Parameter paid: for the whole quantity, as Apple signed it; nil if Apple did not say.
+    public init(
+        plan: Plan, quantity: Int = 1, paid: Money?, at: Instant, previewedAt: Instant? = nil,
+        deviceID: DeviceID? = nil, transactionID: TransactionID? = nil
+    ) {
+        self.init(
+            plan: plan, quantity: quantity,
+            worth: ListPrice(of: plan).worth(of: paid, quantity: quantity, isOffer: false), at: at,
+            preview: previewedAt.map { Preview(at: $0, price: plan.price) }, deviceID: deviceID,
+            transactionID: transactionID)
     }
+
+    public var seconds: Int64 { plan.length.seconds * Int64(quantity) }
 }
 
 /// A stretch of service with one plan, and what its whole time was paid with.

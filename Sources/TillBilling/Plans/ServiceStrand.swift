@@ -1,50 +1,52 @@
 /// Service with one plan that runs by itself: what it is for, and its time, one period after the other.
 struct ServiceStrand: Sendable {
     let plan: PlanID
-    private(set) var coverage: ServiceCoverage
+    let coverage: ServiceCoverage
     /// Since when there is service without a gap.
     let since: Instant
-    /// Oldest first, never empty; the first ones may be over.
-    private(set) var periods: ArraySlice<ServicePeriod>
+    /// Oldest first; the first ones may be over.
+    private(set) var periods: ArraySlice<ServicePeriod> = []
     /// Whose time is in it, some of it perhaps converted.
-    private(set) var transactions: Set<TransactionID>
+    private(set) var transactions: Set<TransactionID> = []
 
-    /// What a purchase begins, with what it converts.
-    init(
-        _ purchase: PlanPurchase, converting seconds: Int64 = 0, of others: [ServiceStrand] = [],
-        for coverage: ServiceCoverage
-    ) {
-        plan = purchase.plan.id
+    init(_ plan: PlanID, for coverage: ServiceCoverage, since: Instant) {
+        self.plan = plan
         self.coverage = coverage
-        since = purchase.at
-        periods = []
-        var start = purchase.at
+        self.since = since
+    }
+
+    /// A trial begins.
+    init(trial purchase: PlanPurchase, for coverage: ServiceCoverage) {
+        self.init(purchase.plan.id, for: coverage, since: purchase.at)
+        extend(trial: purchase)
+    }
+
+    var end: Instant { periods.last?.end ?? since }
+
+    /// A purchase of the plan, with what it converts.
+    mutating func add(_ purchase: PlanPurchase, converting seconds: Int64, of others: [ServiceStrand]) {
+        while let first = periods.first, first.end <= purchase.at { periods.removeFirst() }
+        var start = max(purchase.at, end)
         if seconds > 0 {
             let converted = ServicePeriod(converting: seconds, for: purchase, from: start)
             start = converted.end
             periods.append(converted)
         }
-        periods.append(
-            purchase.plan.isFree
-                ? ServicePeriod(trial: purchase, after: nil) : ServicePeriod(purchase, from: start))
+        periods.append(ServicePeriod(purchase, from: start))
         // The largest takes in the others, so that going to and fro between plans stays cheap.
-        let largest = others.indices.max { others[$0].transactions.count < others[$1].transactions.count }
-        transactions = largest.map { others[$0].transactions } ?? []
-        for index in others.indices where index != largest { transactions.formUnion(others[index].transactions) }
+        for other in others {
+            let (larger, smaller) =
+                transactions.count < other.transactions.count
+                ? (other.transactions, transactions) : (transactions, other.transactions)
+            transactions = larger
+            transactions.formUnion(smaller)
+        }
         if let id = purchase.transactionID { transactions.insert(id) }
     }
 
-    var end: Instant { periods.last?.end ?? since }
-
-    /// The same plan again.
-    mutating func extend(_ purchase: PlanPurchase) {
-        while let first = periods.first, first.end <= purchase.at { periods.removeFirst() }
-        if purchase.plan.isFree {
-            // All of a trial is worth nothing, so its periods need not be told apart.
-            periods = [ServicePeriod(trial: purchase, after: periods.last)]
-        } else {
-            periods.append(ServicePeriod(purchase, from: max(purchase.at, end)))
-        }
+    /// The same trial again. All of a trial is worth nothing, so its periods need not be told apart.
+    mutating func extend(trial purchase: PlanPurchase) {
+        periods = [ServicePeriod(trial: purchase, after: periods.last)]
         if let id = purchase.transactionID { transactions.insert(id) }
     }
 

@@ -19,6 +19,7 @@ extension Server {
         let (price, overflow) = product.price.amount.multipliedReportingOverflow(by: Int64(quantity))
         guard !overflow else { throw Refused(.quantityNotAllowed) }
         let device = try body.deviceId.map(Bounds.device)
+        if let plan = Plan(soldBy: product) { try plan.requireDevice(device) }
         let metadata = try body.metadata.map(Self.text)
         let now = clock()
         let chosen = try chosenID(body, for: buyer, call, at: now)
@@ -34,6 +35,7 @@ extension Server {
         if case .user = call.credential { try await checkQuota(of: buyer, opening: order.id, at: now) }
 
         let kind = call.kind ?? configuration.guests.kind(named: buyer)
+        let version = try await recordCatalog()
         let (isRecorded, terms) = (recordedCustomers.contains(buyer, as: kind), configuration.guests)
         let (found, isNew) = try await database.write { session -> (OrderView, Bool) in
             let orders = OrderTable(session)
@@ -43,7 +45,7 @@ extension Server {
             try GuestTable(session).requireUnmerged(buyer)
             if !isRecorded { try CustomerTable(session).record(buyer, as: kind, under: terms, at: now) }
             try check(chosen, of: buyer, session)
-            let stored = try orders.insert(order, reason: "opened")
+            let stored = try orders.insert(order, reason: "opened", catalogVersion: version)
             try settle.release(paidUnder: order.id, at: now, session)
             let opened = try orders.find(order.id) ?? stored
             return (OrderView(opened.order, try orders.moves(of: opened.sequence)), true)
@@ -81,9 +83,9 @@ extension Server {
         guard preview.price == nil || preview.price == order.price else {
             throw Refused(.previewChanged, "price: \(order.price) now")
         }
-        let purchases = try await database.read { [catalog = configuration.catalog] session in
+        let purchases = try await database.read { [catalogs] session in
             try OrderTable(session).find(order.id) == nil
-                ? try PlanHistory.purchases(of: order.userID, in: environment, catalog: catalog, session) : nil
+                ? try PlanHistory.purchases(of: order.userID, in: environment, catalogs, session) : nil
         }
         guard let purchases else { return }
         let now = PlanHistory.next(after: purchases, at: order.createdAt)

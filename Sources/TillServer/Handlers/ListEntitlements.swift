@@ -48,9 +48,9 @@ extension Server {
     private func rights(_ call: Call) async throws -> (Rights, Environment) {
         let user = try call.userInPath()
         let environment = try call.environment(for: user, configuration)
-        let (catalog, now) = (configuration.catalog, clock())
-        let rights = try await database.read { session in
-            try Rights.load(of: user, in: environment, at: now, catalog: catalog, session: session)
+        let now = clock()
+        let rights = try await database.read { [catalogs] session in
+            try Rights.load(of: user, in: environment, at: now, catalogs: catalogs, session: session)
         }
         return (rights, environment)
     }

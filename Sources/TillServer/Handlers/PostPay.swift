@@ -85,10 +85,10 @@ extension Server {
             // It must not look like success to anybody but the owner: shipped clients unlock on 200 (P8).
             return PostPayReply(status: max(status, 409), outcome: outcome, transactionId: verified.id.text)
         }
-        let (order, end) = try await database.read { [catalog = configuration.catalog] session in
+        let (order, end) = try await database.read { [catalogs] session in
             let orders = OrderTable(session)
             let order = try orders.find(grant.orderID).map { OrderView($0.order, try orders.moves(of: $0.sequence)) }
-            return (order, try Self.serviceEnd(verified, of: user, catalog, session))
+            return (order, try Self.serviceEnd(verified, of: user, catalogs, session))
         }
         return PostPayReply(
             status: status, outcome: outcome, transactionId: verified.id.text, order: order?.reply,
@@ -97,10 +97,10 @@ extension Server {
 
     /// Nil unless the purchase is of a plan whose time is kept here, and stands.
     private static func serviceEnd(
-        _ verified: VerifiedTransaction, of user: UserID, _ catalog: Catalog, _ session: any Session
+        _ verified: VerifiedTransaction, of user: UserID, _ catalogs: CatalogHistory, _ session: any Session
     ) throws -> Instant? {
-        guard let product = catalog[verified.productID], Plan(soldBy: product) != nil else { return nil }
-        let purchases = try PlanHistory.purchases(of: user, in: verified.environment, catalog: catalog, session)
+        guard let product = catalogs.current[verified.productID], Plan(soldBy: product) != nil else { return nil }
+        let purchases = try PlanHistory.purchases(of: user, in: verified.environment, catalogs, session)
         return Service.end(of: verified.id, in: purchases)
     }
 }

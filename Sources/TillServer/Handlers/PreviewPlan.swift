@@ -12,10 +12,11 @@ extension Server {
         let environment = try call.environment(for: user, configuration)
         let plan = try keptPlan(named: try Bounds.string(body.planId, "planId", 255))
         let device = try body.deviceId.map(Bounds.device)
+        try plan.requireDevice(device)
         let quantity = body.quantity ?? 1
         guard (1...10).contains(quantity) else { throw Refused(.quantityNotAllowed) }
-        let purchases = try await database.read { [catalog = configuration.catalog] session in
-            try PlanHistory.purchases(of: user, in: environment, catalog: catalog, session)
+        let purchases = try await database.read { [catalogs] session in
+            try PlanHistory.purchases(of: user, in: environment, catalogs, session)
         }
         let at = body.at ?? PlanHistory.next(after: purchases, at: clock())
         let service = Service(inOrder: PlanPurchase.counted(purchases).prefix { $0.at <= at })
@@ -32,6 +33,14 @@ extension Server {
     }
 }
 
+extension Plan {
+    /// - Throws: a plan for one device is bought for a device that has a name.
+    func requireDevice(_ device: DeviceID?) throws {
+        guard scope == .device, device == nil else { return }
+        throw Refused(.invalidField, "deviceId: missing; plan \(id) is for one device, so say for which")
+    }
+}
+
 /// The plans a user bought, as the ledger has them.
 enum PlanHistory {
     /// How many of a user's newest transactions are looked through.
@@ -39,12 +48,14 @@ enum PlanHistory {
 
     /// Those that stand, by Apple's purchase dates, oldest first. `Service` knows when each counts.
     static func purchases(
-        of user: UserID, in environment: Environment, catalog: Catalog, _ session: any Session
+        of user: UserID, in environment: Environment, _ catalogs: CatalogHistory, _ session: any Session
     ) throws -> [PlanPurchase] {
-        try GrantedPurchases(session).list(user: user, environment: environment, limit: transactionLimit) { id, _ in
-            catalog[id].flatMap { Plan(soldBy: $0) } != nil
-        }
-        .compactMap { PlanPurchase($0, catalog: catalog) }
+        let entries = try GrantedPurchases(session).list(
+            user: user, environment: environment, limit: transactionLimit
+        ) { id, _ in catalogs.current[id].flatMap { Plan(soldBy: $0) } != nil }
+        guard !entries.isEmpty else { return [] }
+        let versions = try catalogs.versions(session)
+        return entries.compactMap { PlanPurchase($0, catalogs.current, versions) }
     }
 
     /// When the next purchase is made at the earliest. The store's clock may be ahead of ours, and nothing can be
@@ -55,24 +66,32 @@ enum PlanHistory {
 }
 
 extension PlanPurchase {
+    /// Worth what was paid for it, at the list price of its date. The order's own price counts for nothing: who pays
+    /// may have opened the order years ago.
+    ///
     /// Nil if the catalogue has no plan of the product: plans that were sold stay in it as long as somebody has them.
-    init?(_ entry: GrantedPurchases.Entry, catalog: Catalog) {
-        guard let product = catalog[entry.productID],
-            let plan = Plan(soldBy: product, at: Self.listPrice(entry, product))
-        else { return nil }
+    init?(_ entry: GrantedPurchases.Entry, _ catalog: Catalog, _ versions: CatalogVersions) {
+        guard let product = catalog[entry.productID] else { return nil }
+        let price = versions.listPrice(of: product, at: entry.purchasedAt)
+        guard let plan = Plan(soldBy: product, at: price.base) else { return nil }
         self.init(
-            plan: plan, quantity: entry.quantity, paid: entry.price, at: entry.purchasedAt,
-            previewedAt: entry.order.previewedAt, deviceID: entry.order.deviceID, transactionID: entry.id)
+            plan: plan, quantity: entry.quantity,
+            worth: price.worth(of: entry.price, quantity: entry.quantity, isOffer: entry.isOffer),
+            at: entry.purchasedAt, preview: Self.preview(entry, product, versions), deviceID: entry.order.deviceID,
+            transactionID: entry.id)
     }
 
-    /// What one of it cost when the order was opened: a new price does not change what was converted before. Nil if the
-    /// order was for something else, or in a currency that isn't the base any more.
-    private static func listPrice(_ entry: GrantedPurchases.Entry, _ product: Product) -> Money? {
+    /// What the buyer was shown of this very purchase, at the price that the catalogue had when the order was opened.
+    private static func preview(
+        _ entry: GrantedPurchases.Entry, _ product: Product, _ versions: CatalogVersions
+    ) -> Preview? {
         let order = entry.order
-        guard order.productID == product.id, order.quantity == entry.quantity, order.quantity > 0,
-            order.price.currency == product.price.currency
-        else { return nil }
-        let (each, rest) = order.price.amount.quotientAndRemainder(dividingBy: Int64(order.quantity))
-        return rest == 0 ? Money(amount: each, currency: order.price.currency) : nil
+        guard let at = order.previewedAt, order.productID == entry.productID, order.quantity == entry.quantity else {
+            return nil
+        }
+        let shown =
+            order.catalogVersion.flatMap { versions.listPrice(of: product, inVersion: $0) }
+            ?? versions.listPrice(of: product, at: at)
+        return Preview(at: at, price: shown.base)
     }
 }

@@ -49,7 +49,8 @@ extension Server {
         try await checkQuota(of: found.owner, opening: id, at: now)
         let order = Order(
             id: id, userID: found.owner, productID: product.id, quantity: verified.quantity,
-            price: Money(amount: amount, currency: product.price.currency), createdAt: now, updatedAt: now,
+            price: Money(amount: amount, currency: product.price.currency),
+            deviceID: Plan(soldBy: product)?.scope == .device ? origin.device : nil, createdAt: now, updatedAt: now,
             idSource: .proven)
         try await database.write { session in
             try GuestTable(session).requireUnmerged(found.owner)

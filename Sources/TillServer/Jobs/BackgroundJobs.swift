@@ -10,6 +10,7 @@ public struct BackgroundJobs: Sendable {
     }
 
     private static let usual: [Job] = [
+        Job(name: "catalog", interval: 60_000) { try await $0.recordCatalog() },
         Job(name: "terms", interval: nil) { _ = try await UnreadTerms($0).readAll() },
         Job(name: "notifications", interval: 60_000) { _ = try await PendingNotifications($0).settleAll() },
         Job(name: "receipts", interval: 5_000) { _ = try await WaitingReceipts($0).askAll() },

@@ -13,7 +13,7 @@ enum LedgerMetrics {
         let now: Instant
     }
 
-    static let readings: [Reading] = [lostOrders, unsettled, queues, outbox, reconciliation]
+    static let readings: [Reading] = [lostOrders, unsettled, queues, outbox, forgiven, reconciliation]
 
     static func read(_ session: any Session, _ scope: Scope) throws -> [Metric] {
         try readings.flatMap { try $0(session, scope) }
@@ -120,6 +120,19 @@ enum LedgerMetrics {
             Metric(
                 name: "till_outbox_dead_letters", kind: .gauge,
                 help: "Events that an endpoint did not take in three days.", samples: dead),
+        ]
+    }
+
+    private static func forgiven(_ session: any Session, _ scope: Scope) throws -> [Metric] {
+        let figures = LedgerFigures(session)
+        return [
+            Metric(
+                name: "till_forgiven_debts_total", kind: .counter,
+                help: "Debts of refunded points that were written off.",
+                samples: try scope.environments.map {
+                    Metric.Sample(
+                        count: try figures.forgivenDebts(in: $0), (name: "environment", value: $0.rawValue))
+                })
         ]
     }
 

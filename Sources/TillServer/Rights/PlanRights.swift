@@ -9,13 +9,14 @@ struct PlanRights {
     private let revoked: [(entitlement: String, period: PaidPeriod)]
 
     init(
-        _ user: UserID, _ environment: Environment, _ entries: [PurchaseHistory.Entry], catalog: Catalog,
-        _ session: any Session
+        _ user: UserID, _ environment: Environment, _ entries: [PurchaseHistory.Entry],
+        _ catalogs: CatalogHistory, _ session: any Session
     ) throws {
+        let catalog = catalogs.current
         let plans = entries.filter { $0.sellsKeptPlan(catalog) }
         purchases =
             try plans.contains { !$0.isRevoked }
-            ? PlanHistory.purchases(of: user, in: environment, catalog: catalog, session) : []
+            ? PlanHistory.purchases(of: user, in: environment, catalogs, session) : []
         revoked = plans.filter(\.isRevoked).compactMap { entry in
             entry.right(catalog).map { ($0, entry.period) }
         }

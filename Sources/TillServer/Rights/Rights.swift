@@ -19,10 +19,11 @@ struct Rights: Sendable {
 
     /// One query for all that was paid, one more for plans if there are any, and one for each subscription.
     static func load(
-        of user: UserID, in environment: Environment, at now: Instant, catalog: Catalog, session: any Session
+        of user: UserID, in environment: Environment, at now: Instant, catalogs: CatalogHistory, session: any Session
     ) throws -> Rights {
+        let catalog = catalogs.current
         let entries = try PurchaseHistory(session).list(of: user, in: environment, limit: transactionLimit)
-        let plans = try PlanRights(user, environment, entries, catalog: catalog, session)
+        let plans = try PlanRights(user, environment, entries, catalogs, session)
         let chains = try SubscriptionRights(environment, entries, at: now, catalog: catalog, session)
         let lasting = LastingRights(entries, catalog: catalog)
         let rights = lasting.rights + plans.rights(at: now) + chains.rights

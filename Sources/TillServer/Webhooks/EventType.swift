@@ -10,6 +10,7 @@ public enum EventType: String, Sendable, CaseIterable {
     case guestMerged = "guest.merged"
     case transactionQuarantined = "transaction.quarantined"
     case subscriptionUpdated = "subscription.updated"
+    case walletForgiven = "wallet.forgiven"
     case serviceExpiring = "service.expiring"
     case serviceExpired = "service.expired"
     case consumptionRequested = "consumption.requested"

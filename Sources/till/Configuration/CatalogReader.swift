@@ -9,7 +9,7 @@ import TillBilling
 
 extension ConfigurationReader {
     static let mostCatalogBytes = 8 << 20
-    static let productNames = ["id", "type", "names", "price", "points", "entitlement", "plan"]
+    static let productNames = ["id", "type", "names", "price", "prices", "points", "entitlement", "plan"]
     static let planNames = ["id", "length", "rank", "scope"]
 
     /// The catalogue: an object in place, or the path of a file that holds one. Every finding is a problem, so that a

@@ -25,6 +25,8 @@ struct Configuration: Sendable {
     let reviewUsers: Set<UserID>
     /// What becomes of points that were spent before Apple took their purchase back.
     var debt = DebtPolicy.owe
+    /// How many refunds of one customer are forgiven in 365 days.
+    var forgivenPerYear = 1
     /// What Apple is told before it decides about a refund.
     var consumption = ConsumptionSettings()
     /// What becomes of another customer's purchase when somebody restores it.
@@ -119,6 +121,7 @@ extension Configuration {
             reviewUsers: reviewUsers, inAppPurchaseKey: appleService.key)
         server.apple.sharedSecret = appleService.sharedSecret
         server.debt = debt
+        server.forgivenPerYear = forgivenPerYear
         server.consumption = consumption
         server.restore = restore
         server.guests = guests

@@ -24,6 +24,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
     case trustedProxies
     case reviewUsers
     case walletDebt = "wallet.debt"
+    case forgivenPerYear = "wallet.forgivenPerYear"
     case sampleContentProvided = "consumption.sampleContentProvided"
     case refundPreference = "consumption.refundPreference"
     case restorePolicy = "restore.policy"
@@ -63,7 +64,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
             .text
         case .sampleContentProvided, .webhooksAllowPrivate, .unsafeHTTP: .truth
         case .appAppleID, .maximumOpenOrders, .ordersPerHour, .restoreMovesPerYear, .guestsUndoDays, .holdHours,
-            .finishAfterMinutes, .reconciliationCustomers:
+            .finishAfterMinutes, .reconciliationCustomers, .forgivenPerYear:
             .number
         case .environments, .roots, .dashboardHosts, .trustedProxies, .reviewUsers, .remindersBefore: .list
         case .secretKeys, .userTokens, .operators, .webhookEndpoints: .json
@@ -82,7 +83,7 @@ enum ConfigurationKey: String, CaseIterable, Sendable {
             .restoreMovesPerYear, .guestsPrefix, .guestsUndoDays, .receiptPolicy, .holdHours, .smallBusiness,
             .remindersBefore, .deliveryOrder,
             .acceptUnprovenIDsUntil, .maximumOpenOrders, .ordersPerHour,
-            .finishAfterMinutes,
+            .finishAfterMinutes, .forgivenPerYear,
             .reconciliationInterval, .reconciliationCustomers, .webhooksAllowPrivate:
             false
         }

@@ -54,6 +54,7 @@ struct ConfigurationReader {
         let trustedProxies = readTrustedProxies()
         let reviewUsers = readReviewUsers()
         let debt = readDebtPolicy()
+        let forgivenPerYear = readForgivenPerYear()
         let consumption = readConsumption()
         let restore = readRestore()
         let guests = readGuests()
@@ -72,6 +73,7 @@ struct ConfigurationReader {
         configuration.unsafeHTTP = setting(.unsafeHTTP).flatMap { reader.truth($0) } ?? false
         configuration.trustedProxies = trustedProxies
         configuration.debt = debt
+        if let forgivenPerYear { configuration.forgivenPerYear = forgivenPerYear }
         configuration.consumption = consumption
         configuration.restore = restore
         configuration.guests = guests

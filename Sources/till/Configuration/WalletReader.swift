@@ -2,10 +2,25 @@ import TillAppStore
 import TillBilling
 import TillServer
 
-/// `wallet.debt`, `consumption.sampleContentProvided` and `refundPreference`. What is left out is as in an empty file.
+/// `wallet.debt` and `forgivenPerYear`, `consumption.sampleContentProvided` and `refundPreference`. What is left out is as in an empty file.
 extension ConfigurationReader {
     mutating func readDebtPolicy() -> DebtPolicy {
         setting(.walletDebt).flatMap { reader.word($0, of: DebtPolicy.self) } ?? .owe
+    }
+
+    private static let mostForgivenPerYear = 1_000
+
+    mutating func readForgivenPerYear() -> Int? {
+        guard let setting = setting(.forgivenPerYear), let times = reader.positiveInteger(setting) else { return nil }
+        guard times <= Self.mostForgivenPerYear else {
+            reader.complain(
+                setting.place,
+                Text(
+                    en: "must be at most \(Self.mostForgivenPerYear), is \(times)",
+                    zh: "最多 \(Self.mostForgivenPerYear)，现在是 \(times)"))
+            return nil
+        }
+        return Int(times)
     }
 
     mutating func readConsumption() -> ConsumptionSettings {

@@ -48,12 +48,19 @@ enum CloudShop {
         ("basic_pass", 299, "P1M", "basic"),
     ]
 
+    /// The list price of a plan.
+    static func cents(of plan: String) -> Int64 { catalog[ProductID(prefix + plan)]?.price.amount ?? 0 }
+
     /// - Parameter scope: whom its plans are for.
     static func open(
-        _ reach: Reach = .inProcess, environments: Set<TillBilling.Environment> = [.sandbox], scope: PlanScope? = nil,
+        _ reach: Reach = .inProcess, environments: Set<TillBilling.Environment> = [.sandbox],
+        change other: @escaping (inout ServerConfiguration) -> Void = { _ in }, scope: PlanScope? = nil,
         _ journey: (Shop) async throws -> Void
     ) async throws {
-        let change = { (configuration: inout ServerConfiguration) in configuration.catalog = catalog(scope: scope) }
+        let change = { (configuration: inout ServerConfiguration) in
+            configuration.catalog = catalog(scope: scope)
+            other(&configuration)
+        }
         try await Shop.open(reach, environments: environments, change: change) { shop in
             try await stock(shop)
             try await journey(shop)
@@ -61,9 +68,11 @@ enum CloudShop {
     }
 
     /// Puts the catalogue on sale at the store.
-    static func stock(_ shop: Shop) async throws {
+    ///
+    /// - Parameter sale: other prices than in the list, in cents; six times as much in fen.
+    static func stock(_ shop: Shop, sale: [String: Int64] = [:]) async throws {
         let products = catalog.products.map { product -> JSONValue in
-            let cents = product.price.amount
+            let cents = sale[String(product.id.text.dropFirst(prefix.count))] ?? product.price.amount
             var members: [String: JSONValue] = [
                 "id": .string(product.id.text), "type": .string(product.type.rawValue),
                 "prices": [
@@ -128,6 +137,23 @@ extension Shop {
         if let device { body["deviceId"] = .string(device) }
         if let at { body["at"] = .string(at.rfc3339) }
         return try await send(.post, "/v1/plans/preview", .object(body), as: .user(buyer))
+    }
+
+    /// Starts the server anew with other list prices, in cents.
+    ///
+    /// - Parameter others: list prices in other currencies, of those that are named there.
+    func reprice(_ cents: [String: Int64], others: [String: [String: Int64]] = [:]) throws {
+        try restart { configuration in
+            configuration.catalog = Catalog(
+                products: configuration.catalog.products.map { product in
+                    let name = String(product.id.text.dropFirst(CloudShop.prefix.count))
+                    return Product(
+                        id: product.id, type: product.type, names: product.names,
+                        price: Money(amount: cents[name] ?? product.price.amount, currency: product.price.currency),
+                        points: product.points, entitlement: product.entitlement, plan: product.plan,
+                        prices: others[name] ?? product.prices)
+                })
+        }
     }
 
     /// What somebody may use: `kind entitlement plan expiry devices`.

@@ -25,7 +25,10 @@ final class Shop: Sendable {
     static let secretKey = "sk_journey_0123456789abcdef"
     static let tokenSecret = Array("q7Zk2TmXv9RbL4WnJ8sYd3HcP6uFe1Ga".utf8)
 
-    let server: Server
+    /// The server that answers; `restart` puts another in its place.
+    var server: Server { running.withLock { $0 } }
+    private let running: Locked<Server>
+    private let start: @Sendable (ServerConfiguration) throws -> Server
     let emulator: Emulator
     let ledger: SQLiteDatabase
     let time: TestClock
@@ -37,12 +40,14 @@ final class Shop: Sendable {
     private let stops: [@Sendable () async -> Void]
 
     private init(
-        server: Server, emulator: Emulator, ledger: SQLiteDatabase, time: TestClock, toServer: @escaping HTTPSend,
+        running: Locked<Server>, start: @escaping @Sendable (ServerConfiguration) throws -> Server,
+        emulator: Emulator, ledger: SQLiteDatabase, time: TestClock, toServer: @escaping HTTPSend,
         toEmulator: @escaping HTTPSend, storeConnection: StoreConnection, relay: Relay,
         stops: [@Sendable () async -> Void]
     ) {
         self.relay = relay
-        self.server = server
+        self.running = running
+        self.start = start
         self.emulator = emulator
         self.ledger = ledger
         self.time = time
@@ -123,27 +128,33 @@ final class Shop: Sendable {
         let ledger = try SQLiteDatabase.open(path: path, role: .server, options: options)
         var configuration = configured
         configuration.apple.roots.append(emulator.issuer.rootCertificate)
-        let server = try Server(
-            configuration: configuration, database: ledger, clock: { time.now }, entropy: RandomBytes.make,
-            appleEffects: apple.effects, serverAPI: try await apple.line?.serverAPI(of: emulator, time: time))
+        let serverAPI = try await apple.line?.serverAPI(of: emulator, time: time)
+        let start: @Sendable (ServerConfiguration) throws -> Server = { configuration in
+            try Server(
+                configuration: configuration, database: ledger, clock: { time.now }, entropy: RandomBytes.make,
+                appleEffects: apple.effects, serverAPI: serverAPI)
+        }
+        let running = Locked(try start(configuration))
+        let answer: @Sendable (HTTPRequest) async -> HTTPResponse = { request in
+            await running.withLock({ $0 }).respond(to: request)
+        }
         let closeFiles: @Sendable () async -> Void = {
             await ledger.close()
             await storeFile.close()
         }
         switch reach {
         case .inProcess:
-            relay.target = { request in await server.respond(to: request) }
+            relay.target = answer
             return Shop(
-                server: server, emulator: emulator, ledger: ledger, time: time,
-                toServer: { _, request in await server.respond(to: request) },
+                running: running, start: start, emulator: emulator, ledger: ledger, time: time,
+                toServer: { _, request in await answer(request) },
                 toEmulator: { _, request in await emulator.respond(to: request) },
                 storeConnection: .inProcess { request in await emulator.respond(to: request) }, relay: relay,
                 stops: [closeFiles])
         case .socket:
-            let router = server.router
+            let router = running.withLock { $0.router }
             let serverListener = try Listener(
-                configuration: ListenerConfiguration(), bodyLimit: router.bodyLimit(method:path:),
-                handler: router.respond(to:))
+                configuration: ListenerConfiguration(), bodyLimit: router.bodyLimit(method:path:), handler: answer)
             let storeListener = try Listener(
                 configuration: ListenerConfiguration(), bodyLimit: emulator.router.bodyLimit(method:path:),
                 handler: emulator.respond(to:))
@@ -154,7 +165,7 @@ final class Shop: Sendable {
                 (try? await fetch.send(serverURL + request.path, request)) ?? HTTPResponse(status: 599)
             }
             return Shop(
-                server: server, emulator: emulator, ledger: ledger, time: time,
+                running: running, start: start, emulator: emulator, ledger: ledger, time: time,
                 toServer: { url, request async throws(HTTPFault) in try await fetch.send(serverURL + url, request) },
                 toEmulator: { url, request async throws(HTTPFault) in try await fetch.send(storeURL + url, request) },
                 storeConnection: try .http(storeURL), relay: relay,
@@ -163,6 +174,14 @@ final class Shop: Sendable {
                     { fetch.stop() }, closeFiles,
                 ])
         }
+    }
+
+    /// Ends the server and starts one that is told otherwise, on the same ledger.
+    func restart(_ change: (inout ServerConfiguration) -> Void) throws {
+        var configuration = server.configuration
+        change(&configuration)
+        let next = try start(configuration)
+        running.withLock { $0 = next }
     }
 
     private func close() async {

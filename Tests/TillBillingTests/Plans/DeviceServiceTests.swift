@@ -22,21 +22,18 @@ import TillBilling
         two devices         | BM*a@0, BM*b@10                              | 11 | BM 0–30 a; BM 10–40 b
         the same device     | BM*a@0, BM*b@10, BM*a@20                     | 21 | BM 0–60 a; BM 10–40 b
         a device's gap      | BM*a@0, BM*b@10, BM*a@35                     | 36 | BM 10–40 b; BM 35–65 a
-        both change         | BM*a@0, BM*b@0, PM*c@15                      | 16 | PM 15–57+71939s a b c
-        worth more than new | BM*a@0, BM*b@0, BM*c@0, BM*d@0, PM*a@0       | 1  | PM 0–81+28553s a b c d
-        only what runs      | BM*a@0, BM*b@20, PM*b@30                     | 31 | PM 30–68+47959s b
-        beside, after that  | BM*a@0, BM*b@0, PM*c@15, PM*d@20             | 21 | PM 15–57+71939s a b c; PM 20–50 d
-        extends for all     | BM*a@0, BM*b@0, PM*c@15, PM*a@20             | 21 | PM 15–87+71939s a b c
-        change twice        | BM*a@0, PM*b@0, BM*c@0                       | 1  | BM 0–130+11561s a b c
-        change, and apart   | BM*a@0, BM*b@0, PM*a@0, PM*c@0, BM*a@0       | 1  | BM 0–230+23119s a b c
-        refund of one       | BM*a@0, ~BM*b@0, PM*c@15                     | 16 | PM 15–51+35970s a c
-        no device named     | BM*@0, BM*a@10                               | 11 | BM 0–60
-        account beside      | BM*a@0, BM*@10                               | 11 | BM 0–30 a; BM 10–40
-        own before account  | BM*a@0, BM*@10, BM*a@20, BM*b@20             | 21 | BM 0–60 a; BM 10–70
-        account over first  | BM*@0, BM*a@31, BM*@32                       | 33 | BM 31–61 a; BM 32–62
-        both into one       | BM*a@0, BM*@0, PM*b@15                       | 16 | PM 15–57+71939s
+        another stays       | BM*a@0, BM*b@0, PM*c@15                      | 16 | BM 0–30 a; BM 0–30 b; PM 15–45 c
+        one of two changes  | BM*a@0, BM*b@0, PM*a@15                      | 16 | BM 0–30 b; PM 15–51+35970s a
+        both change         | BM*a@0, BM*b@0, PM*a@15, PM*b@15             | 16 | PM 15–51+35970s a; PM 15–51+35970s b
+        only what it has    | BM*a@0, BM*b@20, PM*b@50                     | 51 | PM 50–80 b
+        to and fro on one   | BM*a@0, PM*a@0, BM*a@0                       | 1  | BM 0–130+11561s a
+        refund of one       | BM*a@0, ~BM*b@0, PM*b@15                     | 16 | BM 0–30 a; PM 15–45 b
+        no device named     | BM*@0, BM*a@10                               | 11 | BM 0–30; BM 10–40 a
+        nobody's changes    | BM*@0, PM*@15, BM*a@15                       | 16 | PM 15–51+35970s; BM 15–45 a
+        account beside      | PM@0, BM*a@10                                | 11 | PM 0–30; BM 10–40 a
         to an account plan  | BM*a@0, BM*b@0, PM@15                        | 16 | PM 15–57+71939s
-        from an account one | BM@0, PM*a@15                                | 16 | PM 15–51+35970s
+        again, with others  | PM@0, BM*a@10, PM@25                         | 26 | PM 0–66+35970s
+        from an account one | BM@0, PM*a@15                                | 16 | BM 0–30; PM 15–45 a
         trials by device    | T*a@0, T*b@3, T*a@5                          | 6  | T 0–14 a; T 3–10 b
         """
 
@@ -99,7 +96,8 @@ import TillBilling
             ("BM", "a", [.kept, .untouched, .untouched], "extend", 15),
             ("BM", "c", [.untouched, .untouched, .untouched], "start", 0),
             ("BM", nil, [.untouched, .untouched, .untouched], "start", 0),
-            ("PM", "c", [.converted, .converted, .untouched], "upgrade", 17),
+            ("PM", "a", [.converted, .untouched, .untouched], "upgrade", 6),
+            ("PM", "c", [.untouched, .untouched, .untouched], "start", 0),
             ("T", "a", [.kept, .untouched, .untouched], "extend", 4),
             ("T", "b", [.untouched, .untouched, .untouched], "start", 0),
         ]
@@ -108,15 +106,21 @@ import TillBilling
             #expect(said.current.map(\.fate) == fates && said.change.rawValue == change, "\(name) \(device ?? "-")")
             #expect(said.carriedSeconds / 86_400 == left)
         }
-        let converted = try said("PM", "c")
-        #expect(converted.coverage == .devices([DeviceID("a"), DeviceID("b"), DeviceID("c")]))
-        #expect(converted.explanation.map(\.en).contains("For a, b, c"))
-        #expect(converted.explanation.map(\.zh).contains("适用设备：a、b、c"))
-        let many = (0..<7).map { "BM*\($0)@0" }.joined(separator: ", ")
-        let all = Service(try Self.purchases(many)).proration(
-            to: try #require(CloudPlans.plan("PM", scope: .device)), device: DeviceID("0"), at: CloudPlans.start)
-        #expect(all.explanation.map(\.en).contains("For 0, 1, 2, 3, 4 and 2 more"))
-        #expect(all.explanation.map(\.zh).contains("适用设备：0、1、2、3、4 等 7 台"))
+        let converted = try said("PM", "a")
+        #expect(converted.coverage == .device(DeviceID("a")))
+        #expect(converted.explanation.map(\.en).contains("For a"))
+        #expect(converted.explanation.map(\.zh).contains("适用设备：a"))
+    }
+
+    @Test("One premium lifts one of fifty devices, and the others keep what they have")
+    func fifty() throws {
+        let basics = (0..<50).map { "BM*\($0)@0" }.joined(separator: ", ")
+        let service = Service(try Self.purchases(basics + ", PM*7@0"))
+        let held = service.holdings(at: CloudPlans.start.adding(seconds: 86_400))
+        #expect(held.count == 50)
+        #expect(held.filter { $0.plan.rank == "premium" }.map(\.deviceIDs) == [[DeviceID("7")]])
+        // What one device had, and nothing of the others.
+        #expect(held.filter { $0.plan.rank == "premium" }.map { $0.expiresAt.seconds } == [1_767_225_600 + 3_700_739])
     }
 
     @Test(
@@ -125,7 +129,7 @@ import TillBilling
     func ends() throws {
         let table: [(purchases: String, ends: [Int64?])] = [
             ("BM@0", [30]), ("BM@0, BM@10", [60, 60]), ("BM*a@0, BM*b@10", [30, 40]), ("BM@0, BM@40", [30, 70]),
-            ("BM@0, PM@40", [30, 70]), ("BM*a@0, BM*b@0, PM*c@0", [55, 55, 55]), ("T@0, BM@3", [7, 33]),
+            ("BM@0, PM@40", [30, 70]), ("BM*a@0, BM*b@0, PM*a@0", [42, 30, 42]), ("T@0, BM@3", [7, 33]),
         ]
         for (text, ends) in table {
             let purchases = try Self.purchases(text)
@@ -150,6 +154,6 @@ import TillBilling
         let took = ContinuousClock().measure { service = Service(purchases) }
         #expect(took < .seconds(10))
         let held = service.holdings(at: CloudPlans.start.adding(seconds: 4_000))
-        #expect(held.count == 1 && held.first?.deviceIDs?.count == 3_000)
+        #expect(held.count == 3_000 && held.filter { $0.plan.rank == "premium" }.count == 500)
     }
 }

@@ -45,8 +45,8 @@ private struct PlainService {
 
     struct Strand {
         let plan: PlanID
-        /// Nil: the account.
-        var devices: Set<DeviceID>?
+        let isForAccount: Bool
+        let device: DeviceID?
         var stretches: [Stretch]
 
         var end: Int64 { stretches.map(\.end).max() ?? 0 }
@@ -60,37 +60,32 @@ private struct PlainService {
 
     private mutating func buy(_ purchase: PlanPurchase) {
         let (plan, now) = (purchase.plan, purchase.at.milliseconds)
-        let device = plan.scope == .device ? purchase.deviceID : nil
+        let isForAccount = plan.scope == .account
+        let device = isForAccount ? nil : purchase.deviceID
         let bought = UInt64(plan.length.seconds * Int64(purchase.quantity)) * 1_000
         let rate = Fraction(UInt64(purchase.worth.amount), over: bought)
         strands.removeAll { $0.end <= now }
-        let others = strands.filter { $0.plan != plan.id }
-        func isFor(_ strand: Strand, _ device: DeviceID?) -> Bool {
-            device.map { strand.devices?.contains($0) == true } ?? (strand.devices == nil)
-        }
-        let own = strands.firstIndex { isFor($0, device) } ?? strands.firstIndex { isFor($0, nil) }
-        if others.isEmpty, let own {
-            let start = strands[own].end
-            strands[own].stretches.append(Stretch(start: start, end: start + Int64(bought), rate: rate))
-            return
-        }
-        var strand = Strand(plan: plan.id, devices: device.map { [$0] }, stretches: [])
-        for other in others { strand.devices = other.devices.flatMap { more in strand.devices?.union(more) } }
+        func isThere(_ strand: Strand) -> Bool { strand.isForAccount == isForAccount && strand.device == device }
+        let others = strands.filter { $0.plan != plan.id && (isForAccount || isThere($0)) }
+        let own = strands.first { $0.plan == plan.id && isThere($0) }
+        strands.removeAll { ($0.plan != plan.id && isForAccount) || isThere($0) }
+        var strand = own ?? Strand(plan: plan.id, isForAccount: isForAccount, device: device, stretches: [])
         let balance = others.flatMap(\.stretches).reduce(Fraction.zero) { $0 + $1.value(at: now) }
         let second = Fraction(UInt64(plan.price.amount), over: UInt64(plan.length.seconds))
         let seconds = balance.divided(by: second)?.roundedUp.uint64 ?? 0
-        let start = now + Int64(seconds) * 1_000
-        strand.stretches = [
-            Stretch(start: now, end: start, rate: second * Fraction(1, over: 1_000)),
+        let begin = own?.end ?? now
+        let start = begin + Int64(seconds) * 1_000
+        strand.stretches += [
+            Stretch(start: begin, end: start, rate: second * Fraction(1, over: 1_000)),
             Stretch(start: start, end: start + Int64(bought), rate: rate),
         ]
-        strands = others.isEmpty ? strands + [strand] : [strand]
+        strands.append(strand)
     }
 
     /// `plan end devices`, sorted.
     func held(at now: Instant) -> [String] {
         strands.filter { $0.end > now.milliseconds }.map {
-            "\($0.plan) \($0.end) \($0.devices?.sorted().map(\.text).joined(separator: " ") ?? "all")"
+            "\($0.plan) \($0.end) \($0.isForAccount ? "all" : $0.device?.text ?? "")"
         }.sorted()
     }
 }

@@ -1,0 +1,60 @@
+import TillBilling
+
+extension Schema {
+    /// Every catalogue that a server was started with, in order: what a product cost on a day. An order names the one
+    /// that its buyer was shown; orders from before this name none.
+    static let catalogVersions: StaticString = """
+        CREATE TABLE catalog_versions (
+            version INTEGER PRIMARY KEY,
+            sha256 BLOB NOT NULL CHECK (length(sha256) = 32),
+            body BLOB NOT NULL,
+            since INTEGER NOT NULL
+        ) STRICT;
+        CREATE TRIGGER catalog_versions_are_never_edited BEFORE UPDATE ON catalog_versions
+            BEGIN SELECT RAISE(ABORT, 'catalogue versions are never edited'); END;
+        CREATE TRIGGER catalog_versions_are_never_deleted BEFORE DELETE ON catalog_versions
+            BEGIN SELECT RAISE(ABORT, 'catalogue versions are never deleted'); END;
+
+        ALTER TABLE orders ADD COLUMN catalog_version INTEGER REFERENCES catalog_versions (version);
+        """
+}
+
+/// `catalog_versions`.
+public struct CatalogVersionTable {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    public struct Stored: Sendable, Hashable {
+        public let version: Int64
+        public let sha256: [UInt8]
+        /// JSON, with its members sorted.
+        public let body: [UInt8]
+        public let since: Instant
+    }
+
+    /// The newest version; nil before the first.
+    public func newest() throws -> (version: Int64, sha256: [UInt8], since: Instant)? {
+        try session.first(
+            "SELECT version, sha256, since FROM catalog_versions ORDER BY version DESC LIMIT 1", []
+        ) { ($0.integer(0), $0.blob(1), $0.instant(2)) }
+    }
+
+    /// Oldest first.
+    public func list() throws -> [Stored] {
+        try session.query("SELECT version, sha256, body, since FROM catalog_versions ORDER BY version", []) { row in
+            Stored(version: row.integer(0), sha256: row.blob(1), body: row.blob(2), since: row.instant(3))
+        }
+    }
+
+    /// Keeps a catalogue, unless it is the newest version already.
+    ///
+    /// - Parameter since: no earlier than the newest version's counts, also where a clock was set back.
+    /// - Returns: its number.
+    public func keep(sha256: [UInt8], body: [UInt8], since: Instant) throws -> Int64 {
+        let newest = try newest()
+        if let newest, newest.sha256 == sha256 { return newest.version }
+        return try session.insert(
+            "INSERT INTO catalog_versions (sha256, body, since) VALUES (?, ?, ?)",
+            [.blob(sha256), .blob(body), .instant(max(since, newest?.since ?? since))])
+    }
+}
