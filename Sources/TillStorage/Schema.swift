@@ -14,9 +14,7 @@ public enum Schema {
         previewedOrders, reminders, finance, errands, savedProofs, claims, reconciliations,
         webhooks, refusalBudgets, foreignNotificationApps, otherOwnership, orderIDs,
         ledgerSecret, payingAccounts, customers, ownership, savedProofTurns, webhookTurns, unmatchedTokens,
-        quarantineReasons, acceptances,
-        fairTurns,
-        catalogVersions, forgiveness,
+        quarantineReasons, acceptances, fairTurns, catalogVersions, forgiveness,
     ]
 
     private static let ledger: StaticString = """
