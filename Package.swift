@@ -33,9 +33,12 @@ let package = Package(
         .systemLibrary(name: "CTillCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CTillSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
 
+        // Prepares OpenSSL before `main`: the one thing that only C can do here.
+        .target(name: "CTillOpenSSLSetup", linkerSettings: [.linkedLibrary("crypto")]),
+
         // The rooms, from the pure ones to the composition roots.
         .target(name: "TillBilling"),
-        .target(name: "TillCrypto", dependencies: ["CTillOpenSSL"]),
+        .target(name: "TillCrypto", dependencies: ["CTillOpenSSL", "CTillOpenSSLSetup"]),
         .target(name: "TillHTTP", dependencies: ["CTillMicroHTTPD", "CTillCurl"]),
         .target(name: "TillAppStore", dependencies: ["TillBilling", "TillCrypto"]),
         .target(name: "TillAPI", dependencies: ["TillBilling"]),

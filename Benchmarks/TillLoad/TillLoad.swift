@@ -33,6 +33,12 @@ struct TillLoad {
                                                      microseconds of processor time of a forged notification
                                                      and of a grant, bytes written for each; the flood's bodies and
                                                      notifications, purchases not answered 200
+               till-load queue TILL ROUNDS
+                                                     ROUNDS purchases against the server TILL, which saves first and has
+                                                     a key: in quiet, beside 400 posts of one receipt by one thief and
+                                                     by forty, beside 150 idle connections and 150 slow ones; a line
+                                                     each: milliseconds to the grant (median, longest), the median as a
+                                                     multiple of the quiet one, questions to the store
                till-load kill DIR TILL ROUNDS [--planted]
                                                      kill the server TILL with signal 9 under load, ROUNDS times
         """
@@ -68,6 +74,8 @@ struct TillLoad {
                 set: LoadSet(arguments[1]), till: arguments[2], rate: try number(arguments[3], "RATE"),
                 seconds: try number(arguments[4], "SECONDS"))
             print(try await load.line())
+        case ("queue", 3):
+            print(try await QueueLoad(till: arguments[1], rounds: number(arguments[2], "ROUNDS")).report())
         case ("kill", 4), ("kill", 5):
             let isPlanted = arguments.count == 5
             guard !isPlanted || arguments[4] == "--planted" else { fallthrough }

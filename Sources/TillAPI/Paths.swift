@@ -29,6 +29,7 @@ public enum Paths {
     public static let transfers = "/v1/transfers"
     public static let transferReversal = "/v1/transfers/{id}/reversal"
     public static let claims = "/v1/users/{userId}/claims"
+    public static let claimable = "/v1/users/{userId}/claimable"
     public static let quarantine = "/v1/quarantine"
     public static let quarantineClaims = "/v1/quarantine/{transactionId}/claims"
     public static let entitlements = "/v1/users/{userId}/entitlements"

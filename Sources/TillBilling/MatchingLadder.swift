@@ -14,6 +14,8 @@ public enum MatchingRung: String, Hashable, Sendable, CaseIterable {
     case orderNumber = "order_number"
     /// Nobody had it, and an operator decided, with a reason.
     case operatorDecision = "operator"
+    /// Apple's token names the user's order of something else, and the user accepted it.
+    case acceptance
 
     /// Whether it rests on the token alone, so that evidence need not say what else was looked at.
     public var needsNoDetail: Bool { self == .token || self == .accountToken }
@@ -25,6 +27,8 @@ public struct OwnershipClaim: Hashable, Sendable {
         /// Apple's order number, which stands in the mail to whoever paid.
         case orderNumber
         case operatorDecision
+        /// The user's own order, which Apple's token names. It gives only what contradicts that order.
+        case order
     }
 
     public let user: UserID
@@ -39,6 +43,7 @@ public struct OwnershipClaim: Hashable, Sendable {
         switch ground {
         case .orderNumber: .orderNumber
         case .operatorDecision: .operatorDecision
+        case .order: .acceptance
         }
     }
 }
@@ -121,21 +126,24 @@ public struct MatchingLadder: Sendable {
             // A word about one purchase says nothing about others with the same token: its order gets an id of its own.
             return byChain() ?? byBackend() ?? byOwnershipClaim() ?? .quarantine(.unknownToken)
         }
+        // An order takes what it ordered, whatever its status: anybody can pay under an id that they know.
+        if facts.contradictsTokenOrder {
+            note(.token, QuarantineReason.contradictsOrder.rawValue)
+            // What Apple signed names its customer, and nobody else can claim it.
+            guard let claim = facts.ownershipClaim, claim.user == order.userID else {
+                return .quarantine(.contradictsOrder)
+            }
+            return match(claim.rung, claim.user, nil)
+        }
         if transaction.isRenewal { return match(.token, order.userID, order) }
         // A second one-time purchase under one token has an order of its own (DESIGN §1).
         guard isFree(order) else { return match(.token, order.userID, nil) }
-        let agrees = isOf(order)
         let isPaid = order.isPaid(by: transaction.id, in: transaction.environment)
-        if !isPaid, transaction.id != transaction.originalID, !agrees || isInherited(order) {
-            // An upgrade or a return under the token of its chain's first purchase, which may be yet to come: the
-            // order is that one's.
+        if !isPaid, transaction.id != transaction.originalID, !isOf(order) || isInherited(order) {
+            // An upgrade or a return under the token of its chain's first purchase: the order is that one's.
             return match(.token, order.userID, nil)
         }
-        if agrees { return match(.token, order.userID, order) }
-        note(.token, QuarantineReason.contradictsOrder.rawValue)
-        // What Apple signed names its customer, and nobody else can claim it.
-        if facts.ownershipClaim?.user == order.userID, let settlement = byOwnershipClaim() { return settlement }
-        return .quarantine(.contradictsOrder)
+        return match(.token, order.userID, order)
     }
 
     /// Every product that the user's backend lets be bought under the token is the user's. A renewal is the order's of
@@ -152,9 +160,7 @@ public struct MatchingLadder: Sendable {
 
     private func isFree(_ order: Order) -> Bool { order.isFree(for: transaction.id, in: transaction.environment) }
 
-    private func isOf(_ order: Order) -> Bool {
-        order.productID == transaction.productID && order.quantity == transaction.quantity
-    }
+    private func isOf(_ order: Order) -> Bool { order.isFor(transaction) }
 
     /// Whether a token's order was there before its chain began, and so is not the order of what came later.
     private func isInherited(_ order: Order) -> Bool {
@@ -275,8 +281,15 @@ public struct MatchingLadder: Sendable {
     }
 
     private mutating func byOwnershipClaim() -> Settlement? {
-        guard let claim = facts.ownershipClaim else { return nil }
+        guard let claim = facts.ownershipClaim, claim.ground != .order else { return nil }
         return match(claim.rung, claim.user, nil)
+    }
+}
+
+extension Order {
+    /// Whether a purchase is of the product and the quantity that were ordered.
+    func isFor(_ transaction: PaidTransaction) -> Bool {
+        productID == transaction.productID && quantity == transaction.quantity
     }
 }
 

@@ -213,7 +213,8 @@ extension QuarantineReason {
             Text(en: "The order beside it holds another transaction.", zh: "随附的订单已对应另一笔交易。")
         case .contradictsOrder:
             Text(
-                en: "Its product or quantity differs from the order its token names.", zh: "其商品或数量与令牌所指订单不一致。")
+                en: "Its product or quantity differs from the order its token names. The order's user can accept it.",
+                zh: "其商品或数量与令牌所指订单不一致。该订单的用户可以接受它。")
         case .unknownProduct: Text(en: "The catalogue has no such product.", zh: "商品目录中没有该商品。")
         case .unusableQuantity:
             Text(
@@ -254,6 +255,10 @@ extension MatchingRung {
                 zh: "它不属于任何人，由该用户出示 Apple 的订单号认领。")
         case .operatorDecision:
             Text(en: "It was nobody's, and an operator decided whose it is.", zh: "它不属于任何人，由运营人员决定归属。")
+        case .acceptance:
+            Text(
+                en: "Apple's token names this user's order of something else, and the user accepted it.",
+                zh: "Apple 签名的令牌指向该用户的另一种商品或数量的订单，并由该用户确认接受。")
         case .claim:
             Text(
                 en: "It was nobody's, and this user restored it on their own device.", zh: "它不属于任何人，由该用户在自己的设备上恢复并认领。")

@@ -107,6 +107,9 @@ public struct SettlementFacts: Sendable {
     public var provenUser: UserID?
     /// An order has the token as its id, but a stored payment carried the token before the order was opened.
     public var isTokenOlderThanOrder = false
+    /// Whether its chain was granted to the user of `tokenOrder` before, so that what comes later in the chain carries
+    /// the order's token whatever its product is.
+    public var isInChainOfTokenOrder = false
     /// The order id sent beside the proof, and the order of that id.
     public let claimedOrderID: OrderID?
     public let claimedOrder: Order?
@@ -131,6 +134,13 @@ public struct SettlementFacts: Sendable {
 
     /// More of `deviceOrders` are not looked at, and then none of them is the only one.
     public static let deviceOrderLimit = 50
+
+    /// Whether the order that the token names is of something else. A later purchase in a chain that the order's user
+    /// has is no contradiction: Apple keeps the first order's token on upgrades and renewals.
+    public var contradictsTokenOrder: Bool {
+        guard let tokenOrder, tokenAccount == nil, !tokenOrder.isFor(transaction) else { return false }
+        return !isInChainOfTokenOrder && !tokenOrder.isPaid(by: transaction.id, in: transaction.environment)
+    }
 
     /// The user whom the token names.
     public var namedUser: UserID? { tokenAccount ?? tokenOrder?.userID ?? provenUser }
@@ -228,6 +238,7 @@ public enum Settlement: Hashable, Sendable {
     /// order is about, rather than another one of the same customer.
     public static func order(of facts: SettlementFacts) -> (order: Order, isItsOwn: Bool)? {
         if case .grant(_, let order?, _, _) = match(facts) { return (order, true) }
+        guard !facts.contradictsTokenOrder else { return nil }
         return facts.tokenOrder.map { ($0, false) }
     }
 

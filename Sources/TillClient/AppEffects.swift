@@ -6,7 +6,9 @@ import TillBilling
 extension Store {
     /// - Throws: `journal`: the list of orders is open in another instance of the app (`disk_in_use`), was written by
     ///   another version (`journal_version`; then nothing in it is touched), or can't be read or made.
+    ///   `insecureServer`: the server's address is neither `https://` nor `http://` on this machine; nothing is opened.
     public convenience init(_ configuration: StoreConfiguration) throws(StoreError) {
+        guard ServerAddress(configuration.server).isSecure else { throw .insecureServer }
         let files: DeviceFiles
         do throws(DiskFault) {
             files = try .inDirectory(try StoreDirectory.made(configuration.directory))

@@ -15,7 +15,8 @@ public enum StoreKitGeneration: String, Hashable, Sendable, CaseIterable {
 
 /// What an app tells the kit once. Only the server has no default.
 public struct StoreConfiguration: Hashable, Sendable {
-    /// The purchase server: `https://pay.example.com`.
+    /// The purchase server: `https://pay.example.com`. `http://` is refused, except to this machine (127.0.0.0/8, ::1,
+    /// localhost).
     public var server: String
     /// Through which StoreKit the kit buys.
     public var generation = StoreKitGeneration.automatic

@@ -33,6 +33,8 @@ public enum StoreError: Error, Hashable, Sendable {
     case undelivered(Trouble)
     /// Apple gave the money back.
     case refunded
+    /// The address in `StoreConfiguration.server` is neither `https://` nor `http://` on this machine.
+    case insecureServer
 
     /// Stable: what programs decide by and logs are searched for.
     public var code: String {
@@ -49,6 +51,7 @@ public enum StoreError: Error, Hashable, Sendable {
         case .unknownOrder: Refusal.unknownOrder.rawValue
         case .undelivered(let trouble): trouble.code
         case .refunded: "refunded"
+        case .insecureServer: "insecure_server"
         }
     }
 
@@ -56,7 +59,7 @@ public enum StoreError: Error, Hashable, Sendable {
     public var isRetryable: Bool {
         switch self {
         case .notSignedIn, .productListUnavailable, .purchaseInProgress: true
-        case .badQuantity, .productUnavailable, .paymentsNotAllowed, .unknownOrder, .refunded: false
+        case .badQuantity, .productUnavailable, .paymentsNotAllowed, .unknownOrder, .refunded, .insecureServer: false
         case .store(let problem): problem.isRetryable
         case .server(let fault): fault.isRetryable
         case .journal(let fault): fault.isRetryable
@@ -96,6 +99,11 @@ public enum StoreError: Error, Hashable, Sendable {
         case .refunded:
             Text(
                 en: "This purchase was refunded. Buy it again if you still want it.", zh: "此次购买已退款；如仍需要，请重新购买。")
+        case .insecureServer:
+            Text(
+                en: "The purchase server's address must begin with https://. Set one in StoreConfiguration.server; "
+                    + "http:// works only for a server on this machine (127.0.0.1, ::1, localhost).",
+                zh: "购买服务器的地址必须使用 HTTPS，请在 StoreConfiguration 中修改；HTTP 仅可用于本机上的服务器。")
         }
     }
 

@@ -42,7 +42,7 @@ struct ErrandBook {
         }
         switch rung {
         // Its chain's first purchase is that order's already; a backend that opens no orders needs no token.
-        case .token, .accountToken, .originalTransaction, .backend: return
+        case .token, .accountToken, .originalTransaction, .backend, .acceptance: return
         case .orderID, .device, .claim, .orderNumber, .operatorDecision:
             try errands.insert(.token(order), transaction: sequence, due: now)
         }

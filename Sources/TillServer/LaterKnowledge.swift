@@ -77,7 +77,13 @@ struct LaterKnowledge: Sendable {
             guard let order = orders[original] else { continue }
             let chain = try transactions.chain(
                 of: original, in: environment, orderSequence: order, limit: renewalLimit)
-            for row in chain { rows[row.id.text] = row }
+            // What another customer has of the chain is none of the receipt's.
+            let holders = try HolderTable(session).users(of: original, in: environment)
+            let newest = rows.values.filter { $0.originalID == original }.max { $0.purchasedAt < $1.purchasedAt }
+            let holder = newest.flatMap { holders[$0.sequence] }
+            for row in chain where rows[row.id.text] != nil || holders[row.sequence] == holder {
+                rows[row.id.text] = row
+            }
         }
         let proofs = ProofTable(session)
         return try rows.values.map { row in
@@ -97,12 +103,22 @@ struct LaterKnowledge: Sendable {
 
     /// A record of `latest_receipt_info`.
     struct Latest: Sendable {
-        let record: AnsweredPurchase
+        var record: AnsweredPurchase
         let isSubscription: Bool
     }
 
     /// Everything in the receipt and chained to it, oldest first.
-    func latest() -> [Latest] {
+    ///
+    /// - Parameter withTokens: whether account tokens are told. They are the ids of orders.
+    func latest(withTokens: Bool) -> [Latest] {
+        var all = purchases()
+        if !withTokens {
+            for place in all.indices { all[place].record.appAccountToken = nil }
+        }
+        return all.sorted { Self.isNewer($1.record, than: $0.record) }
+    }
+
+    private func purchases() -> [Latest] {
         var all: [Latest] = []
         var told: Set<String> = []
         for purchase in receipt.payload.purchases {
@@ -115,7 +131,7 @@ struct LaterKnowledge: Sendable {
             // Only renewals can be here that the receipt does not name; without a signed copy little is known of them.
             if let record = chained(entry) { all.append(Latest(record: record, isSubscription: true)) }
         }
-        return all.sorted { Self.isNewer($1.record, than: $0.record) }
+        return all
     }
 
     /// The newest record of each subscription, oldest first.

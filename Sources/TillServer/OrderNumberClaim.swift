@@ -12,7 +12,8 @@ struct OrderNumberClaim: Sendable {
 
     enum Answer: Sendable {
         case found([ClaimedTransaction])
-        /// Apple knows no such order of this app.
+        /// Apple knows no such order of this app, or all of it is other customers'. Both are told alike: whoever read
+        /// another customer's mail learns nothing of the purchase.
         case unknown
         /// Nobody could say now. When to ask again, if that was said too.
         case later(String, not: Instant?)
@@ -70,18 +71,24 @@ struct OrderNumberClaim: Sendable {
         guard lookup.status == .valid else { return .unknown }
         var found: [ClaimedTransaction] = []
         for signed in lookup.transactions {
-            guard let claimed = try await settle(signed, for: claim) else {
-                return .later("Apple's certificates could not be checked", not: nil)
+            switch try await settle(signed, for: claim) {
+            case .told(let claimed): found.append(claimed)
+            case .ofAnother: continue
+            case .later: return .later("Apple's certificates could not be checked", not: nil)
             }
-            found.append(claimed)
         }
-        return .found(found)
+        return found.isEmpty ? .unknown : .found(found)
     }
 
-    /// Nil if it can't be judged now.
-    private func settle(
-        _ signed: SignedTransaction, for claim: ClaimTable.Stored
-    ) async throws -> ClaimedTransaction? {
+    private enum Settled {
+        case told(ClaimedTransaction)
+        /// Another customer's, of which nothing is told.
+        case ofAnother
+        /// It can't be judged now.
+        case later
+    }
+
+    private func settle(_ signed: SignedTransaction, for claim: ClaimTable.Stored) async throws -> Settled {
         // A merged guest claims for the account.
         let user = try await server.database.read { try GuestTable($0).account(of: claim.user) } ?? claim.user
         var origin = Settle.Origin(
@@ -91,9 +98,9 @@ struct OrderNumberClaim: Sendable {
         do throws(ProofRefusal) {
             believed = try await server.verifier.transaction(signed.jws)
         } catch {
-            guard !error.refusal.isRetryable else { return nil }
+            guard !error.refusal.isRetryable else { return .later }
             try await server.log(error, origin: origin)
-            return ClaimedTransaction(.refused, reason: error.refusal.rawValue)
+            return .told(ClaimedTransaction(.refused, reason: error.refusal.rawValue))
         }
         let verified = believed.value
         let proof = Settle.Proof(
@@ -101,19 +108,40 @@ struct OrderNumberClaim: Sendable {
         let outcome = try await server.settle(verified, proof: proof, origin: origin)
         func told(
             _ outcome: ClaimedTransaction.Outcome, order: OrderID? = nil, reason: String? = nil
-        ) -> ClaimedTransaction {
-            ClaimedTransaction(
-                outcome, transactionId: verified.id.text, productId: verified.productID.text, orderId: order,
-                reason: reason)
+        ) -> Settled {
+            .told(
+                ClaimedTransaction(
+                    outcome, transactionId: verified.id.text, productId: verified.productID.text, orderId: order,
+                    reason: reason))
         }
+        if try await isNamed(verified, anotherThan: user) { return .ofAnother }
         switch outcome {
         case .granted(let grant) where grant.userID == user: return told(.granted, order: grant.orderID)
         case .alreadyGranted(let grant) where grant.userID == user: return told(.owned, order: grant.orderID)
         case .moved(let grant) where grant.userID == user: return told(.granted, order: grant.orderID)
         case .contested(let grant, _) where grant.userID == user: return told(.owned, order: grant.orderID)
-        case .granted, .alreadyGranted, .moved, .contested: return told(.kept)
-        case .revoked, .revokedUnseen: return told(.revoked)
+        case .revoked(let grant) where grant.userID == user: return told(.revoked)
+        case .granted, .alreadyGranted, .moved, .contested, .revoked: return .ofAnother
+        case .revokedUnseen: return told(.revoked)
         case .quarantined(let reason): return told(.quarantined, reason: reason.rawValue)
+        }
+    }
+
+    /// Whether a purchase that was not granted is another known customer's: by Apple's token, or by its order.
+    private func isNamed(_ verified: VerifiedTransaction, anotherThan user: UserID) async throws -> Bool {
+        let (id, environment) = (verified.id, verified.environment)
+        return try await server.database.read { session in
+            guard let stored = try TransactionTable(session).find(id, in: environment), stored.state != .granted else {
+                return false
+            }
+            let ordered = try stored.orderSequence.flatMap { try OrderTable(session).find(sequence: $0)?.order.userID }
+            let account = try ordered.map { try GuestTable(session).account(of: $0) ?? $0 }
+            guard let owner = try account ?? SettlementBooks.userNamed(byTokenOf: stored.sequence, session) else {
+                return false
+            }
+            let grant = try GrantTable(session).find(transaction: stored.sequence)
+            let holder = try grant.map { try HolderTable(session).present($0, of: stored.sequence).userID }
+            return (holder ?? owner) != user
         }
     }
 }
@@ -128,7 +156,7 @@ extension ClaimReply {
             }
         let data = stored.answer.flatMap { try? JSONText.decode([ClaimedTransaction].self, from: Array($0.utf8)) }
         self.init(
-            id: stored.id, orderNumber: stored.orderNumber ?? "", state: state, at: stored.at,
+            id: stored.id, orderNumber: stored.orderNumber, state: state, at: stored.at,
             endedAt: stored.endedAt, data: data ?? [])
     }
 }

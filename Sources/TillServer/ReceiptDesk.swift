@@ -7,6 +7,8 @@ struct ReceiptDesk: Sendable {
     /// For proofs of either environment: which of them count here is a status of its own.
     let verifier: SignedDataVerifier
     private let environments: Set<Environment>
+    /// Of the app's shared secret; nil where none is configured.
+    private let secretDigest: [UInt8]?
 
     /// - Throws: `bad_root` if a configured root is no certificate.
     init(trust: AppleTrust, clock: @escaping Server.Clock) throws(VerificationFailure) {
@@ -14,6 +16,7 @@ struct ReceiptDesk: Sendable {
         if !trust.roots.isEmpty { policy.roots = trust.roots }
         verifier = try SignedDataVerifier(policy: policy)
         environments = trust.environments
+        secretDigest = trust.sharedSecret.map { Digest.sha256.hash($0.utf8) }
     }
 
     /// What is asked, about a receipt that counts here.
@@ -22,6 +25,8 @@ struct ReceiptDesk: Sendable {
         /// As it was posted, decoded.
         let bytes: [UInt8]
         let newestOnly: Bool
+        /// Whether the shared secret came with it. Anybody else may hold a receipt of another customer.
+        let isTrusted: Bool
     }
 
     /// Nothing of the receipt is told but this.
@@ -29,7 +34,8 @@ struct ReceiptDesk: Sendable {
         let status: VerifyReceiptStatus
     }
 
-    /// A `password` is a client's word and is not looked at (T7): what it would open is open to who holds the receipt.
+    /// Where a shared secret is configured, a receipt with subscriptions needs it as `password`, and a wrong one is
+    /// refused beside every receipt, as Apple does. Where none is, a client's `password` is not looked at (T7).
     func query(_ body: [UInt8]) throws(Unanswered) -> Query {
         guard let request = try? JSONValue(decoding: body), let text = request["receipt-data"]?.string,
             text.utf8.count <= SignedDataVerifier.receiptTextLimit, let bytes = Base64.decode(ignoringBlanks: text),
@@ -46,8 +52,23 @@ struct ReceiptDesk: Sendable {
         guard environments.contains(receipt.environment) else {
             throw Unanswered(status: receipt.environment == .sandbox ? .sandboxReceipt : .productionReceipt)
         }
+        let isTrusted = try knowsSecret(
+            request["password"], isNeeded: receipt.payload.purchases.contains(where: \.isSubscription))
         return Query(
-            receipt: receipt, bytes: bytes, newestOnly: request["exclude-old-transactions"]?.bool ?? false)
+            receipt: receipt, bytes: bytes, newestOnly: request["exclude-old-transactions"]?.bool ?? false,
+            isTrusted: isTrusted)
+    }
+
+    private func knowsSecret(_ given: JSONValue?, isNeeded: Bool) throws(Unanswered) -> Bool {
+        guard let secretDigest else { return false }
+        guard let given, !given.isNull else {
+            if isNeeded { throw Unanswered(status: .wrongSecret) }
+            return false
+        }
+        guard let text = given.string, Digest.sha256.hash(text.utf8) == secretDigest else {
+            throw Unanswered(status: .wrongSecret)
+        }
+        return true
     }
 
     func answer(_ query: Query, _ later: LaterKnowledge, at now: Instant) -> VerifyReceiptAnswer {
@@ -59,7 +80,7 @@ struct ReceiptDesk: Sendable {
         guard query.receipt.payload.purchases.contains(where: \.isSubscription) else { return answer }
         // Receipts that others posted are not handed out, though they may be newer.
         answer.latestReceipt = Base64.encode(query.bytes)
-        let all = later.latest()
+        let all = later.latest(withTokens: query.isTrusted)
         let newest = LaterKnowledge.newest(of: all)
         answer.latestReceiptInfo = query.newestOnly ? newest : all.map(\.record)
         answer.pendingRenewalInfo = newest.map { record in

@@ -34,6 +34,7 @@ extension Server {
         router.on(.post, Paths.transferReversal, post(reverseTransfer))
         router.on(.post, Paths.claims, post(claimPurchases))
         router.on(.get, Paths.claims, guarded(listClaims))
+        router.on(.get, Paths.claimable, guarded(listClaimable))
         router.on(.get, Paths.quarantine, guarded(listQuarantined))
         router.on(.post, Paths.quarantineClaims, post(claimQuarantined))
         router.on(.get, Paths.wallet, guarded(readWallet))

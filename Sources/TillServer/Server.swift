@@ -68,8 +68,10 @@ public struct Server: Sendable {
         self.serverAPI = serverAPI
         self.webhookSend = webhookSend
         settleReceipt = SettleReceipt(
-            settle: settle, lookup: serverAPI.map { [verifier] in SignedTransactionLookup($0, verifier: verifier) },
-            verifier: verifier)
+            settle: settle,
+            lookup: serverAPI.map { [verifier] in
+                SignedTransactionLookup($0, verifier: verifier, sharing: SharedQuestions(clock: clock))
+            }, verifier: verifier)
         authentication = Authentication(configuration: configuration, clock: clock)
         idempotency = Idempotency(
             database: database, clock: clock, entropy: entropy, usualEnvironment: configuration.usualEnvironment)

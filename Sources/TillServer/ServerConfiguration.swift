@@ -96,6 +96,9 @@ public struct AppleTrust: Sendable {
     public var environments: Set<Environment>
     /// Whether Apple is asked if its certificates were revoked; takes effect where there is somebody to ask through.
     public var revocation: RevocationPolicy
+    /// The app's shared secret, which a question to `/verifyReceipt` about subscriptions has to carry. Nil: it is not
+    /// asked for.
+    public var sharedSecret: String?
     /// Milliseconds for which a signer's chain need not be judged again; nil: as long as `TrustPolicy` says.
     public var chainLifetime: Int64?
 

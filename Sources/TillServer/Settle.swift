@@ -40,6 +40,8 @@ struct Settle: Sendable {
         var tokenProof: TokenProof?
         /// The device it came from, as orders name it.
         var device: DeviceID?
+        /// The address a user sent it from (`HTTPRequest.clientNetwork`), by which callers take turns; nil for others.
+        var network: String?
         /// Who restores it, and may have it if it is nobody's.
         var claimant: UserID?
         /// Who claims it out of quarantine.
@@ -242,7 +244,9 @@ struct Settle: Sendable {
                 let facts = try books.load(product: catalog[copy.transaction.productID])
                 let settlement = Settlement(facts)
                 if facts.recorded?.state == .revoked { try books.adopt(facts) }
-                guard facts.recorded?.state == .quarantined, case .grant = settlement else { continue }
+                guard facts.recorded?.state == .quarantined else { continue }
+                if case .quarantine(.contradictsOrder) = settlement { try books.tellContradiction(facts) }
+                guard case .grant = settlement else { continue }
                 _ = try books.carryOut(settlement, facts, freshGrantID: UniqueID(random: entropy(16))) {
                     UniqueID(random: entropy(16))
                 }

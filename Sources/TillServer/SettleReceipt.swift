@@ -36,7 +36,7 @@ struct SettleReceipt: Sendable {
         if let outcome = try await settleUnasked(verified, proof: proof, origin: origin) { return .settled(outcome) }
         let now = settle.clock()
         let due = now.adding(seconds: Self.firstPause)
-        guard let lookup, origin.isTrustedWithNumber || pace.take(origin.asker, now: now) else {
+        guard let lookup, origin.isTrustedWithNumber || pace.take(origin.asker.name, now: now) else {
             try await wait(for: verified, proof, origin, due: due, "this user asks too often")
             return .waiting
         }
@@ -106,7 +106,7 @@ struct SettleReceipt: Sendable {
     }
 
     /// Milliseconds for which Apple need not be asked again about what is in quarantine.
-    static let freshness: Int64 = 600_000
+    static let freshness = SharedQuestions.foundMemory
 
     /// Who posts a receipt of a purchase that stays in quarantine makes Apple be asked once in ten minutes, however
     /// often it is posted.
@@ -134,10 +134,10 @@ struct SettleReceipt: Sendable {
 }
 
 extension Settle.Origin {
-    /// By which name it takes turns at Apple: one for each user, also of those whom a backend names.
-    var asker: String {
-        if case .backend = caller, let user = namedUser { return "\(callerName) user:\(user)" }
-        return callerName
+    /// As whom it takes turns at Apple: one name for each user, also of those whom a backend names.
+    var asker: SignedTransactionLookup.Asker {
+        if case .backend = caller, let user = namedUser { return .init(name: "\(callerName) user:\(user)") }
+        return .init(name: callerName, network: network)
     }
 
     var isTrustedWithNumber: Bool {
@@ -149,13 +149,15 @@ extension Settle.Origin {
     var bearer: WaitingProofTable.Bearer {
         var named: String?
         if case .backend(_, let user) = caller { named = user?.text }
-        return WaitingProofTable.Bearer(name: callerName, namedUser: named, claimedOrder: claimedOrder, device: device)
+        return WaitingProofTable.Bearer(
+            name: callerName, namedUser: named, claimedOrder: claimedOrder, device: device, network: network)
     }
 
     /// Nil for a name that nobody here wrote.
     init?(_ bearer: WaitingProofTable.Bearer) {
         guard let caller = Caller(name: bearer.name, naming: bearer.namedUser) else { return nil }
         self.init(door: .app, caller: caller, claimedOrder: bearer.claimedOrder, device: bearer.device)
+        network = bearer.network
     }
 }
 

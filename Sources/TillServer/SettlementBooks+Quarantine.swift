@@ -2,11 +2,33 @@ import TillBilling
 import TillStorage
 
 /// What is paid and has no owner yet (invariant 6). A caller chooses the words beside it and can bring it any
-/// number of times, so another reason in other words costs no event, and a row of evidence once.
+/// number of times, so another reason in other words costs no event, a row of evidence once, and else a count.
 extension SettlementBooks {
+    /// Of how many callers the evidence says that a purchase stayed in quarantine for one reason. The count goes on.
+    private static let callerLimit: Int64 = 5
+
     /// - Returns: why these words don't say whose it is, which may not be the reason that is recorded.
     mutating func quarantine(_ reason: QuarantineReason, _ facts: SettlementFacts) throws -> QuarantineReason {
-        guard let stored, let recorded = stored.quarantine else {
+        let recorded = stored?.quarantine
+        let answer = try keep(reason, recorded: recorded, facts)
+        if let sequence = try stored?.sequence
+            ?? transactions.find(transaction.id, in: transaction.environment)?.sequence
+        {
+            try QuarantineReasonTable(session).count(reason, of: sequence, by: origin.callerName, at: now)
+        }
+        return answer
+    }
+
+    /// What waits under a token that named no order, and contradicts the order that was opened since.
+    mutating func tellContradiction(_ facts: SettlementFacts) throws {
+        guard let recorded = stored?.quarantine, recorded != .contradictsOrder else { return }
+        _ = try keep(.contradictsOrder, recorded: recorded, facts)
+    }
+
+    private mutating func keep(
+        _ reason: QuarantineReason, recorded: QuarantineReason?, _ facts: SettlementFacts
+    ) throws -> QuarantineReason {
+        guard let stored, let recorded else {
             let sequence = try record(.quarantined, quarantine: reason, orderSequence: nil)
             try note(sequence, "quarantined", ground: reason.rawValue, detail: ladder(facts))
             try tellQuarantined(reason, sequence)
@@ -17,13 +39,15 @@ extension SettlementBooks {
             try record(.quarantined, quarantine: reason, orderSequence: nil)
         }
         guard recorded != reason else { return reason }
-        let isKnownReason = try evidence.has(
-            transaction: stored.sequence, decision: "quarantined", ground: reason.rawValue)
+        let noted = try evidence.count(
+            transaction: stored.sequence, decision: "quarantined", ground: reason.rawValue, limit: Self.callerLimit)
         let isNoted = try evidence.has(
             transaction: stored.sequence, decision: "quarantined", ground: reason.rawValue, caller: origin.callerName)
-        if !isNoted { try note(stored.sequence, "quarantined", ground: reason.rawValue, detail: ladder(facts)) }
+        if !isNoted, noted < Self.callerLimit {
+            try note(stored.sequence, "quarantined", ground: reason.rawValue, detail: ladder(facts))
+        }
         // What Apple signed anew, or the catalogue, says more of it than before; that is told once.
-        if !isOtherWords, !isKnownReason { try tellQuarantined(reason, stored.sequence) }
+        if !isOtherWords, noted == 0 { try tellQuarantined(reason, stored.sequence) }
         return reason
     }
 

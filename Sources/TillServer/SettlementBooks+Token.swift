@@ -58,6 +58,21 @@ extension SettlementBooks {
         }
     }
 
+    /// Whether a purchase of something else than its token's order is a later one in that order's own chain: the order
+    /// pays for a part of it, or what was granted last before it is the same customer's.
+    mutating func isInChain(ofTokenOrderIn facts: SettlementFacts) throws -> Bool {
+        guard facts.contradictsTokenOrder, transaction.id != transaction.originalID, let order = facts.tokenOrder
+        else { return false }
+        if let paid = order.transactionID, order.environment == transaction.environment,
+            try transactions.find(paid, in: transaction.environment)?.originalID == transaction.originalID
+        {
+            return true
+        }
+        guard let holder = try chainOrder()?.order.userID else { return false }
+        return try holder == order.userID
+            || (guests.account(of: holder) ?? holder) == (guests.account(of: order.userID) ?? order.userID)
+    }
+
     /// The customer whom the token of a recorded transaction names, who may be an account that a guest has become part
     /// of; nil if Apple signed none, or one that names somebody whom nobody here knows.
     static func userNamed(byTokenOf sequence: Int64, _ session: any Session) throws -> UserID? {

@@ -92,6 +92,7 @@ struct SettlementBooks {
         facts.tokenAccount = named.account
         facts.provenUser = named.provenUser
         facts.isTokenOlderThanOrder = named.isOlderThanOrder
+        facts.isInChainOfTokenOrder = try isInChain(ofTokenOrderIn: facts)
         facts.deviceOrders = try deviceOrders()
         facts.ownershipClaim = try admissibleClaim()
         try loadOwnership(&facts)
@@ -127,7 +128,7 @@ struct SettlementBooks {
 
     /// The order of what was granted last before this in its chain; of the first of the chain, if the ledger has no
     /// list of it.
-    private mutating func chainOrder() throws -> OrderTable.Stored? {
+    mutating func chainOrder() throws -> OrderTable.Stored? {
         let sequence =
             try SubscriptionTable(session).order(
                 before: transaction.purchasedAt, of: transaction.originalID, in: transaction.environment)
@@ -146,10 +147,15 @@ struct SettlementBooks {
     }
 
     /// Somebody's claim, unless the chain is another customer's. What was bought in it anew, an upgrade or a return,
-    /// may be that of another customer of the same Apple Account all the same: then an operator decides.
+    /// may be that of another customer of the same Apple Account all the same: then an operator decides, or whom the
+    /// token names. Who has merged claims for the guest that they were.
     private func admissibleClaim() throws -> OwnershipClaim? {
-        guard let claim = origin.claim else { return nil }
-        if claim.ground == .operatorDecision, !transaction.isRenewal { return claim }
+        guard var claim = origin.claim else { return nil }
+        if let ordered = named.order?.userID, try guests.account(of: ordered) == claim.user {
+            claim = OwnershipClaim(user: ordered, ground: claim.ground)
+        }
+        let isDecided = claim.ground == .operatorDecision || named.order?.userID == claim.user
+        if isDecided, !transaction.isRenewal { return claim }
         return try unlessHeld(by: claim.user) == nil ? nil : claim
     }
 

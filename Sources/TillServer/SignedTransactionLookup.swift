@@ -13,10 +13,15 @@ struct SignedTransactionLookup: Sendable {
         case later(String, not: Instant?)
     }
 
-    /// The last is the name of who wants to know: those with a name of their own take turns in the app's budget.
-    private let request: @Sendable (TransactionID, Environment, String) async -> Answer
+    /// Who wants to know: callers take turns in the app's budget by their name, and by the address they ask from.
+    struct Asker: Sendable, Hashable {
+        let name: String
+        var network: String?
+    }
 
-    func ask(_ id: TransactionID, _ environment: Environment, for asker: String) async -> Answer {
+    private let request: @Sendable (TransactionID, Environment, Asker) async -> Answer
+
+    func ask(_ id: TransactionID, _ environment: Environment, for asker: Asker) async -> Answer {
         await request(id, environment, asker)
     }
 }
@@ -25,27 +30,49 @@ extension SignedTransactionLookup {
     /// Over the App Store Server API. Whatever Apple answers is verified like what a client posts: an answer that is
     /// not Apple's, or of another transaction, is no answer.
     ///
-    /// - Parameter caller: who asks; nil for buyers who wait, each under their own name.
-    init(_ api: ServerAPI, verifier: ProofVerifier, asking caller: RequestCaller? = nil) {
+    /// - Parameter caller: the job that asks.
+    init(_ api: ServerAPI, verifier: ProofVerifier, asking caller: RequestCaller) {
+        request = { id, environment, _ in
+            await Self.answer(about: id, in: environment, by: api.asking(as: caller), verifier)
+        }
+    }
+
+    /// For buyers who wait, each under their own name. What many want to know is asked once.
+    init(_ api: ServerAPI, verifier: ProofVerifier, sharing questions: SharedQuestions) {
         request = { id, environment, asker in
-            let api = api.asking(as: caller ?? RequestCaller("receipts \(asker)", patience: Self.patience))
-            let signed: SignedTransaction
-            do throws(ServerAPIFault) {
-                signed = try await api.transactionInfo(id, in: environment).value
-            } catch {
-                return Answer(error)
-            }
-            do throws(ProofRefusal) {
-                let verified = try await verifier.transaction(signed.jws)
-                guard verified.value.id == id, verified.value.environment == environment else {
-                    return .later("Apple answered with transaction \(verified.value.id)", not: nil)
+            let caller = RequestCaller(
+                "receipts \(asker.name)", source: asker.network.map { "network \($0)" }, patience: Self.patience)
+            let subject = SharedQuestions.Subject(environment: environment, id: id)
+            return await questions.answer(about: subject) {
+                do throws(ServerAPIFault) {
+                    let api = try await api.asking(as: caller).inTurn(for: .transactionInfo, in: environment)
+                    return .mine { await Self.answer(about: id, in: environment, by: api, verifier) }
+                } catch {
+                    return .refused(Answer(error))
                 }
-                let proof = Settle.Proof(
-                    kind: .signedTransaction, bytes: Array(signed.jws.utf8), isUnderDoubt: verified.isUnderDoubt)
-                return .found(verified.value, proof)
-            } catch {
-                return .later("the answer isn't Apple's: \(error.refusal.rawValue) \(error.detail)", not: nil)
             }
+        }
+    }
+
+    private static func answer(
+        about id: TransactionID, in environment: Environment, by api: ServerAPI, _ verifier: ProofVerifier
+    ) async -> Answer {
+        let signed: SignedTransaction
+        do throws(ServerAPIFault) {
+            signed = try await api.transactionInfo(id, in: environment).value
+        } catch {
+            return Answer(error)
+        }
+        do throws(ProofRefusal) {
+            let verified = try await verifier.transaction(signed.jws)
+            guard verified.value.id == id, verified.value.environment == environment else {
+                return .later("Apple answered with transaction \(verified.value.id)", not: nil)
+            }
+            let proof = Settle.Proof(
+                kind: .signedTransaction, bytes: Array(signed.jws.utf8), isUnderDoubt: verified.isUnderDoubt)
+            return .found(verified.value, proof)
+        } catch {
+            return .later("the answer isn't Apple's: \(error.refusal.rawValue) \(error.detail)", not: nil)
         }
     }
 

@@ -9,14 +9,19 @@ struct ShopTerms: Sendable {
 
     init() {}
 
+    /// Customers use the client kit, on phones.
+    private var hasKit = true
+
     init(_ plan: SimulationPlan) {
-        guard plan.isOfThieves else { return }
+        guard plan.isOfThieves || plan.isOfFamilies else { return }
         var random = SeededRandom(seed: plan.seed, stream: "terms")
         isKeyless = random.chance(0.35)
+        hasKit = plan.isOfThieves
+        guard plan.isOfThieves else { return }
         restore = random.weighted([(RestorePolicy.keep, 5), (.move, 3), (.ask, 2)])
     }
 
     /// What moves by restoring moves among the users of one Apple Account too, and then the world does not know whose
     /// it is: only customers with accounts of their own are in such a world.
-    var hasPhones: Bool { restore != .move }
+    var hasPhones: Bool { hasKit && restore != .move }
 }

@@ -18,6 +18,8 @@ enum SimulatedShop {
     static let silver = "\(bundleID).silver"
     static let gold = "\(bundleID).gold"
     static let goldYear = "\(bundleID).gold.year"
+    /// The highest: who upgrades to it ends whatever ran.
+    static let platinum = "\(bundleID).platinum"
     static let basic = "\(bundleID).basic_monthly"
     /// In the store only: our catalogue has not heard of it.
     static let unlisted = "\(bundleID).unlisted"
@@ -35,6 +37,7 @@ enum SimulatedShop {
             id: ProductID(pro), type: .nonConsumable, names: Text(en: "Pro", zh: "专业版"), price: price(9_800),
             entitlement: "pro"),
         member(silver, "Silver", 2_800), member(gold, "Gold", 6_800), member(goldYear, "Gold for a year", 68_800),
+        member(platinum, "Platinum", 9_800),
         Product(
             id: ProductID(basic), type: .consumable, names: Text(en: "Basic", zh: "基础版"), price: price(1_800),
             plan: PlanLength("P1M").map { PlanTerms(id: PlanID("basic_monthly"), length: $0, rank: "basic") }),
@@ -42,7 +45,8 @@ enum SimulatedShop {
 
     static let sold: [StoreProduct] = [
         once(points60, .consumable, 600), once(points300, .consumable, 3_000), once(pro, .nonConsumable, 9_800),
-        renewing(silver, 2, .week, 2_800), renewing(gold, 1, .week, 6_800), renewing(goldYear, 1, .year, 68_800),
+        renewing(silver, 3, .week, 2_800), renewing(gold, 2, .week, 6_800), renewing(goldYear, 2, .year, 68_800),
+        renewing(platinum, 1, .week, 9_800),
         once(basic, .consumable, 1_800), once(unlisted, .consumable, 600),
     ]
 

@@ -20,6 +20,8 @@ public struct SeedReport: Sendable {
     public let virtualTime: Int64
     /// How often the books were looked at.
     public let looks: Int
+    /// How often a customer's right to a subscription was held against Apple's books.
+    public let rightsChecks: Int
     /// What happened, if it was to be told.
     public let lines: [Story.Line]
     /// The same for the same seed: a digest of what the books said in the end.
@@ -27,9 +29,10 @@ public struct SeedReport: Sendable {
 
     init(
         seed: UInt64, purchases: Int, paid: Int, faults: [FaultKind: Int], thefts: [TheftKind: Int],
-        violations: [Violation], fault: String?, steps: Int, virtualTime: Int64, looks: Int, lines: [Story.Line],
-        digest: UInt64
+        violations: [Violation], fault: String?, steps: Int, virtualTime: Int64, looks: Int,
+        rightsChecks: Int, lines: [Story.Line], digest: UInt64
     ) {
+        self.rightsChecks = rightsChecks
         self.seed = seed
         self.purchases = purchases
         self.paid = paid
@@ -67,7 +70,8 @@ public struct Simulation {
             thefts: world.thefts.counts, violations: world.auditor?.violations ?? [], fault: world.fault,
             steps: world.parts.clockwork.steps,
             virtualTime: world.parts.clockwork.now.milliseconds - World.start.milliseconds,
-            looks: world.auditor?.looks ?? 0, lines: world.parts.story.lines, digest: world.digest)
+            looks: world.auditor?.looks ?? 0, rightsChecks: world.auditor?.rightsChecks ?? 0,
+            lines: world.parts.story.lines, digest: world.digest)
     }
 }
 
@@ -77,6 +81,6 @@ extension SeedReport {
         self.init(
             seed: seed, purchases: 0, paid: 0, faults: [:], thefts: [:], violations: [],
             fault: "the process ended: \(how)",
-            steps: 0, virtualTime: 0, looks: 0, lines: [], digest: 0)
+            steps: 0, virtualTime: 0, looks: 0, rightsChecks: 0, lines: [], digest: 0)
     }
 }

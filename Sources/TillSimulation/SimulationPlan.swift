@@ -7,6 +7,8 @@ public struct SimulationPlan: Sendable {
     public var purchases = 100
     /// Many thieves and few purchases, and shops of more kinds.
     public var isOfThieves = false
+    /// Several customers share each Apple Account, and change each other's subscriptions.
+    public var isOfFamilies = false
     /// Kinds of thieves that don't live there.
     public var withoutThefts: Set<TheftKind> = []
     /// Kinds of faults that never strike.

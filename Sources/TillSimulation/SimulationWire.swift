@@ -14,6 +14,7 @@ extension SimulationPlan {
         if let phones { members["phones"] = .array(phones.sorted().map { .int(Int64($0)) }) }
         if let planted { members["planted"] = .string(planted) }
         if isOfThieves { members["thieves"] = true }
+        if isOfFamilies { members["families"] = true }
         if !withoutThefts.isEmpty {
             members["withoutThefts"] = .array(withoutThefts.map(\.rawValue).sorted().map { .string($0) })
         }
@@ -39,6 +40,7 @@ extension SimulationPlan {
         }
         if case .string(let name)? = members["planted"] { planted = name }
         if case .bool(let isSet)? = members["thieves"] { isOfThieves = isSet }
+        if case .bool(let isSet)? = members["families"] { isOfFamilies = isSet }
         withoutThefts = Set((members["withoutThefts"]?.texts ?? []).compactMap { TheftKind(rawValue: $0) })
     }
 
@@ -48,6 +50,7 @@ extension SimulationPlan {
     public var commandLine: String {
         var words = ["till simulate --seed \(seed) --purchases \(purchases)"]
         if isOfThieves { words.append("--thieves") }
+        if isOfFamilies { words.append("--families") }
         let left = Set(FaultKind.allCases).subtracting(without)
         var missing = withoutThefts.map(\.rawValue)
         if left.count < without.count {
@@ -105,7 +108,8 @@ extension SeedReport {
             "thefts": .object(
                 Dictionary(uniqueKeysWithValues: thefts.map { ($0.key.rawValue, JSONValue.int(Int64($0.value))) })),
             "violations": .array(violations.map(\.json)), "steps": .int(Int64(steps)),
-            "virtualTime": .int(virtualTime), "looks": .int(Int64(looks)), "digest": .string(String(digest)),
+            "virtualTime": .int(virtualTime), "looks": .int(Int64(looks)),
+            "rightsChecks": .int(Int64(rightsChecks)), "digest": .string(String(digest)),
             "story": .array(
                 lines.map { line in
                     [
@@ -129,6 +133,7 @@ extension SeedReport {
         paid = json.number("paid")
         steps = json.number("steps")
         looks = json.number("looks")
+        rightsChecks = json.number("rightsChecks")
         virtualTime = Int64(json.number("virtualTime"))
         var faults: [FaultKind: Int] = [:]
         if let counts = members["faults"] {

@@ -57,12 +57,32 @@ extension World {
             toStore: Link("shoppers-store", parts) { apple.end }, exposure: isOfThieves ? 0.6 : 0.3,
             restores: terms.restore == .move, isCalm: plan.isCalm,
             complain: { [auditor] in auditor.complain($0, $1, about: $2) })
+        if plan.isOfFamilies { return makeFamilies(lines) }
         let count = isOfThieves ? 5 + random.below(4) : 1 + random.below(3)
         let wishes = max(1, isOfThieves ? plan.purchases / count : plan.purchases / 40)
         return (1...count).map { number in
             let habit = ShoppingHabit.draw(&random, isKeyless: terms.isKeyless)
             return Shopper("\(random.pick(Self.names))\(number)", habit, wishes: wishes, lines)
         }
+    }
+
+    /// Families of two to four customers, each with an Apple Account of its own, and one customer without family.
+    private func makeFamilies(_ lines: ShopperLines) -> [Shopper] {
+        var people: [Shopper] = []
+        let families = (1...(1 + random.below(3))).map { Family(account: "family\($0)") }
+        let sizes = families.map { _ in 2 + random.below(3) }
+        let wishes = max(1, plan.purchases / (sizes.reduce(1, +)))
+        for (family, size) in zip(families, sizes) {
+            for _ in 0..<size {
+                people.append(
+                    Shopper(
+                        "\(random.pick(Self.names))\(people.count + 1)", ShoppingHabit.ofFamily(&random),
+                        wishes: wishes, family: family, lines))
+            }
+        }
+        let alone = ShoppingHabit.draw(&random, isKeyless: terms.isKeyless)
+        people.append(Shopper("\(random.pick(Self.names))\(people.count + 1)", alone, wishes: wishes, lines))
+        return people
     }
 
     // MARK: Thieves
@@ -72,6 +92,8 @@ extension World {
     ) {
         let goesOn: @Sendable () -> Bool = { [self] in isStormy }
         let line = Link("thieves-server", parts) { server.end }
+        // Who has which right is told exactly where no thief moves anything.
+        guard !plan.isOfFamilies else { return }
         let seats = SeatHolder(parts, apple, truth, line) { [self] in
             shoppers.flatMap { $0.proofs.sorted { $0.key < $1.key }.map(\.value) }
         }

@@ -45,6 +45,8 @@ final class World: @unchecked Sendable {
     private static let stormDays: Int64 = 21
     /// A webhook is given up after three days; what Apple still has to repeat then, our server has asked for.
     private static let calmDays: Int64 = 4
+    /// Some periods of a week, and a grace period of Apple's.
+    private static let rightsDays: Int64 = 24
 
     /// - Parameter folder: for the receipts of emulated devices.
     init(_ plan: SimulationPlan, keys: StoreKeys, folder: URL) {
@@ -113,6 +115,9 @@ final class World: @unchecked Sendable {
         self.server = server
         server.start()
         let accounts = (1...(2 + random.below(4))).map { "account\($0)" }
+        if plan.isOfFamilies, random.chance(0.6) {
+            _ = await apple.act(.put, "/emulator/subscriptions/grace", ["days": 16])
+        }
         for account in accounts { _ = await apple.act(.put, "/emulator/accounts/\(account)", [:]) }
         users = makeUsers()
         owners = makeOwners(accounts, users: users, apple, server)
@@ -124,11 +129,12 @@ final class World: @unchecked Sendable {
         // Without a key, only a phone takes off the queue what Apple's own shop sold.
         let buying =
             terms.isKeyless ? accounts.filter { name in owners.contains { $0.phone.account == name } } : accounts
-        let household = Household(apple, truth, accounts: buying, parts)
+        let household = Household(apple, truth, accounts: buying, isOfFamilies: plan.isOfFamilies, parts)
         let weather = Weather(server, apple, parts)
         startThieves(apple, server, backend, auditor, keys: keys)
         await storm(server, mallory, household, weather, backend)
         await calm(apple, household, weather, backend)
+        if plan.isOfFamilies { await watchRights(auditor, apple, household, backend) }
         await server.clearGraves()
         if !terms.isKeyless { await compare(server, apple, auditor) }
         if let ledger = server.ledger {
@@ -318,6 +324,23 @@ final class World: @unchecked Sendable {
         await backend.emptyQuarantine(truth, apple)
         await parts.clockwork.pause(Self.day / 4)
         await settleEverybody()
+    }
+
+    /// Nothing goes wrong any more. Apple refunds, and customers buy and change their subscriptions; then all of them
+    /// only renew. Each payer has the right, and no other customer, whenever it is looked at.
+    private func watchRights(
+        _ auditor: Auditor, _ apple: AppleHost, _ household: Household, _ backend: Backend
+    ) async {
+        for step in 0..<(Self.rightsDays * 4) {
+            if step < Self.rightsDays * 2 {
+                await household.changeMinds()
+                if random.chance(0.2) { await random.pick(shoppers).takeTurn() }
+            }
+            await parts.clockwork.pause(Self.day / 4)
+            await settleEverybody()
+            await backend.emptyQuarantine(truth, apple)
+            await auditor.judge(rightsOf: shoppers.map(\.user), backend)
+        }
     }
 
     private func settleEverybody() async {

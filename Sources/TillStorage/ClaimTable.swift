@@ -28,7 +28,17 @@ extension Schema {
         """
 }
 
-/// `claims`: every attempt to get something out of quarantine, by Apple's order number or by an operator's word (U1).
+extension Schema {
+    /// Whether a claim is the acceptance of a purchase by the user whose order its token names, and an index that finds
+    /// the guests of an account: their orders are the account's.
+    static let acceptances: StaticString = """
+        ALTER TABLE claims ADD COLUMN is_acceptance INTEGER NOT NULL DEFAULT 0 CHECK (is_acceptance IN (0, 1));
+        CREATE INDEX guests_by_account ON guests (account);
+        """
+}
+
+/// `claims`: every attempt to get something out of quarantine, by Apple's order number, by the word of the user whose
+/// order it is paid under, or by an operator's (U1).
 public struct ClaimTable {
     private let session: any Session
     public init(_ session: any Session) { self.session = session }
@@ -45,7 +55,7 @@ public struct ClaimTable {
         public let sequence: Int64
         public let id: UniqueID
         public let user: UserID
-        /// Apple's, as the customer typed it; nil for an operator's claim.
+        /// Apple's, as the customer typed it; nil for an operator's claim and for an acceptance.
         public let orderNumber: String?
         /// Who asked, as in evidence.
         public let actor: String
@@ -93,6 +103,33 @@ public struct ClaimTable {
             ])
     }
 
+    /// A user's acceptance of one transaction, and what became of it.
+    public func insert(
+        _ id: UniqueID, acceptanceOf transaction: Int64, by user: UserID, actor: String, answer: String,
+        at now: Instant
+    ) throws -> Stored {
+        let sequence = try session.insert(
+            """
+            INSERT INTO claims (id, user, transaction_sequence, actor, operator, reason, state, attempts, due_at, \
+            detail, answer, at, ended_at, is_acceptance) \
+            VALUES (?, ?, ?, ?4, ?4, 'accepted', 1, 0, ?6, '', ?5, ?6, ?6, 1)
+            """,
+            [.id(id), .text(user.text), .integer(transaction), .text(actor), .text(answer), .instant(now)])
+        return Stored(
+            sequence: sequence, id: id, user: user, orderNumber: nil, actor: actor, state: .answered, attempts: 0,
+            detail: "", answer: answer, at: now, endedAt: now, dueAt: now)
+    }
+
+    /// A user's acceptance of one transaction, if there is one.
+    public func acceptance(of transaction: Int64, by user: UserID) throws -> Stored? {
+        try session.first(
+            """
+            SELECT sequence, id, user, order_number, actor, state, attempts, detail, answer, at, ended_at, due_at \
+            FROM claims WHERE user = ? AND transaction_sequence = ? AND is_acceptance = 1 \
+            ORDER BY sequence DESC LIMIT 1
+            """, [.text(user.text), .integer(transaction)], Self.read)
+    }
+
     public func find(_ id: UniqueID) throws -> Stored? {
         try session.first(
             """
@@ -123,16 +160,22 @@ public struct ClaimTable {
         try session.query(
             """
             SELECT sequence, id, user, order_number, actor, state, attempts, detail, answer, at, ended_at, due_at \
-            FROM claims WHERE user = ? AND order_number IS NOT NULL AND sequence < ? ORDER BY sequence DESC LIMIT ?
+            FROM claims WHERE user = ? AND (order_number IS NOT NULL OR is_acceptance = 1) AND sequence < ? \
+            ORDER BY sequence DESC LIMIT ?
             """, [.text(user.text), .integer(sequence), .integer(Int64(limit))], Self.read)
     }
 
-    /// Those about which Apple is to be asked (again), the longest overdue first.
+    /// Those about which Apple is to be asked (again). The users take turns, and of each the longest overdue comes
+    /// first; of all that are due the thousand that are longest overdue are looked at.
     public func due(at now: Instant, limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, id, user, order_number, actor, state, attempts, detail, answer, at, ended_at, due_at \
-            FROM claims WHERE state = 0 AND due_at <= ? ORDER BY due_at, sequence LIMIT ?
+            SELECT c.sequence, c.id, c.user, c.order_number, c.actor, c.state, c.attempts, c.detail, c.answer, c.at, \
+            c.ended_at, c.due_at FROM (SELECT sequence, due_at, \
+            row_number() OVER (PARTITION BY user ORDER BY due_at, sequence) AS turn FROM \
+            (SELECT sequence, due_at, user FROM claims WHERE state = 0 AND due_at <= ? ORDER BY due_at, sequence \
+            LIMIT 1000) ORDER BY turn, due_at, sequence LIMIT ?) d \
+            CROSS JOIN claims c ON c.sequence = d.sequence ORDER BY d.turn, d.due_at, d.sequence
             """, [.instant(now), .integer(Int64(limit))], Self.read)
     }
 

@@ -110,12 +110,13 @@ public struct ConsumptionTable {
             ]) != nil
     }
 
-    /// Those whose time has come, the longest overdue first.
+    /// Those whose time has come: production first, and in each environment the longest overdue.
     public func due(at now: Instant, limit: Int) throws -> [Stored] {
         try session.query(
             """
             SELECT sequence, environment, transaction_id, reason, requested_at, state, attempts, detail, answer, \
-            ended_at FROM consumption_requests WHERE state = 0 AND due_at <= ? ORDER BY due_at, sequence LIMIT ?
+            ended_at FROM consumption_requests WHERE state = 0 AND due_at <= ? \
+            ORDER BY environment, due_at, sequence LIMIT ?
             """, [.instant(now), .integer(Int64(limit))], Self.read)
     }
 

@@ -68,16 +68,23 @@ public struct ErrandTable {
             """, [.integer(kind.number), .integer(sequence), .optional(token), .instant(due)])
     }
 
-    /// Those whose time has come, the longest overdue first.
-    public func due(at now: Instant, limit: Int) throws -> [Stored] {
+    /// Those of an environment whose time has come. The customers take turns, and of each the longest overdue comes
+    /// first; of all that are due the thousand that are longest overdue are looked at.
+    public func due(in environment: Environment, at now: Instant, limit: Int) throws -> [Stored] {
         try session.query(
             """
             SELECT e.sequence, e.kind, e.token, e.transaction_sequence, t.id, t.original_id, t.environment, \
             e.attempts, e.due_at, e.state, e.detail, t.product, coalesce(t.type = 3, t.expires_at IS NOT NULL) \
-            FROM errands e \
+            FROM (SELECT sequence, due_at, row_number() OVER (PARTITION BY user ORDER BY due_at, sequence) AS turn \
+            FROM (SELECT w.sequence, w.due_at, coalesce(g.user, w.sequence) AS user FROM errands w \
+            CROSS JOIN transactions a ON a.sequence = w.transaction_sequence \
+            LEFT JOIN grants g ON g.transaction_sequence = w.transaction_sequence \
+            WHERE w.state = 0 AND w.due_at <= ? AND a.environment = ? ORDER BY w.due_at, w.sequence LIMIT 1000) \
+            ORDER BY turn, due_at, sequence LIMIT ?) d \
+            CROSS JOIN errands e ON e.sequence = d.sequence \
             CROSS JOIN transactions t ON t.sequence = e.transaction_sequence \
-            WHERE e.state = 0 AND e.due_at <= ? ORDER BY e.due_at, e.sequence LIMIT ?
-            """, [.instant(now), .integer(Int64(limit))], Self.read)
+            ORDER BY d.turn, d.due_at, d.sequence
+            """, [.instant(now), environment.column, .integer(Int64(limit))], Self.read)
     }
 
     public func list(transaction sequence: Int64) throws -> [Stored] {

@@ -70,6 +70,16 @@ public struct EvidenceTable {
         ) { _ in true } ?? false
     }
 
+    /// How often a decision was noted on this ground; `limit` where it was more often.
+    public func count(transaction sequence: Int64, decision: String, ground: String, limit: Int64) throws -> Int64 {
+        try session.first(
+            """
+            SELECT count(*) FROM (SELECT 1 FROM evidence WHERE transaction_sequence = ? AND decision = ? \
+            AND ground = ? LIMIT ?) AS noted
+            """, [.integer(sequence), .text(decision), .text(ground), .integer(limit)]
+        ) { $0.integer(0) } ?? 0
+    }
+
     /// The newest two hundred, oldest first.
     public func list(transaction sequence: Int64) throws -> [Entry] {
         try session.query(

@@ -17,6 +17,15 @@ public struct HolderTable {
         return present.map { grant.held(by: $0.holder, under: $0.order) } ?? grant
     }
 
+    /// Who has the purchases of a chain that are not the user's whose order they were granted under.
+    public func users(of original: TransactionID, in environment: Environment) throws -> [Int64: UserID] {
+        let found = try session.query(
+            "SELECT grant_sequence, user FROM holders WHERE environment = ? AND original_id = ? LIMIT 1000",
+            [environment.column, .text(original.text)]
+        ) { (sequence: $0.integer(0), user: UserID($0.text(1))) }
+        return Dictionary(found.map { ($0.sequence, $0.user) }) { first, _ in first }
+    }
+
     /// Nobody has it, until somebody claims it.
     public func remove(_ sequence: Int64) throws {
         try session.execute("DELETE FROM holders WHERE grant_sequence = ?", [.integer(sequence)])

@@ -230,14 +230,14 @@ public struct OwnershipTable {
 
     // MARK: Apple's answers
 
-    /// Grants by receipts that Apple has to be asked about, the longest overdue first.
-    public func dueLookups(at now: Instant, limit: Int) throws -> [Lookup] {
+    /// Grants by receipts that an environment of Apple's has to be asked about, the longest overdue first.
+    public func dueLookups(in environment: Environment, at now: Instant, limit: Int) throws -> [Lookup] {
         try session.query(
             """
             SELECT b.grant_sequence, t.id, t.environment, b.lookup_attempts FROM ownership_basis b \
             CROSS JOIN transactions t ON t.sequence = b.grant_sequence \
-            WHERE b.lookup_at <= ? AND b.lookup_at IS NOT NULL ORDER BY b.lookup_at LIMIT ?
-            """, [.instant(now), .integer(Int64(limit))]
+            WHERE b.lookup_at <= ? AND b.lookup_at IS NOT NULL AND t.environment = ? ORDER BY b.lookup_at LIMIT ?
+            """, [.instant(now), environment.column, .integer(Int64(limit))]
         ) { row in
             Lookup(
                 sequence: row.integer(0), id: TransactionID(row.text(1)), environment: try row.environment(2),

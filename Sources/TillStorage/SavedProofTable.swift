@@ -33,6 +33,17 @@ extension Schema {
         DROP INDEX saved_proofs_due;
         CREATE INDEX saved_proofs_due ON saved_proofs (kind, due_at, sequence, caller);
         """
+
+    /// From where a proof was brought (an address, of IPv6 a /64; empty if that says nothing), as long as its row is
+    /// there: addresses take turns too. Production and sandbox are separate queues.
+    static let fairTurns: StaticString = """
+        ALTER TABLE saved_proofs ADD COLUMN network TEXT NOT NULL DEFAULT '';
+        ALTER TABLE waiting_proofs ADD COLUMN network TEXT NOT NULL DEFAULT '';
+        DROP INDEX saved_proofs_due;
+        CREATE INDEX saved_proofs_due ON saved_proofs (environment, kind, due_at, sequence);
+        DROP INDEX waiting_proofs_due;
+        CREATE INDEX waiting_proofs_due ON waiting_proofs (environment, due_at, sequence);
+        """
 }
 
 /// `saved_proofs`: genuine proofs whose devices were told to finish before anything was granted (G4, order 2). A row
@@ -56,7 +67,8 @@ public struct SavedProofTable {
     }
 
     /// Due at once. The same proof from the same bearer again changes nothing. Of one proof a caller may have
-    /// `WaitingProofTable.mostVariants`, with those that wait for Apple: other order ids, other devices.
+    /// `WaitingProofTable.mostVariants`, with those that wait for Apple: other order ids, other devices. All callers
+    /// together may have `WaitingProofTable.mostOfOne`.
     ///
     /// - Returns: whether it is stored; false where it would be one variant too many.
     public func insert(
@@ -74,39 +86,50 @@ public struct SavedProofTable {
             ]
         ) { _ in true }
         guard isThere == nil else { return true }
-        let count =
+        let (all, own) =
             try session.first(
-                "SELECT count(*) FROM saved_proofs WHERE environment = ? AND transaction_id = ? AND caller = ?",
-                [environment.column, .text(id.text), .text(bearer.name)]
-            ) { $0.integer(0) } ?? 0
+                """
+                SELECT count(*), count(*) FILTER (WHERE caller = ?) FROM saved_proofs \
+                WHERE environment = ? AND transaction_id = ?
+                """, [.text(bearer.name), environment.column, .text(id.text)]
+            ) { ($0.integer(0), $0.integer(1)) } ?? (0, 0)
         let waiting = try WaitingProofTable(session).count(of: id, in: environment, by: bearer.name)
-        guard count + waiting < WaitingProofTable.mostVariants else { return false }
+        guard own + waiting < WaitingProofTable.mostVariants, all < WaitingProofTable.mostOfOne else { return false }
         _ = try session.insertIfNew(
             """
             INSERT INTO saved_proofs (environment, transaction_id, kind, body, caller, named_user, claimed_order, \
-            device, received_at, attempts, due_at, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?9, 0, ?9, '') \
+            device, received_at, attempts, due_at, detail, network) \
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?9, 0, ?9, '', ?10) \
             ON CONFLICT (environment, transaction_id, caller, claimed_order, device) DO NOTHING
             """,
             [
                 environment.column, .text(id.text), .integer(kind.rawValue), .blob(body), .text(bearer.name),
                 .optional(bearer.namedUser), .blob(bearer.claimedOrder?.bytes ?? []), .text(bearer.device?.text ?? ""),
-                .instant(now),
+                .instant(now), .text(bearer.network ?? ""),
             ])
         return true
     }
 
-    /// Those of a kind whose time has come. The callers take turns, and of each the longest overdue comes first; of all
-    /// that are due the thousand that are longest overdue are looked at.
-    public func due(_ kind: ProofTable.Kind, at now: Instant, limit: Int) throws -> [Stored] {
+    /// Those of a kind and an environment whose time has come. The addresses take turns, at each address its callers
+    /// and its transactions: what comes twice of either is behind what comes once. Of all that are due the thousand
+    /// that are longest overdue are looked at.
+    public func due(
+        _ kind: ProofTable.Kind, in environment: Environment, at now: Instant, limit: Int
+    ) throws -> [Stored] {
         try session.query(
             """
             SELECT s.sequence, s.environment, s.transaction_id, s.kind, s.body, s.caller, s.named_user, \
-            s.claimed_order, s.device, s.received_at, s.attempts, s.detail FROM (SELECT sequence, due_at, \
-            row_number() OVER (PARTITION BY caller ORDER BY due_at, sequence) AS turn FROM \
-            (SELECT sequence, due_at, caller FROM saved_proofs WHERE kind = ? AND due_at <= ? \
-            ORDER BY due_at, sequence LIMIT 1000) ORDER BY turn, due_at, sequence LIMIT ?) d \
-            JOIN saved_proofs s ON s.sequence = d.sequence ORDER BY d.turn, d.due_at, d.sequence
-            """, [.integer(kind.rawValue), .instant(now), .integer(Int64(limit))]
+            s.claimed_order, s.device, s.received_at, s.attempts, s.detail, s.network \
+            FROM (SELECT sequence, due_at, row_number() OVER (PARTITION BY CASE network WHEN '' THEN sequence \
+            ELSE network END ORDER BY own, due_at, sequence) AS turn, own FROM \
+            (SELECT sequence, due_at, network, \
+            max(row_number() OVER (PARTITION BY caller, named_user ORDER BY due_at, sequence), \
+            row_number() OVER (PARTITION BY transaction_id ORDER BY due_at, sequence)) AS own FROM \
+            (SELECT sequence, due_at, caller, named_user, transaction_id, network FROM saved_proofs \
+            WHERE environment = ? AND kind = ? AND due_at <= ? ORDER BY due_at, sequence LIMIT 1000)) \
+            ORDER BY max(own, turn), due_at, sequence LIMIT ?) d \
+            JOIN saved_proofs s ON s.sequence = d.sequence ORDER BY max(d.own, d.turn), d.due_at, d.sequence
+            """, [environment.column, .integer(kind.rawValue), .instant(now), .integer(Int64(limit))]
         ) { row in
             guard let kind = ProofTable.Kind(rawValue: row.integer(3)) else { throw row.unreadable("a proof's kind") }
             let (claimed, device) = (row.blob(7), row.text(8))
@@ -116,10 +139,12 @@ public struct SavedProofTable {
                 bearer: WaitingProofTable.Bearer(
                     name: row.text(5), namedUser: row.optionalText(6),
                     claimedOrder: claimed.isEmpty ? nil : try row.uniqueID(7),
-                    device: device.isEmpty ? nil : DeviceID(device)),
+                    device: device.isEmpty ? nil : DeviceID(device), network: Self.network(row.text(12))),
                 receivedAt: row.instant(9), attempts: row.integer(10), detail: row.text(11))
         }
     }
+
+    static func network(_ text: String) -> String? { text.isEmpty ? nil : text }
 
     public func postpone(_ sequence: Int64, until due: Instant, detail: String) throws {
         try session.execute(

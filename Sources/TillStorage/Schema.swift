@@ -14,6 +14,8 @@ public enum Schema {
         previewedOrders, reminders, finance, errands, savedProofs, claims, reconciliations,
         webhooks, refusalBudgets, foreignNotificationApps, otherOwnership, orderIDs,
         ledgerSecret, payingAccounts, customers, ownership, savedProofTurns, webhookTurns, unmatchedTokens,
+        quarantineReasons, acceptances,
+        fairTurns,
         catalogVersions, forgiveness,
     ]
 

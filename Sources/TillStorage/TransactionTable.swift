@@ -2,7 +2,7 @@ import TillBilling
 
 /// `transactions`: what Apple said was paid, and what became of it.
 public struct TransactionTable {
-    private let session: any Session
+    let session: any Session
     public init(_ session: any Session) { self.session = session }
 
     public struct Stored: Sendable, Hashable {

@@ -14,12 +14,17 @@ public struct WaitingProofTable {
         public let claimedOrder: OrderID?
         /// The device it came from, as orders name it.
         public let device: DeviceID?
+        /// The address it came from, by which callers take turns; nil for what a backend brings.
+        public let network: String?
 
-        public init(name: String, namedUser: String?, claimedOrder: OrderID?, device: DeviceID? = nil) {
+        public init(
+            name: String, namedUser: String?, claimedOrder: OrderID?, device: DeviceID? = nil, network: String? = nil
+        ) {
             self.name = name
             self.namedUser = namedUser
             self.claimedOrder = claimedOrder
             self.device = device
+            self.network = network
         }
     }
 
@@ -39,13 +44,15 @@ public struct WaitingProofTable {
     /// How many variants of one question a caller may have: a purchase with several order ids. Apple is asked once for
     /// all of them, and honest apps send one or two.
     public static let mostVariants: Int64 = 8
+    /// How many variants of one question all callers together may have.
+    public static let mostOfOne: Int64 = 64
 
     /// Stores the receipt, once for all its purchases, and the question about one of them. The same question again
     /// changes nothing.
     ///
     /// - Parameters:
     ///   - digest: SHA-256 of the receipt.
-    ///   - isBounded: whether more than `mostVariants` of this caller are not kept.
+    ///   - isBounded: whether more than `mostVariants` of this caller, or `mostOfOne` of all, are not kept.
     public func insert(
         _ id: TransactionID, in environment: Environment, by bearer: Bearer, receipt: [UInt8], digest: [UInt8],
         at now: Instant, due: Instant, detail: String, isBounded: Bool = true
@@ -61,7 +68,10 @@ public struct WaitingProofTable {
         ) { _ in true }
         // Before the receipt is stored: one that no question refers to would stay for ever.
         guard isThere == nil else { return }
-        if isBounded, try count(of: id, in: environment, by: bearer.name) >= Self.mostVariants { return }
+        if isBounded {
+            let own = try count(of: id, in: environment, by: bearer.name)
+            guard try own < Self.mostVariants && count(of: id, in: environment) < Self.mostOfOne else { return }
+        }
         let known = try session.first("SELECT sequence FROM waiting_receipts WHERE digest = ?", [.blob(digest)]) {
             $0.integer(0)
         }
@@ -72,15 +82,22 @@ public struct WaitingProofTable {
         _ = try session.insertIfNew(
             """
             INSERT INTO waiting_proofs (environment, transaction_id, caller, named_user, claimed_order, \
-            receipt_sequence, received_at, attempts, due_at, detail, device) \
-            VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?) \
+            receipt_sequence, received_at, attempts, due_at, detail, device, network) \
+            VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?) \
             ON CONFLICT (environment, transaction_id, caller, claimed_order) DO NOTHING
             """,
             [
                 environment.column, .text(id.text), .text(bearer.name), .optional(bearer.namedUser),
                 .blob(bearer.claimedOrder?.bytes ?? []), .integer(kept), .instant(now), .instant(due), .text(detail),
-                .optional(bearer.device?.text),
+                .optional(bearer.device?.text), .text(bearer.network ?? ""),
             ])
+    }
+
+    private func count(of id: TransactionID, in environment: Environment) throws -> Int64 {
+        try session.first(
+            "SELECT count(*) FROM waiting_proofs WHERE environment = ? AND transaction_id = ?",
+            [environment.column, .text(id.text)]
+        ) { $0.integer(0) } ?? 0
     }
 
     /// How many questions about a purchase a caller has.
@@ -91,18 +108,22 @@ public struct WaitingProofTable {
         ) { $0.integer(0) } ?? 0
     }
 
-    /// Those whose time has come. The callers take turns, and of each the longest overdue comes first; of all that are
-    /// due the thousand that are longest overdue are looked at.
-    public func due(at now: Instant, limit: Int) throws -> [Stored] {
+    /// Those of an environment whose time has come, in turns as in `SavedProofTable.due`.
+    public func due(in environment: Environment, at now: Instant, limit: Int) throws -> [Stored] {
         try session.query(
             """
             SELECT w.sequence, w.environment, w.transaction_id, w.caller, w.named_user, w.claimed_order, \
-            w.received_at, w.attempts, w.due_at, w.detail, w.device FROM (SELECT sequence, due_at, \
-            row_number() OVER (PARTITION BY caller ORDER BY due_at, sequence) AS turn FROM \
-            (SELECT sequence, due_at, caller FROM waiting_proofs WHERE due_at <= ? ORDER BY due_at, sequence \
-            LIMIT 1000) ORDER BY turn, due_at, sequence LIMIT ?) d \
-            JOIN waiting_proofs w ON w.sequence = d.sequence ORDER BY d.turn, d.due_at, d.sequence
-            """, [.instant(now), .integer(Int64(limit))], Self.read)
+            w.received_at, w.attempts, w.due_at, w.detail, w.device, w.network \
+            FROM (SELECT sequence, due_at, row_number() OVER (PARTITION BY CASE network WHEN '' THEN sequence \
+            ELSE network END ORDER BY own, due_at, sequence) AS turn, own FROM \
+            (SELECT sequence, due_at, network, \
+            max(row_number() OVER (PARTITION BY caller, named_user ORDER BY due_at, sequence), \
+            row_number() OVER (PARTITION BY transaction_id ORDER BY due_at, sequence)) AS own FROM \
+            (SELECT sequence, due_at, caller, named_user, transaction_id, network FROM waiting_proofs \
+            WHERE environment = ? AND due_at <= ? ORDER BY due_at, sequence LIMIT 1000)) \
+            ORDER BY max(own, turn), due_at, sequence LIMIT ?) d \
+            JOIN waiting_proofs w ON w.sequence = d.sequence ORDER BY max(d.own, d.turn), d.due_at, d.sequence
+            """, [environment.column, .instant(now), .integer(Int64(limit))], Self.read)
     }
 
     /// All questions about one purchase, the oldest first.
@@ -110,8 +131,8 @@ public struct WaitingProofTable {
         try session.query(
             """
             SELECT sequence, environment, transaction_id, caller, named_user, claimed_order, received_at, attempts, \
-            due_at, detail, device FROM waiting_proofs WHERE environment = ? AND transaction_id = ? \
-            ORDER BY sequence LIMIT 100
+            due_at, detail, device, network FROM waiting_proofs WHERE environment = ? AND transaction_id = ? \
+            ORDER BY sequence LIMIT 200
             """, [environment.column, .text(id.text)], Self.read)
     }
 
@@ -175,7 +196,7 @@ public struct WaitingProofTable {
             bearer: Bearer(
                 name: row.text(3), namedUser: row.optionalText(4),
                 claimedOrder: claimed.isEmpty ? nil : try row.uniqueID(5),
-                device: row.optionalText(10).map(DeviceID.init)),
+                device: row.optionalText(10).map(DeviceID.init), network: SavedProofTable.network(row.text(11))),
             receivedAt: row.instant(6), attempts: row.integer(7), dueAt: row.instant(8), detail: row.text(9))
     }
 }

@@ -42,8 +42,9 @@ import TillStorage
 
             #expect(try await claim(number, in: shop, as: "ann")["data"].list.first?.at("outcome").text == "owned")
             let other = try await claim(number, in: shop, as: "eve")
-            #expect(other["data"].list.map { $0.at("outcome").text } == ["kept"])
-            #expect(other["data"].list.first?.at("orderId") == .null)
+            let invented = try await claim("MZZZZZZZZZ", in: shop, as: "eve")
+            #expect(other.status == 422 && other.code == "unknown_order_number")
+            #expect(Self.sentences(other) == Self.sentences(invented), "an order number tells nothing of another's")
             #expect(try await points(of: "eve", in: shop) == 0)
             let list = try await shop.send(.get, "/v1/users/ann/claims", as: .user("ann"))
             #expect(list["data"].list.map { $0.at("state").text } == ["answered", "answered"])
@@ -60,10 +61,21 @@ import TillStorage
             let paid = try await shop.pay(token: hers)
             // Eve read the mail over Ann's shoulder.
             let stolen = try await claim(try await number(of: paid, in: shop), in: shop, as: "eve")
-            #expect(stolen["data"].list.map { $0.at("outcome").text } == ["kept"])
-            #expect(try await points(of: "ann", in: shop) == 120)
+            #expect(stolen.status == 422 && stolen.code == "unknown_order_number")
+            _ = try await shop.ask(.post, "/emulator/transactions/\(paid.id)/refund")
+            let refunded = try await claim(try await number(of: paid, in: shop), in: shop, as: "eve")
+            #expect(refunded.status == 422 && refunded.code == "unknown_order_number")
+            let listed = try await shop.send(.get, "/v1/users/eve/claims", as: .user("eve"))["data"].list
+            #expect(listed.map { $0.at("state").text } == ["unknown", "unknown"])
+            #expect(listed.allSatisfy { $0.at("data").list.isEmpty })
+            #expect(try await points(of: "ann", in: shop) == 60)
             #expect(try await points(of: "eve", in: shop) == 0)
         }
+    }
+
+    /// All that an answer says but its own id.
+    private static func sentences(_ reply: Reply) -> [JSONValue] {
+        ["type", "title", "status", "code", "detail", "retryable"].map { reply[$0] }
     }
 
     @Test("A token of an order that there never was: a claim gets this purchase, under an id of the server's own (U1)")

@@ -42,6 +42,44 @@ import TillStorage
         }
     }
 
+    @Test("Six hundred posts of one proof with other order ids write a bounded number of rows, and the count says 600")
+    func sixHundred() async throws {
+        try await Shop.open(.socket) { shop in
+            let order = try await shop.openOrder(Shop.points300, as: "thief")
+            let payment = try await shop.pay(token: nil)
+            func rows() async throws -> [Int64] {
+                try await shop.ledger.read { session in
+                    try session.query(
+                        """
+                        SELECT count(*) FROM evidence UNION ALL SELECT count(*) FROM outbox \
+                        UNION ALL SELECT count(*) FROM quarantine_reasons UNION ALL SELECT count(*) FROM proofs \
+                        UNION ALL SELECT count(*) FROM transactions
+                        """, []
+                    ) { $0.integer(0) }
+                }
+            }
+            for number in 0..<600 {
+                let user = number < 300 ? "thief" : "thief-\(number % 20)"
+                let words: OrderID? = number % 3 == 0 ? nil : number % 3 == 1 ? order : random(UInt64(number))
+                let reply = try await shop.submit(payment.signed, as: .user(user), orderID: words)
+                #expect(reply.status == 202)
+            }
+            let (evidence, events) = (try await rows()[0], try await rows()[1])
+            #expect(evidence <= 20, "five callers for each of four reasons")
+            #expect(events <= 2)
+            #expect(Array(try await rows()[3...]) == [1, 1])
+            let listed = try #require(try await shop.send(.get, "/v1/quarantine")["data"].list.first)
+            let reasons = listed.at("reasons").list
+            #expect(Set(reasons.map { $0.at("reason").text }).count == reasons.count)
+            #expect(reasons.reduce(0) { $0 + ($1.at("count").int ?? 0) } == 600)
+            let before = try await rows()
+            for number in 0..<60 {
+                _ = try await shop.submit(payment.signed, as: .user("eve-\(number)"), orderID: random(UInt64(number)))
+            }
+            #expect(try await rows() == before)
+        }
+    }
+
     @Test("A newer copy from Apple that gives another reason is told of, and recorded")
     func news() async throws {
         let line = AppleLine()

@@ -81,6 +81,81 @@ import TillStorage
         }
     }
 
+    @Test("A purchase that Apple does not know is asked about once a minute, however often and by whom it is posted")
+    func unknownToApple() async throws {
+        let line = AppleLine()
+        try await Shop.open(line: line) { shop in
+            let payment = try await shop.pay(token: random(1))
+            line.answer = AppleAnswer(
+                status: 404, headers: [.init("Content-Type", "application/json")],
+                body: Array(#"{"errorCode": 4040010, "errorMessage": "Transaction id not found."}"#.utf8))
+            for number in 0..<30 {
+                let reply = try await post(payment, to: shop, as: "thief \(number % 3)")
+                #expect(reply["outcome"].text == "quarantined")
+            }
+            #expect(line.asked.count == 1)
+            shop.time.advance(seconds: 61)
+            _ = try await post(payment, to: shop, as: "thief")
+            #expect(line.asked.count == 2)
+        }
+    }
+
+    @Test("While Apple is down, many who post one purchase ask it once in five seconds")
+    func down() async throws {
+        let line = AppleLine()
+        try await Shop.open(line: line) { shop in
+            let payment = try await shop.pay(token: random(1))
+            line.outage = AppleOutage(.timedOut)
+            for number in 0..<30 { _ = try await post(payment, to: shop, as: "thief \(number)") }
+            #expect(line.asked.count == 1)
+        }
+    }
+
+    @Test(
+        "400 posts of one receipt ask Apple once, and the honest purchase is granted in the next turn",
+        arguments: DeliveryTerms.Order.allCases, [true, false])
+    func flood(order: DeliveryTerms.Order, isSigned: Bool) async throws {
+        let line = AppleLine()
+        try await Shop.open(change: { $0.delivery.order = order }, line: line) { shop in
+            let stolen = try await shop.pay(token: random(1))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<400 {
+                    group.addTask {
+                        _ = try await post(stolen, to: shop, as: "thief \(number / 10)", device: "\(number)")
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let asked = line.asked.count
+            #expect(asked <= 1)
+            let paid = try await shop.openOrder(as: "ann")
+            let honest = try await shop.pay(token: paid)
+            if isSigned {
+                _ = try await shop.submit(honest.signed, as: .user("ann"))
+            } else {
+                _ = try await post(honest, to: shop, as: "ann")
+            }
+            let now = shop.time.now
+            let next = try await shop.ledger.read { session in
+                let kind: ProofTable.Kind = isSigned ? .signedTransaction : .receipt
+                return try SavedProofTable(session).due(kind, in: .sandbox, at: now, limit: 2)
+            }
+            if order == .saveThenFinish {
+                #expect(next.contains { $0.bearer.name == "user:ann" })
+                _ = try await SavedProofs(shop.server).settleAll()
+                let waiting = try await shop.ledger.read { session in
+                    try WaitingProofTable(session).due(in: .sandbox, at: now, limit: 2)
+                }
+                #expect(isSigned || waiting.contains { $0.bearer.name == "user:ann" })
+                _ = try await WaitingReceipts(shop.server).askAll()
+            }
+            #expect(try await shop.points(of: "ann") == 60)
+            // One question about the stolen purchase, one about an honest receipt.
+            #expect(line.asked.count <= (isSigned ? 1 : 2))
+            #expect(try await shop.grantCount() == 1)
+        }
+    }
+
     // MARK: What several bearers said
 
     @Test("A bearer with other words takes nobody's away: the buyer's order id is settled with the same answer")

@@ -47,7 +47,7 @@ struct StoreErrorTests {
 
     private static let own: [StoreError] = [
         .notSignedIn, .badQuantity, .productUnavailable, .productListUnavailable, .paymentsNotAllowed,
-        .purchaseInProgress, .unknownOrder, .refunded,
+        .purchaseInProgress, .unknownOrder, .refunded, .insecureServer,
     ]
 
     /// One group for each kind. Codes that may share a sentence, because the buyer can do no more about the one than

@@ -124,6 +124,25 @@ struct TransportTests {
     }
 
     @Test(
+        "P2, P11: what is not the server may keep a purchase waiting for a minute, the server for a day",
+        arguments: [
+            (answer("503 Service Unavailable", ["Content-Type: text/html", "Retry-After: 86400"], "<html>"), 60),
+            (answer("429 Too Many Requests", ["Retry-After: 3600"]), 60),
+            (
+                answer("429 X", ["Content-Type: application/problem+json", "Retry-After: 61"], #"{"status":429}"#), 60
+            ),
+            (answer("200 OK", ["Content-Type: application/json", "Retry-After: 999999"], "[]"), 60),
+            (answer("503 Service Unavailable", ["Retry-After: 59"]), 59),
+            (answer("503 Service Unavailable", ["Retry-After: Sun, 06 Nov 2094 08:49:37 GMT"]), nil),
+            (try! problem(.unavailable, 503, ["Retry-After: 999999"]), 86_400),
+            (try! problem(.tooManyRequests, 429, ["Retry-After: 600"]), 600),
+        ] as [(String, Int64?)])
+    func waits(answer: String, seconds: Int64?) async throws {
+        let server = try RawServer(answer)
+        #expect(try await fault(from: server.url).fault.retryAfter == seconds)
+    }
+
+    @Test(
         "Problems the server tells are its word, with its seconds to wait",
         arguments: [
             (.unauthorized, 401, nil), (.illegalMove, 409, nil), (.wrongApp, 422, nil), (.tooManyRequests, 429, 12),

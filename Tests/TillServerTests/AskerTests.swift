@@ -11,10 +11,10 @@ struct AskerTests {
 
     @Test("each user has one, also of those whom a backend names; a backend that names nobody is trusted")
     func names() {
-        #expect(origin(.user(UserID("ann"))).asker == "user:ann")
-        #expect(origin(.backend(keyID: "shop", naming: UserID("ann"))).asker == "key:shop user:ann")
-        #expect(origin(.backend(keyID: "shop", naming: nil), claimant: UserID("ben")).asker == "key:shop user:ben")
-        #expect(origin(.backend(keyID: "shop", naming: nil)).asker == "key:shop")
+        #expect(origin(.user(UserID("ann"))).asker.name == "user:ann")
+        #expect(origin(.backend(keyID: "shop", naming: UserID("ann"))).asker.name == "key:shop user:ann")
+        #expect(origin(.backend(keyID: "shop", naming: nil), claimant: UserID("ben")).asker.name == "key:shop user:ben")
+        #expect(origin(.backend(keyID: "shop", naming: nil)).asker.name == "key:shop")
         #expect(origin(.backend(keyID: "shop", naming: nil)).isTrustedWithNumber)
         #expect(!origin(.backend(keyID: "shop", naming: UserID("ann"))).isTrustedWithNumber)
         #expect(!origin(.user(UserID("ann"))).isTrustedWithNumber)

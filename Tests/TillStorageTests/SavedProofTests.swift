@@ -8,12 +8,13 @@ import TillBilling
 
     private func insert(
         _ id: String, _ kind: ProofTable.Kind = .signedTransaction, by caller: String, device: String? = nil,
-        in session: any Session
+        at network: String? = nil, for user: String? = nil, in session: any Session
     ) throws -> Bool {
         try SavedProofTable(session).insert(
             TransactionID(id), in: .sandbox, kind: kind, body: [1],
             by: WaitingProofTable.Bearer(
-                name: caller, namedUser: nil, claimedOrder: nil, device: device.map { DeviceID($0) }), at: now)
+                name: caller, namedUser: user, claimedOrder: nil, device: device.map { DeviceID($0) },
+                network: network), at: now)
     }
 
     @Test("each kind is due by itself, and its callers take turns")
@@ -26,12 +27,74 @@ import TillBilling
                 for user in ["ann", "ben"] { _ = try insert(user, by: "user:\(user)", in: session) }
                 let table = SavedProofTable(session)
                 return (
-                    try table.due(.signedTransaction, at: now, limit: 4).map(\.transactionID.text),
-                    try table.due(.receipt, at: now, limit: 2).map(\.transactionID.text)
+                    try table.due(.signedTransaction, in: .sandbox, at: now, limit: 4).map(\.transactionID.text),
+                    try table.due(.receipt, in: .sandbox, at: now, limit: 2).map(\.transactionID.text)
                 )
             }
             #expect(due.0 == ["e0", "ann", "ben", "e1"])
             #expect(due.1 == ["r0", "r1"])
+        }
+    }
+
+    private func firstTwo(
+        of kind: ProofTable.Kind = .signedTransaction, after insertAll: @Sendable @escaping (any Session) throws -> Void
+    ) async throws -> [String] {
+        let now = now
+        var names: [String] = []
+        try await withLedger { ledger in
+            names = try await ledger.write { session in
+                try insertAll(session)
+                return try SavedProofTable(session).due(kind, in: .sandbox, at: now, limit: 2)
+                    .map { $0.bearer.namedUser ?? $0.bearer.name }
+            }
+        }
+        return names
+    }
+
+    @Test("one proof in four hundred hands, many proofs at one address, many users of one backend: others are next")
+    func fairness() async throws {
+        #expect(
+            try await firstTwo { session in
+                for number in 0..<400 { _ = try insert("1", by: "user:\(number)", at: "203.0.113.7", in: session) }
+                _ = try insert("2", by: "user:ann", at: "203.0.113.7", in: session)
+            } == ["user:0", "user:ann"])
+        #expect(
+            try await firstTwo { session in
+                for number in 0..<400 {
+                    _ = try insert("\(number)", by: "user:\(number)", at: "203.0.113.7", in: session)
+                }
+                _ = try insert("ann", by: "user:ann", at: "198.51.100.1", in: session)
+            } == ["user:0", "user:ann"])
+        #expect(
+            try await firstTwo { session in
+                for number in 0..<400 { _ = try insert("\(number)", by: "key:shop", for: "eve", in: session) }
+                _ = try insert("ann", by: "key:shop", for: "ann", in: session)
+            } == ["eve", "ann"])
+    }
+
+    @Test("all callers together have sixty-four variants of one proof")
+    func ofOne() async throws {
+        try await withLedger { ledger in
+            let kept = try await ledger.write { session in
+                try (0..<400).count { try insert("1", by: "user:\($0)", in: session) }
+            }
+            #expect(kept == 64)
+        }
+    }
+
+    @Test("production and sandbox are separate queues")
+    func environments() async throws {
+        try await withLedger { ledger in
+            let now = now
+            let due = try await ledger.write { session in
+                for number in 0..<1_100 { _ = try insert("\(number)", by: "user:\(number)", in: session) }
+                let table = SavedProofTable(session)
+                _ = try table.insert(
+                    TransactionID("p"), in: .production, kind: .signedTransaction, body: [1],
+                    by: WaitingProofTable.Bearer(name: "user:ann", namedUser: nil, claimedOrder: nil), at: now)
+                return try table.due(.signedTransaction, in: .production, at: now, limit: 5)
+            }
+            #expect(due.map(\.transactionID.text) == ["p"])
         }
     }
 

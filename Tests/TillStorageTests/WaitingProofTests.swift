@@ -27,12 +27,14 @@ import TillSQLite
                 try insert("2", by: shop, receipt: 7, due: 5, in: session)
                 try insert("3", by: ann, receipt: 8, due: 100, in: session)
             }
-            let waiting = try await ledger.read { try WaitingProofTable($0).due(at: now.adding(seconds: 10), limit: 9) }
+            let waiting = try await ledger.read {
+                try WaitingProofTable($0).due(in: .sandbox, at: now.adding(seconds: 10), limit: 9)
+            }
             #expect(waiting.map(\.transactionID) == [TransactionID("2"), TransactionID("1")])
             #expect(waiting.map(\.bearer) == [shop, ann])
             #expect(waiting.map(\.environment) == [.sandbox, .sandbox])
             #expect(waiting.map(\.attempts) == [0, 0] && waiting.map(\.detail) == ["timedOut", "timedOut"])
-            let early = try await ledger.read { try WaitingProofTable($0).due(at: now, limit: 9) }
+            let early = try await ledger.read { try WaitingProofTable($0).due(in: .sandbox, at: now, limit: 9) }
             #expect(early.isEmpty)
         }
     }
@@ -66,7 +68,7 @@ import TillSQLite
                 try insert("9", by: shop, receipt: 9, due: 0, in: session)
                 try insert("9", by: shop, receipt: 10, due: 0, in: session)
                 let table = WaitingProofTable(session)
-                let due = try table.due(at: now, limit: 9)
+                let due = try table.due(in: .sandbox, at: now, limit: 9)
                 try table.remove(due[0].sequence)
                 let receipts = try session.first("SELECT count(*) FROM waiting_receipts", []) { $0.integer(0) }
                 return (due, try table.list(TransactionID("9"), in: .sandbox), [try table.count(), receipts])
@@ -74,6 +76,26 @@ import TillSQLite
             #expect(due.map(\.transactionID.text) == ["0", "9", "1", "2"])
             #expect(left == [due[1]])
             #expect(counts == [3, 3])
+        }
+    }
+
+    @Test("one purchase in many hands has one turn, production is a queue of its own, and all hands have a bound")
+    func hands() async throws {
+        try await withLedger { ledger in
+            let now = now
+            let (due, count, production) = try await ledger.write { session in
+                for number in 0..<400 {
+                    let bearer = WaitingProofTable.Bearer(name: "user:\(number)", namedUser: nil, claimedOrder: nil)
+                    try insert("1", by: bearer, receipt: 7, due: 0, in: session)
+                }
+                try insert("2", by: ann, receipt: 8, due: 0, in: session)
+                let table = WaitingProofTable(session)
+                return (
+                    try table.due(in: .sandbox, at: now, limit: 2), try table.count(),
+                    try table.due(in: .production, at: now, limit: 2)
+                )
+            }
+            #expect(due.map(\.transactionID.text) == ["1", "2"] && count == 65 && production.isEmpty)
         }
     }
 
@@ -86,14 +108,17 @@ import TillSQLite
                 try insert("1", by: shop, receipt: 7, due: 0, in: session)
                 try insert("2", by: ann, receipt: 7, due: 0, in: session)
                 let table = WaitingProofTable(session)
-                let first = try #require(try table.due(at: now, limit: 1).first)
+                let first = try #require(try table.due(in: .sandbox, at: now, limit: 1).first)
                 try table.postpone(first.sequence, until: now.adding(seconds: 60), detail: "rateLimited")
                 return first.sequence
             }
             let due = try await ledger.read { session in
                 let table = WaitingProofTable(session)
                 #expect(try table.receipt(of: first) == [7, 7])
-                return (try table.due(at: now, limit: 9), try table.due(at: now.adding(seconds: 60), limit: 9))
+                return (
+                    try table.due(in: .sandbox, at: now, limit: 9),
+                    try table.due(in: .sandbox, at: now.adding(seconds: 60), limit: 9)
+                )
             }
             #expect(due.0.count == 2 && due.1.count == 3)
             #expect(due.1.last?.attempts == 1 && due.1.last?.detail == "rateLimited")

@@ -45,7 +45,8 @@ public final class RequestBudget: Sendable {
     /// Pauses without the clock moving, after which it is taken to stand still.
     private static let stallLimit = 10
 
-    /// - Parameter waitingLimit: how many may wait for one endpoint; more are refused at once.
+    /// - Parameter waitingLimit: how many may wait for one endpoint. One more takes the last place of the source that
+    ///   has most waiting, or is refused at once if that is its own.
     public init(effects: AppleEffects, quotas: RequestQuotas = RequestQuotas(), waitingLimit: Int = 1_000) {
         self.quotas = quotas
         clock = effects.clock
@@ -118,26 +119,44 @@ public final class RequestBudget: Sendable {
     private func enter(
         _ key: Key, _ number: UInt64, _ caller: RequestCaller, _ continuation: CheckedContinuation<Answer, Never>
     ) {
-        let answer: Answer? = inRoom(key) { room, now in
+        let answers: [(CheckedContinuation<Answer, Never>, Answer)] = inRoom(key) { room, now in
             // Under the lock: a cancellation comes before this line, or finds the sleeper.
-            if Task.isCancelled { return .refused(Self.cancelled) }
+            if Task.isCancelled { return [(continuation, .refused(Self.cancelled))] }
             let next = room.pace.next(at: now)
             if room.queue.isEmpty, next <= now {
                 room.pace.take(at: now)
-                return .granted
+                return [(continuation, .granted)]
             }
             let earliest = room.pace.earliest(at: now, behind: room.queue.ahead(of: caller))
             let deadline = now.adding(milliseconds: caller.patience)
-            if earliest > deadline || room.queue.count >= waitingLimit { return .refused(.overBudget(until: earliest)) }
+            let refused = Answer.refused(.overBudget(until: earliest))
+            if earliest > deadline { return [(continuation, refused)] }
+            var others: [(CheckedContinuation<Answer, Never>, Answer)] = []
+            if room.queue.count >= waitingLimit {
+                guard let sleeper = Self.crowdOut(for: caller, &room) else { return [(continuation, refused)] }
+                others.append((sleeper, refused))
+            }
             room.queue.append(TurnQueue.Waiter(number: number, caller: caller, deadline: deadline))
             guard room.leader != nil else {
                 room.leader = number
-                return .lead(until: next)
+                return others + [(continuation, .lead(until: next))]
             }
             room.sleepers[number] = continuation
-            return nil
+            return others
         }
-        if let answer { continuation.resume(returning: answer) }
+        for (continuation, answer) in answers { continuation.resume(returning: answer) }
+    }
+
+    /// Makes room for one more, by who is told that there was none; nil where nobody has more than this caller. The
+    /// leader stays, because its pause is everybody's.
+    private static func crowdOut(
+        for caller: RequestCaller, _ room: inout Room
+    ) -> CheckedContinuation<Answer, Never>? {
+        guard let number = room.queue.crowdedOut(by: caller),
+            let sleeper = room.sleepers.removeValue(forKey: number)
+        else { return nil }
+        _ = room.queue.remove { $0.number == number }
+        return sleeper
     }
 
     /// The leader is back from its pause: gives out what turns there are, and refuses who waited in vain.

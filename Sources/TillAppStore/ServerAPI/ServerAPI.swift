@@ -19,6 +19,8 @@ public struct ServerAPI: Sendable {
     let budget: RequestBudget
     private let tokens: BearerTokens
     private(set) var caller = RequestCaller.buyer
+    /// Whether the turn for the next request was waited for already.
+    private var hasTurn = false
 
     /// Whether the app is in the App Store yet. Developers report that production answers a bare 401 before an app's
     /// first release; Apple documents nothing about it. If false, such a 401 sends a request whose environment is
@@ -44,6 +46,17 @@ public struct ServerAPI: Sendable {
     public func asking(as caller: RequestCaller) -> ServerAPI {
         var other = self
         other.caller = caller
+        return other
+    }
+
+    /// The same client for one request of that endpoint whose turn has come: this waits for it. Between the turn and
+    /// the request there is time to see whether somebody else was faster.
+    public func inTurn(
+        for endpoint: Endpoint, in environment: Environment
+    ) async throws(ServerAPIFault) -> ServerAPI {
+        if environments.contains(environment) { try await budget.turn(endpoint, in: environment, for: caller) }
+        var other = self
+        other.hasTurn = true
         return other
     }
 
@@ -98,7 +111,7 @@ public struct ServerAPI: Sendable {
         guard environments.contains(environment), let host = hosts.serverAPI[environment] else {
             throw .invalid(InvalidRequest("environment", .environmentNotAsked))
         }
-        try await budget.turn(call.endpoint, in: environment, for: caller)
+        if !hasTurn { try await budget.turn(call.endpoint, in: environment, for: caller) }
         let request = try request(call, host: host)
         let answer: AppleAnswer
         do throws(AppleOutage) {

@@ -1,6 +1,6 @@
 import TillBilling
 
-/// Who asks Apple, and how long for a turn: a budget is shared by the name.
+/// Who asks Apple, and how long for a turn: a budget is shared by the source, and within a source by the name.
 public struct RequestCaller: Sendable, Hashable {
     public enum Lane: String, Sendable, CaseIterable {
         /// Somebody waits for the answer now. Goes first, but the bulk gets every fifth turn.
@@ -9,14 +9,19 @@ public struct RequestCaller: Sendable, Hashable {
     }
 
     public let name: String
+    /// Whose callers together take one turn in each round; unless told, each caller is a source of its own.
+    public let source: String
     public let lane: Lane
     /// Turns in a row when it is this caller's round, 1 to 100.
     public let weight: Int
     /// Milliseconds to wait for a turn, at most; then it is refused with the moment that it may try again.
     public let patience: Int64
 
-    public init(_ name: String, lane: Lane = .urgent, weight: Int = 1, patience: Int64 = 10_000) {
+    public init(
+        _ name: String, source: String? = nil, lane: Lane = .urgent, weight: Int = 1, patience: Int64 = 10_000
+    ) {
         self.name = name
+        self.source = source ?? "caller \(name)"
         self.lane = lane
         self.weight = min(max(weight, 1), 100)
         self.patience = max(patience, 0)
@@ -30,7 +35,8 @@ public struct RequestCaller: Sendable, Hashable {
     }
 }
 
-/// Those who wait for a turn. Lanes first, within a lane the callers in rounds, and of one caller the first come first.
+/// Those who wait for a turn. Lanes first, within a lane the sources in rounds, within a source the callers in rounds,
+/// and of one caller the first come first.
 struct TurnQueue {
     /// One request that waits.
     struct Waiter {
@@ -45,27 +51,32 @@ struct TurnQueue {
         var credit: Int
     }
 
-    private struct LaneQueue {
+    /// The callers of one source.
+    private struct Source {
         /// The caller whose round it is comes first.
         var round: [String] = []
         var lines: [String: Line] = [:]
 
-        mutating func next() -> Waiter? {
+        var count: Int { lines.values.reduce(0) { $0 + $1.waiters.count } }
+
+        /// The next, and whether its caller has another turn in this round.
+        mutating func next() -> (waiter: Waiter, goesOn: Bool)? {
             // Taken out, so that it is changed in place.
             guard let name = round.first, var line = lines.removeValue(forKey: name) else { return nil }
             let waiter = line.waiters.removeFirst()
             line.credit -= 1
             if line.waiters.isEmpty {
                 round.removeFirst()
-                return waiter
+                return (waiter, false)
             }
-            if line.credit <= 0 {
+            let goesOn = line.credit > 0
+            if !goesOn {
                 line.credit = line.waiters[0].caller.weight
                 round.removeFirst()
                 round.append(name)
             }
             lines[name] = line
-            return waiter
+            return (waiter, goesOn)
         }
 
         mutating func append(_ waiter: Waiter) {
@@ -87,6 +98,48 @@ struct TurnQueue {
             }
             round.removeAll { lines[$0] == nil }
             return left
+        }
+    }
+
+    private struct LaneQueue {
+        /// The source whose round it is comes first.
+        var round: [String] = []
+        var sources: [String: Source] = [:]
+
+        mutating func next() -> Waiter? {
+            guard let name = round.first, var source = sources.removeValue(forKey: name), let next = source.next()
+            else { return nil }
+            if source.round.isEmpty {
+                round.removeFirst()
+                return next.waiter
+            }
+            if !next.goesOn {
+                round.removeFirst()
+                round.append(name)
+            }
+            sources[name] = source
+            return next.waiter
+        }
+
+        mutating func append(_ waiter: Waiter) {
+            let name = waiter.caller.source
+            if sources[name] == nil { round.append(name) }
+            sources[name, default: Source()].append(waiter)
+        }
+
+        mutating func remove(where leaves: (Waiter) -> Bool) -> [Waiter] {
+            var left: [Waiter] = []
+            for name in round {
+                guard var source = sources.removeValue(forKey: name) else { continue }
+                left += source.remove(where: leaves)
+                if !source.round.isEmpty { sources[name] = source }
+            }
+            round.removeAll { sources[$0] == nil }
+            return left
+        }
+
+        var waiters: some Sequence<Waiter> {
+            sources.values.lazy.flatMap { source in source.lines.values.lazy.flatMap(\.waiters) }
         }
     }
 
@@ -126,17 +179,27 @@ struct TurnQueue {
 
     /// How many of the same caller wait already: at least those come first.
     func ahead(of caller: RequestCaller) -> Int {
-        (caller.lane == .urgent ? urgent : bulk).lines[caller.name]?.waiters.count ?? 0
+        (caller.lane == .urgent ? urgent : bulk).sources[caller.source]?.lines[caller.name]?.waiters.count ?? 0
+    }
+
+    /// Who makes room for one more of that caller where there is none: the last of the source that has most waiting,
+    /// if it has more than the caller's own would have. Nil: the newcomer has to leave.
+    func crowdedOut(by caller: RequestCaller) -> UInt64? {
+        let own = [urgent, bulk].reduce(0) { $0 + ($1.sources[caller.source]?.count ?? 0) }
+        let fullest = [urgent, bulk].flatMap { $0.sources.values }.max { $0.count < $1.count }
+        guard let fullest, fullest.count > own + 1 else { return nil }
+        return fullest.lines.values.max { $0.waiters.count < $1.waiters.count }?.waiters.last?.number
     }
 
     var earliestDeadline: Instant? { waiters.map(\.deadline).min() }
 
     /// Somebody who waits, far from the front if that is easy to tell.
-    var someone: UInt64? { (bulk.round.last.flatMap { bulk.lines[$0] } ?? lastUrgent)?.waiters.last?.number }
+    var someone: UInt64? { Self.last(of: bulk) ?? Self.last(of: urgent) }
 
-    private var lastUrgent: Line? { urgent.round.last.flatMap { urgent.lines[$0] } }
-
-    private var waiters: some Sequence<Waiter> {
-        [urgent, bulk].lazy.flatMap { lane in lane.lines.values.lazy.flatMap(\.waiters) }
+    private static func last(of lane: LaneQueue) -> UInt64? {
+        guard let source = lane.round.last.flatMap({ lane.sources[$0] }) else { return nil }
+        return source.round.last.flatMap { source.lines[$0] }?.waiters.last?.number
     }
+
+    private var waiters: some Sequence<Waiter> { [urgent, bulk].lazy.flatMap(\.waiters) }
 }

@@ -30,7 +30,7 @@ public enum OwnershipBasis: String, Hashable, Sendable, CaseIterable, Comparable
         case .orderNumber, .operatorDecision: self = .person
         // A renewal is its owner's for the same reason as what it renews. A receipt does not say that it is one.
         case .originalTransaction: self = transaction.isFromReceipt ? .receipt : chain ?? .orderID
-        case .token, .accountToken: self = .token
+        case .token, .accountToken, .acceptance: self = .token
         case .orderID, .device, .backend, .claim:
             self = transaction.isFromReceipt ? .receipt : transaction.signedToken == nil ? .orderID : .token
         }

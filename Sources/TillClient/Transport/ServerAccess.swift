@@ -82,12 +82,16 @@ package struct ServerAccess: Sendable {
         do throws(TransportFault) { return try await transport.send(request) } catch { throw .noAnswer(error) }
     }
 
+    /// Seconds that a proxy, or whatever else answers in the server's place, may keep a paid purchase waiting.
+    static let longestWaitForStrangers: Int64 = 60
+
     /// Only JSON of the expected shape is the server's word. A proxy's page is none, whatever status it carries (P11).
     static func read<Reply: Decodable>(
         _ response: TransportResponse, expecting: Reply.Type
     ) throws(ServerFault) -> Reply {
         let retryAfter = response.retryAfter.map { min(max($0, 0), 86_400) }
-        let unreadable = ServerFault.unreadable(status: response.status, retryAfter: retryAfter)
+        let unreadable = ServerFault.unreadable(
+            status: response.status, retryAfter: retryAfter.map { min($0, longestWaitForStrangers) })
         let type = response.contentType.prefix { $0 != ";" && $0 != " " }.lowercased()
         let data = Data(response.body)
         switch response.status {

@@ -30,7 +30,7 @@ public enum ServerFault: Error, Hashable, Sendable {
         }
     }
 
-    /// Seconds the server asked to wait.
+    /// Seconds the server asked to wait; at most a minute if the answer is not the server's.
     public var retryAfter: Int64? {
         switch self {
         case .signedOut, .noAnswer: nil

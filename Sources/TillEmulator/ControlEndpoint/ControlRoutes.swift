@@ -46,8 +46,9 @@ struct ControlRoutes {
     typealias Action = @Sendable (ControlCall) async throws -> HTTPResponse
 
     /// Refusals and faults of `action` become problems. Before it is asked, what a browser sends for somebody else's
-    /// page is refused, and the query and the body are held to what is declared of them: names, what is required,
-    /// kinds, bounds. What lists, maps and objects hold is the action's to look at.
+    /// page, or under a name that is not the store's, is refused, and the query and the body are held to what is
+    /// declared of them: names, what is required, kinds, bounds. What lists, maps and objects hold is the action's to
+    /// look at.
     ///
     /// - Parameter readsBody: false where the action reads the body by itself, because it may be no JSON.
     mutating func on(
@@ -63,6 +64,7 @@ struct ControlRoutes {
         router.on(method, pattern, bodyLimit: bodyLimit) { request, path in
             do {
                 if request.isForeign { throw Problem.foreignOrigin }
+                guard request.isAddressedToStore else { throw Problem.foreignHost }
                 try RequestBody.check(query: request.query, against: query)
                 let given = try RequestBody(readsBody ? request.body : [], knowing: members)
                 if readsBody { for member in body { try given.check(member) } }

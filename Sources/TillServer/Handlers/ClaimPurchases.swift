@@ -6,12 +6,18 @@ import TillStorage
 
 extension Server {
     /// `POST /v1/users/{userId}/claims` (U1): what stands under Apple's order number and is nobody's becomes the
-    /// user's. Every attempt is recorded before Apple is asked, so that none is lost and guessing has an end.
+    /// user's; and so does what was paid under the user's order and waits for their word. Every attempt by number is recorded
+    /// before Apple is asked, so that none is lost and guessing has an end.
     func claimPurchases(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()
         try await requireKnownForm(of: user, "userId")
         let body = try JSONText.decode(ClaimOrderBody.self, from: call.request.body)
-        let number = try Self.orderNumber(body.orderNumber)
+        let number: String
+        switch (body.orderNumber, body.transactionId) {
+        case (let text?, nil): number = try Self.orderNumber(text)
+        case (nil, let id?): return try await acceptPurchase(id, in: body.environment, as: user, call)
+        default: throw Refused(.invalidField, "one of orderNumber and transactionId")
+        }
         guard configuration.apple.environments.contains(.production) else {
             throw Refused(.noOrderLookup, "this server doesn't accept production")
         }

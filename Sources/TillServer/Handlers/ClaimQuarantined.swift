@@ -115,6 +115,11 @@ extension QuarantinedTransaction {
                 Evidence(
                     at: entry.at, decision: entry.decision, ground: entry.ground, detail: entry.detail,
                     door: entry.door, caller: entry.caller)
+            },
+            reasons: try QuarantineReasonTable(session).list(of: stored.sequence).map { found in
+                Reason(
+                    reason: found.reason, count: found.posts, firstAt: found.firstAt, lastAt: found.lastAt,
+                    lastCaller: found.lastCaller)
             })
     }
 }

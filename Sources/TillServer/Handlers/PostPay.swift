@@ -21,7 +21,8 @@ extension Server {
             receipt: purchase.receipt, transactionId: purchase.transactionID, productId: product(of: purchase.plan),
             orderId: purchase.orderID(of: user))
         // Shipped clients finish on 200 and know no other order of delivery.
-        let brought = try await prove(body, quantity: purchase.quantity, from: .user(user))
+        let brought = try await prove(
+            body, quantity: purchase.quantity, from: .user(user), at: request.clientNetwork)
         let reply = try await postPayReply(to: user, brought.transaction, try await settle(brought))
         return JSONText.response(reply.status, reply)
     }

@@ -34,11 +34,11 @@ extension Server {
         case .backend(let keyID): caller = .backend(keyID: keyID, naming: nil)
         case .user, .nobody: caller = .user(named)
         }
-        return Restore(
-            server: self, credential: call.credential, restorer: named,
-            origin: Settle.Origin(
-                door: .restore, caller: caller, claimedOrder: nil,
-                claimant: configuration.restore.policy == .ask ? nil : named))
+        var origin = Settle.Origin(
+            door: .restore, caller: caller, claimedOrder: nil,
+            claimant: configuration.restore.policy == .ask ? nil : named)
+        if case .user = call.credential { origin.network = call.request.clientNetwork }
+        return Restore(server: self, credential: call.credential, restorer: named, origin: origin)
     }
 }
 

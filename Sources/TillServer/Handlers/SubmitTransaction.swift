@@ -9,7 +9,8 @@ extension Server {
     /// `POST /v1/transactions`: the first door. Any valid proof is taken from any signed-in user, because the phone
     /// that delivers it may be another customer's (P8); who owns it is decided by what Apple signed.
     func submitTransaction(_ call: Call) async throws -> HTTPResponse {
-        let brought = try await prove(try SubmitProofBody(json: call.request.body), from: call.credential)
+        let brought = try await prove(
+            try SubmitProofBody(json: call.request.body), from: call.credential, at: call.request.clientNetwork)
         try await openProvenOrder(of: brought)
         if try await save(brought) {
             // Durable, and granted by the server itself from here on (G4, order 2; G5).
@@ -35,10 +36,12 @@ extension Server {
 
     /// What every address does that apps bring proofs to: verify, log what is refused.
     ///
-    /// - Parameter quantity: what was said beside the proof; nil if nothing was.
+    /// - Parameters:
+    ///   - quantity: what was said beside the proof; nil if nothing was.
+    ///   - network: `HTTPRequest.clientNetwork`.
     /// - Throws: `Refused` with what is wrong with the proof, or with what was said beside it.
     func prove(
-        _ body: SubmitProofBody, quantity: Int? = nil, from credential: Credential
+        _ body: SubmitProofBody, quantity: Int? = nil, from credential: Credential, at network: String
     ) async throws -> BroughtProof {
         if let named = body.userId { try await requireKnownForm(of: UserID(named), "userId") }
         // With a nonce it may open an order for the caller.
@@ -47,6 +50,7 @@ extension Server {
             door: .app, caller: try caller(credential, naming: body.userId), claimedOrder: body.orderId,
             device: try body.deviceId.map(Bounds.device))
         origin.tokenProof = try tokenProof(body, origin.caller)
+        if case .user = credential { origin.network = network }
         do {
             let (verified, proof) = try await apart(body, credential) { try await verify(body) }
             if let quantity, quantity != verified.quantity {

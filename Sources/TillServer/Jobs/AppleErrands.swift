@@ -13,15 +13,26 @@ public struct AppleErrands: Sendable {
 
     public init(_ server: Server) { self.server = server }
 
-    /// Takes up those that are due, the longest overdue first, until none is left or Apple can't be asked. Returns how
-    /// many are done.
+    /// Takes up those that are due, the customers in turns, until none is left or Apple can't be asked. Production does
+    /// not wait for the sandbox, nor the other way round. Returns how many are done.
     @discardableResult
     public func runAll() async throws -> Int {
         guard let api = server.serverAPI?.asking(as: .bulk("errands")) else { return 0 }
+        return try await withThrowingTaskGroup(of: Int.self) { group in
+            for environment in [Environment.production, .sandbox] {
+                group.addTask { try await runAll(in: environment, over: api) }
+            }
+            return try await group.reduce(0, +)
+        }
+    }
+
+    private func runAll(in environment: Environment, over api: ServerAPI) async throws -> Int {
         var done = 0
         while true {
             let now = server.clock()
-            let due = try await server.database.read { try ErrandTable($0).due(at: now, limit: Self.batch) }
+            let due = try await server.database.read { session in
+                try ErrandTable(session).due(in: environment, at: now, limit: Self.batch)
+            }
             guard !due.isEmpty else { return done }
             // One goes ahead: while Apple can't be asked, a queue of thousands costs one question a pass.
             let outcomes = try await note(run(Array(due.prefix(1)), over: api))

@@ -12,18 +12,23 @@ public struct ReceiptConfirmations: Sendable {
 
     public init(_ server: Server) { self.server = server }
 
-    /// Takes up those that are due, the longest overdue first, until none is left or Apple can't say. Returns how many
-    /// were answered.
+    /// Takes up those that are due, production first and the longest overdue first, until none is left or Apple can't
+    /// say. Returns how many were answered.
     @discardableResult
     public func askAll() async throws -> Int {
         guard let api = server.serverAPI else { return 0 }
         let lookup = SignedTransactionLookup(
             api, verifier: server.verifier, asking: .bulk("receiptConfirmations"))
+        let production = try await askAll(in: .production, lookup)
+        return production + (try await askAll(in: .sandbox, lookup))
+    }
+
+    private func askAll(in environment: Environment, _ lookup: SignedTransactionLookup) async throws -> Int {
         var answered = 0
         while true {
             let now = server.clock()
             let due = try await server.database.read { session in
-                try OwnershipTable(session).dueLookups(at: now, limit: Self.batch)
+                try OwnershipTable(session).dueLookups(in: environment, at: now, limit: Self.batch)
             }
             guard !due.isEmpty else { return answered }
             for one in due {
@@ -36,7 +41,7 @@ public struct ReceiptConfirmations: Sendable {
     /// - Returns: false if Apple can't be asked now.
     private func settle(_ one: OwnershipTable.Lookup, _ lookup: SignedTransactionLookup) async throws -> Bool {
         let now = server.clock()
-        switch await lookup.ask(one.id, one.environment, for: "till") {
+        switch await lookup.ask(one.id, one.environment, for: .init(name: "till")) {
         case .found(let signed, let proof):
             _ = try await server.settle(
                 signed, proof: proof,

@@ -6,29 +6,38 @@ import TillStorage
 /// its settlement is durable; if the process dies in between, it is settled once more, which changes nothing.
 public struct SavedProofs: Sendable {
     private let server: Server
-    private static let batch = 50
-    /// Receipts between two batches of signed transactions: looking at one takes longer.
-    private static let receiptBatch = 10
+    /// So few that who comes now is not behind many: the next batch is chosen anew.
+    private static let batch = 10
+    /// What comes first: a class is taken up when nothing of those before it is due. Looking at a receipt takes longer
+    /// than at a signed transaction, and nobody pays for what comes from the sandbox.
+    private static let classes: [(environment: Environment, kind: ProofTable.Kind)] = [
+        (.production, .signedTransaction), (.production, .receipt), (.sandbox, .signedTransaction),
+        (.sandbox, .receipt),
+    ]
 
     public init(_ server: Server) { self.server = server }
 
-    /// Takes up those that are due until none is left: signed transactions before receipts, and the callers in turns.
-    /// Returns how many were settled, or wait for Apple's word from now on. One that can't be settled never stands in
-    /// the way of the next, and Apple is not asked here.
+    /// Takes up those that are due until none is left: production before sandbox, in each signed transactions before
+    /// receipts, and the callers in turns. Returns how many were settled, or wait for Apple's word from now on. One that
+    /// can't be settled never stands in the way of the next, and Apple is not asked here.
     @discardableResult
     public func settleAll() async throws -> Int {
         var settled = 0
         while !PlantedMistake.forgetsSavedProofs.isPlanted {
             let now = server.clock()
-            let due = try await server.database.read { session in
-                let table = SavedProofTable(session)
-                return try table.due(.signedTransaction, at: now, limit: Self.batch)
-                    + table.due(.receipt, at: now, limit: Self.receiptBatch)
-            }
+            let due = try await server.database.read { try Self.next(at: now, SavedProofTable($0)) }
             guard !due.isEmpty else { return settled }
             for saved in due where try await settle(saved) { settled += 1 }
         }
         return settled
+    }
+
+    private static func next(at now: Instant, _ table: SavedProofTable) throws -> [SavedProofTable.Stored] {
+        for (environment, kind) in classes {
+            let due = try table.due(kind, in: environment, at: now, limit: batch)
+            if !due.isEmpty { return due }
+        }
+        return []
     }
 
     private func settle(_ saved: SavedProofTable.Stored) async throws -> Bool {

@@ -6,32 +6,44 @@ import TillStorage
 /// settled with what each of them said beside it.
 public struct WaitingReceipts: Sendable {
     private let server: Server
-    private static let batch = 20
+    /// So few that who comes now is not behind many: the next batch is chosen anew.
+    private static let batch = 8
+    /// Questions in vain in a row, after which Apple is left alone until the next walk.
+    private static let mostVain = 3
 
     public init(_ server: Server) { self.server = server }
 
-    /// Takes up those that are due, the callers in turns, until none is left or Apple can't say. Returns how many no
-    /// longer wait.
+    /// Takes up those that are due, the callers in turns, until none is left or Apple can't say. Production and sandbox
+    /// are asked beside each other: neither waits for an answer of the other. Returns how many no longer wait.
     @discardableResult
     public func askAll() async throws -> Int {
         guard let lookup = server.settleReceipt.lookup else { return 0 }
-        var done = 0
-        while true {
-            let now = server.clock()
-            let due = try await server.database.read { try WaitingProofTable($0).due(at: now, limit: Self.batch) }
-            guard !due.isEmpty else { return done }
-            var asked: Set<Purchase> = []
-            for waiting in due {
-                let purchase = Purchase(environment: waiting.environment, id: waiting.transactionID)
-                // The answer about one row was for all rows of its purchase.
-                if asked.insert(purchase).inserted { done += try await settle(waiting, lookup) }
+        return try await withThrowingTaskGroup(of: Int.self) { group in
+            for environment in [Environment.production, .sandbox] {
+                group.addTask { try await askAll(in: environment, lookup) }
             }
+            return try await group.reduce(0, +)
         }
     }
 
-    private struct Purchase: Hashable {
-        let environment: Environment
-        let id: TransactionID
+    private func askAll(in environment: Environment, _ lookup: SignedTransactionLookup) async throws -> Int {
+        var done = 0
+        var vain = 0
+        while vain < Self.mostVain {
+            let now = server.clock()
+            let due = try await server.database.read { session in
+                try WaitingProofTable(session).due(in: environment, at: now, limit: Self.batch)
+            }
+            guard !due.isEmpty else { return done }
+            var asked: Set<TransactionID> = []
+            // The answer about one row is for all rows of its purchase.
+            for waiting in due where asked.insert(waiting.transactionID).inserted && vain < Self.mostVain {
+                let count = try await settle(waiting, lookup)
+                done += count ?? 0
+                vain = count == nil ? vain + 1 : 0
+            }
+        }
+        return done
     }
 
     /// What Apple says of a purchase.
@@ -41,8 +53,8 @@ public struct WaitingReceipts: Sendable {
         case none
     }
 
-    /// Returns how many no longer wait.
-    private func settle(_ waiting: WaitingProofTable.Stored, _ lookup: SignedTransactionLookup) async throws -> Int {
+    /// Returns how many no longer wait; nil if Apple can't say.
+    private func settle(_ waiting: WaitingProofTable.Stored, _ lookup: SignedTransactionLookup) async throws -> Int? {
         guard let receipt = try await receipt(of: waiting) else { return 0 }
         let verified = receipt.transaction
         let answer: Answer
@@ -50,13 +62,13 @@ public struct WaitingReceipts: Sendable {
         case .decided: return try await removeAll(waiting)
         case .signed(let signed, let proof): answer = .signed(signed, proof)
         case .unknown:
-            let asker = Settle.Origin(waiting.bearer)?.asker ?? waiting.bearer.name
+            let asker = Settle.Origin(waiting.bearer)?.asker ?? .init(name: waiting.bearer.name)
             switch await lookup.ask(verified.id, verified.environment, for: asker) {
             case .found(let signed, let proof): answer = .signed(signed, proof)
             case .none: answer = .none
             case .later(let why, let instant):
                 try await postponeAll(waiting, why, not: instant)
-                return 0
+                return nil
             }
         }
         return try await settle(waiting, by: answer)

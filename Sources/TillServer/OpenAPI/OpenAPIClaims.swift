@@ -17,12 +17,16 @@ extension OpenAPI {
     static let claimOperations: [OpenAPIOperation] = [
         OpenAPIOperation(
             method: .post, path: Paths.claims, id: "claimPurchases", tag: .claims,
-            summary: "Claim a purchase by Apple's order number",
+            summary: "Claim a purchase by Apple's order number, or accept one",
             description: """
-                For somebody who paid and got nothing: the number stands in Apple's mail. Apple is asked which \
-                transactions it is of; those that are nobody's become this user's, and what another customer has \
-                stays theirs. If Apple can't be asked, the claim waits and is asked about again by the server. At most \
-                \(OrderNumberClaim.dailyLimit) in a day for each user; each is recorded. Production only.
+                With `orderNumber`, for somebody who paid and got nothing: the number stands in Apple's mail. Apple is \
+                asked which transactions it is of; those that are nobody's become this user's. A number of another \
+                customer's purchase is answered like one that Apple doesn't know. If Apple can't be asked, the claim \
+                waits and is asked about again by the server. At most \(OrderNumberClaim.dailyLimit) in a day for each \
+                user; each is recorded. Production only.
+
+                With `transactionId`, the user accepts a purchase that `listClaimable` shows. It is granted at once \
+                under an order of its own; the same again is the same claim.
                 """,
             caller: .app, parameters: [.userID],
             body: OpenAPIOperation.Body("ClaimOrder", example: ["orderNumber": "MVXK0ABC12"]), isRepeatable: true,
@@ -30,7 +34,21 @@ extension OpenAPI {
                 OpenAPIOperation.Answer(200, "What became of each transaction.", "Claim", example: claimExample),
                 OpenAPIOperation.Answer(202, "Apple can't be asked now; the server goes on by itself.", "Claim"),
             ],
-            refusals: [.forbidden, .guestMerged, .unknownOrderNumber, .noOrderLookup, .tooManyRequests]),
+            refusals: [
+                .forbidden, .guestMerged, .unknownOrderNumber, .noOrderLookup, .tooManyRequests, .unknownTransaction,
+                .notClaimable, .notInQuarantine,
+            ]),
+        OpenAPIOperation(
+            method: .get, path: Paths.claimable, id: "listClaimable", tag: .claims,
+            summary: "List what waits for a user's word",
+            description: """
+                Purchases that Apple signed for an order of this user, and that are of another product or quantity \
+                than was ordered. Anybody can pay under an order's id, so none is granted until the user accepts it \
+                with `claimPurchases`. No other user sees or gets it.
+                """,
+            caller: .app, parameters: [.userID, .environment, .limit, .cursor],
+            answers: [OpenAPIOperation.Answer(200, "The purchases, the newest first.", "ClaimablePage")],
+            refusals: [.forbidden, .invalidField]),
         OpenAPIOperation(
             method: .get, path: Paths.claims, id: "listClaims", tag: .claims,
             summary: "List what a user claimed", caller: .app, parameters: [.userID, .limit, .cursor],
@@ -61,18 +79,37 @@ extension OpenAPI {
 
     static let claimSchemas: [String: JSONValue] = [
         "ClaimOrder": OpenAPISchema.object(
-            "Apple's order number.",
-            ["orderNumber": OpenAPISchema.name("As in Apple's mail; letters and digits.", maximum: 64)]),
+            "What is claimed: one of `orderNumber` and `transactionId`.",
+            [
+                "orderNumber": OpenAPISchema.name("As in Apple's mail; letters and digits.", maximum: 64),
+                "transactionId": OpenAPISchema.name("Apple's id of a purchase that the user accepts.", maximum: 128),
+                "environment": OpenAPISchema.words(
+                    "Where that was paid; the user's usual environment if absent.", ["production", "sandbox"]),
+            ], optional: ["orderNumber", "transactionId", "environment"]),
+        "ClaimablePage": OpenAPISchema.page(of: "Claimable"),
+        "Claimable": OpenAPISchema.object(
+            "A purchase that is granted when the user accepts it.",
+            [
+                "transactionId": OpenAPISchema.text("Apple's id."),
+                "productId": OpenAPISchema.text("What it is of."), "quantity": OpenAPISchema.integer("How many."),
+                "purchasedAt": OpenAPISchema.time("When it was paid."),
+                "orderId": OpenAPISchema.uuid("The order whose id it carries."),
+                "orderedProductId": OpenAPISchema.text("What that order is for."),
+                "orderedQuantity": OpenAPISchema.integer("How many of it."),
+                "reason": OpenAPISchema.text("Why it waits: a stable code."),
+                "sandbox": OpenAPISchema.sandboxMark,
+            ], optional: ["sandbox"]),
         "Claim": OpenAPISchema.object(
             "A claim, and what became of it.",
             [
-                "id": OpenAPISchema.uuid("The claim's."), "orderNumber": OpenAPISchema.text("As it was given."),
+                "id": OpenAPISchema.uuid("The claim's."),
+                "orderNumber": OpenAPISchema.text("As it was given; absent from an acceptance."),
                 "state": OpenAPISchema.words(
-                    "Where it stands; `unknown`: Apple has no such order of this app.",
+                    "Where it stands; `unknown`: Apple has no such order of this app, or it is another customer's.",
                     ClaimReply.State.allCases.map(\.rawValue)),
                 "at": OpenAPISchema.time("When."), "endedAt": OpenAPISchema.time("When it was answered."),
                 "data": OpenAPISchema.list("What became of each transaction.", of: ref("ClaimedTransaction")),
-            ], optional: ["endedAt"]),
+            ], optional: ["orderNumber", "endedAt"]),
         "ClaimPage": OpenAPISchema.page(of: "Claim"),
         "ClaimedTransaction": OpenAPISchema.object(
             "What became of one transaction.",
@@ -105,7 +142,17 @@ extension OpenAPI {
                 "reason": OpenAPISchema.words(
                     "Why nobody could be named the owner.", QuarantineReason.allCases.map(\.rawValue)),
                 "evidence": OpenAPISchema.list("Every decision about it, oldest first.", of: ref("Evidence")),
+                "reasons": OpenAPISchema.list(
+                    "How often it was brought and stayed here, for each reason.", of: ref("QuarantineReason")),
             ], optional: ["price"]),
+        "QuarantineReason": OpenAPISchema.object(
+            "Posts that left a purchase in quarantine for the same reason.",
+            [
+                "reason": OpenAPISchema.text("Why: a stable code."), "count": OpenAPISchema.integer("How many posts."),
+                "firstAt": OpenAPISchema.time("When the first came."),
+                "lastAt": OpenAPISchema.time("When the last came."),
+                "lastCaller": OpenAPISchema.text("Who brought the last."),
+            ]),
         "Evidence": OpenAPISchema.object(
             "A decision, and what it rests on.",
             [

@@ -19,10 +19,12 @@ extension OpenAPI {
                 For apps already shipped: change the address, and nothing else. The verdict is in `status`; HTTP says \
                 200. Answered from the receipt's own signature and from what Apple has told this server since about \
                 the very purchases in it; nothing is asked of Apple. It grants nothing: send proofs to \
-                `/v1/transactions` for that. `password` is not looked at. Statuses: 0 genuine, for this app and an \
-                environment that counts here; 21000 not a POST; 21002 no receipt (old-style transaction receipts too: \
-                nothing in them that is signed tells the environment); 21003 not signed by Apple, altered, or another \
-                app's; 21005 try again; 21007 a sandbox receipt where only production counts; 21008 the reverse.
+                `/v1/transactions` for that. Where the server has a shared secret, receipts with subscriptions need it \
+                as `password`, and account tokens are told beside it only; else `password` is not looked at. Statuses: \
+                0 genuine, for this app and an environment that counts here; 21000 not a POST; 21002 no receipt \
+                (old-style transaction receipts too: nothing in them that is signed tells the environment); 21003 not \
+                signed by Apple, altered, or another app's; 21004 the shared secret is missing or wrong; 21005 try \
+                again; 21007 a sandbox receipt where only production counts; 21008 the reverse.
                 """,
             body: OpenAPIOperation.Body(
                 "VerifyReceipt", example: ["receipt-data": "MIIT…", "exclude-old-transactions": true]),
@@ -66,7 +68,7 @@ extension OpenAPI {
             "As Apple documents it.",
             [
                 "receipt-data": OpenAPISchema.text("An app receipt in base64; white space inside is ignored."),
-                "password": OpenAPISchema.text("Not looked at."),
+                "password": OpenAPISchema.text("The app's shared secret, where the server has one."),
                 "exclude-old-transactions": OpenAPISchema.truth("Only the newest transaction of each subscription."),
             ], optional: ["password", "exclude-old-transactions"]),
         "VerifyReceiptReply": OpenAPISchema.object(

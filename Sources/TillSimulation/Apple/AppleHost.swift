@@ -127,20 +127,22 @@ final class AppleHost: @unchecked Sendable {
             try session.query(
                 """
                 SELECT number, original, state, finished, account, product_id, quantity, app_account_token, reason, \
-                purchased_at, revoked_at, kind, shared_from, revocation_percentage FROM transactions ORDER BY number
+                purchased_at, revoked_at, kind, shared_from, expires_at FROM transactions ORDER BY number
                 """, [], Sold.init)
         }
     }
 
-    /// A transaction, and the first of its chain.
+    /// A transaction, and all others of its chain.
     func transactions(around id: String) async throws -> [Sold] {
         guard let number = Int64(id) else { return [] }
         return try await ledger.read { session in
             try session.query(
                 """
                 SELECT number, original, state, finished, account, product_id, quantity, app_account_token, reason, \
-                purchased_at, revoked_at, kind, shared_from, revocation_percentage FROM transactions \
-                WHERE number = ?1 OR number = (SELECT original FROM transactions WHERE number = ?1)
+                purchased_at, revoked_at, kind, shared_from, expires_at FROM transactions \
+                WHERE number = ?1 OR number = (SELECT original FROM transactions WHERE number = ?1) \
+                OR group_id IS NOT NULL AND original = (SELECT original FROM transactions WHERE number = ?1) \
+                ORDER BY number
                 """, [.integer(number)], Sold.init)
         }
     }
@@ -166,6 +168,21 @@ final class AppleHost: @unchecked Sendable {
         }
     }
 
+    /// When the grace periods that run end, by the first transactions of their chains.
+    func graces() async -> [String: Instant] {
+        let page = await act(.get, "/emulator/subscriptions", query: [("limit", "100")])
+        guard case .object(let members)? = page, case .array(let found)? = members["data"] else { return [:] }
+        var graces: [String: Instant] = [:]
+        for case .object(let subscription) in found {
+            guard case .string(let id)? = subscription["originalTransactionId"],
+                case .string("gracePeriod")? = subscription["state"],
+                case .string(let text)? = subscription["gracePeriodExpiresDate"]
+            else { continue }
+            graces[id] = Instant(rfc3339: text)
+        }
+        return graces
+    }
+
     /// One transaction, in Apple's own books.
     struct Sold: Sendable {
         let id: String
@@ -182,6 +199,8 @@ final class AppleHost: @unchecked Sendable {
         /// In Apple's words.
         let kind: String
         let isShared: Bool
+        /// Of a period of a subscription.
+        let expiresAt: Instant?
 
         /// A non-consumable, or a subscription that renews.
         var outlivesItsPurchase: Bool { kind == "Non-Consumable" || kind == "Auto-Renewable Subscription" }
@@ -200,6 +219,7 @@ final class AppleHost: @unchecked Sendable {
             revokedAt = row.isNull(10) ? nil : Instant(milliseconds: row.integer(10))
             kind = row.text(11)
             isShared = !row.isNull(12)
+            expiresAt = row.isNull(13) ? nil : Instant(milliseconds: row.integer(13))
         }
     }
 

@@ -13,7 +13,12 @@ final class Household: @unchecked Sendable {
     private var refunded: Set<String> = []
     private var reversed: Set<String> = []
 
-    init(_ apple: AppleHost, _ truth: Truth, accounts: [String], _ parts: WorldParts) {
+    private let isOfFamilies: Bool
+
+    init(
+        _ apple: AppleHost, _ truth: Truth, accounts: [String], isOfFamilies: Bool = false, _ parts: WorldParts
+    ) {
+        self.isOfFamilies = isOfFamilies
         self.apple = apple
         self.truth = truth
         self.accounts = accounts
@@ -30,6 +35,12 @@ final class Household: @unchecked Sendable {
             await changeSubscriptions()
             await buyAtApple()
         }
+    }
+
+    /// What customers ask Apple for, and change in its settings.
+    func changeMinds() async {
+        await refund()
+        await changeSubscriptions()
     }
 
     /// Nobody keeps anybody waiting any more.
@@ -59,12 +70,21 @@ final class Household: @unchecked Sendable {
                 parts.story.tell("apple", "refunds \(one.id)", about: ["transaction \(one.id)"])
             }
         }
-        let back = sold.filter { $0.revokedAt != nil && !reversed.contains($0.id) }
+        let back = sold.filter { $0.revokedAt != nil && !reversed.contains($0.id) && mayComeBack($0, in: sold) }
         if !back.isEmpty, random.chance(0.25) {
             let one = back[random.below(back.count)]
             reversed.insert(one.id)
             _ = await apple.act(.post, "/emulator/transactions/\(one.id)/refundReversal")
             parts.story.tell("apple", "takes back the refund of \(one.id)", about: ["transaction \(one.id)"])
+        }
+    }
+
+    /// Among families a period stays refunded once somebody has bought the subscription again: whose right it would be
+    /// then, nothing at Apple says.
+    private func mayComeBack(_ period: AppleHost.Sold, in sold: [AppleHost.Sold]) -> Bool {
+        guard isOfFamilies else { return true }
+        return !sold.contains {
+            $0.originalID == period.originalID && !$0.isRenewal && $0.isPaid && $0.purchasedAt > period.purchasedAt
         }
     }
 

@@ -76,6 +76,23 @@ final class Backend: @unchecked Sendable {
         return status == 201 && answer != nil
     }
 
+    /// Whether a user may use something now, and the transactions it comes from; nil without an answer.
+    func mayUse(_ entitlement: String, _ user: String) async -> (allowed: Bool, sources: [String])? {
+        let path = "/v1/users/\(user)/entitlements/\(entitlement)"
+        guard case (200?, .object(let answer)?) = await send(.get, path), case .bool(let allowed)? = answer["allowed"]
+        else { return nil }
+        guard case .array(let sources)? = answer["sources"] else { return (allowed, []) }
+        return (
+            allowed,
+            sources.compactMap { source in
+                guard case .object(let members) = source, case .string(let id)? = members["transactionId"] else {
+                    return nil
+                }
+                return id
+            }
+        )
+    }
+
     // MARK: Thieves
 
     /// Points that thieves paid for, and points that they spent, by who they are together.
@@ -123,12 +140,13 @@ final class Backend: @unchecked Sendable {
                 "support", "\(id) is \(owner)'s\(isSelfService ? ", who shows Apple's order number" : "")",
                 about: ["transaction \(id)", "user \(owner)"])
             if isSelfService, let number = await orderNumber(of: id, apple) {
-                _ = await send(
+                let (status, _) = await send(
                     .post, "/v1/users/\(owner)/claims", ["orderNumber": .string(number)],
                     token: SimulatedShop.token(of: owner, at: parts.clockwork.now))
-            } else {
-                await decide(id, for: owner)
+                // What belongs to a subscription that another customer holds is for a person to decide.
+                guard let status, (400..<500).contains(status), status != 429 else { continue }
             }
+            await decide(id, for: owner)
         }
     }
 

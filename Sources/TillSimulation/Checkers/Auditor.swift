@@ -16,6 +16,8 @@ final class Auditor: @unchecked Sendable {
     /// Finished at Apple while nobody could look into the ledger.
     private var finishes: [String] = []
     private(set) var looks = 0
+    /// How often everybody's right to a subscription was held against Apple's books.
+    var rightsChecks = 0
     /// Who was given what, when everything was looked at last.
     private(set) var grantees: [String: String] = [:]
     /// The last event that was looked at.

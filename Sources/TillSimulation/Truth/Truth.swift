@@ -126,8 +126,18 @@ final class Truth: @unchecked Sendable {
         if let user = sales[sold.id] { return user }
         if let tap = transactions[sold.id] { return tap.user }
         if let user = claims[sold.originalID] { return user }
-        guard sold.originalID != sold.id, let original = all[sold.originalID] else { return nil }
-        return owner(of: original, in: all)
+        return purchase(before: sold, in: all).flatMap { owner(of: $0, in: all) }
+    }
+
+    /// The purchase that a renewal renews, or that an upgrade in Apple's settings replaces: the newest before it.
+    private func purchase(before sold: AppleHost.Sold, in all: [String: AppleHost.Sold]) -> AppleHost.Sold? {
+        guard sold.originalID != sold.id else { return nil }
+        func isNewer(_ one: AppleHost.Sold, than other: AppleHost.Sold) -> Bool {
+            (one.purchasedAt, Int64(one.id) ?? 0) > (other.purchasedAt, Int64(other.id) ?? 0)
+        }
+        return all.values
+            .filter { $0.originalID == sold.originalID && $0.isPaid && !$0.isRenewal && isNewer(sold, than: $0) }
+            .max { isNewer($1, than: $0) }
     }
 
     /// Whether a user is the one, letter by letter, or the account that the one signed in to as a guest.
@@ -144,8 +154,9 @@ final class Truth: @unchecked Sendable {
     /// who restored there what outlives its purchase (*claimed* in docs/transfers.md).
     func candidates(for sold: AppleHost.Sold, in all: [String: AppleHost.Sold]) -> Set<String> {
         let first = all[sold.originalID] ?? sold
+        let before = purchase(before: sold, in: all) ?? first
         var users = Set(
-            [first, sold].flatMap { openers[Place(account: $0.account, product: $0.product)] ?? [] })
+            [first, before, sold].flatMap { openers[Place(account: $0.account, product: $0.product)] ?? [] })
         if first.outlivesItsPurchase { users.formUnion(restorers[first.account] ?? []) }
         return users
     }

@@ -119,6 +119,7 @@ extension Configuration {
                 environments: apple.environments, revocation: appleService.revocation),
             secretKeys: secretKeys, userTokens: userTokens, operators: operators, dashboardHosts: dashboardHosts,
             reviewUsers: reviewUsers, inAppPurchaseKey: appleService.key)
+        server.apple.sharedSecret = appleService.sharedSecret
         server.debt = debt
         server.forgivenPerYear = forgivenPerYear
         server.consumption = consumption

@@ -24,6 +24,12 @@ extension Flag {
         summary: Text(
             en: "worlds of many thieves and few purchases (about 14 unless --purchases says otherwise)",
             zh: "盗取者多、购买少的世界（约 14 笔，除非指定 --purchases）"))
+    fileprivate static let families = Flag(
+        "families",
+        summary: Text(
+            en:
+                "worlds where several customers share an Apple Account (about 30 purchases unless --purchases says otherwise)",
+            zh: "多名顾客共用一个 Apple 账户的世界（约 30 笔，除非指定 --purchases）"))
     fileprivate static let without = Flag(
         "without", .text("KIND,…"),
         summary: Text(en: "faults that never strike, thieves that don't live there", zh: "不发生的故障种类、不出现的盗取者"))
@@ -71,7 +77,8 @@ extension Command {
                 有任何承诺被打破时退出码为 1，并打印可以重现它的命令。
                 """),
         flags: [
-            .seeds, .seed, .purchases, .thieves, .without, .only, .faults, .phones, .plant, .workers, .keep, .shrink,
+            .seeds, .seed, .purchases, .thieves, .families, .without, .only, .faults, .phones, .plant, .workers, .keep,
+            .shrink,
             .story,
         ]
     ) { call in
@@ -98,7 +105,9 @@ struct SimulationRun: Sendable {
         count = Int(call.integer(.seeds) ?? 1)
         var template = SimulationPlan(seed: first)
         template.isOfThieves = call.isSet(.thieves)
-        template.purchases = Int(call.integer(.purchases) ?? (template.isOfThieves ? 14 : 100))
+        template.isOfFamilies = call.isSet(.families)
+        let usual: Int64 = template.isOfThieves ? 14 : template.isOfFamilies ? 30 : 100
+        template.purchases = Int(call.integer(.purchases) ?? usual)
         template.faultLimit = call.integer(.faults).map { Int($0) } ?? .max
         template.isTold = call.isSet(.story)
         template.planted = call.text(.plant)

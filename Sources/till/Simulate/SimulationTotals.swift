@@ -15,6 +15,7 @@ struct SimulationTotals: Sendable {
     private(set) var paid = 0
     private(set) var steps = 0
     private(set) var looks = 0
+    private(set) var rightsChecks = 0
     private(set) var virtualTime: Int64 = 0
     private(set) var faults: [FaultKind: Int] = [:]
     private(set) var thefts: [TheftKind: Int] = [:]
@@ -31,6 +32,7 @@ struct SimulationTotals: Sendable {
         paid += report.paid
         steps += report.steps
         looks += report.looks
+        rightsChecks += report.rightsChecks
         virtualTime += report.virtualTime
         faults.merge(report.faults, uniquingKeysWith: +)
         thefts.merge(report.thefts, uniquingKeysWith: +)
@@ -60,6 +62,7 @@ struct SimulationTotals: Sendable {
             "lost": count(.lost), "granted_twice": count(.grantedTwice), "misattributed": count(.misattributed),
             "forged_granted": count(.forgedGranted), "violations": .array(failures.map(\.json)),
             "digest": .string(String(digest, radix: 16)), "steps": .int(Int64(steps)), "audits": .int(Int64(looks)),
+            "rightsChecks": .int(Int64(rightsChecks)),
             "virtualDays": .int(virtualTime / 86_400_000),
             "seconds": .double(seconds),
             "purchasesPerSecond": .double(seconds > 0 ? Double(purchases) / seconds : 0),
@@ -85,6 +88,12 @@ struct SimulationTotals: Sendable {
         ]
         for (kind, count) in faults.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             lines.append("  \(kind.rawValue) \(count)")
+        }
+        if rightsChecks > 0 {
+            lines.append(
+                line(
+                    "\(rightsChecks) times a customer's right was held against Apple's books",
+                    "以 Apple 的账核对顾客的权益 \(rightsChecks) 次"))
         }
         if !thefts.isEmpty {
             let tries = thefts.values.reduce(0, +)

@@ -23,6 +23,8 @@ final class Shopper: @unchecked Sendable {
     let account: String
     let shop: ShopperLines
     let guest: String
+    /// Who shares the Apple Account; nil for an account of one's own.
+    let family: Family?
     /// Stands in payments instead of an order id.
     let accountToken: String
     var random: SeededRandom
@@ -31,14 +33,16 @@ final class Shopper: @unchecked Sendable {
     private(set) var begun = 0
     private var wishes: Int
 
-    init(_ name: String, _ habit: ShoppingHabit, wishes: Int, _ shop: ShopperLines) {
+    init(_ name: String, _ habit: ShoppingHabit, wishes: Int, family: Family? = nil, _ shop: ShopperLines) {
+        self.family = family
         self.name = name
         self.habit = habit
         self.wishes = wishes
         self.shop = shop
         random = SeededRandom(seed: shop.parts.seed, stream: "shopper \(name)")
         device = UniqueID(random: random.bytes(16)).description
-        account = "shopper-\(name.unicodeScalars.filter(\.isASCII).map { String($0) }.joined())"
+        account =
+            family?.account ?? "shopper-\(name.unicodeScalars.filter(\.isASCII).map { String($0) }.joined())"
         guest = "guest-\(UniqueID(random: random.bytes(16)))"
         switch habit.naming {
         case .absentToken:
@@ -72,11 +76,19 @@ final class Shopper: @unchecked Sendable {
             begun += 1
             await buy()
             await clockwork.pause(random.between(60_000, 3_600_000))
+            if family != nil { await collect() }
             await deliver()
             if habit.isGuest, !isMerged, random.chance(0.5) { await merge() }
-            await clockwork.pause(random.between(600_000, 3_600_000 * 6))
+            // Long enough that subscriptions renew between one change and the next.
+            await clockwork.pause(random.between(600_000, 3_600_000 * (family == nil ? 6 : 96)))
         }
         if case .accountToken(.later) = habit.naming { await register() }
+    }
+
+    /// Another of the family pays now.
+    func takeTurn() async {
+        begun += 1
+        await buy()
     }
 
     /// Once more everything that is left to do.
@@ -92,10 +104,24 @@ final class Shopper: @unchecked Sendable {
     private(set) var proofs: [String: String] = [:]
 
     private func buy() async {
-        let product = random.weighted([
-            (SimulatedShop.points60, 50), (SimulatedShop.points300, 20), (SimulatedShop.pro, 12),
-            (SimulatedShop.silver, 10), (SimulatedShop.basic, 8),
-        ])
+        let product = random.weighted(
+            family == nil
+                ? [
+                    (SimulatedShop.points60, 50), (SimulatedShop.points300, 20), (SimulatedShop.pro, 12),
+                    (SimulatedShop.silver, 10), (SimulatedShop.basic, 8),
+                ]
+                : [
+                    (SimulatedShop.silver, 30), (SimulatedShop.gold, 20), (SimulatedShop.goldYear, 15),
+                    (SimulatedShop.platinum, 15),
+                    (SimulatedShop.points60, 15), (SimulatedShop.basic, 5),
+                ])
+        if let family {
+            // A token that means nothing is not left for renewals that Apple only plans now.
+            if habit.leavesNoName, await family.isSubscribed(shop.apple) { return }
+            if random.chance(0.12), let present = family.order(for: product, notOf: name) {
+                return await pay(product, present.id, nil, for: present.user)
+            }
+        }
         var order: String?
         var nonce: String?
         switch habit.naming {
@@ -111,12 +137,19 @@ final class Shopper: @unchecked Sendable {
             (order, nonce) = (id, secret.text)
         case .accountToken, .absentToken, .nothing: break
         }
-        await pay(product, order, nonce)
+        if let order, let family, habit.naming == .order {
+            family.note(order: order, for: product, of: name)
+            // It may stay open for another of the family to pay.
+            if random.chance(0.15) { return }
+        }
+        await pay(product, order, nonce, for: user)
     }
 
-    private func pay(_ product: String, _ order: String?, _ nonce: String?) async {
+    /// - Parameter owner: whose it is then.
+    private func pay(_ product: String, _ order: String?, _ nonce: String?, for owner: String) async {
         var token: String?
         switch habit.naming {
+        case _ where owner != user: token = order
         case .order, .provenOrder: token = order
         case .accountToken, .absentToken: token = accountToken
         case .orderBeside, .nothing: break
@@ -125,12 +158,12 @@ final class Shopper: @unchecked Sendable {
             "bundleId": .string(SimulatedShop.bundleID), "productId": .string(product), "account": .string(account),
         ]
         wanted["appAccountToken"] = token.map { .string($0) }
-        if let token, habit.naming != .absentToken { shop.truth.note(token: token, of: user) }
+        if let token, habit.naming != .absentToken { shop.truth.note(token: token, of: owner) }
         guard case .object(let answer)? = await shop.apple.act(.post, "/emulator/purchases", .object(wanted)),
             let id = StolenKnowledge.text(answer["transactionId"]),
             let signed = StolenKnowledge.text(answer["signedTransaction"])
         else { return }
-        shop.truth.note(sale: id, of: user)
+        shop.truth.note(sale: id, of: owner)
         let receipt = StolenKnowledge.text(answer["receipt"])
         proofs[id] = signed
         // What lasts and is owned already comes again.
@@ -141,7 +174,7 @@ final class Shopper: @unchecked Sendable {
         shop.parts.story.tell(
             "shopper", "\(user) pays for \(product): \(id), token \(token ?? "none")",
             about: ["transaction \(id)", "user \(user)"] + (token.map { ["order \($0)"] } ?? []))
-        if random.chance(shop.exposure) { expose(id, product, signed, receipt, token) }
+        if family == nil, random.chance(shop.exposure) { expose(id, product, signed, receipt, token) }
     }
 
     /// What Apple sold without the app, an upgrade in the settings, is in the queue of the phone.
@@ -151,11 +184,19 @@ final class Shopper: @unchecked Sendable {
             guard let id = StolenKnowledge.text(sale["transactionId"]),
                 let product = StolenKnowledge.text(sale["productId"]),
                 let signed = StolenKnowledge.text(sale["signedTransaction"]),
-                !payments.contains(where: { $0.transaction == id })
+                !payments.contains(where: { $0.transaction == id }), await isMine(id)
             else { continue }
             payments.append(
                 Payment(transaction: id, product: product, order: nil, nonce: nil, signed: signed, receipt: nil))
         }
+    }
+
+    /// Everybody of a family sees what is in the queue of their Apple Account; the one whose it is brings it.
+    private func isMine(_ id: String) async -> Bool {
+        guard family != nil else { return true }
+        let sold = (try? await shop.apple.transactions(around: id)) ?? []
+        let all = Dictionary(sold.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+        return all[id].flatMap { shop.truth.owner(of: $0, in: all) } == user
     }
 
     func sales(_ query: [(String, String)]) async -> [JSONValue] {

@@ -33,6 +33,18 @@ struct ShoppingHabit: Sendable {
     /// Begins as a guest and becomes part of an account.
     var isGuest = false
 
+    /// Whether what it pays names nobody whom the server knows.
+    var leavesNoName: Bool { naming == .accountToken(.never) || naming == .absentToken || naming == .nothing }
+
+    /// Of customers who share an Apple Account: everybody brings what Apple signed.
+    static func ofFamily(_ random: inout SeededRandom) -> ShoppingHabit {
+        let naming = random.weighted([
+            (Naming.order, 35), (.provenOrder, 10), (.accountToken(.before), 15), (.accountToken(.later), 10),
+            (.accountToken(.never), 10), (.orderBeside, 10), (.nothing, 10),
+        ])
+        return ShoppingHabit(naming: naming, proof: .signed)
+    }
+
     /// - Parameter isKeyless: the server can't ask Apple about receipts.
     static func draw(_ random: inout SeededRandom, isKeyless: Bool) -> ShoppingHabit {
         let naming = random.weighted([

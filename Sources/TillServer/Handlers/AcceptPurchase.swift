@@ -1,0 +1,84 @@
+import TillAPI
+import TillBilling
+import TillHTTP
+import TillStorage
+
+/// A purchase under an order's id that is of something else than was ordered: the order's user sees it and may accept
+/// it. For anybody else it is an unknown transaction.
+extension Server {
+    /// `GET /v1/users/{userId}/claimable?environment=&limit=&cursor=`: what waits for the user's word, newest first.
+    func listClaimable(_ call: Call) async throws -> HTTPResponse {
+        let user = try call.userInPath()
+        let environment = try call.environment(for: user, configuration)
+        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let found = try await database.read {
+            try TransactionTable($0).claimable(by: user, in: environment, before: cursor, limit: limit + 1)
+        }
+        let page = found.prefix(limit)
+        return JSONText.response(
+            200,
+            Page(
+                data: page.map(ClaimableReply.init), hasMore: found.count > limit,
+                nextCursor: found.count > limit ? page.last.map { String($0.sequence) } : nil))
+    }
+
+    /// `POST /v1/users/{userId}/claims` with a `transactionId`. Apple's token names the user, so nobody is asked.
+    func acceptPurchase(_ text: String, in named: String?, as user: UserID, _ call: Call) async throws -> HTTPResponse {
+        let id = TransactionID(try Bounds.string(text, "transactionId", 128))
+        let environment = try Environment(parameter: named) ?? call.environment(for: user, configuration)
+        let (claimID, now, actor) = (UniqueID(random: entropy(16)), clock(), call.credential.name)
+        let terms = configuration.guests
+        let reply = try await database.write { session in
+            try GuestTable(session).requireUnmerged(user)
+            if case .backend = call.credential {
+                try CustomerTable(session).recordNamed(user, under: terms, at: now)
+            }
+            guard let stored = try TransactionTable(session).find(id, in: environment) else {
+                throw Refused(.unknownTransaction)
+            }
+            if let known = try ClaimTable(session).acceptance(of: stored.sequence, by: user) {
+                return ClaimReply(known)
+            }
+            guard stored.quarantine == .contradictsOrder,
+                try SettlementBooks.userNamed(byTokenOf: stored.sequence, session) == user
+            else { throw Refused(.unknownTransaction) }
+            return ClaimReply(try accept(stored, claimID, as: user, actor: actor, at: now, session))
+        }
+        return JSONText.response(200, reply)
+    }
+
+    private func accept(
+        _ stored: TransactionTable.Stored, _ id: UniqueID, as user: UserID, actor: String, at now: Instant,
+        _ session: any Session
+    ) throws -> ClaimTable.Stored {
+        var origin = Settle.Origin(
+            door: .claim, caller: Caller(name: actor, naming: nil) ?? .user(user), claimedOrder: nil)
+        origin.claim = OwnershipClaim(user: user, ground: .order)
+        let grant: Grant
+        let outcome: ClaimedTransaction.Outcome
+        switch try settle.claimed(stored.sequence, origin: origin, now: now, session) {
+        case .granted(let given), .alreadyGranted(let given), .moved(let given), .contested(let given, _):
+            (grant, outcome) = (given, .granted)
+        // Of a part of it Apple took the money back: the rest is granted.
+        case .revoked(let given): (grant, outcome) = (given, .revoked)
+        case .quarantined(let reason): throw Refused(.notClaimable, reason.rawValue)
+        case .revokedUnseen, nil: throw Refused(.notInQuarantine)
+        }
+        let told = ClaimedTransaction(
+            outcome, transactionId: stored.id.text, productId: stored.productID.text, orderId: grant.orderID)
+        return try ClaimTable(session).insert(
+            id, acceptanceOf: stored.sequence, by: user, actor: actor,
+            answer: String(decoding: JSONText.encode([told]), as: UTF8.self), at: now)
+    }
+}
+
+extension ClaimableReply {
+    fileprivate init(_ purchase: ClaimablePurchase) {
+        let order = purchase.order.order
+        self.init(
+            transactionId: purchase.id.text, productId: purchase.productID.text, quantity: purchase.quantity,
+            purchasedAt: purchase.purchasedAt, orderId: order.id, orderedProductId: order.productID.text,
+            orderedQuantity: order.quantity, reason: QuarantineReason.contradictsOrder.rawValue,
+            sandbox: purchase.environment.sandboxMark)
+    }
+}

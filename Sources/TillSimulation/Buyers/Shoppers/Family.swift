@@ -1,0 +1,32 @@
+import TillAppStore
+import TillBilling
+
+/// Several customers of the app who pay with one Apple Account, and so share its one subscription of each group.
+final class Family: @unchecked Sendable {
+    let account: String
+    /// Orders that stand open, for who else of the family pays one.
+    private var orders: [(id: String, product: String, user: String)] = []
+
+    init(account: String) { self.account = account }
+
+    func note(order id: String, for product: String, of user: String) { orders.append((id, product, user)) }
+
+    /// An order of another of the family: a present.
+    func order(for product: String, notOf user: String) -> (id: String, user: String)? {
+        guard let index = orders.lastIndex(where: { $0.product == product && $0.user != user }) else { return nil }
+        let found = orders.remove(at: index)
+        return (found.id, found.user)
+    }
+
+    /// Whether a subscription of the account runs, so that a change of it may wait for the renewal.
+    func isSubscribed(_ apple: AppleHost) async -> Bool {
+        let page = await apple.act(.get, "/emulator/subscriptions", query: [("account", account)])
+        guard case .object(let members)? = page, case .array(let found)? = members["data"] else { return false }
+        return found.contains { subscription in
+            guard case .object(let members) = subscription, case .string(let state)? = members["state"] else {
+                return false
+            }
+            return state != "expired" && state != "revoked"
+        }
+    }
+}

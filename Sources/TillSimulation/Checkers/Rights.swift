@@ -1,0 +1,78 @@
+import TillAppStore
+import TillBilling
+
+/// Who may use a subscription of the shop at a moment, as Apple's books and the world's memory of who paid say.
+struct Rights {
+    /// Users, with the transactions that give them the right.
+    private(set) var users: [String: String] = [:]
+    /// Apple changed something so recently, or will so soon, that the server may not know yet.
+    private(set) var isAboutToChange = false
+
+    /// A notification needs so long.
+    private static let patience: Int64 = 3_600_000
+
+    /// - Parameter grace: the end of Apple's grace period, by the first transaction of a chain.
+    init(_ sold: [AppleHost.Sold], grace: [String: Instant], at now: Instant, _ truth: Truth) {
+        let all = Dictionary(sold.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+        let chains = Dictionary(grouping: sold.filter { $0.expiresAt != nil && $0.isPaid && !$0.isShared }) {
+            $0.originalID
+        }
+        for (original, periods) in chains.sorted(by: { $0.key < $1.key }) {
+            let periods = periods.sorted {
+                ($0.purchasedAt, Int64($0.id) ?? 0) < ($1.purchasedAt, Int64($1.id) ?? 0)
+            }
+            // What a later purchase replaced gives nothing any more, whatever became of the later one.
+            let first = periods.lastIndex { !$0.isRenewal } ?? 0
+            let run = periods[first...]
+            for period in run {
+                let end = end(of: period, isLast: period.id == run.last?.id, grace[original])
+                let moments = [period.purchasedAt, end, period.expiresAt, period.revokedAt].compactMap { $0 }
+                if moments.contains(where: { abs(now.milliseconds - $0.milliseconds) < Self.patience }) {
+                    isAboutToChange = true
+                }
+                guard period.revokedAt == nil, period.purchasedAt <= now, now < end else { continue }
+                if let user = truth.owner(of: period, in: all) { users[user] = period.id }
+            }
+        }
+    }
+
+    private func end(of period: AppleHost.Sold, isLast: Bool, _ grace: Instant?) -> Instant {
+        let end = period.expiresAt ?? period.purchasedAt
+        guard isLast, let grace else { return end }
+        return max(end, grace)
+    }
+}
+
+extension Auditor {
+    /// No payer is without their right, and no right is left without a payer for longer than Apple's own grace.
+    func judge(rightsOf users: [String], _ backend: Backend) async {
+        let now = parts.clockwork.now
+        guard let sold = try? await apple.transactions() else { return }
+        let rights = Rights(sold, grace: await apple.graces(), at: now, truth)
+        guard !rights.isAboutToChange else { return }
+        for user in users {
+            guard let has = await backend.mayUse("member", user) else {
+                complain(.stuck, "the rights of \(user) can't be read", about: ["user \(user)"])
+                continue
+            }
+            rightsChecks += 1
+            let payment = rights.users.first { truth.isSame(user, as: $0.key) }?.value
+            if let payment, !has.allowed {
+                complain(
+                    .lost, "\(user) paid by \(payment) and may not use it at \(now.rfc3339)",
+                    about: ["user \(user)", "transaction \(payment)"])
+            }
+            if payment == nil, has.allowed {
+                complain(
+                    .misattributed, "\(user) may use what no payment is for at \(now.rfc3339)",
+                    about: ["user \(user)"] + has.sources.map { "transaction \($0)" } + chains(of: has.sources, sold))
+            }
+        }
+    }
+
+    /// All of the chains that some transactions belong to, for the story.
+    private func chains(of ids: [String], _ sold: [AppleHost.Sold]) -> [String] {
+        let originals = Set(sold.filter { ids.contains($0.id) }.map(\.originalID))
+        return sold.filter { originals.contains($0.originalID) }.map { "transaction \($0.id)" }
+    }
+}

@@ -1,0 +1,49 @@
+import TillBilling
+
+/// A purchase in quarantine that Apple signed for a user's order of something else.
+public struct ClaimablePurchase: Sendable, Hashable {
+    public let sequence: Int64
+    public let id: TransactionID
+    public let productID: ProductID
+    public let quantity: Int
+    public let environment: Environment
+    public let purchasedAt: Instant
+    /// The order whose id is the token of the purchase.
+    public let order: OrderTable.Stored
+}
+
+extension TransactionTable {
+    /// What waits for the word of a user, or of an account that guests have become part of; the newest first, from
+    /// before a sequence.
+    public func claimable(
+        by user: UserID, in environment: Environment, before sequence: Int64, limit: Int
+    ) throws -> [ClaimablePurchase] {
+        let found = try session.query(
+            """
+            WITH RECURSIVE mine (name) AS (SELECT CAST(?1 AS TEXT) UNION \
+            SELECT g.guest FROM mine CROSS JOIN guests g ON g.account = mine.name) \
+            SELECT t.sequence, t.id, t.product, t.quantity, t.environment, t.purchased_at, o.sequence \
+            FROM mine CROSS JOIN orders o ON o.user = mine.name CROSS JOIN transactions t ON t.token = o.id \
+            WHERE t.order_sequence IS NULL AND t.token IS NOT NULL AND t.state = 2 \
+            AND t.quarantine = 'contradicts_order' AND t.environment = ?2 AND t.sequence < ?3 \
+            ORDER BY t.sequence DESC LIMIT ?4
+            """,
+            [.text(user.text), environment.column, .integer(sequence), .integer(Int64(limit))]
+        ) { row in
+            (
+                sequence: row.integer(0), id: TransactionID(row.text(1)), product: ProductID(row.text(2)),
+                quantity: Int(row.integer(3)), environment: try row.environment(4), at: row.instant(5),
+                order: row.integer(6)
+            )
+        }
+        let orders = OrderTable(session)
+        return try found.compactMap { purchase in
+            try orders.find(sequence: purchase.order).map { order in
+                ClaimablePurchase(
+                    sequence: purchase.sequence, id: purchase.id, productID: purchase.product,
+                    quantity: purchase.quantity, environment: purchase.environment, purchasedAt: purchase.at,
+                    order: order)
+            }
+        }
+    }
+}

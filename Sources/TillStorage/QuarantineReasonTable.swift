@@ -1,0 +1,58 @@
+import TillBilling
+
+extension Schema {
+    /// How often a purchase in quarantine was brought, for each reason that it stayed there.
+    static let quarantineReasons: StaticString = """
+        CREATE TABLE quarantine_reasons (
+            transaction_sequence INTEGER NOT NULL REFERENCES transactions (sequence),
+            reason TEXT NOT NULL,
+            posts INTEGER NOT NULL CHECK (posts > 0),
+            first_at INTEGER NOT NULL,
+            last_at INTEGER NOT NULL,
+            last_caller TEXT NOT NULL,
+            PRIMARY KEY (transaction_sequence, reason)
+        ) STRICT, WITHOUT ROWID;
+        """
+}
+
+/// `quarantine_reasons`: one row for each reason why a purchase has no owner, with the number of posts that ended so.
+/// The words beside a proof are their sender's choice, so a post more is a higher count and no new row.
+public struct QuarantineReasonTable {
+    private let session: any Session
+    public init(_ session: any Session) { self.session = session }
+
+    public struct Stored: Sendable, Hashable {
+        public let reason: String
+        /// How often the purchase was brought and stayed in quarantine for this reason.
+        public let posts: Int64
+        public let firstAt: Instant
+        public let lastAt: Instant
+        /// As in evidence: `user:u1`, `key:backend`, `apple`.
+        public let lastCaller: String
+    }
+
+    public func count(
+        _ reason: QuarantineReason, of transaction: Int64, by caller: String, at now: Instant
+    ) throws {
+        try session.execute(
+            """
+            INSERT INTO quarantine_reasons (transaction_sequence, reason, posts, first_at, last_at, last_caller) \
+            VALUES (?1, ?2, 1, ?3, ?3, ?4) ON CONFLICT (transaction_sequence, reason) DO UPDATE SET \
+            posts = quarantine_reasons.posts + 1, last_at = excluded.last_at, last_caller = excluded.last_caller
+            """, [.integer(transaction), .text(reason.rawValue), .instant(now), .text(caller)])
+    }
+
+    /// The earliest first.
+    public func list(of transaction: Int64) throws -> [Stored] {
+        try session.query(
+            """
+            SELECT reason, posts, first_at, last_at, last_caller FROM quarantine_reasons \
+            WHERE transaction_sequence = ? ORDER BY first_at, reason
+            """, [.integer(transaction)]
+        ) { row in
+            Stored(
+                reason: row.text(0), posts: row.integer(1), firstAt: row.instant(2), lastAt: row.instant(3),
+                lastCaller: row.text(4))
+        }
+    }
+}

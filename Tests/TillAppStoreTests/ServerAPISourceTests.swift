@@ -1,0 +1,75 @@
+import Testing
+import TillBilling
+import TillCrypto
+
+@testable import TillAppStore
+
+@Suite("App Store Server API: sources share one budget")
+struct ServerAPISourceTests {
+    private static func quotas() -> RequestQuotas {
+        var quotas = RequestQuotas()
+        quotas[.transactionInfo, .production] = RequestQuota(1, per: 100)
+        return quotas
+    }
+
+    /// Takes what is free, has all of them wait, and returns who was served and who refused, in order.
+    private static func serve(
+        _ callers: [RequestCaller], waitingLimit: Int = 1_000
+    ) -> (served: [String], refused: [String]) {
+        let time = PretendTime(seed: 1)
+        let budget = RequestBudget(effects: time.effects, quotas: quotas(), waitingLimit: waitingLimit)
+        let record = Locked<(served: [String], refused: [String])>(([], []))
+        let isOver = time.run {
+            try? await budget.turn(.transactionInfo, in: .production, for: .buyer)
+            await withTaskGroup(of: Void.self) { group in
+                for (index, caller) in callers.enumerated() {
+                    group.addTask {
+                        // The seed likes any order within a moment; a millisecond apart they come as listed.
+                        if index >= callers.count - 1 { await time.pause(1) }
+                        let refused = await fault { () throws(ServerAPIFault) in
+                            try await budget.turn(.transactionInfo, in: .production, for: caller)
+                        }
+                        record.withLock { record in
+                            if refused == nil {
+                                record.served.append(caller.name)
+                            } else {
+                                record.refused.append(caller.name)
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        #expect(isOver)
+        return record.withLock { $0 }
+    }
+
+    private static func crowd(_ count: Int) -> [RequestCaller] {
+        (0..<count).map { RequestCaller("eve \($0)", source: "network 203.0.113.7", patience: 1_000_000) }
+    }
+
+    @Test("four hundred accounts at one address have one turn in each round: who comes last is served second")
+    func sources() {
+        let ann = RequestCaller("ann", source: "network 198.51.100.1", patience: 1_000_000)
+        let (served, refused) = Self.serve(Self.crowd(400) + [ann])
+        #expect(refused.isEmpty && served.count == 401)
+        #expect(served.prefix(2).contains("ann"))
+    }
+
+    @Test("at the same address callers still take turns: one with hundreds waiting keeps nobody else waiting")
+    func callersOfOneSource() {
+        let eve = RequestCaller("eve", source: "network 203.0.113.7", patience: 1_000_000)
+        let ann = RequestCaller("ann", source: "network 203.0.113.7", patience: 1_000_000)
+        #expect(Self.serve(Array(repeating: eve, count: 400) + [ann]).served.prefix(2).contains("ann"))
+    }
+
+    @Test("where there is no more room the fullest source makes some, and never for itself")
+    func crowded() {
+        let ann = RequestCaller("ann", patience: 1_000_000)
+        let (served, refused) = Self.serve(Self.crowd(50) + [ann], waitingLimit: 50)
+        #expect(served.count == 50 && served.prefix(2).contains("ann"))
+        #expect(refused.count == 1 && refused.allSatisfy { $0.hasPrefix("eve") })
+        let more = Self.serve(Self.crowd(60), waitingLimit: 50)
+        #expect(more.served.count == 50 && more.refused.count == 10)
+    }
+}
