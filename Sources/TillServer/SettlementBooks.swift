@@ -298,7 +298,8 @@ struct SettlementBooks {
             Order(
                 id: id, userID: user, productID: product.id, quantity: transaction.quantity,
                 price: Money(amount: overflow ? product.price.amount : price, currency: product.price.currency),
-                deviceID: Plan(soldBy: product)?.scope == .device ? origin.device : nil, createdAt: now, updatedAt: now, idSource: source),
+                deviceID: Plan(soldBy: product)?.scope == .device ? origin.device : nil, createdAt: now,
+                updatedAt: now, idSource: source),
             reason: "opened_for_payment")
         return try orders.move(
             opened, along: [.completed], at: now, reason: reason, transaction: transaction.id,

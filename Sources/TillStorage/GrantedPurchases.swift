@@ -22,7 +22,7 @@ public struct GrantedPurchases {
         public let order: OrderLine
     }
 
-    /// What the order said that was paid. For a renewal, the order of the subscription. Its price is a label, and counts
+    /// What the order said that was paid. For a renewal, the order of the subscription. Its price is a label and counts
     /// for nothing.
     public struct OrderLine: Sendable, Hashable {
         public let productID: ProductID

@@ -128,7 +128,7 @@ import TillStorage
         }
     }
 
-    @Test("A preview is kept to the second though the price changes before the payment, for 24 hours and no longer (C6)")
+    @Test("A preview is kept to the second though the price changes before the payment, for 24 hours only (C6)")
     func previewed() async throws {
         try await CloudShop.open { shop in
             for (buyer, wait, isKept) in [("u1", Self.day, true), ("u2", Self.day + 1, false)] {

@@ -266,7 +266,7 @@ extension OpenAPITests {
             func product(_ entitlement: String?, _ plan: PlanTerms? = nil) -> Product {
                 Product(
                     id: ProductID("p"), type: .consumable, names: Text(en: "a", zh: "b"), price: money,
-                    points: ["points": 1], entitlement: entitlement, plan: plan)
+                    points: ["points": 1], entitlement: entitlement, plan: plan, prices: plan == nil ? [:] : ["CNY": 6])
             }
             func problem(_ detail: String?) -> Problem {
                 Problem(refusal: .invalidField, status: 400, language: .english, requestId: "r", detail: detail)

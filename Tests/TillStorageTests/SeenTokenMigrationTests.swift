@@ -41,12 +41,12 @@ import TillSQLite
             // 1: in the sandbox before its order, in production after it. 2: in both. 3: a family's copy in production
             // and a payment in the sandbox. 4: no payment is stored. 5: only a family's copy.
             try Self.insert(Self.token(1), in: .sandbox, received: 5, session)
-            try OrderTable(session).insert(
-                Order(
-                    id: Self.token(1), userID: UserID("ann"), productID: ProductID("p"), quantity: 1,
-                    price: Money(amount: 1, currency: Currency("CNY")), createdAt: Instant(milliseconds: 10),
-                    updatedAt: Instant(milliseconds: 10), idSource: .secretKey),
-                reason: "opened")
+            // As a server of that time wrote an order.
+            _ = try session.execute(
+                """
+                INSERT INTO orders (id, user, product, quantity, status, price, currency, created_at, updated_at, \
+                moves, id_source) VALUES (?, 'ann', 'p', 1, 0, 1, 'CNY', 10, 10, 1, ?)
+                """, [.id(Self.token(1)), .integer(Int64(OrderIDSource.secretKey.rawValue))])
             try Self.insert(Self.token(1), in: .production, received: 20, session)
             try Self.insert(Self.token(2), in: .sandbox, received: 5, session)
             try Self.insert(Self.token(2), in: .production, received: 6, session)

@@ -43,6 +43,19 @@ public struct Product: Hashable, Sendable, Codable, Identifiable {
         self.plan = plan
     }
 
+    /// Prices in other currencies are left out where there are none.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(id, forKey: .id)
+        try container.encode(type, forKey: .type)
+        try container.encode(names, forKey: .names)
+        try container.encode(price, forKey: .price)
+        if !prices.isEmpty { try container.encode(prices, forKey: .prices) }
+        try container.encode(points, forKey: .points)
+        try container.encodeIfPresent(entitlement, forKey: .entitlement)
+        try container.encodeIfPresent(plan, forKey: .plan)
+    }
+
     private enum CodingKeys: String, CodingKey { case id, type, names, price, prices, points, entitlement, plan }
 
     public init(from decoder: any Decoder) throws {

@@ -28,8 +28,8 @@ public struct ListPrice: Hashable, Sendable {
     /// - What was paid in the currency of balances counts as it is.
     /// - What was paid in another currency that the catalogue lists is that part of the list price which it is of the
     ///   price in its own currency, and the list price at most. It is rounded down to the minor unit.
-    /// - In a currency that the catalogue doesn't list it is the list price, because a storefront's price is no exchange
-    ///   rate; at the price of an offer, which may be any part of the list price, it is nothing.
+    /// - In a currency that the catalogue doesn't list it is the list price, because a storefront's price is no
+    ///   exchange rate; at the price of an offer, which may be any part of the list price, it is nothing.
     /// - Where Apple signed no price, as in a receipt, it is the list price.
     ///
     /// - Parameters:

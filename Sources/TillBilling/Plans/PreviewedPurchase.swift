@@ -7,9 +7,9 @@ extension PlanPurchase {
 
     /// The purchases in the order they count in, each at the moment it counts at; the same for any order they came in.
     ///
-    /// That moment is Apple's purchase date; or the previewed one, at the price of the preview, if the two are at most `previewLife` apart and no
-    /// other purchase lies between them. If one does, the preview did not know of it. The previewed moment may be the
-    /// later one by as much as two clocks disagree, and receipts tell whole seconds only.
+    /// That moment is Apple's purchase date; or the previewed one, at the price of the preview, if the two are at most
+    /// `previewLife` apart and no other purchase lies between them. If one does, the preview did not know of it. The
+    /// previewed moment may be the later one by as much as two clocks disagree, and receipts tell whole seconds only.
     public static func counted(_ purchases: [PlanPurchase]) -> [PlanPurchase] {
         ordered(purchases).map(\.counted)
     }

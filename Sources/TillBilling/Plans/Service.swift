@@ -2,12 +2,12 @@
 /// nothing stored beside the ledger. Non-renewing subscriptions and service bought as consumables stack (C11).
 ///
 /// Every purchase of a plan converts what is left of other plans at that moment, and adds its own time; so it does what
-/// a preview at that moment says (C6). A plan for the account converts what all of its devices have; a plan for a device
-/// what that device has, so that one purchase never lifts other devices. A purchase that was taken back is left out of
-/// the fold, as if it had never been.
+/// a preview at that moment says (C6). A plan for the account converts what all of its devices have. A plan for a
+/// device converts what that device has, so that one purchase never lifts other devices. A purchase that was taken back
+/// is left out of the fold, as if it had never been.
 ///
-/// Service is *strands*: each is one plan, what it is for, and its periods one after the other. The account has one, and
-/// each device has one.
+/// Service is *strands*: each is one plan, what it is for, and its periods one after the other. The account has one,
+/// and each device has one.
 ///
 /// A trial, which is a plan that costs nothing, is worth nothing. It runs beside other service and is not converted.
 public struct Service: Sendable {

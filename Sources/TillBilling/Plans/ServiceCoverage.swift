@@ -2,8 +2,8 @@
 public enum ServiceCoverage: Hashable, Sendable {
     /// All devices of the account.
     case account
-    /// One device, as its order named it. Nil for a plan for a device that was paid without an order, where nobody named
-    /// one: it is one device's all the same, and the app decides which.
+    /// One device, as its order named it. Nil for a plan that was paid without an order, where nobody named a device:
+    /// it is one device's all the same, and the app decides which.
     case device(DeviceID?)
 
     /// What one purchase of a plan is for.

@@ -100,7 +100,8 @@ extension OpenAPI {
                     "Who buys. Needed from a backend; a user token's own otherwise.", maximum: 128),
                 "productId": OpenAPISchema.text("As in the catalogue."),
                 "quantity": OpenAPISchema.integer("1 if absent. More only for what is consumable.", 1...10),
-                "deviceId": OpenAPISchema.name("Opaque.", maximum: 128),
+                "deviceId": OpenAPISchema.name(
+                    "Opaque. Needed for a plan whose scope is device.", maximum: 128),
                 "preview": ref("OpenOrderPreview"), "metadata": ref("Metadata"),
             ],
             optional: [

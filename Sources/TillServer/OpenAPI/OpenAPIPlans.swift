@@ -70,7 +70,8 @@ extension OpenAPI {
                 "quantity": OpenAPISchema.integer("1 if absent.", 1...10),
                 "at": OpenAPISchema.time(
                     "The moment of the purchase; now if absent. What was bought later is left out."),
-                "deviceId": OpenAPISchema.name("The device that the order would name. Needed for a plan whose scope is device.", maximum: 128),
+                "deviceId": OpenAPISchema.name(
+                    "The device that the order would name. Needed for a plan whose scope is device.", maximum: 128),
             ], optional: ["userId", "quantity", "at", "deviceId"]),
         "PlanPreviewReply": previewReply, "PlanRemainder": remainder,
         "ExactMoney": OpenAPISchema.object(

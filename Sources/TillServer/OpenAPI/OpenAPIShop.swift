@@ -56,13 +56,18 @@ extension OpenAPI {
                 "id": OpenAPISchema.text("As in App Store Connect."),
                 "type": OpenAPISchema.words("As Apple calls it.", ProductType.allCases.map(\.rawValue)),
                 "names": ref("Text"), "price": ref("Money"),
+                "prices": [
+                    "type": "object",
+                    "description": "List prices in other currencies, in minor units; absent if the shop names none.",
+                    "additionalProperties": ["type": "integer", "format": "int64"],
+                ],
                 "points": [
                     "type": "object", "description": "Points for one, by kind.",
                     "additionalProperties": ["type": "integer", "format": "int64"],
                 ],
                 "entitlement": OpenAPISchema.text("The lasting right a buyer gets, if any."),
                 "plan": ref("PlanTerms"),
-            ], optional: ["entitlement", "plan"]),
+            ], optional: ["prices", "entitlement", "plan"]),
         "Text": OpenAPISchema.object(
             "A name in both languages.",
             ["en": OpenAPISchema.text("In English."), "zh": OpenAPISchema.text("In Chinese.")]),

@@ -2,7 +2,8 @@ import TillAppStore
 import TillBilling
 import TillServer
 
-/// `wallet.debt` and `forgivenPerYear`, `consumption.sampleContentProvided` and `refundPreference`. What is left out is as in an empty file.
+/// `wallet.debt` and `forgivenPerYear`, `consumption.sampleContentProvided` and `refundPreference`. What is left out is
+/// as in an empty file.
 extension ConfigurationReader {
     mutating func readDebtPolicy() -> DebtPolicy {
         setting(.walletDebt).flatMap { reader.word($0, of: DebtPolicy.self) } ?? .owe

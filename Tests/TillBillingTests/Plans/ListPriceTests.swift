@@ -39,7 +39,7 @@ import TillBilling
         4800 CNY              | 1398 USD | 2400 CNY        | 699 USD
         """
 
-    @Test("Each row: what was paid, or its part of the list price, and never more", arguments: table.split(separator: "\n"))
+    @Test("Each row: what was paid, or its part of the list price, no more", arguments: table.split(separator: "\n"))
     func row(_ row: Substring) throws {
         let cells = row.split(separator: "|").map { $0.trimmed }
         let then = cells[0].split(separator: ";").map { $0.trimmed }

@@ -70,7 +70,8 @@ import TillBilling
             let delay = Int64.random(in: 0...100_000_000, using: &generator)
             bought = PlanPurchase(
                 plan: bought.plan, quantity: bought.quantity, worth: bought.worth, at: at.adding(milliseconds: delay),
-                preview: PlanPurchase.Preview(at: at, price: bought.plan.price), deviceID: bought.deviceID, transactionID: bought.transactionID)
+                preview: PlanPurchase.Preview(at: at, price: bought.plan.price), deviceID: bought.deviceID,
+                transactionID: bought.transactionID)
             let came = Service.proration(of: bought, among: before)
             let id = try #require(bought.transactionID)
             guard delay <= 86_400_000 else {
