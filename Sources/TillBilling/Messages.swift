@@ -145,8 +145,8 @@ extension Refusal {
                 zh: "这笔购买不能发放给该用户，原因见详情。")
         case .unknownOrderNumber:
             Text(
-                en: "Apple knows no such order of this app. Check the number in Apple's mail.",
-                zh: "Apple 没有该 App 的这个订单号，请核对 Apple 邮件中的号码。")
+                en: "There is no such order of yours in this app. Check the number in Apple's mail, and the account.",
+                zh: "您在该 App 中没有这个订单号，请核对 Apple 邮件中的号码和所用的账户。")
         default:
             Text(
                 en: "This server can't look up Apple's order numbers. Send the number to support.",

@@ -6,8 +6,8 @@ import TillStorage
 
 extension Server {
     /// `POST /v1/users/{userId}/claims` (U1): what stands under Apple's order number and is nobody's becomes the
-    /// user's; and so does what was paid under the user's order and waits for their word. Every attempt by number is recorded
-    /// before Apple is asked, so that none is lost and guessing has an end.
+    /// user's; and so does what was paid under the user's order and waits for their word. Every attempt by number is
+    /// recorded before Apple is asked, so that none is lost and guessing has an end.
     func claimPurchases(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()
         try await requireKnownForm(of: user, "userId")
