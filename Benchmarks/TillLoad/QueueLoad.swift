@@ -2,9 +2,9 @@ import Foundation
 import TillAppStore
 import TillCrypto
 
-/// How long an honest purchase takes to be granted under *save then finish* with an In-App Purchase key: in quiet, while
-/// a thief posts one receipt four hundred times, and beside a hundred and fifty connections that say nothing or say
-/// it slowly. The store that is asked in Apple's place answers after a tenth of a second. Ends by itself.
+/// How long an honest purchase takes to be granted under *save then finish* with an In-App Purchase key: in quiet,
+/// while a thief posts one receipt four hundred times, and beside a hundred and fifty connections that say nothing or
+/// say it slowly. The store that is asked in Apple's place answers after a tenth of a second. Ends by itself.
 struct QueueLoad {
     let till: String
     /// Purchases measured of each kind.

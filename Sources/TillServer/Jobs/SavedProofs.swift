@@ -18,8 +18,8 @@ public struct SavedProofs: Sendable {
     public init(_ server: Server) { self.server = server }
 
     /// Takes up those that are due until none is left: production before sandbox, in each signed transactions before
-    /// receipts, and the callers in turns. Returns how many were settled, or wait for Apple's word from now on. One that
-    /// can't be settled never stands in the way of the next, and Apple is not asked here.
+    /// receipts, and the callers in turns. One that can't be settled never stands in the way of the next, and Apple is
+    /// not asked here. Returns how many were settled, or wait for Apple's word from now on.
     @discardableResult
     public func settleAll() async throws -> Int {
         var settled = 0
