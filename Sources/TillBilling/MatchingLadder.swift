@@ -96,6 +96,9 @@ public struct MatchingLadder: Sendable {
         // A family's copy is nobody's order: the purchaser's token and order are not the member's.
         let isShared = transaction.terms.isFamilyShared
         switch isShared ? nil : transaction.token {
+        case .order where facts.renewed?.token == .inherited:
+            note(.token, "inherited")
+            return byChain() ?? byOwnershipClaim() ?? .quarantine(.noOwner)
         case .order(let id): return byToken(id)
         case .unreadable:
             note(.token, "unreadable")
@@ -110,21 +113,28 @@ public struct MatchingLadder: Sendable {
         if !isShared, let settlement = byOrder() { return settlement }
         // A receipt hides the token, so a backend's word can't tell whether the purchase is another customer's.
         if transaction.isFromReceipt {
-            return byOwnershipClaim() ?? .quarantine(.receiptNeedsOrder)
+            return byReplaced() ?? byOwnershipClaim() ?? .quarantine(.receiptNeedsOrder)
         }
-        return byClaimant(product) ?? byBackend() ?? byOwnershipClaim() ?? .quarantine(.noOwner)
+        return byReplaced() ?? byClaimant(product) ?? byBackend() ?? byOwnershipClaim() ?? .quarantine(.noOwner)
     }
 
     // MARK: Rung 1
 
     private mutating func byToken(_ id: OrderID) -> Settlement {
+        // What Apple charged for a purchase that waits, waits with it, also under a token of a known customer.
+        if facts.namedUser != nil, facts.renewed?.isWaiting == true, facts.renewed?.token == .ofPurchase {
+            return byChain() ?? byOwnershipClaim() ?? .quarantine(.noOwner)
+        }
         if let user = facts.tokenAccount { return byAccountToken(of: user) }
         guard let order = facts.tokenOrder else {
             // The payment's own order never reached the server: it is opened now, under the id that Apple signed.
             if let user = facts.provenUser { return match(.token, user, nil, newOrderID: id) }
             note(.token, facts.isTokenOlderThanOrder ? "older_than_order" : "names_no_order")
             // A word about one purchase says nothing about others with the same token: its order gets an id of its own.
-            return byChain() ?? byBackend() ?? byOwnershipClaim() ?? .quarantine(.unknownToken)
+            // A renewal that repeats the token of its purchase belongs there; with a token of its own it falls no further.
+            let isChains = facts.renewed.map { $0.token != .ownWord } ?? false
+            let renewed = isChains ? byChain() : nil
+            return renewed ?? byBackend() ?? byOwnershipClaim() ?? .quarantine(.unknownToken)
         }
         // An order takes what it ordered, whatever its status: anybody can pay under an id that they know.
         if facts.contradictsTokenOrder {
@@ -243,9 +253,15 @@ public struct MatchingLadder: Sendable {
 
     // MARK: Rung 3
 
-    /// A renewal belongs to whoever has what it renews.
+    /// A renewal belongs to the customer who has the purchase that it renews. While that waits, so does the renewal: of
+    /// the words beside it only a backend's and a person's count.
     private mutating func byChain() -> Settlement? {
         guard transaction.isRenewal else { return nil }
+        if facts.renewed?.isWaiting == true {
+            note(.originalTransaction, "waiting")
+            if !transaction.isFromReceipt, facts.namedUser == nil, let settlement = byBackend() { return settlement }
+            return byOwnershipClaim() ?? .quarantine(waitingReason)
+        }
         guard let order = facts.originalOrder else {
             note(.originalTransaction, "unknown")
             return nil
@@ -255,6 +271,23 @@ public struct MatchingLadder: Sendable {
             return byOwnershipClaim() ?? .quarantine(.receiptNeedsSignedCopy)
         }
         return match(.originalTransaction, order.userID, order)
+    }
+
+    /// By the renewal alone, so that it is the same whether the purchase came before it or not.
+    private var waitingReason: QuarantineReason {
+        if transaction.isFromReceipt { return .receiptNeedsOrder }
+        switch transaction.terms.isFamilyShared ? nil : transaction.token {
+        case .order: return facts.namedUser == nil && facts.renewed?.token != .inherited ? .unknownToken : .noOwner
+        case .unreadable: return .unreadableToken
+        case nil: return .noOwner
+        }
+    }
+
+    /// An upgrade that was bought in Settings ends the right of the customer who has the chain. Where no token ever told
+    /// customers apart, that customer's own credential is believed.
+    private mutating func byReplaced() -> Settlement? {
+        guard let user = facts.replacedOwner, !facts.needsSignedCopy else { return nil }
+        return match(.originalTransaction, user, nil)
     }
 
     // MARK: Somebody's word

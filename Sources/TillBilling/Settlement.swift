@@ -14,7 +14,9 @@ public struct PaidTransaction: Hashable, Sendable {
     /// When the first transaction of its chain was bought; nil if Apple did not say.
     public private(set) var chainBeganAt: Instant?
     /// Made by Apple's server, not by a tap: it reuses the first order's token.
-    public let isRenewal: Bool
+    public private(set) var isRenewal: Bool
+    /// Whether Apple said so. A receipt does not, and then the periods around it decide (`SubscriptionChain`).
+    public let statesReason: Bool
     /// From a PKCS#7 receipt, which carries no token and never shows the refund of a consumable.
     public let isFromReceipt: Bool
     public let price: Money?
@@ -25,7 +27,8 @@ public struct PaidTransaction: Hashable, Sendable {
     public init(
         id: TransactionID, originalID: TransactionID, productID: ProductID, quantity: Int, environment: Environment,
         token: AppAccountToken?, purchasedAt: Instant, signedAt: Instant, revokedAt: Instant?, isRenewal: Bool,
-        isFromReceipt: Bool, price: Money?, terms: TransactionTerms = TransactionTerms(), chainBeganAt: Instant? = nil
+        isFromReceipt: Bool, price: Money?, terms: TransactionTerms = TransactionTerms(), chainBeganAt: Instant? = nil,
+        statesReason: Bool = true
     ) {
         self.id = id
         self.originalID = originalID
@@ -37,6 +40,7 @@ public struct PaidTransaction: Hashable, Sendable {
         self.signedAt = signedAt
         self.revokedAt = revokedAt
         self.isRenewal = isRenewal
+        self.statesReason = statesReason
         self.isFromReceipt = isFromReceipt
         self.price = price
         self.terms = terms
@@ -46,6 +50,20 @@ public struct PaidTransaction: Hashable, Sendable {
     /// Whether it is a period of an auto-renewable subscription. Where Apple named no type, only those have an end.
     public var isSubscription: Bool {
         terms.type.map { $0 == .autoRenewable } ?? (terms.expiresAt != nil)
+    }
+
+    /// As a period of its chain.
+    public var period: PaidPeriod {
+        PaidPeriod(
+            transactionID: id, productID: productID, purchasedAt: purchasedAt, signedAt: signedAt,
+            revokedAt: revokedAt, isRenewal: isRenewal, statesReason: statesReason, price: price, terms: terms)
+    }
+
+    /// The same, as what the periods around it say it is.
+    public func decided(among chain: SubscriptionChain) -> PaidTransaction {
+        var decided = self
+        decided.isRenewal = chain.periods.first { $0.transactionID == id }?.isRenewal ?? isRenewal
+        return decided
     }
 
     /// Becomes the newer copy of the same transaction, and keeps what that one may lack because the ledger has no place
@@ -113,8 +131,12 @@ public struct SettlementFacts: Sendable {
     /// The order id sent beside the proof, and the order of that id.
     public let claimedOrderID: OrderID?
     public let claimedOrder: Order?
-    /// For a renewal: the order of what was granted last before it in the same subscription.
+    /// For a renewal: the order of the purchase that it renews, if that has an owner.
     public let originalOrder: Order?
+    /// For a renewal: what it renews; nil while nothing is known of that.
+    public var renewed: RenewedPurchase?
+    /// For an upgrade without a token, in a chain that shows no token: the caller, if what it ended was theirs.
+    public var replacedOwner: UserID?
     public let product: Product?
     /// Who restores it, and may have it if it is nobody's: nil for a proof that was only delivered.
     public var claimant: UserID?

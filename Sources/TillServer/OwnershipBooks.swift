@@ -24,10 +24,7 @@ extension SettlementBooks {
     // MARK: Facts
 
     mutating func loadOwnership(_ facts: inout SettlementFacts) throws {
-        if facts.originalOrder != nil {
-            facts.originalBasis = try ownership.basis(
-                before: transaction.purchasedAt, of: transaction.originalID, in: transaction.environment)
-        }
+        facts.originalBasis = chain?.basis
         guard transaction.isFromReceipt else { return }
         facts.needsSignedCopy = terms.receipts.policy == .quarantine
         guard !facts.needsSignedCopy else { return }
@@ -149,7 +146,7 @@ extension SettlementBooks {
         return grant
     }
 
-    private func posting(_ amount: Int64, of currency: String, to user: UserID, _ reference: String) -> Posting {
+    func posting(_ amount: Int64, of currency: String, to user: UserID, _ reference: String) -> Posting {
         Posting(
             environment: transaction.environment, userID: user, contra: .moved, currency: currency, amount: amount,
             kind: .moved, reference: reference, at: now)

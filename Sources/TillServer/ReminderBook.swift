@@ -80,29 +80,22 @@ extension ServiceEnd {
 }
 
 extension Settle {
-    /// Brings the reminders of those in step who have what was settled. What lasts, or is points, ends by no date.
-    func remind(about settled: [PaidTransaction], _ now: Instant, _ session: any Session) throws {
+    /// Brings the reminders of those in step who have what was settled, and of those whose subscriptions changed with
+    /// it. What lasts, or is points, ends by no date.
+    func remind(
+        about settled: [PaidTransaction], and changed: [ChainWatch.Changed], _ now: Instant, _ session: any Session
+    ) throws {
         let book = ReminderBook(session: session, catalogs: catalogs, policy: reminders)
-        var seen: Set<UserID> = []
+        var seen: Set<ChainWatch.Changed> = []
         for transaction in settled where sellsTime(transaction) {
             guard let stored = try TransactionTable(session).find(transaction.id, in: transaction.environment),
                 let grant = try GrantTable(session).find(transaction: stored.sequence),
                 case let user = try HolderTable(session).present(grant, of: stored.sequence).userID,
-                seen.insert(user).inserted
+                seen.insert(ChainWatch.Changed(user: user, environment: transaction.environment)).inserted
             else { continue }
             try book.update(user, in: transaction.environment, at: now)
         }
-    }
-
-    /// The same for what Apple signed about a renewal alone.
-    func remind(about renewal: Renewal, _ now: Instant, _ session: any Session) throws {
-        let table = SubscriptionTable(session)
-        guard let original = renewal.info.originalTransactionID,
-            let found = try table.find(original, in: renewal.info.environment),
-            let user = try table.holder(of: found.sequence)
-        else { return }
-        try ReminderBook(session: session, catalogs: catalogs, policy: reminders)
-            .update(user, in: renewal.info.environment, at: now)
+        for one in changed where seen.insert(one).inserted { try book.update(one.user, in: one.environment, at: now) }
     }
 
     private func sellsTime(_ transaction: PaidTransaction) -> Bool {

@@ -160,16 +160,19 @@ struct Settle: Sendable {
             return .revokedUnseen(nil)
         }
         if let user = origin.namedUser { try CustomerTable(session).recordNamed(user, under: guests, at: now) }
-        var subscription = try SubscriptionBooks(of: transaction, now: now, session)
+        var chains = ChainWatch(now: now, session)
+        try chains.watch(transaction)
+        if let purchase = try purchaseToRestore(with: transaction, origin, session) {
+            _ = try settle(purchase, .kept, origin, now, session)
+        }
         let outcome = try settle(transaction, proof, origin, now, session)
-        let given = try settleWaiting(for: [transaction], origin, now, session)
-        try subscription?.list(transaction)
-        let isBeside = subscription?.isAbout(renewal) ?? false
-        if let renewal, isBeside { try subscription?.keep(renewal) }
-        try subscription?.tell()
-        if let renewal, !isBeside { try SubscriptionBooks.record(renewal, now: now, session) }
-        try remind(about: [transaction] + given, now, session)
-        if let renewal, !isBeside { try remind(about: renewal, now, session) }
+        let given = try settleWaiting(for: [transaction], origin, &chains, now, session)
+        try chains.list(transaction)
+        let moved = try align(chainOf: transaction, origin, now, session)
+        let isKept = try renewal.map { try chains.keep($0) } ?? true
+        var changed = try chains.tell()
+        if let renewal, !isKept { changed += try ChainWatch.record(renewal, now: now, session) }
+        try remind(about: [transaction] + given + moved, and: changed, now, session)
         return outcome
     }
 
@@ -180,12 +183,11 @@ struct Settle: Sendable {
         let now = clock()
         let renewal = Renewal(info: info, proof: proof)
         try await database.write { session in
-            try SubscriptionBooks.record(renewal, now: now, session)
-            try remind(about: renewal, now, session)
+            try remind(about: [], and: try ChainWatch.record(renewal, now: now, session), now, session)
         }
     }
 
-    private func settle(
+    func settle(
         _ transaction: PaidTransaction, _ proof: Proof, _ origin: Origin, _ now: Instant, _ session: any Session
     ) throws -> Outcome {
         var books = SettlementBooks(
@@ -201,15 +203,17 @@ struct Settle: Sendable {
     func release(paidUnder token: OrderID, at now: Instant, _ session: any Session) throws {
         let origin = Origin(door: .claim, caller: .apple, claimedOrder: nil)
         var given: [PaidTransaction] = []
+        var chains = ChainWatch(now: now, session)
         for environment in Environment.allCases
         where try UnmatchedTokenTable(session).contains(token, in: environment) {
             try decideContested(by: token, in: environment, origin, now, session)
             guard let first = try RecordedCopies(session).waiting(forOrder: token, of: environment).first else {
                 continue
             }
-            given += try settleWaiting(for: [first.transaction], includingThem: true, origin, now, session)
+            given += try settleWaiting(for: [first.transaction], includingThem: true, origin, &chains, now, session)
         }
-        try remind(about: given, now, session)
+        for transaction in given { given += try align(chainOf: transaction, origin, now, session) }
+        try remind(about: given, and: try chains.tell(), now, session)
     }
 
     /// What was paid and could not be given before this came: renewals of its chain that named nobody (U1, rung 3), and
@@ -218,15 +222,15 @@ struct Settle: Sendable {
     /// - Parameter includingThem: whether the transactions themselves still wait.
     /// - Returns: what was given now.
     private func settleWaiting(
-        for settled: [PaidTransaction], includingThem: Bool = false, _ origin: Origin, _ now: Instant,
-        _ session: any Session
+        for settled: [PaidTransaction], includingThem: Bool = false, _ origin: Origin, _ chains: inout ChainWatch,
+        _ now: Instant, _ session: any Session
     ) throws -> [PaidTransaction] {
         var given: [PaidTransaction] = []
         let copies = RecordedCopies(session)
         let origin = Origin(door: origin.door, caller: .apple, claimedOrder: nil)
         var queue = settled
         let done = includingThem ? [] : Set(settled.map(\.id))
-        var chains: Set<TransactionID> = []
+        var seen: Set<TransactionID> = []
         var tokens: Set<OrderID> = []
         while let next = queue.popLast() {
             var waiting: [RecordedCopies.Copy] = []
@@ -234,7 +238,7 @@ struct Settle: Sendable {
                 waiting += try copies.waiting(forOrder: token, of: next.environment)
                 try decideContested(by: token, in: next.environment, except: done, origin, now, session)
             }
-            if chains.insert(next.originalID).inserted {
+            if seen.insert(next.originalID).inserted {
                 waiting += try copies.waiting(inChain: next.originalID, of: next.environment)
             }
             for copy in waiting where !done.contains(copy.transaction.id) {
@@ -247,6 +251,7 @@ struct Settle: Sendable {
                 guard facts.recorded?.state == .quarantined else { continue }
                 if case .quarantine(.contradictsOrder) = settlement { try books.tellContradiction(facts) }
                 guard case .grant = settlement else { continue }
+                try chains.watch(copy.transaction)
                 _ = try books.carryOut(settlement, facts, freshGrantID: UniqueID(random: entropy(16))) {
                     UniqueID(random: entropy(16))
                 }
@@ -307,7 +312,8 @@ extension PaidTransaction {
             quantity: verified.seatsOfOwner, environment: verified.environment, token: token,
             purchasedAt: verified.purchaseDate, signedAt: verified.signedDate, revokedAt: verified.revocationDate,
             isRenewal: verified.isRenewal, isFromReceipt: verified.source == .receipt, price: verified.price,
-            terms: TransactionTerms(verified), chainBeganAt: verified.originalPurchaseDate)
+            terms: TransactionTerms(verified), chainBeganAt: verified.originalPurchaseDate,
+            statesReason: verified.transactionReason != nil || !verified.isRenewal)
         appTransactionID = verified.appTransactionID.flatMap { $0.isEmpty ? nil : $0 }
     }
 }

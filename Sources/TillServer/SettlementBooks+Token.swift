@@ -60,7 +60,7 @@ extension SettlementBooks {
 
     /// Whether a purchase of something else than its token's order is a later one in that order's own chain: the order
     /// pays for a part of it, or what was granted last before it is the same customer's.
-    mutating func isInChain(ofTokenOrderIn facts: SettlementFacts) throws -> Bool {
+    func isInChain(ofTokenOrderIn facts: SettlementFacts) throws -> Bool {
         guard facts.contradictsTokenOrder, transaction.id != transaction.originalID, let order = facts.tokenOrder
         else { return false }
         if let paid = order.transactionID, order.environment == transaction.environment,
@@ -68,7 +68,7 @@ extension SettlementBooks {
         {
             return true
         }
-        guard let holder = try chainOrder()?.order.userID else { return false }
+        guard let holder = chain?.previousOwner else { return false }
         return try holder == order.userID
             || (guests.account(of: holder) ?? holder) == (guests.account(of: order.userID) ?? order.userID)
     }

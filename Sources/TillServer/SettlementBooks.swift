@@ -27,6 +27,8 @@ struct SettlementBooks {
     let session: any Session
     /// What the token of the transaction names.
     private var named = NamedByToken()
+    /// What its chain says, if it is a later period of a subscription.
+    private(set) var chain: ChainFacts?
     var stored: TransactionTable.Stored?
     /// The copy that the ledger has.
     private(set) var known: PaidTransaction?
@@ -78,6 +80,9 @@ struct SettlementBooks {
         if let known, SignedCopy(transaction) < SignedCopy(known), !PlantedMistake.believesLastCopy.isPlanted {
             transaction.yield(to: known)
         }
+        chain = try chainFacts(transaction)
+        if let decided = chain?.transaction { transaction = decided }
+        if let order = chain?.order { knownOrders[order.order.id] = order }
         named = try namedByToken()
         let claimedOrder = named.decidesAlone ? nil : try origin.claimedOrder.flatMap { try order($0) }
         var facts = SettlementFacts(
@@ -87,8 +92,9 @@ struct SettlementBooks {
                     state: stored.state, newest: SignedCopy(known ?? transaction), grant: storedGrant)
             },
             tokenOrder: named.order, claimedOrderID: origin.claimedOrder, claimedOrder: claimedOrder,
-            originalOrder: named.order == nil && transaction.isRenewal ? try chainOrder()?.order : nil,
-            product: product, claimant: try unlessHeld(by: origin.claimant))
+            originalOrder: chain?.order?.order, product: product, claimant: try admissibleClaimant())
+        facts.renewed = chain?.renewed
+        facts.replacedOwner = chain?.replacedOwner
         facts.tokenAccount = named.account
         facts.provenUser = named.provenUser
         facts.isTokenOlderThanOrder = named.isOlderThanOrder
@@ -126,36 +132,33 @@ struct SettlementBooks {
         return found.order
     }
 
-    /// The order of what was granted last before this in its chain; of the first of the chain, if the ledger has no
-    /// list of it.
-    mutating func chainOrder() throws -> OrderTable.Stored? {
-        let sequence =
-            try SubscriptionTable(session).order(
-                before: transaction.purchasedAt, of: transaction.originalID, in: transaction.environment)
-            ?? transactions.find(transaction.originalID, in: transaction.environment)?.orderSequence
-            ?? holders.order(of: transaction.originalID, in: transaction.environment)
-        guard let sequence, let found = try orders.find(sequence: sequence) else { return nil }
-        knownOrders[found.order.id] = found
-        return found
-    }
-
-    /// Who may have it if it is nobody's: who restores or claims it, unless its chain is another customer's.
+    /// Who may have it if nobody has it: who restores or claims it, unless its chain is another customer's.
     private func unlessHeld(by claimant: UserID?) throws -> UserID? {
         guard let claimant else { return nil }
         let owner = try holders.holder(of: transaction.originalID, in: transaction.environment)
         return owner == nil || owner == claimant ? claimant : nil
     }
 
+    /// A renewal is restored with its purchase.
+    private func admissibleClaimant() throws -> UserID? {
+        chain?.renewed?.isWaiting == true ? nil : try unlessHeld(by: origin.claimant)
+    }
+
     /// Somebody's claim, unless the chain is another customer's. What was bought in it anew, an upgrade or a return,
     /// may be that of another customer of the same Apple Account all the same: then an operator decides, or whom the
-    /// token names. Who has merged claims for the guest that they were.
+    /// token names. Who has merged claims for the guest that they were. Of a renewal whose purchase waits, an order
+    /// number says less than that purchase.
     private func admissibleClaim() throws -> OwnershipClaim? {
         guard var claim = origin.claim else { return nil }
         if let ordered = named.order?.userID, try guests.account(of: ordered) == claim.user {
             claim = OwnershipClaim(user: ordered, ground: claim.ground)
         }
-        let isDecided = claim.ground == .operatorDecision || named.order?.userID == claim.user
-        if isDecided, !transaction.isRenewal { return claim }
+        let isWaiting = chain?.renewed?.isWaiting == true
+        let isDecided = claim.ground == .operatorDecision || !isWaiting && named.order?.userID == claim.user
+        if isDecided, !transaction.isRenewal || isWaiting { return claim }
+        if isWaiting {
+            return try holders.holder(of: transaction.originalID, in: transaction.environment) == nil ? claim : nil
+        }
         return try unlessHeld(by: claim.user) == nil ? nil : claim
     }
 
@@ -164,11 +167,14 @@ struct SettlementBooks {
     /// - Parameter order: the buyer's; nil if it is yet to be opened, and so holds nothing.
     mutating func succession(of buyer: UserID, order: Int64?) throws -> Succession {
         var chainHolder: UserID?
-        if transaction.originalID != transaction.id {
+        let isNamedByPurchase = chain?.renewed?.token == .ofPurchase && (named.order != nil || named.account != nil)
+        if let owner = chain?.owner, isNamedByPurchase || order != nil && order == chain?.order?.sequence {
+            chainHolder = owner
+        } else if transaction.originalID != transaction.id {
             var before = order
             if let order = named.order, let stored = knownOrders[order.id] { before = stored.sequence }
             // An account token is no order's: what the account bought before in the chain stands for it.
-            if let account = named.account, let found = try chainOrder(), found.order.userID == account {
+            if let account = named.account, let found = chain?.order, found.order.userID == account {
                 before = found.sequence
             }
             chainHolder = try before.flatMap {

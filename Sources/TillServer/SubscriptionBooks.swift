@@ -2,25 +2,19 @@ import TillAppStore
 import TillBilling
 import TillStorage
 
-/// One subscription before the open ledger: lists its periods, keeps the newest word about its renewal, and tells the
-/// app's backend when either makes another subscription of it. Lives inside one commit.
+/// One chain before the open ledger: lists its periods, keeps the newest word about its renewal, and tells each customer
+/// who has something of it when that makes another subscription of theirs. Lives inside one commit.
 struct SubscriptionBooks {
-    private let originalID: TransactionID
-    private let environment: Environment
+    let originalID: TransactionID
+    let environment: Environment
     private let now: Instant
     private let session: any Session
     private let table: SubscriptionTable
     private var stored: SubscriptionTable.Stored?
-    /// What it was before.
-    private let before: Subscription?
+    /// What each customer had before.
+    private let before: [UserID: Change]
 
-    /// - Returns: nil for a transaction of no subscription.
-    init?(of transaction: PaidTransaction, now: Instant, _ session: any Session) throws {
-        guard transaction.isSubscription else { return nil }
-        try self.init(of: transaction.originalID, in: transaction.environment, now: now, session)
-    }
-
-    private init(
+    init(
         of original: TransactionID, in environment: Environment, now: Instant, _ session: any Session
     ) throws {
         originalID = original
@@ -31,32 +25,13 @@ struct SubscriptionBooks {
         let stored = try table.find(original, in: environment)
         self.table = table
         self.stored = stored
-        before = try stored.flatMap { try Self.state($0, now, table) }
+        before = try stored.map { try Self.states($0, now, table).mapValues(Change.init) } ?? [:]
     }
 
-    /// Keeps what came without a transaction.
-    static func record(_ renewal: Settle.Renewal, now: Instant, _ session: any Session) throws {
-        guard let original = renewal.info.originalTransactionID else { return }
-        var books = try SubscriptionBooks(of: original, in: renewal.info.environment, now: now, session)
-        try books.keep(renewal)
-        try books.tell()
-    }
-
-    /// Lists a recorded transaction as one of its periods. What was taken back before anybody knew whose it was is
-    /// whose the chain is: nothing was given for it, but it says why there is nothing.
+    /// Lists a recorded transaction as one of its periods.
     mutating func list(_ transaction: PaidTransaction) throws {
-        let transactions = TransactionTable(session)
-        guard let row = try transactions.find(transaction.id, in: environment) else { return }
-        let subscription = try opened()
-        try table.add(transaction: row.sequence, to: subscription)
-        for lost in try table.unownedRevocations(of: subscription) {
-            guard let order = try table.order(before: lost.purchasedAt, of: originalID, in: environment) else { return }
-            try transactions.link(lost.sequence, toOrder: order)
-        }
-    }
-
-    func isAbout(_ renewal: Settle.Renewal?) -> Bool {
-        renewal?.info.originalTransactionID == originalID && renewal?.info.environment == environment
+        guard let row = try TransactionTable(session).find(transaction.id, in: environment) else { return }
+        try table.add(transaction: row.sequence, to: try opened())
     }
 
     /// Keeps what Apple signed about the next renewal, if it is news.
@@ -73,29 +48,38 @@ struct SubscriptionBooks {
         return made.sequence
     }
 
-    /// Tells of what Apple's word has changed. What changes by time alone is nobody's event here.
-    func tell() throws {
-        guard let stored = try table.find(originalID, in: environment),
-            let after = try Self.state(stored, now, table), before.map(Change.init) != Change(after),
-            let user = try table.holder(of: stored.sequence)
-        else { return }
-        let body = Event(
-            originalTransactionId: originalID.text, environment: environment.rawValue,
-            productId: after.current.productID.text, state: after.state.rawValue, until: after.until,
-            willRenew: after.willRenew)
-        try OutboxTable(session).insert(
-            type: "subscription.updated", user: user,
-            body: String(decoding: JSONText.encodeSorted(body), as: UTF8.self),
-            at: now)
+    /// Tells each customer of what Apple's words have changed for them. What changes by time alone is nobody's event
+    /// here, and what a customer has lost to another one is told of by that grant's own event.
+    ///
+    /// - Returns: whose subscription changed, also who has nothing of the chain any more.
+    func tell() throws -> [UserID] {
+        guard let stored = try table.find(originalID, in: environment) else { return [] }
+        let after = try Self.states(stored, now, table)
+        var changed = before.keys.filter { after[$0] == nil }.sorted { $0.text < $1.text }
+        for (user, subscription) in after.sorted(by: { $0.key.text < $1.key.text })
+        where before[user] != Change(subscription) {
+            changed.append(user)
+            let body = Event(
+                originalTransactionId: originalID.text, environment: environment.rawValue,
+                productId: subscription.current.productID.text, state: subscription.state.rawValue,
+                until: subscription.until, willRenew: subscription.willRenew)
+            try OutboxTable(session).insert(
+                type: "subscription.updated", user: user,
+                body: String(decoding: JSONText.encodeSorted(body), as: UTF8.self), at: now)
+        }
+        return changed
     }
 
-    private static func state(
+    /// What each customer has of it.
+    private static func states(
         _ stored: SubscriptionTable.Stored, _ now: Instant, _ table: SubscriptionTable
-    ) throws -> Subscription? {
-        let all = try table.periods(of: stored.sequence)
-        let (owned, strangers) = (all.filter { $0.state != .quarantined }, all.filter { $0.state == .quarantined })
-        return Subscription(
-            owned.map(\.period), among: strangers.map(\.period), renewal: stored.renewal, at: now)
+    ) throws -> [UserID: Subscription] {
+        let links = try table.links(of: stored.sequence)
+        let all = links.map(\.period)
+        return Dictionary(grouping: links.filter { $0.owner != nil }, by: \.owner).reduce(into: [:]) { states, held in
+            guard let user = held.key else { return }
+            states[user] = Subscription(held.value.map(\.period), among: all, renewal: stored.renewal, at: now)
+        }
     }
 
     /// What a backend wants to hear of.

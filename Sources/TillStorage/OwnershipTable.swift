@@ -145,32 +145,6 @@ public struct OwnershipTable {
 
     // MARK: Chains
 
-    /// What the grant before a renewal rests on; nil if the ledger has none.
-    public func basis(
-        before moment: Instant, of original: TransactionID, in environment: Environment
-    ) throws -> OwnershipBasis? {
-        let listed = try session.first(
-            """
-            SELECT coalesce(b.basis, 'token') FROM subscriptions s \
-            CROSS JOIN subscription_periods p ON p.subscription_sequence = s.sequence \
-            CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
-            CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
-            LEFT JOIN ownership_basis b ON b.grant_sequence = t.sequence \
-            WHERE s.environment = ? AND s.original_id = ? AND t.state <> 2 AND t.purchased_at < ? \
-            ORDER BY t.purchased_at DESC, t.sequence DESC LIMIT 1
-            """, [environment.column, .text(original.text), .instant(moment)]
-        ) { OwnershipBasis(rawValue: $0.text(0)) }
-        if let listed { return listed }
-        return try session.first(
-            """
-            SELECT coalesce(b.basis, 'token') FROM transactions t \
-            CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
-            LEFT JOIN ownership_basis b ON b.grant_sequence = t.sequence \
-            WHERE t.environment = ? AND t.id = ? AND t.state <> 2
-            """, [environment.column, .text(original.text)]
-        ) { OwnershipBasis(rawValue: $0.text(0)) } ?? nil
-    }
-
     /// Renewals after a moment that are an owner's only because the purchase before them was.
     public func renewals(
         after moment: Instant, of original: TransactionID, in environment: Environment, owner: UserID
@@ -181,7 +155,7 @@ public struct OwnershipTable {
             CROSS JOIN subscription_periods p ON p.subscription_sequence = s.sequence \
             CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
             CROSS JOIN ownership_basis b ON b.grant_sequence = t.sequence \
-            WHERE s.environment = ? AND s.original_id = ? AND t.state <> 2 AND t.is_renewal = 1 \
+            WHERE s.environment = ? AND s.original_id = ? AND t.state <> 2 AND t.is_renewal <> 0 \
             AND t.purchased_at > ? AND b.basis = 'receipt' AND b.owner_id = ? ORDER BY t.sequence
             """, [environment.column, .text(original.text), .instant(moment), .text(owner.text)]
         ) { row in

@@ -59,7 +59,8 @@ extension Row {
         PaidPeriod(
             transactionID: TransactionID(text(first)), productID: ProductID(text(first + 1)),
             purchasedAt: instant(first + 2), signedAt: instant(first + 3), revokedAt: optionalInstant(first + 4),
-            isRenewal: integer(first + 5) != 0, price: money(first + 6), terms: terms(from: first + 8))
+            isRenewal: integer(first + 5) != 0, statesReason: integer(first + 5) != 2, price: money(first + 6),
+            terms: terms(from: first + 8))
     }
 
     func money(_ column: Int) -> Money? {

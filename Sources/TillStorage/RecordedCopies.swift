@@ -77,7 +77,7 @@ public struct RecordedCopies {
             quantity: Int(row.integer(4)), environment: try row.environment(5), token: token,
             purchasedAt: row.instant(7), signedAt: row.instant(8), revokedAt: row.optionalInstant(9),
             isRenewal: row.integer(15) != 0, isFromReceipt: row.integer(12) == ProofTable.Kind.receipt.rawValue,
-            price: row.money(10), terms: row.terms(from: 13))
+            price: row.money(10), terms: row.terms(from: 13), statesReason: row.integer(15) != 2)
         return Copy(sequence: row.integer(0), transaction: transaction)
     }
 }

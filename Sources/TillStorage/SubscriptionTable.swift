@@ -44,7 +44,7 @@ extension Schema {
 
 /// `subscriptions` and `subscription_periods`.
 public struct SubscriptionTable {
-    private let session: any Session
+    let session: any Session
     public init(_ session: any Session) { self.session = session }
 
     public struct Stored: Sendable, Hashable {
@@ -61,7 +61,7 @@ public struct SubscriptionTable {
     }
 
     /// How many periods of one subscription are looked at: weekly, for forty years.
-    private static let periodLimit: Int64 = 2_000
+    static let periodLimit: Int64 = 2_000
 
     public func find(_ original: TransactionID, in environment: Environment) throws -> Stored? {
         try session.first(
@@ -138,41 +138,6 @@ public struct SubscriptionTable {
             return Period(
                 period: row.paidPeriod(from: 2), state: state, orderSequence: row.isNull(1) ? nil : row.integer(1))
         }
-    }
-
-    /// The order of the newest period that was charged before a moment and is somebody's, or of the oldest one that is.
-    public func order(
-        before moment: Instant, of original: TransactionID, in environment: Environment
-    ) throws -> Int64? {
-        guard let found = try find(original, in: environment) else { return nil }
-        let owned = try periods(of: found.sequence).filter { $0.state != .quarantined && $0.orderSequence != nil }
-        return (owned.first { $0.period.purchasedAt < moment } ?? owned.last)?.orderSequence
-    }
-
-    /// Renewals that were taken back before anybody knew whose they are.
-    public func unownedRevocations(of subscription: Int64) throws -> [(sequence: Int64, purchasedAt: Instant)] {
-        try session.query(
-            """
-            SELECT t.sequence, t.purchased_at FROM subscription_periods p \
-            CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
-            WHERE p.subscription_sequence = ? AND t.state = 3 AND t.order_sequence IS NULL AND t.is_renewal = 1 \
-            LIMIT ?
-            """, [.integer(subscription), .integer(Self.periodLimit)]
-        ) { ($0.integer(0), $0.instant(1)) }
-    }
-
-    /// Who has the newest period of a subscription.
-    public func holder(of subscription: Int64) throws -> UserID? {
-        try session.first(
-            """
-            SELECT coalesce(h.user, g.user, o.user) FROM subscription_periods p \
-            CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
-            CROSS JOIN orders o ON o.sequence = t.order_sequence \
-            LEFT JOIN grants g ON g.transaction_sequence = t.sequence \
-            LEFT JOIN holders h ON h.grant_sequence = t.sequence \
-            WHERE p.subscription_sequence = ? AND t.state <> 2 ORDER BY t.purchased_at DESC, t.sequence DESC LIMIT 1
-            """, [.integer(subscription)]
-        ) { UserID($0.text(0)) }
     }
 
     private static func renewal(_ row: any Row) -> RenewalTerms? {

@@ -77,11 +77,11 @@ public struct TransactionTable {
             ])
     }
 
-    /// Says whose order a known transaction was paid under.
-    public func link(_ sequence: Int64, toOrder orderSequence: Int64) throws {
+    /// Says whose order a known transaction was paid under; nil: nobody knows.
+    public func link(_ sequence: Int64, toOrder orderSequence: Int64?) throws {
         try session.execute(
             "UPDATE transactions SET order_sequence = ? WHERE sequence = ?",
-            [.integer(orderSequence), .integer(sequence)])
+            [.optional(orderSequence), .integer(sequence)])
     }
 
     public func find(_ id: TransactionID, in environment: Environment) throws -> Stored? {

@@ -73,10 +73,13 @@ extension PaidTransaction {
         }
     }
 
+    /// 0 a purchase, 1 a renewal, 2 a later period of which Apple did not say which of the two it is.
+    private var renewalColumn: Int64 { statesReason ? (isRenewal ? 1 : 0) : 2 }
+
     /// In the order of `INSERT` and `UPDATE` in `TransactionTable`.
     var termsColumns: [SQLValue] {
         [
-            terms.type?.column ?? .null, .optional(terms.expiresAt?.milliseconds), .flag(isRenewal),
+            terms.type?.column ?? .null, .optional(terms.expiresAt?.milliseconds), .integer(renewalColumn),
             .flag(terms.isUpgraded), .flag(terms.isFamilyShared), .optional(terms.groupID),
             .optional(terms.storefront), .optional(terms.offer.map { Int64($0.type) }), .optional(terms.offer?.id),
             .optional(terms.offer?.discount), .optional(terms.revocationType),

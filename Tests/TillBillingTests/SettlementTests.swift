@@ -109,8 +109,31 @@ import TillBilling
         receipt, claims OA, granted at 105                    | alreadyGranted
         receipt, granted at 105, revoked                      | revoke
         receipt, granted at 120, revoked                      | alreadyGranted
-        token unknown, renewal, original OA                   | grant A OA original_transaction
-        token unknown, renewal, original OA, by backend naming B | grant A OA original_transaction
+        token unknown, renewal, original OA                   | quarantine unknown_token
+        token unknown, renewal, original OA, by backend naming B | grant B new backend
+        token unknown, renewal, original OA, decided for B    | grant B new operator
+        token unknown, renewal, original OA, repeats          | grant A OA original_transaction
+        token unknown, renewal, original OA, hidden           | grant A OA original_transaction
+        token unknown, renewal, repeats, waiting              | quarantine unknown_token
+        token OA, renewal, original OA, repeats               | grant A OA token
+        token OA, renewal, original OA, inherited             | grant A OA original_transaction
+        token OA, renewal, inherited, waiting                 | quarantine no_owner
+        token OA, renewal, repeats, waiting                   | quarantine no_owner
+        token OA, renewal, hidden, waiting                    | grant A OA token
+        token OA, renewal, waiting                            | grant A OA token
+        renewal, repeats, waiting                             | quarantine no_owner
+        renewal, repeats, waiting, claims OA                  | quarantine no_owner
+        renewal, repeats, waiting, device OA                  | quarantine no_owner
+        renewal, repeats, waiting, restored by B, renews      | quarantine no_owner
+        renewal, repeats, waiting, by backend naming B        | grant B new backend
+        renewal, repeats, waiting, decided for B              | grant B new operator
+        receipt, renewal, repeats, waiting                    | quarantine receipt_needs_order
+        receipt, renewal, repeats, waiting, claims OA         | grant A OA order_id
+        replaces what A had                                   | grant A new original_transaction
+        replaces what A had, receipt                          | grant A new original_transaction
+        replaces what A had, receipt, needs signed copy       | quarantine receipt_needs_order
+        replaces what A had, claims OA                        | grant A OA order_id
+        replaces what A had, token unknown                    | quarantine unknown_token
         token unreadable, renewal, original OA                | grant A OA original_transaction
         token unknown, original OA                            | quarantine unknown_token
         token OA, chain began at 95                           | grant A new token
@@ -355,6 +378,26 @@ struct Facts {
         return orders
     }
 
+    /// What T renews: a purchase S of 50, behind another one of 40.
+    private func renewed(_ renewal: PaidTransaction) -> RenewedPurchase? {
+        guard has("repeats") || has("inherited") || has("hidden") || has("waiting") else { return nil }
+        var token: OrderID?
+        if case .order(let id)? = renewal.token { token = id }
+        func period(_ id: String, at seconds: Int64, isRenewal: Bool = false) -> PaidPeriod {
+            PaidPeriod(
+                transactionID: TransactionID(id), productID: product.id, purchasedAt: at(seconds), signedAt: at(110),
+                isRenewal: isRenewal, terms: TransactionTerms(expiresAt: at(seconds + 50)))
+        }
+        let owner = has("waiting") ? nil : UserID("A")
+        let earlier = ChainPeriod(
+            period: period("R", at: 40), owner: UserID("C"), token: has("inherited") ? token : nil)
+        let purchase = ChainPeriod(
+            period: period("S", at: 50), owner: owner, token: has("repeats") ? token : nil, hidesToken: has("hidden"))
+        return RenewedPurchase(
+            of: ChainPeriod(period: period("T", at: 100, isRenewal: true), owner: nil, token: token),
+            in: [purchase, earlier])
+    }
+
     private var ownershipClaim: OwnershipClaim? {
         if has("numbered by A") { return OwnershipClaim(user: UserID("A"), ground: .orderNumber) }
         if has("numbered by B") { return OwnershipClaim(user: UserID("B"), ground: .orderNumber) }
@@ -380,6 +423,8 @@ struct Facts {
         facts.deviceOrders = deviceOrders
         facts.ownershipClaim = ownershipClaim
         facts.needsSignedCopy = has("needs signed copy")
+        facts.renewed = renewed(transaction)
+        facts.replacedOwner = has("replaces what A had") ? UserID("A") : nil
         facts.originalBasis = has("rests on receipt") ? .receipt : .token
         return facts
     }

@@ -73,8 +73,10 @@ import TillSQLite
                 #expect(found.map(\.period.transactionID.text) == ["102", "101", "100"])
                 #expect(found.map(\.state) == [.quarantined, .quarantined, .quarantined])
                 #expect(found[0].period.terms == full && found[0].period.price?.amount == 299)
-                #expect(try table.order(before: at, of: chain, in: .sandbox) == nil)
-                #expect(try table.holder(of: made.sequence) == nil)
+                let links = try table.links(of: made.sequence)
+                #expect(links.map(\.period.transactionID.text) == ["100", "101", "102"])
+                #expect(links.allSatisfy { $0.owner == nil && !$0.hasGrant && $0.orderSequence == nil })
+                #expect(links[1].period == found[1].period)
             }
         }
     }

@@ -9,13 +9,16 @@ public struct PaidPeriod: Hashable, Sendable {
     /// Refunded, or a family's access taken back.
     public let revokedAt: Instant?
     /// Charged by Apple's server, not by a tap.
-    public let isRenewal: Bool
+    public internal(set) var isRenewal: Bool
+    /// Whether Apple said which of the two it is. If not, `SubscriptionChain` decides.
+    public let statesReason: Bool
     public let price: Money?
     public let terms: TransactionTerms
 
     public init(
         transactionID: TransactionID, productID: ProductID, purchasedAt: Instant, signedAt: Instant,
-        revokedAt: Instant? = nil, isRenewal: Bool, price: Money? = nil, terms: TransactionTerms
+        revokedAt: Instant? = nil, isRenewal: Bool, statesReason: Bool = true, price: Money? = nil,
+        terms: TransactionTerms
     ) {
         self.transactionID = transactionID
         self.productID = productID
@@ -23,6 +26,7 @@ public struct PaidPeriod: Hashable, Sendable {
         self.signedAt = signedAt
         self.revokedAt = revokedAt
         self.isRenewal = isRenewal
+        self.statesReason = statesReason
         self.price = price
         self.terms = terms
     }
@@ -36,8 +40,8 @@ public struct PaidPeriod: Hashable, Sendable {
     /// Until when there was service, if nothing superseded it.
     var servedUntil: Instant { min(expiresAt, revokedAt ?? expiresAt) }
 
-    /// Apple's ids are numbers that grow.
-    static func isEarlier(_ left: PaidPeriod, _ right: PaidPeriod) -> Bool {
+    /// By Apple's dates, and of one moment by Apple's ids, which are numbers that grow.
+    public static func isEarlier(_ left: PaidPeriod, _ right: PaidPeriod) -> Bool {
         guard left.purchasedAt == right.purchasedAt else { return left.purchasedAt < right.purchasedAt }
         let (first, second) = (left.transactionID.text, right.transactionID.text)
         return (first.utf8.count, first) < (second.utf8.count, second)
@@ -57,18 +61,14 @@ public struct PaidStretch: Hashable, Sendable {
         self.end = end
     }
 
-    /// The stretches of a chain, in order, without gaps between what follows on.
+    /// The stretches of a chain, in order, without gaps between what follows on and without any that overlap.
     ///
     /// A renewal begins when what was paid before it ends. What a customer buys begins at once and takes the place of
-    /// what was there, because one has one subscription in a group, also if the copy that says so has not come yet, and
-    /// if what was bought was refunded later or is nobody's yet.
-    ///
-    /// - Parameter strangers: periods of the chain that are nobody's yet: they give nothing, and take a place.
-    static func all(_ periods: [PaidPeriod], among strangers: [PaidPeriod] = []) -> [PaidStretch] {
+    /// what was there, because one has one subscription in a group. That holds whoever has either, also if the copy that
+    /// says so has not come yet, and if what was bought was refunded later or has no customer yet.
+    static func all(_ chain: SubscriptionChain) -> [PaidStretch] {
         var stretches: [PaidStretch] = []
-        let own = Set(periods.map(\.transactionID))
-        let all = strangers.isEmpty ? periods : (periods + strangers).sorted(by: PaidPeriod.isEarlier)
-        for period in all where period.stands || !period.isRenewal {
+        for period in chain.periods where period.stands || !period.isRenewal {
             var start = period.purchasedAt
             if period.isRenewal {
                 if let last = stretches.last { start = max(start, last.end) }
@@ -80,7 +80,7 @@ public struct PaidStretch: Hashable, Sendable {
                     stretches[index].end = max(stretches[index].start, start)
                 }
             }
-            guard period.stands, own.contains(period.transactionID) else { continue }
+            guard period.stands else { continue }
             stretches.append(PaidStretch(period: period, start: start, end: max(start, period.expiresAt)))
         }
         return stretches
@@ -95,12 +95,12 @@ extension Subscription {
         public let at: Instant
     }
 
-    /// - Parameter periods: all of the chain.
-    public static func fate(of period: PaidPeriod, among periods: [PaidPeriod]) -> Fate {
+    /// - Parameter chain: with the periods of all its customers.
+    public static func fate(of period: PaidPeriod, in chain: SubscriptionChain) -> Fate {
         if period.revokedAt != nil {
             return Fate(state: .revoked, reason: period.revocationReason, at: period.servedUntil)
         }
-        let next = periods.filter { !$0.isRenewal && PaidPeriod.isEarlier(period, $0) }.map(\.purchasedAt).min()
+        let next = chain.periods.first { !$0.isRenewal && PaidPeriod.isEarlier(period, $0) }?.purchasedAt
         if let next, next < period.expiresAt { return Fate(state: .upgraded, reason: .replaced, at: next) }
         if period.terms.isUpgraded {
             return Fate(state: .upgraded, reason: .replaced, at: min(period.expiresAt, period.signedAt))

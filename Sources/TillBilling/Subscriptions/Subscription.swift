@@ -65,43 +65,54 @@ public struct Subscription: Hashable, Sendable {
         }
     }
 
+    /// What one customer has of a chain. All of the chain counts, whoever has it: a later purchase ends what it replaces,
+    /// and Apple's word about the next renewal is about whose the newest period is.
+    ///
     /// - Parameters:
     ///   - periods: the newest copies of all that the customer has, in any order.
-    ///   - strangers: those of the same chain that are nobody's yet: an upgrade bought outside of the app, without a
-    ///     token, still takes the place of what was there.
-    /// - Returns: nil without any.
+    ///   - others: those of the same chain that other customers have, or nobody yet.
+    /// - Returns: nil without any of the customer's.
     public init?(
-        _ periods: [PaidPeriod], among strangers: [PaidPeriod] = [], renewal: RenewalTerms?, at now: Instant
+        _ periods: [PaidPeriod], among others: [PaidPeriod] = [], renewal: RenewalTerms?, at now: Instant
     ) {
-        let ordered = periods.sorted(by: PaidPeriod.isEarlier)
+        let ids = Set(periods.map(\.transactionID))
+        let chain = SubscriptionChain(periods + others.filter { !ids.contains($0.transactionID) })
+        let ordered = chain.periods.filter { ids.contains($0.transactionID) }
         guard let newest = ordered.last else { return nil }
+        let isLast = chain.periods.last == newest
         // What Apple said before the newest period was charged says nothing about it.
-        let word = renewal.flatMap { $0.signedAt >= newest.purchasedAt ? $0 : nil }
-        let paid = PaidStretch.all(ordered, among: strangers)
-        let replacedAt = strangers.filter { other in
+        let word = renewal.flatMap { isLast && $0.signedAt >= newest.purchasedAt ? $0 : nil }
+        let all = PaidStretch.all(chain)
+        let replacedAt = chain.periods.first { other in
             !other.isRenewal && newest.purchasedAt < other.purchasedAt && other.purchasedAt < newest.expiresAt
-        }.map(\.purchasedAt).min()
-        let running = paid.filter { $0.end > now && $0.end > $0.start }
+        }?.purchasedAt
+        let running = all.filter { ids.contains($0.period.transactionID) && $0.end > now && $0.end > $0.start }
         stretches = running
-        let used = running.first { $0.start <= now } ?? running.first
+        // While another customer's time runs, this one's has to wait for it.
+        let isOthers = all.contains {
+            $0.start <= now && now < $0.end && !ids.contains($0.period.transactionID)
+        }
+        let used = running.first { $0.start <= now } ?? (isOthers ? nil : running.first)
         current = used?.period ?? newest
         since = Self.since(current, ordered)
         let found: State
         if used != nil {
             found = word?.autoRenews == false ? .cancelled : .active
-        } else if replacedAt != nil, newest.revokedAt == nil {
+        } else if replacedAt != nil || !running.isEmpty, newest.revokedAt == nil {
             found = .upgraded
         } else {
-            found = Self.stateWithoutPeriod(newest, word, at: now)
+            found = Self.stateWithoutPeriod(newest, isOthers ? nil : word, at: now)
         }
         state = found
         graceUntil = found == .grace ? word?.graceUntil : nil
-        until = running.last?.end ?? (found == .upgraded ? replacedAt : nil) ?? Self.end(newest, found, word, at: now)
+        until =
+            (used == nil ? nil : running.last?.end) ?? (found == .upgraded ? replacedAt : nil)
+            ?? Self.end(newest, found, word, at: now)
 
         let goesOn = used != nil || found == .grace || found == .billingRetry
         let renews = goesOn ? word?.autoRenews : false
         willRenew = renews
-        renewsAt = renews == true ? running.last?.end : nil
+        renewsAt = renews == true && used != nil ? running.last?.end : nil
         renewalProductID = renews == true ? word?.productID ?? newest.productID : nil
         renewalPrice = renews == true ? word?.price : nil
         renewalOffer = renews == true ? word?.offer : nil

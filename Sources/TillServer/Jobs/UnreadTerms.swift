@@ -44,8 +44,9 @@ public struct UnreadTerms: Sendable {
         let transaction = PaidTransaction(signed)
         guard transaction.terms != copy.transaction.terms else { return false }
         try TransactionTable(session).update(copy.sequence, to: transaction)
-        var subscription = try SubscriptionBooks(of: transaction, now: now, session)
-        try subscription?.list(transaction)
+        var chains = ChainWatch(now: now, session)
+        try chains.watch(transaction)
+        try chains.list(transaction)
         return true
     }
 }

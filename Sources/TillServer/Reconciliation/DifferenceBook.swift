@@ -62,9 +62,21 @@ struct DifferenceBook {
     private func standing(_ key: Key) throws -> LedgerStanding? {
         guard let row = try TransactionTable(session).find(key.id, in: key.environment) else { return nil }
         let order = try row.orderSequence.flatMap { try OrderTable(session).find(sequence: $0)?.order.id }
+        let copy = try RecordedCopies(session).find(row.sequence)
+        var terms = copy?.terms ?? TransactionTerms()
+        // That an upgrade took its place is no news where the upgrade is known.
+        if let copy, try isReplaced(copy) { terms.isUpgraded = true }
         return LedgerStanding(
-            state: row.state, quarantine: row.quarantine, revokedAt: row.revokedAt,
-            terms: try RecordedCopies(session).find(row.sequence)?.terms ?? TransactionTerms(), orderID: order)
+            state: row.state, quarantine: row.quarantine, revokedAt: row.revokedAt, terms: terms, orderID: order)
+    }
+
+    private func isReplaced(_ copy: PaidTransaction) throws -> Bool {
+        let table = SubscriptionTable(session)
+        guard copy.isSubscription, copy.revokedAt == nil,
+            let found = try table.find(copy.originalID, in: copy.environment)
+        else { return false }
+        let chain = SubscriptionChain(try table.periods(of: found.sequence).map(\.period))
+        return Subscription.fate(of: copy.period, in: chain).state == .upgraded
     }
 
     private func renewal(_ key: Key) throws -> RenewalTerms? {

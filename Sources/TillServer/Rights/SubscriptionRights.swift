@@ -20,18 +20,20 @@ struct SubscriptionRights {
         }
         for (original, chain) in newest.prefix(Rights.subscriptionLimit) {
             let found = try table.find(original, in: environment)
-            let strangers = try found.map { try table.periods(of: $0.sequence) } ?? []
+            let all = try found.map { try table.periods(of: $0.sequence) } ?? []
+            let own = chain.map(\.period)
             guard
-                let state = Subscription(
-                    chain.map(\.period), among: strangers.filter { $0.state == .quarantined }.map(\.period),
-                    renewal: found?.renewal, at: now)
+                let state = Subscription(own, among: all.map(\.period), renewal: found?.renewal, at: now)
             else { continue }
-            add(state, of: original, chain, catalog)
+            let known = Set(own.map(\.transactionID))
+            let others = all.map(\.period).filter { !known.contains($0.transactionID) }
+            add(state, of: original, chain, SubscriptionChain(own + others), catalog)
         }
     }
 
     private mutating func add(
-        _ state: Subscription, of original: TransactionID, _ chain: [PurchaseHistory.Entry], _ catalog: Catalog
+        _ state: Subscription, of original: TransactionID, _ chain: [PurchaseHistory.Entry], _ all: SubscriptionChain,
+        _ catalog: Catalog
     ) {
         let byID = Dictionary(chain.map { ($0.period.transactionID, $0) }, uniquingKeysWith: { first, _ in first })
         let current = byID[state.current.transactionID]
@@ -62,11 +64,11 @@ struct SubscriptionRights {
             now.willRenew = state.willRenew
             rights.append(now)
         }
-        // What the chain gave before it gave that.
+        // What the chain gave this customer before it gave that.
         for entry in chain.reversed() {
             guard let before = entry.right(catalog), told.insert(before).inserted else { continue }
             let period = entry.period
-            let fate = Subscription.fate(of: period, among: chain.map(\.period))
+            let fate = Subscription.fate(of: period, in: all)
             rights.append(
                 right(before, period, fate.state, fate.reason, since: period.purchasedAt, until: fate.at))
         }

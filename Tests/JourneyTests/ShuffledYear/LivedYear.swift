@@ -21,7 +21,8 @@ struct LivedYear: Sendable {
 
     var orders: [Order] { opened.withLock { $0 } }
     var notifications: [YearWorld.Attempt] { world.attempts }
-    var users: [String] { year.customers.map(\.name) }
+    /// The Apple Accounts' own names, and those of everybody else who uses the app with one of them.
+    var users: [String] { Array(Set(year.customers.map(\.name)).union(orders.map(\.user))).sorted() }
 
     /// So many stories a seed: seeds that follow each other tell all of them in turn.
     static let storyCount = 8
@@ -39,7 +40,8 @@ struct LivedYear: Sendable {
         let stories = (0..<Self.storyCount).map { Self.told[(first + $0) % Self.told.count] }
         let walkers = YearStories.all.filter(\.isWalker)
         try await self.init(
-            stories + YearShelf.planStories + [walkers[Int(seed % UInt64(walkers.count))]], seed: seed, losing: 12)
+            stories + YearShelf.planStories + Household.stories + [walkers[Int(seed % UInt64(walkers.count))]],
+            seed: seed, losing: 12)
     }
 
     /// - Parameter losing: one in so many purchases loses its token on the way (U1); 0 for none.
@@ -63,9 +65,15 @@ struct LivedYear: Sendable {
             return order.proven.id
         }
         var app = YearApp()
+        let households = Locked<[String: Int]>([:])
         app.token = { world, customer, _, request in
-            let order = open(world, customer.name, request.productID, request.quantity)
-            return losing > 0 && dice.roll(losing) == 0 ? nil : order
+            let number = households.withLock { known in
+                known[customer.name, default: 0] += 1
+                return known[customer.name, default: 0]
+            }
+            let buyer = Household(customer)?.buyer(number) ?? Household.Buyer(user: customer.name)
+            let order = open(world, buyer.user, request.productID, request.quantity)
+            return buyer.losesToken || losing > 0 && dice.roll(losing) == 0 ? nil : order
         }
         // The developer's server tells Apple whose a subscription is that has no token, and repeats the one it has.
         app.newToken = { world, customer, known in

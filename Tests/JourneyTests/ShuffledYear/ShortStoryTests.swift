@@ -27,6 +27,13 @@ struct ShortStoryTests {
         fails, and pays in grace         | 1 buy bronze.week; 3 fail club; 11 recover club
         is given days                    | 1 buy silver.month; 3 extend club 5; 4 extend club 9
         agrees to a price                | 1 buy silver.month; 3 raise club 100 ask; 5 answer club yes
+        household goes up                | 1 buy silver.month; 5 buy gold.month
+        household goes up, is refunded   | 1 buy silver.month; 5 buy gold.month; 8 refund club full
+        household comes back             | 1 buy bronze.week; 2 cancel club; 20 buy bronze.week; 29 cancel club
+        household fails in grace         | 1 buy bronze.week; 2 cancel club; 20 buy bronze.week; 22 fail club
+        household unnamed goes up        | 1 buy silver.month; 5 buy gold.month; 8 refund club full
+        household unnamed comes back     | 1 buy bronze.week; 2 cancel club; 20 buy bronze.week; 29 cancel club
+        household unnamed returns twice  | 1 buy bronze.week; 2 cancel club; 10 buy silver.month; 12 buy gold.month
         """)
 
     @Test("Whatever order its notifications come in, a story ends the same (U4, U6)", arguments: stories.map(\.name))

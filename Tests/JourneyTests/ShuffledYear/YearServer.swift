@@ -128,6 +128,20 @@ final class YearServer: Sendable {
         return counts.first { $0.name == "new_notifications" }?.count ?? 0
     }
 
+    /// What another reconciliation finds that the ledger has otherwise than Apple.
+    func drift() async throws -> [String] {
+        let reconciliations = Reconciliations(server, asking: api)
+        let run = try await reconciliations.request(by: "test", since: YearWorld.start)
+        let ended = try await reconciliations.advance()
+        try #require(ended?.state == .finished, "\(String(describing: ended))")
+        return try await ledger.read { session in
+            try DifferenceTable(session).list(run: run.sequence, after: 0, limit: 1_000).map(\.difference)
+                .filter(\.kind.isDrift).map {
+                    "\($0.kind.rawValue) \($0.transactionID?.text ?? "") \($0.was): \($0.now)"
+                }
+        }
+    }
+
     // MARK: Apple's service
 
     private static func api(

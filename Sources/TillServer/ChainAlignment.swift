@@ -1,0 +1,136 @@
+import TillBilling
+import TillStorage
+
+/// Keeps renewals where the purchase is that they renew, whichever of them came first. The rule is `RenewedPurchase`'s;
+/// here it is carried out, in the commit that brought the news.
+extension Settle {
+    /// Renewals that another customer has than their purchase, and renewals of a purchase that waits, are decided once
+    /// more, without the words that came beside them.
+    ///
+    /// - Returns: what was decided again.
+    func align(
+        chainOf transaction: PaidTransaction, _ origin: Origin, _ now: Instant, _ session: any Session
+    ) throws -> [PaidTransaction] {
+        let table = SubscriptionTable(session)
+        guard transaction.isSubscription,
+            let found = try table.find(transaction.originalID, in: transaction.environment)
+        else { return [] }
+        let links = try table.links(of: found.sequence)
+        let misplaced = Set(RenewedPurchase.misplaced(in: links.map(\.chain)))
+        guard !misplaced.isEmpty else { return [] }
+        let origin = Origin(door: origin.door, caller: .apple, claimedOrder: nil)
+        var decided: [PaidTransaction] = []
+        for link in links where misplaced.contains(link.period.transactionID) && link.state != .quarantined {
+            guard try isByChain(link, session), let copy = try RecordedCopies(session).find(link.sequence) else {
+                continue
+            }
+            var books = SettlementBooks(
+                session: session, transaction: copy, proof: .kept, origin: origin, now: now, settle: self)
+            let facts = try books.load(product: catalog[copy.productID])
+            let freshID = UniqueID(random: entropy(16))
+            try books.followPurchase(facts, hasGrant: link.hasGrant, freshID: freshID) { UniqueID(random: entropy(16)) }
+            decided.append(copy)
+        }
+        return decided
+    }
+
+    /// Whether it belongs to its owner by its chain, or by words beside it. What a person or a backend decided stays.
+    private func isByChain(_ link: SubscriptionTable.Link, _ session: any Session) throws -> Bool {
+        guard link.hasGrant, link.owner != nil else { return true }
+        guard link.basis != .person else { return false }
+        return try !EvidenceTable(session).has(
+            transaction: link.sequence, decision: "granted", ground: MatchingRung.backend.rawValue)
+    }
+
+    /// Who restores a renewal restores the purchase that it renews, if that waits: a device shows the newest period alone.
+    func purchaseToRestore(
+        with transaction: PaidTransaction, _ origin: Origin, _ session: any Session
+    ) throws -> PaidTransaction? {
+        guard origin.claimant != nil, transaction.isRenewal, transaction.isSubscription else { return nil }
+        let table = SubscriptionTable(session)
+        guard let found = try table.find(transaction.originalID, in: transaction.environment),
+            case let links = try table.links(of: found.sequence),
+            let renewed = RenewedPurchase(of: transaction.chainPeriod, in: links.map(\.chain)), renewed.isWaiting,
+            let link = links.first(where: { $0.period.transactionID == renewed.renewed.period.transactionID }),
+            link.state == .quarantined
+        else { return nil }
+        return try RecordedCopies(session).find(link.sequence)
+    }
+}
+
+extension SettlementBooks {
+    /// A stable word: why a customer loses a renewal whose purchase is another customer's, or waits.
+    static let followedReason = "renews_other_purchase"
+
+    /// Puts a renewal where its purchase is.
+    mutating func followPurchase(
+        _ facts: SettlementFacts, hasGrant: Bool, freshID: UniqueID, freshOrderID: () -> OrderID
+    ) throws {
+        guard let stored, let product = facts.product else { return }
+        // A person's claim came with its own transaction, and is not repeated here.
+        let settlement = MatchingLadder(facts).settlement
+        guard hasGrant, let grant = storedGrant else {
+            // Taken back before it was granted: only the history that it stands in is another one.
+            guard stored.state == .revoked else { return }
+            if case .grant(_, let order?, _, _) = settlement {
+                return try transactions.link(stored.sequence, toOrder: knownOrders[order.id]?.sequence)
+            }
+            return try transactions.link(stored.sequence, toOrder: nil)
+        }
+        switch settlement {
+        case .grant(let user, let order, let newOrderID, let rung):
+            let target = try target(
+                order, newOrderID, orElse: freshOrderID, for: user, product: product, reason: rung.rawValue)
+            let heir = try succession(of: user, order: target.sequence).heir
+            guard heir != grant.userID else { return }
+            try move(grant, stored.sequence, to: heir, under: target, rung, facts, freshID)
+        case .quarantine(let reason): try withdraw(grant, stored, reason, facts)
+        case .alreadyGranted, .revoke, .reinstate, .revoked: return
+        }
+    }
+
+    private mutating func move(
+        _ grant: Grant, _ sequence: Int64, to heir: UserID, under target: OrderTable.Stored, _ rung: MatchingRung,
+        _ facts: SettlementFacts, _ freshID: UniqueID
+    ) throws {
+        try transactions.link(sequence, toOrder: target.sequence)
+        let reminders = ReminderBook(session: session, catalogs: terms.catalogs, policy: terms.reminders)
+        let books = TransferBooks(
+            session: session, actor: origin.callerName, now: now, freshID: freshID, reminders: reminders)
+        try books.moveToSignedBuyer(
+            [held(sequence)], from: grant.userID, to: heir, reason: Self.followedReason, under: grant.orderID)
+        try ownership.set(.token, of: held(sequence), owner: heir)
+        try setBasis(of: sequence, owner: heir, foundBy: rung, facts)
+        try note(
+            sequence, "moved", ground: Self.followedReason,
+            detail: "from \(grant.userID) to \(heir); \(ladder(facts))")
+    }
+
+    /// Out of its owner's hands, until its purchase has an owner.
+    private mutating func withdraw(
+        _ grant: Grant, _ stored: TransactionTable.Stored, _ reason: QuarantineReason, _ facts: SettlementFacts
+    ) throws {
+        let postings = try ownership.left(of: stored.sequence).map { currency, amount in
+            posting(-amount, of: currency, to: grant.userID, grant.id.description)
+        }
+        for posting in postings { try ledger.post(posting, grant: stored.sequence) }
+        if stored.state == .revoked {
+            try transactions.link(stored.sequence, toOrder: nil)
+        } else {
+            try record(.quarantined, quarantine: reason, orderSequence: nil)
+        }
+        try holders.remove(stored.sequence)
+        try ownership.set(.orderID, of: held(stored.sequence), owner: grant.userID)
+        try ownership.withdraw(stored.sequence, at: now)
+        try note(
+            stored.sequence, "quarantined", ground: reason.rawValue, detail: "from \(grant.userID); \(ladder(facts))")
+        if stored.state != .revoked {
+            try outbox.insert(
+                type: "transaction.quarantined", user: nil, transaction: stored.sequence, at: now,
+                body: EventBody.quarantined(reason))
+        }
+        try outbox.insert(
+            type: "grant.withdrawn", user: grant.userID, transaction: stored.sequence, at: now,
+            body: EventBody.withdrawn(Self.followedReason, postings, under: grant.orderID))
+    }
+}

@@ -1,0 +1,196 @@
+import Testing
+import TillAppStore
+import TillBilling
+import TillEmulator
+import TillHTTP
+import TillServer
+import TillStorage
+
+/// A shop whose customers share one Apple Account. Purchases are the emulated store's, or are signed in Apple's shapes
+/// under the store's root. The server hears of them by what a test sends in, and may ask the store.
+struct HouseholdShop: Sendable {
+    static let account = "family"
+    static let basicYear = Shop.bundleID + ".basic_annual"
+    static let premium = Shop.bundleID + ".premium_monthly"
+    private static let products: [(id: String, level: Int64, period: String, cents: Int64, right: String)] = [
+        (basicYear, 2, "P1Y", 2_999, "basic"), (premium, 1, "P1M", 699, "premium"),
+    ]
+
+    private static let catalog = Catalog(
+        products: products.map { product in
+            Product(
+                id: ProductID(product.id), type: .autoRenewable, names: Text(en: product.right, zh: "订阅"),
+                price: Money(amount: product.cents, currency: Currency("USD")), entitlement: product.right)
+        })
+
+    let shop: Shop
+    private let line: AppleLine
+    private let start: Instant
+
+    static func open(
+        _ reach: Reach = .inProcess, hasKey: Bool = true, policy: ReceiptPolicy = .provisional,
+        _ journey: (HouseholdShop) async throws -> Void
+    ) async throws {
+        let line = AppleLine()
+        try await Shop.open(
+            reach,
+            change: { configuration in
+                configuration.catalog = catalog
+                configuration.receipts = ReceiptTerms(policy: policy)
+            }, line: hasKey ? line : nil
+        ) { shop in
+            let listed = products.map { product -> JSONValue in
+                [
+                    "id": .string(product.id), "type": .string(TillBilling.ProductType.autoRenewable.rawValue),
+                    "prices": ["USA": ["amount": .int(product.cents), "currency": "USD"]],
+                    "subscriptionGroup": "plans", "level": .int(product.level), "period": .string(product.period),
+                ]
+            }
+            let loaded = try await shop.ask(.put, "/emulator/products", ["products": .array(listed)])
+            try #require(loaded.status == 200, "\(loaded.body)")
+            _ = try await shop.ask(.put, "/emulator/notifications", ["url": "http://127.0.0.1:9/"])
+            try await journey(HouseholdShop(shop: shop, line: line, start: shop.time.now))
+        }
+    }
+
+    // MARK: At the store
+
+    /// Opens an order and pays it with the family's Apple Account.
+    func buy(_ product: String, as user: String) async throws -> Payment {
+        let order = try await shop.openOrder(product, as: user)
+        return try await pay(product, token: order)
+    }
+
+    func pay(_ product: String, token: OrderID?) async throws -> Payment {
+        try await shop.pay(product, token: token, account: Self.account, storefront: "USA")
+    }
+
+    func act(_ path: String) async throws {
+        let reply = try await shop.ask(.post, "/emulator/" + path)
+        try #require(reply.status == 200, "\(path): \(reply.body)")
+    }
+
+    /// Time passes, what is due happens at the store, and it tells of it.
+    func pass(days: Int64) async throws {
+        shop.time.advance(seconds: days * 86_400)
+        _ = try await shop.ask(.get, "/emulator/subscriptions")
+        await shop.emulator.sendDueNotifications()
+    }
+
+    /// What Apple's books say that ours do not, after one reconciliation.
+    func driftAfterReconciliation() async throws -> [Difference] {
+        let api = try await line.serverAPI(of: shop.emulator, time: shop.time)
+        return try await shop.server.compareWithApple(asking: api).differences.filter { $0.kind.isDrift }
+    }
+
+    // MARK: In Apple's shapes
+
+    /// - Parameter days: of the purchase and of the end.
+    func period(
+        _ id: String, _ product: String, _ days: Range<Int64>, of chain: String = "7001", token: OrderID? = nil,
+        renews: Bool = false, signed day: Int64? = nil, revoked: Int64? = nil
+    ) throws -> String {
+        var members: [String: JSONValue] = [
+            "transactionId": .string(id), "originalTransactionId": .string(chain),
+            "bundleId": .string(Shop.bundleID), "productId": .string(product),
+            "type": "Auto-Renewable Subscription", "purchaseDate": at(days.lowerBound),
+            "originalPurchaseDate": at(0), "expiresDate": at(days.upperBound), "quantity": 1,
+            "environment": "Sandbox", "transactionReason": renews ? "RENEWAL" : "PURCHASE",
+            "inAppOwnershipType": "PURCHASED", "signedDate": at(day ?? days.lowerBound), "price": 6_990,
+            "currency": "USD",
+        ]
+        if let token { members["appAccountToken"] = .string(token.description) }
+        if let revoked {
+            members["revocationDate"] = at(revoked)
+            members["revocationReason"] = 0
+        }
+        return try sign(.object(members))
+    }
+
+    /// What Apple posts when it can't charge the next period.
+    func failure(on day: Int64, grace: Int64, about signed: String, of chain: String = "7001") throws -> String {
+        let word = try sign([
+            "originalTransactionId": .string(chain), "environment": "Sandbox", "autoRenewStatus": 1,
+            "autoRenewProductId": .string(Self.premium), "productId": .string(Self.premium), "signedDate": at(day),
+            "isInBillingRetryPeriod": true, "gracePeriodExpiresDate": at(grace), "expirationIntent": 2,
+            "renewalDate": at(day),
+        ])
+        return try sign([
+            "notificationType": "DID_FAIL_TO_RENEW", "subtype": "GRACE_PERIOD", "version": "2.0",
+            "notificationUUID": .string("00000000-0000-4000-8000-00000000000\(day % 10)"), "signedDate": at(day),
+            "data": [
+                "bundleId": .string(Shop.bundleID), "environment": "Sandbox", "status": 4,
+                "signedTransactionInfo": .string(signed), "signedRenewalInfo": .string(word),
+            ],
+        ])
+    }
+
+    private func sign(_ payload: JSONValue) throws -> String {
+        try shop.emulator.issuer.sign(payload: Array(payload.encoded().utf8))
+    }
+
+    private func at(_ day: Int64) -> JSONValue { .int(start.adding(seconds: day * 86_400).milliseconds) }
+
+    /// The clock goes to a day.
+    func go(to day: Int64) {
+        let left = start.seconds + day * 86_400 + 1 - shop.time.now.seconds
+        if left > 0 { shop.time.advance(seconds: left) }
+    }
+
+    // MARK: At our server
+
+    /// `granted`, `quarantined reason` and so on, with `finish` where the device may finish.
+    @discardableResult
+    func submit(_ signed: String, as user: String) async throws -> String {
+        let reply = try await shop.submit(signed, as: .user(user))
+        return [reply["outcome"].text, reply["reason"].text, reply["finish"] == true ? "finish" : ""]
+            .filter { !$0.isEmpty }.joined(separator: " ")
+    }
+
+    func post(_ notification: String) async throws {
+        let reply = try await shop.send(
+            .post, "/v1/notifications/apple", ["signedPayload": .string(notification)], as: .nobody)
+        #expect(reply.status == 200, "\(reply.body)")
+    }
+
+    /// An operator decides whose a purchase in quarantine is.
+    func decide(_ transaction: String, for user: String) async throws -> Int {
+        try await shop.send(
+            .post, "/v1/quarantine/\(transaction)/claims",
+            ["userId": .string(user), "reason": "called and showed the mail", "operator": "li"]
+        ).status
+    }
+
+    /// `state product` of each user's one subscription; empty for who has none.
+    func states(_ users: [String]) async throws -> [String] {
+        var told: [String] = []
+        for user in users {
+            let reply = try await shop.send(.get, "/v1/users/\(user)/subscriptions", as: .user(user))
+            told.append(
+                reply["data"].list.map {
+                    "\($0.at("state").text) \($0.at("productId").text.dropFirst(Shop.bundleID.utf8.count + 1))"
+                }.joined(separator: ", "))
+        }
+        return told
+    }
+
+    /// What each user may use now.
+    func rights(_ users: [String]) async throws -> [String] {
+        var told: [String] = []
+        for user in users {
+            let reply = try await shop.send(.get, "/v1/users/\(user)/entitlements", as: .user(user))
+            told.append(reply["data"].list.map { $0.at("entitlement").text }.joined(separator: " "))
+        }
+        return told
+    }
+
+    /// The states that a user's backend heard of, in order.
+    func heard(_ user: String) async throws -> [String] {
+        try await shop.ledger.read { session in
+            try session.query(
+                "SELECT body FROM outbox WHERE type = 'subscription.updated' AND user = ? ORDER BY sequence",
+                [.text(user)]
+            ) { try JSONValue(decoding: Array($0.text(0).utf8)).at("state").text }
+        }
+    }
+}
