@@ -42,7 +42,8 @@ extension Settle {
             transaction: link.sequence, decision: "granted", ground: MatchingRung.backend.rawValue)
     }
 
-    /// Who restores a renewal restores the purchase that it renews, if that waits: a device shows the newest period alone.
+    /// Who restores a renewal restores the purchase that it renews, if that waits: a device shows the newest period
+    /// alone.
     func purchaseToRestore(
         with transaction: PaidTransaction, _ origin: Origin, _ session: any Session
     ) throws -> PaidTransaction? {

@@ -22,8 +22,9 @@ extension SubscriptionTable {
         try session.query(
             """
             SELECT t.state, t.order_sequence, \
-            coalesce(h.user, CASE WHEN b.withdrawn_at IS NULL THEN g.user END, o.user), t.id, t.product, t.purchased_at, \
-            t.signed_at, t.revoked_at, t.is_renewal, t.price, t.currency, t.type, t.expires_at, t.is_renewal, \
+            coalesce(h.user, CASE WHEN b.withdrawn_at IS NULL THEN g.user END, o.user), t.id, t.product, \
+            t.purchased_at, t.signed_at, t.revoked_at, t.is_renewal, t.price, t.currency, t.type, \
+            t.expires_at, t.is_renewal, \
             t.is_upgraded, t.is_shared, t.group_id, t.storefront, t.offer_type, t.offer_id, t.offer_discount, \
             t.revocation_type, t.revocation_percentage, t.ownership, t.sequence, t.token, r.kind, \
             coalesce(b.basis, 'token'), g.transaction_sequence IS NOT NULL FROM subscription_periods p \

@@ -23,8 +23,8 @@ public struct RenewedPurchase: Hashable, Sendable {
     public enum Token: Hashable, Sendable {
         /// There is none, or it is the purchase's own: the purchase decides.
         case ofPurchase
-        /// A receipt hides the purchase's, so nobody knows whether it is the same: the purchase decides, unless the token
-        /// names a customer.
+        /// A receipt hides the purchase's, which may be the same: the purchase decides, unless the token names a
+        /// customer.
         case hidden
         /// It stands on an earlier purchase of the chain. Apple carries it on, so it says nothing about this one.
         case inherited

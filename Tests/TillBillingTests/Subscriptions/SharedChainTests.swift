@@ -91,8 +91,10 @@ import TillBilling
                 let final = SharedChain(links: ledger.known, word: signed.word)
                 var told = ledger.known.map { "\($0.period.transactionID) \($0.owner?.text ?? "-")" }.sorted()
                 for day in stride(from: Int64(0), through: 400, by: 7) {
+                    // Nothing is known before Apple charges it.
+                    let charged = final.charged(by: SharedChain.at(day))
                     let states = ["A", "B", "C"].compactMap { user in
-                        final.state(of: UserID(user), at: SharedChain.at(day)).map { (user, $0) }
+                        charged.state(of: UserID(user), at: SharedChain.at(day)).map { (user, $0) }
                     }
                     let served = states.filter(\.1.isServed).map(\.0)
                     #expect(served.count <= 1, "round \(round), day \(day): \(served)")
@@ -105,8 +107,8 @@ import TillBilling
     }
 }
 
-/// What a ledger does when periods arrive: each is given to the customer it belongs to as far as is known then, and what
-/// turns out misplaced is moved.
+/// What a ledger does when periods arrive: each is given to the customer it belongs to as far as is known then, and
+/// what turns out misplaced is moved.
 private struct ArrivingChain {
     private(set) var known: [ChainPeriod] = []
 
@@ -179,6 +181,11 @@ private struct SharedChain {
     func state(of user: UserID, at now: Instant) -> Subscription? {
         Subscription(
             links.filter { $0.owner == user }.map(\.period), among: links.map(\.period), renewal: word, at: now)
+    }
+
+    func charged(by now: Instant) -> SharedChain {
+        SharedChain(
+            links: links.filter { $0.period.purchasedAt <= now }, word: word.flatMap { $0.signedAt <= now ? $0 : nil })
     }
 
     static func link(_ text: String, number: Int) -> ChainPeriod {
