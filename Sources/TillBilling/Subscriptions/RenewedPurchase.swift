@@ -7,12 +7,17 @@ public struct ChainPeriod: Hashable, Sendable {
     public let token: OrderID?
     /// A receipt does not show the token.
     public let hidesToken: Bool
+    /// A person or a backend said whose it is, or somebody restored it: it stays there.
+    public let isDecided: Bool
 
-    public init(period: PaidPeriod, owner: UserID?, token: OrderID?, hidesToken: Bool = false) {
+    public init(
+        period: PaidPeriod, owner: UserID?, token: OrderID?, hidesToken: Bool = false, isDecided: Bool = false
+    ) {
         self.period = period
         self.owner = owner
         self.token = token
         self.hidesToken = hidesToken
+        self.isDecided = isDecided
     }
 }
 
@@ -32,7 +37,8 @@ public struct RenewedPurchase: Hashable, Sendable {
         case ownWord
     }
 
-    /// The purchase; if it was never seen, a renewal of it that has an owner.
+    /// The purchase; if it waits, the newest renewal of it before this one that was decided; if it was never seen, a
+    /// renewal of it that has an owner.
     public let renewed: ChainPeriod
     public let token: Token
 
@@ -47,11 +53,12 @@ public struct RenewedPurchase: Hashable, Sendable {
         let periods = SubscriptionChain(others.map(\.period) + [renewal.period])
         guard periods.periods.first(where: { $0.transactionID == id })?.isRenewal == true else { return nil }
         let known = Dictionary(others.map { ($0.period.transactionID, $0) }, uniquingKeysWith: { first, _ in first })
+        let siblings = periods.periods(ofPurchaseWith: id)
+        let before = siblings.prefix { $0.transactionID != id }.reversed()
         if let purchase = periods.purchase(renewedBy: id), let found = known[purchase.transactionID] {
-            renewed = found
+            let decided = before.compactMap { known[$0.transactionID] }.first { $0.isDecided && $0.owner != nil }
+            renewed = found.owner == nil ? decided ?? found : found
         } else {
-            let siblings = periods.periods(ofPurchaseWith: id)
-            let before = siblings.prefix { $0.transactionID != id }.reversed()
             let candidates = (before + siblings.drop { $0.transactionID != id }).compactMap { known[$0.transactionID] }
             guard let found = candidates.first(where: { $0.owner != nil }) else { return nil }
             renewed = found
@@ -72,8 +79,8 @@ public struct RenewedPurchase: Hashable, Sendable {
     public static func misplaced(in chain: [ChainPeriod]) -> [TransactionID] {
         let sorted = chain.sorted { PaidPeriod.isEarlier($0.period, $1.period) }
         return sorted.compactMap { link in
-            guard let found = RenewedPurchase(of: link, in: sorted), found.token != .ownWord,
-                found.renewed.owner != link.owner
+            guard !link.isDecided || link.owner == nil, let found = RenewedPurchase(of: link, in: sorted),
+                found.token != .ownWord, found.renewed.owner != link.owner
             else { return nil }
             return link.period.transactionID
         }

@@ -21,6 +21,7 @@ import TillBilling
         B:renew 29-60, -:renew 59-90                                 | unknown, B ofPurchase
         B:buy 40-70, -:renew 20-40                                   | unknown
         -:renew 20-50, B:renew 49-80                                 | B ofPurchase, unknown
+        -:buy 0-30, C:renew 29-60 decided, -:renew 59-90             | waits ofPurchase, C ofPurchase
         A:buy 0-30, -:later 29-60                                    | A ofPurchase
         A:buy 0-30, -:later 10-40                                    | purchase
         A:buy 0-30, -:later 80-110                                   | A ofPurchase
@@ -204,7 +205,8 @@ private struct SharedChain {
                 transactionID: TransactionID("\(1_000 + days[0])"), productID: ProductID("p"), purchasedAt: at(days[0]),
                 signedAt: at(days[0]), revokedAt: refund.map(at), isRenewal: parts[1] != "buy",
                 statesReason: parts[1] != "later", terms: terms),
-            owner: parts[0] == "-" ? nil : UserID(parts[0]), token: tokenNumber.map(token), hidesToken: isHidden)
+            owner: parts[0] == "-" ? nil : UserID(parts[0]), token: tokenNumber.map(token), hidesToken: isHidden,
+            isDecided: words.contains("decided"))
     }
 
     /// Purchases of three customers and of none, each with some renewals, some of them refunded, under tokens of their
