@@ -131,7 +131,7 @@ public struct MatchingLadder: Sendable {
             if let user = facts.provenUser { return match(.token, user, nil, newOrderID: id) }
             note(.token, facts.isTokenOlderThanOrder ? "older_than_order" : "names_no_order")
             // A word about one purchase says nothing about others with the same token: its order gets an id of its own.
-            // A renewal that repeats the token of its purchase belongs there; with a token of its own it falls no further.
+            // A renewal that repeats its purchase's token belongs there; with a token of its own it falls no further.
             let isChains = facts.renewed.map { $0.token != .ownWord } ?? false
             let renewed = isChains ? byChain() : nil
             return renewed ?? byBackend() ?? byOwnershipClaim() ?? .quarantine(.unknownToken)
@@ -283,8 +283,8 @@ public struct MatchingLadder: Sendable {
         }
     }
 
-    /// An upgrade that was bought in Settings ends the right of the customer who has the chain. Where no token ever told
-    /// customers apart, that customer's own credential is believed.
+    /// An upgrade that was bought in Settings ends the right of the customer who has the chain. Where no token ever
+    /// told customers apart, that customer's own credential is believed.
     private mutating func byReplaced() -> Settlement? {
         guard let user = facts.replacedOwner, !facts.needsSignedCopy else { return nil }
         return match(.originalTransaction, user, nil)

@@ -21,9 +21,7 @@ extension Settle {
         let origin = Origin(door: origin.door, caller: .apple, claimedOrder: nil)
         var decided: [PaidTransaction] = []
         for link in links where misplaced.contains(link.period.transactionID) && link.state != .quarantined {
-            guard try isByChain(link, session), let copy = try RecordedCopies(session).find(link.sequence) else {
-                continue
-            }
+            guard let copy = try RecordedCopies(session).find(link.sequence) else { continue }
             var books = SettlementBooks(
                 session: session, transaction: copy, proof: .kept, origin: origin, now: now, settle: self)
             let facts = try books.load(product: catalog[copy.productID])
@@ -34,15 +32,8 @@ extension Settle {
         return decided
     }
 
-    /// Whether it belongs to its owner by its chain, or by words beside it. What a person or a backend decided stays.
-    private func isByChain(_ link: SubscriptionTable.Link, _ session: any Session) throws -> Bool {
-        guard link.hasGrant, link.owner != nil else { return true }
-        guard link.basis != .person else { return false }
-        return try !EvidenceTable(session).has(
-            transaction: link.sequence, decision: "granted", ground: MatchingRung.backend.rawValue)
-    }
-
-    /// Who restores a renewal restores the purchase that it renews, if that waits: a device shows the newest period alone.
+    /// Who restores a renewal restores the purchase that it renews, if that waits: a device shows the newest period
+    /// alone.
     func purchaseToRestore(
         with transaction: PaidTransaction, _ origin: Origin, _ session: any Session
     ) throws -> PaidTransaction? {

@@ -2,8 +2,8 @@ import TillAppStore
 import TillBilling
 import TillStorage
 
-/// One chain before the open ledger: lists its periods, keeps the newest word about its renewal, and tells each customer
-/// who has something of it when that makes another subscription of theirs. Lives inside one commit.
+/// One chain before the open ledger: lists its periods, keeps the newest word about its renewal, and tells each
+/// customer who has something of it when that makes another subscription of theirs. Lives inside one commit.
 struct SubscriptionBooks {
     let originalID: TransactionID
     let environment: Environment

@@ -50,6 +50,11 @@ enum SimulatedShop {
         once(basic, .consumable, 1_800), once(unlisted, .consumable, 600),
     ]
 
+    /// Of a subscription in its group; 1 is the highest.
+    static func level(of product: String) -> Int64? {
+        sold.first { $0.id == ProductID(product) }?.subscription?.level
+    }
+
     private static func price(_ amount: Int64) -> Money { Money(amount: amount, currency: Currency("CNY")) }
 
     private static func member(_ id: String, _ name: String, _ amount: Int64) -> Product {

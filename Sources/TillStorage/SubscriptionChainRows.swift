@@ -22,11 +22,15 @@ extension SubscriptionTable {
         try session.query(
             """
             SELECT t.state, t.order_sequence, \
-            coalesce(h.user, CASE WHEN b.withdrawn_at IS NULL THEN g.user END, o.user), t.id, t.product, t.purchased_at, \
-            t.signed_at, t.revoked_at, t.is_renewal, t.price, t.currency, t.type, t.expires_at, t.is_renewal, \
+            coalesce(h.user, CASE WHEN b.withdrawn_at IS NULL THEN g.user END, o.user), t.id, t.product, \
+            t.purchased_at, t.signed_at, t.revoked_at, t.is_renewal, t.price, t.currency, t.type, \
+            t.expires_at, t.is_renewal, \
             t.is_upgraded, t.is_shared, t.group_id, t.storefront, t.offer_type, t.offer_id, t.offer_discount, \
             t.revocation_type, t.revocation_percentage, t.ownership, t.sequence, t.token, r.kind, \
-            coalesce(b.basis, 'token'), g.transaction_sequence IS NOT NULL FROM subscription_periods p \
+            coalesce(b.basis, 'token'), g.transaction_sequence IS NOT NULL, \
+            t.is_renewal <> 0 AND (coalesce(b.basis, '') = 'person' OR EXISTS (SELECT 1 FROM evidence e \
+            WHERE e.transaction_sequence = t.sequence AND e.decision = 'granted' \
+            AND e.ground IN ('claim', 'backend', 'operator', 'order_number'))) FROM subscription_periods p \
             CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
             LEFT JOIN orders o ON o.sequence = t.order_sequence \
             LEFT JOIN grants g ON g.transaction_sequence = t.sequence \
@@ -56,7 +60,7 @@ extension SubscriptionTable {
             chain: ChainPeriod(
                 period: period, owner: isOwned ? row.optionalText(2).map { UserID($0) } : nil,
                 token: token?.isAbsent == true ? nil : token,
-                hidesToken: row.integer(26) == ProofTable.Kind.receipt.rawValue),
+                hidesToken: row.integer(26) == ProofTable.Kind.receipt.rawValue, isDecided: row.integer(29) != 0),
             state: state, orderSequence: row.isNull(1) ? nil : row.integer(1), hasGrant: row.integer(28) != 0,
             basis: basis)
     }

@@ -64,8 +64,8 @@ public struct PaidStretch: Hashable, Sendable {
     /// The stretches of a chain, in order, without gaps between what follows on and without any that overlap.
     ///
     /// A renewal begins when what was paid before it ends. What a customer buys begins at once and takes the place of
-    /// what was there, because one has one subscription in a group. That holds whoever has either, also if the copy that
-    /// says so has not come yet, and if what was bought was refunded later or has no customer yet.
+    /// what was there, because one has one subscription in a group. That holds whoever has either, also if the copy
+    /// that says so has not come yet, and if what was bought was refunded later or has no customer yet.
     static func all(_ chain: SubscriptionChain) -> [PaidStretch] {
         var stretches: [PaidStretch] = []
         for period in chain.periods where period.stands || !period.isRenewal {

@@ -7,12 +7,17 @@ public struct ChainPeriod: Hashable, Sendable {
     public let token: OrderID?
     /// A receipt does not show the token.
     public let hidesToken: Bool
+    /// A person or a backend said whose it is, or somebody restored it: it stays there.
+    public let isDecided: Bool
 
-    public init(period: PaidPeriod, owner: UserID?, token: OrderID?, hidesToken: Bool = false) {
+    public init(
+        period: PaidPeriod, owner: UserID?, token: OrderID?, hidesToken: Bool = false, isDecided: Bool = false
+    ) {
         self.period = period
         self.owner = owner
         self.token = token
         self.hidesToken = hidesToken
+        self.isDecided = isDecided
     }
 }
 
@@ -23,16 +28,18 @@ public struct RenewedPurchase: Hashable, Sendable {
     public enum Token: Hashable, Sendable {
         /// There is none, or it is the purchase's own: the purchase decides.
         case ofPurchase
-        /// A receipt hides the purchase's, so nobody knows whether it is the same: the purchase decides, unless the token
-        /// names a customer.
+        /// A receipt hides the purchase's, which may be the same: the purchase decides, unless the token names a
+        /// customer.
         case hidden
-        /// It stands on an earlier purchase of the chain. Apple carries it on, so it says nothing about this one.
+        /// It stands on an earlier purchase of the chain, and this one came without a token. Apple carries it on, so it
+        /// says nothing about this one.
         case inherited
         /// It came with this renewal, so somebody told Apple whose it is.
         case ownWord
     }
 
-    /// The purchase; if it was never seen, a renewal of it that has an owner.
+    /// The purchase; if it waits, the newest renewal of it before this one that was decided; if it was never seen, a
+    /// renewal of it that has an owner.
     public let renewed: ChainPeriod
     public let token: Token
 
@@ -47,11 +54,12 @@ public struct RenewedPurchase: Hashable, Sendable {
         let periods = SubscriptionChain(others.map(\.period) + [renewal.period])
         guard periods.periods.first(where: { $0.transactionID == id })?.isRenewal == true else { return nil }
         let known = Dictionary(others.map { ($0.period.transactionID, $0) }, uniquingKeysWith: { first, _ in first })
+        let siblings = periods.periods(ofPurchaseWith: id)
+        let before = siblings.prefix { $0.transactionID != id }.reversed()
         if let purchase = periods.purchase(renewedBy: id), let found = known[purchase.transactionID] {
-            renewed = found
+            let decided = before.compactMap { known[$0.transactionID] }.first { $0.isDecided && $0.owner != nil }
+            renewed = found.owner == nil ? decided ?? found : found
         } else {
-            let siblings = periods.periods(ofPurchaseWith: id)
-            let before = siblings.prefix { $0.transactionID != id }.reversed()
             let candidates = (before + siblings.drop { $0.transactionID != id }).compactMap { known[$0.transactionID] }
             guard let found = candidates.first(where: { $0.owner != nil }) else { return nil }
             renewed = found
@@ -63,7 +71,8 @@ public struct RenewedPurchase: Hashable, Sendable {
         } else if renewed.hidesToken {
             token = .hidden
         } else {
-            token = earlier.contains { $0.token == renewal.token } ? .inherited : .ownWord
+            let isCarriedOn = renewed.token == nil && earlier.contains { $0.token == renewal.token }
+            token = isCarriedOn ? .inherited : .ownWord
         }
     }
 
@@ -72,8 +81,8 @@ public struct RenewedPurchase: Hashable, Sendable {
     public static func misplaced(in chain: [ChainPeriod]) -> [TransactionID] {
         let sorted = chain.sorted { PaidPeriod.isEarlier($0.period, $1.period) }
         return sorted.compactMap { link in
-            guard let found = RenewedPurchase(of: link, in: sorted), found.token != .ownWord,
-                found.renewed.owner != link.owner
+            guard !link.isDecided || link.owner == nil, let found = RenewedPurchase(of: link, in: sorted),
+                found.token != .ownWord, found.renewed.owner != link.owner
             else { return nil }
             return link.period.transactionID
         }

@@ -65,8 +65,8 @@ public struct Subscription: Hashable, Sendable {
         }
     }
 
-    /// What one customer has of a chain. All of the chain counts, whoever has it: a later purchase ends what it replaces,
-    /// and Apple's word about the next renewal is about whose the newest period is.
+    /// What one customer has of a chain. All of the chain counts, whoever has it: a later purchase ends what it
+    /// replaces, and Apple's word about the next renewal speaks for the owner of the newest period.
     ///
     /// - Parameters:
     ///   - periods: the newest copies of all that the customer has, in any order.

@@ -1,5 +1,6 @@
-/// All periods of one subscription at Apple, whoever has each: those of one original transaction, in the order of Apple's
-/// dates. Which of them are purchases and which renew them follows from the periods alone, never from their arrival.
+/// All periods of one subscription at Apple, whoever has each: those of one original transaction, in the order of
+/// Apple's dates. Which of them are purchases and which renew them follows from the periods alone, never from their
+/// arrival.
 public struct SubscriptionChain: Hashable, Sendable {
     /// The oldest first. `isRenewal` is decided, also where Apple gave no reason.
     public let periods: [PaidPeriod]

@@ -124,7 +124,9 @@ final class Backend: @unchecked Sendable {
 
     /// What is in quarantine and has an owner is given to them: by Apple's order number, which the customer reads from
     /// a mail, or by somebody of support who found out.
-    func emptyQuarantine(_ truth: Truth, _ apple: AppleHost) async {
+    ///
+    /// - Parameter byPerson: somebody of support decides everything.
+    func emptyQuarantine(_ truth: Truth, _ apple: AppleHost, byPerson: Bool = false) async {
         let sold = (try? await apple.transactions()) ?? []
         let bought = Dictionary(sold.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
         for id in await quarantined() {
@@ -135,7 +137,7 @@ final class Backend: @unchecked Sendable {
                 if let owner { truth.note(claim: sale.originalID, by: owner) }
             }
             guard let owner else { continue }
-            let isSelfService = random.chance(0.5) && !isKeyless
+            let isSelfService = !byPerson && random.chance(0.5) && !isKeyless
             parts.story.tell(
                 "support", "\(id) is \(owner)'s\(isSelfService ? ", who shows Apple's order number" : "")",
                 about: ["transaction \(id)", "user \(owner)"])

@@ -23,7 +23,10 @@ struct YearBooks {
                 if response.status == 404 { continue }
                 let body = try Reply(response).body
                 let data = body.at("data").array ?? [body]
-                lines += data.map { "\(word) of \(user): \($0.encoded())" }
+                // Points that were given and taken back leave a balance of nothing, or none.
+                lines += data.map { "\(word) of \(user): \($0.encoded())" }.map {
+                    $0.replacing(#"{"points":0}"#, with: "{}")
+                }
             }
         }
         let report = await server.send(

@@ -13,7 +13,7 @@ import TillBilling
         A:buy 0-30 t1, -:renew 29-60 t9                              | A ownWord
         A:buy 0-30?, -:renew 29-60 t9                                | A hidden
         A:buy 0-30 t1, B:buy 40-70 t2, -:renew 69-99 t2              | B ofPurchase
-        A:buy 0-30 t1, B:buy 40-70 t2, -:renew 69-99 t1              | B inherited
+        A:buy 0-30 t1, B:buy 40-70 t2, -:renew 69-99 t1              | B ownWord
         A:buy 0-30 t1, -:buy 40-70, -:renew 69-99 t1                 | waits inherited
         A:buy 0-30 t1, -:buy 40-70, -:renew 69-99                    | waits ofPurchase
         A:buy 0-30 t1, -:buy 40-70 t9, -:renew 69-99 t9              | waits ofPurchase
@@ -21,6 +21,7 @@ import TillBilling
         B:renew 29-60, -:renew 59-90                                 | unknown, B ofPurchase
         B:buy 40-70, -:renew 20-40                                   | unknown
         -:renew 20-50, B:renew 49-80                                 | B ofPurchase, unknown
+        -:buy 0-30, C:renew 29-60 decided, -:renew 59-90             | waits ofPurchase, C ofPurchase
         A:buy 0-30, -:later 29-60                                    | A ofPurchase
         A:buy 0-30, -:later 10-40                                    | purchase
         A:buy 0-30, -:later 80-110                                   | A ofPurchase
@@ -91,8 +92,10 @@ import TillBilling
                 let final = SharedChain(links: ledger.known, word: signed.word)
                 var told = ledger.known.map { "\($0.period.transactionID) \($0.owner?.text ?? "-")" }.sorted()
                 for day in stride(from: Int64(0), through: 400, by: 7) {
+                    // Nothing is known before Apple charges it.
+                    let charged = final.charged(by: SharedChain.at(day))
                     let states = ["A", "B", "C"].compactMap { user in
-                        final.state(of: UserID(user), at: SharedChain.at(day)).map { (user, $0) }
+                        charged.state(of: UserID(user), at: SharedChain.at(day)).map { (user, $0) }
                     }
                     let served = states.filter(\.1.isServed).map(\.0)
                     #expect(served.count <= 1, "round \(round), day \(day): \(served)")
@@ -105,8 +108,8 @@ import TillBilling
     }
 }
 
-/// What a ledger does when periods arrive: each is given to the customer it belongs to as far as is known then, and what
-/// turns out misplaced is moved.
+/// What a ledger does when periods arrive: each is given to the customer it belongs to as far as is known then, and
+/// what turns out misplaced is moved.
 private struct ArrivingChain {
     private(set) var known: [ChainPeriod] = []
 
@@ -181,6 +184,11 @@ private struct SharedChain {
             links.filter { $0.owner == user }.map(\.period), among: links.map(\.period), renewal: word, at: now)
     }
 
+    func charged(by now: Instant) -> SharedChain {
+        SharedChain(
+            links: links.filter { $0.period.purchasedAt <= now }, word: word.flatMap { $0.signedAt <= now ? $0 : nil })
+    }
+
     static func link(_ text: String, number: Int) -> ChainPeriod {
         let words = text.split(separator: " ").map(String.init)
         let parts = words[0].split(separator: ":").map(String.init)
@@ -197,7 +205,8 @@ private struct SharedChain {
                 transactionID: TransactionID("\(1_000 + days[0])"), productID: ProductID("p"), purchasedAt: at(days[0]),
                 signedAt: at(days[0]), revokedAt: refund.map(at), isRenewal: parts[1] != "buy",
                 statesReason: parts[1] != "later", terms: terms),
-            owner: parts[0] == "-" ? nil : UserID(parts[0]), token: tokenNumber.map(token), hidesToken: isHidden)
+            owner: parts[0] == "-" ? nil : UserID(parts[0]), token: tokenNumber.map(token), hidesToken: isHidden,
+            isDecided: words.contains("decided"))
     }
 
     /// Purchases of three customers and of none, each with some renewals, some of them refunded, under tokens of their

@@ -18,15 +18,16 @@ final class Family: @unchecked Sendable {
         return (found.id, found.user)
     }
 
-    /// Whether a subscription of the account runs, so that a change of it may wait for the renewal.
-    func isSubscribed(_ apple: AppleHost) async -> Bool {
+    /// Whether a purchase only changes what the subscription that runs becomes at its renewal.
+    func wouldWait(for product: String, _ apple: AppleHost) async -> Bool {
+        guard let level = SimulatedShop.level(of: product) else { return false }
         let page = await apple.act(.get, "/emulator/subscriptions", query: [("account", account)])
         guard case .object(let members)? = page, case .array(let found)? = members["data"] else { return false }
         return found.contains { subscription in
-            guard case .object(let members) = subscription, case .string(let state)? = members["state"] else {
-                return false
-            }
-            return state != "expired" && state != "revoked"
+            guard case .object(let members) = subscription, case .string(let state)? = members["state"],
+                case .string(let running)? = members["productId"]
+            else { return false }
+            return state != "expired" && state != "revoked" && SimulatedShop.level(of: running) ?? 0 <= level
         }
     }
 }

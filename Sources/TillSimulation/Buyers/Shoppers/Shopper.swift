@@ -116,9 +116,10 @@ final class Shopper: @unchecked Sendable {
                     (SimulatedShop.points60, 15), (SimulatedShop.basic, 5),
                 ])
         if let family {
-            // A token that means nothing is not left for renewals that Apple only plans now.
-            if habit.leavesNoName, await family.isSubscribed(shop.apple) { return }
-            if random.chance(0.12), let present = family.order(for: product, notOf: name) {
+            // What Apple only plans for the renewal is told by an order of its own, or by nothing at all.
+            let isPlanned = await family.wouldWait(for: product, shop.apple)
+            if isPlanned, habit.naming != .order, habit.naming != .provenOrder { return }
+            if !isPlanned, random.chance(0.12), let present = family.order(for: product, notOf: name) {
                 return await pay(product, present.id, nil, for: present.user)
             }
         }

@@ -33,9 +33,6 @@ struct ShoppingHabit: Sendable {
     /// Begins as a guest and becomes part of an account.
     var isGuest = false
 
-    /// Whether what it pays names nobody whom the server knows.
-    var leavesNoName: Bool { naming == .accountToken(.never) || naming == .absentToken || naming == .nothing }
-
     /// Of customers who share an Apple Account: everybody brings what Apple signed.
     static func ofFamily(_ random: inout SeededRandom) -> ShoppingHabit {
         let naming = random.weighted([
