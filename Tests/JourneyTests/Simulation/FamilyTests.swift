@@ -1,0 +1,28 @@
+import Foundation
+import Testing
+import TillAppStore
+
+/// Worlds where several customers share an Apple Account: what `make simulate` runs a thousand of.
+@Suite("Families in whole worlds", .serialized, .timeLimit(.minutes(5)))
+struct FamilyTests {
+    private func simulate(_ arguments: String...) async throws -> (code: Int32, answer: JSONValue) {
+        let process = try TillProcess.start(["simulate", "--json", "--families"] + arguments)
+        let answer = try await process.document()
+        return (await process.end(), answer)
+    }
+
+    @Test("Of customers who share an Apple Account, the one who paid last has the right, and no other")
+    func promise() async throws {
+        let (code, answer) = try await simulate("--seeds", "12")
+        #expect(code == 0, "\(answer.at("violations").encoded())")
+        #expect((answer.at("rightsChecks").int ?? 0) > 1_000)
+        #expect(answer.at("lost").int == 0 && answer.at("misattributed").int == 0)
+    }
+
+    @Test("A world of families tells the same story each time")
+    func determinism() async throws {
+        let (_, once) = try await simulate("--seed", "2", "--seeds", "1")
+        let (_, again) = try await simulate("--seed", "2", "--seeds", "1")
+        #expect(once.at("digest") == again.at("digest"))
+    }
+}
