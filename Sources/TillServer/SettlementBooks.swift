@@ -155,7 +155,9 @@ struct SettlementBooks {
         }
         let isWaiting = chain?.renewed?.isWaiting == true
         let isDecided = claim.ground == .operatorDecision || !isWaiting && named.order?.userID == claim.user
-        if isDecided, !transaction.isRenewal || isWaiting { return claim }
+        // A renewal that came with a token of its own is not what the chain's customer renews.
+        let isItsOwn = chain?.renewed?.token == .ownWord
+        if isDecided, !transaction.isRenewal || isWaiting || isItsOwn { return claim }
         if isWaiting {
             return try holders.holder(of: transaction.originalID, in: transaction.environment) == nil ? claim : nil
         }

@@ -30,6 +30,10 @@ struct Rights {
                 if moments.contains(where: { abs(now.milliseconds - $0.milliseconds) < Self.patience }) {
                     isAboutToChange = true
                 }
+                // Apple may charge a day early: until the period before has ended, both are paid for.
+                if period.isRenewal, period.purchasedAt <= now, now < periods.endOfPeriod(before: period) {
+                    isAboutToChange = true
+                }
                 guard period.revokedAt == nil, period.purchasedAt <= now, now < end else { continue }
                 if let user = truth.owner(of: period, in: all) { users[user] = period.id }
             }
@@ -40,6 +44,13 @@ struct Rights {
         let end = period.expiresAt ?? period.purchasedAt
         guard isLast, let grace else { return end }
         return max(end, grace)
+    }
+}
+
+extension [AppleHost.Sold] {
+    fileprivate func endOfPeriod(before period: AppleHost.Sold) -> Instant {
+        let end = firstIndex { $0.id == period.id }.flatMap { $0 > 0 ? self[$0 - 1].expiresAt : nil }
+        return end ?? period.purchasedAt
     }
 }
 
