@@ -93,6 +93,28 @@ import TillBilling
         }
     }
 
+    @Test(
+        "A renewal under another customer's order of something else waits for that customer, or for an operator",
+        arguments: [true, false])
+    func otherOrder(_ isDecidedByOperator: Bool) async throws {
+        try await HouseholdShop.open { house in
+            let hers = try await house.shop.openOrder(HouseholdShop.premium, as: "ann")
+            try await house.submit(try house.period("7001", HouseholdShop.premium, 0..<30, token: hers), as: "ann")
+            let his = try await house.shop.openOrder(HouseholdShop.basicYear, as: "ben")
+            house.go(to: 30)
+            let renewal = try house.period("7002", HouseholdShop.premium, 30..<60, token: his, renews: true)
+            #expect(try await house.submit(renewal, as: "ben") == "quarantined contradicts_order")
+            if isDecidedByOperator {
+                #expect(try await house.decide("7002", for: "ben") == 200)
+            } else {
+                let accepted = try await house.shop.send(
+                    .post, "/v1/users/ben/claims", ["transactionId": "7002"], as: .user("ben"))
+                #expect(accepted.status == 200)
+            }
+            #expect(try await house.rights(["ann", "ben"]) == ["", "premium"])
+        }
+    }
+
     // MARK: Upgrades in Settings
 
     @Test(
