@@ -48,6 +48,8 @@ public struct SimulationPlan: Sendable {
             let heaviness = random.weighted([(0.3, 5), (1.0, 3), (2.5, 1)])
             rates[kind] = kind.usualRate * heaviness
         }
+        // What Apple gives up telling a server that is down for days, a server without a key can't ask for.
+        if isOfFamilies, ShopTerms(self).isKeyless { rates[.serverDown] = nil }
         return rates
     }
 }

@@ -63,7 +63,8 @@ final class World: @unchecked Sendable {
         thefts = TheftLedger { kind, detail in story.tell("thief", "\(kind.rawValue) \(detail)") }
         parts = WorldParts(seed: plan.seed, clockwork: clockwork, faults: faults, story: story)
         truth = Truth(parts)
-        receiver = WebhookReceiver(parts)
+        // These worlds last twice as long as others.
+        receiver = plan.isOfFamilies ? WebhookReceiver(parts, longestOutage: Self.day / 2) : WebhookReceiver(parts)
         process = SimulatedProcess("world", on: clockwork)
         random = SeededRandom(seed: plan.seed, stream: "world")
         lateness = SeededRandom(seed: plan.seed, stream: "lateness")

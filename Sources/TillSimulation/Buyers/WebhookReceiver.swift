@@ -20,7 +20,11 @@ final class WebhookReceiver: @unchecked Sendable {
     private(set) var complaints: [String] = []
     private var random: SeededRandom
 
-    init(_ parts: WorldParts) {
+    private let longestOutage: Int64
+
+    /// - Parameter longestOutage: in milliseconds. Two long ones in a row are more than the server goes on trying.
+    init(_ parts: WorldParts, longestOutage: Int64 = 2 * 86_400_000) {
+        self.longestOutage = longestOutage
         self.parts = parts
         process = SimulatedProcess("receiver", on: parts.clockwork)
         random = SeededRandom(seed: parts.seed, stream: "receiver")
@@ -36,7 +40,7 @@ final class WebhookReceiver: @unchecked Sendable {
             await parts.clockwork.pause(random.between(1_800_000, 7_200_000))
             guard goesOn(), parts.faults.strikes(.receiverDown, at: "receiver") else { continue }
             isDown = true
-            await parts.clockwork.pause(random.between(600_000, 2 * 86_400_000))
+            await parts.clockwork.pause(random.between(600_000, longestOutage))
             isDown = false
         }
     }

@@ -27,9 +27,8 @@ extension Flag {
     fileprivate static let families = Flag(
         "families",
         summary: Text(
-            en:
-                "worlds where several customers share an Apple Account (about 30 purchases unless --purchases says otherwise)",
-            zh: "多名顾客共用一个 Apple 账户的世界（约 30 笔，除非指定 --purchases）"))
+            en: "worlds where customers share Apple Accounts (about 30 purchases unless --purchases says more)",
+            zh: "顾客共用 Apple 账户的世界（约 30 笔，可另行指定）"))
     fileprivate static let without = Flag(
         "without", .text("KIND,…"),
         summary: Text(en: "faults that never strike, thieves that don't live there", zh: "不发生的故障种类、不出现的盗取者"))
