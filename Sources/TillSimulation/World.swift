@@ -135,7 +135,10 @@ final class World: @unchecked Sendable {
         startThieves(apple, server, backend, auditor, keys: keys)
         await storm(server, mallory, household, weather, backend)
         await calm(apple, household, weather, backend)
-        if plan.isOfFamilies { await watchRights(auditor, apple, household, backend) }
+        if plan.isOfFamilies {
+            await watchRights(auditor, apple, household, backend)
+            _ = await becomeStill(apple)
+        }
         await server.clearGraves()
         if !terms.isKeyless { await compare(server, apple, auditor) }
         if let ledger = server.ledger {
