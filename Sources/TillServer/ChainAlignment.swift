@@ -32,6 +32,30 @@ extension Settle {
         return decided
     }
 
+    /// The points of time that a purchase of the chain replaced go with that time, whichever of the two came first.
+    func settleReplacedTime(
+        inChainOf transaction: PaidTransaction, _ origin: Origin, _ now: Instant, _ session: any Session
+    ) throws {
+        let table = SubscriptionTable(session)
+        guard transaction.isSubscription,
+            let found = try table.find(transaction.originalID, in: transaction.environment),
+            case let links = try table.links(of: found.sequence), links.count > 1
+        else { return }
+        let chain = SubscriptionChain(links.map(\.period))
+        let origin = Origin(door: origin.door, caller: .apple, claimedOrder: nil)
+        // Of a receipt's period it may turn out later that the next one is a renewal.
+        for link in links where link.hasGrant {
+            guard chain.isReplaced(link.period.transactionID) || !link.period.statesReason,
+                try GrantTable(session).find(transaction: link.sequence)?.points.isEmpty == false,
+                let copy = try RecordedCopies(session).find(link.sequence)
+            else { continue }
+            var books = SettlementBooks(
+                session: session, transaction: copy, proof: .kept, origin: origin, now: now, settle: self)
+            _ = try books.load(product: catalog[copy.productID])
+            try books.settleReplacedTime()
+        }
+    }
+
     /// Who restores a renewal restores the purchase that it renews, if that waits: a device shows the newest period
     /// alone.
     func purchaseToRestore(

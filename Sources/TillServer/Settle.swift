@@ -169,6 +169,7 @@ struct Settle: Sendable {
         let given = try settleWaiting(for: [transaction], origin, &chains, now, session)
         try chains.list(transaction)
         let moved = try align(chainOf: transaction, origin, now, session)
+        try settleReplacedTime(inChainOf: transaction, origin, now, session)
         let isKept = try renewal.map { try chains.keep($0) } ?? true
         var changed = try chains.tell()
         if let renewal, !isKept { changed += try ChainWatch.record(renewal, now: now, session) }
@@ -212,7 +213,10 @@ struct Settle: Sendable {
             }
             given += try settleWaiting(for: [first.transaction], includingThem: true, origin, &chains, now, session)
         }
-        for transaction in given { given += try align(chainOf: transaction, origin, now, session) }
+        for transaction in given {
+            given += try align(chainOf: transaction, origin, now, session)
+            try settleReplacedTime(inChainOf: transaction, origin, now, session)
+        }
         try remind(about: given, and: try chains.tell(), now, session)
     }
 

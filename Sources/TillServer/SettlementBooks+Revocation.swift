@@ -23,13 +23,32 @@ extension SettlementBooks {
         return grant
     }
 
+    /// Takes the points of the time that another purchase in the chain replaced, or gives back what is too much.
+    func settleReplacedTime() throws {
+        guard let storedGrant, let stored, case let postings = try settlePoints(of: storedGrant, stored.sequence),
+            !postings.isEmpty
+        else { return }
+        try note(stored.sequence, "revoked", ground: "replaced_by_purchase")
+        try tell("grant.revoked", storedGrant, stored.sequence, moved: postings)
+    }
+
+    /// What Apple has taken back of the transaction.
+    private func revokedShare() throws -> RevokedShare {
+        guard transaction.isSubscription,
+            let found = try SubscriptionTable(session).find(transaction.originalID, in: transaction.environment)
+        else { return RevokedShare(transaction) }
+        let others = try SubscriptionTable(session).links(of: found.sequence).map(\.period)
+            .filter { $0.transactionID != transaction.id }
+        return RevokedShare(transaction, in: SubscriptionChain(others + [transaction.period]))
+    }
+
     /// Takes back, or gives back, what is missing to the share that Apple has taken back by this copy.
     ///
     /// - Returns: what moved by it.
     private func settlePoints(of grant: Grant, _ sequence: Int64) throws -> [Posting] {
-        if PlantedMistake.keepsRefundedPoints.isPlanted { return [] }
+        if PlantedMistake.keepsRefundedPoints.isPlanted || grant.points.isEmpty { return [] }
         let postings = TakenBack(try ledger.postings(grantOf: sequence).map(\.posting)).postings(
-            bringing: grant, to: RevokedShare(transaction),
+            bringing: grant, to: try revokedShare(),
             in: try ledger.wallet(of: grant.userID, in: grant.environment),
             under: try debtPolicy(for: grant, sequence), at: now)
         for posting in postings { try ledger.post(posting, grant: sequence) }

@@ -47,6 +47,37 @@ public struct SubscriptionChain: Hashable, Sendable {
         return periods[index].purchasedAt <= until && periods[index].purchasedAt < before.expiresAt ? before : nil
     }
 
+    /// What a later purchase took of a period.
+    struct Replacement: Hashable, Sendable {
+        /// Of its paid time, in thousandths of a percent, rounded down.
+        let unused: Int
+        /// Apple took the period back at the moment of that purchase.
+        let endsPeriodItself: Bool
+    }
+
+    /// A receipt's dates have whole seconds, and Apple ends the old period in the course of the purchase.
+    private static let sameMoment: Int64 = 60_000
+
+    /// Whether a later purchase took paid time of a period.
+    public func isReplaced(_ id: TransactionID) -> Bool { replacement(of: id) != nil }
+
+    /// - Returns: nil for a period that ran to its end, was refunded before the next purchase, or was free.
+    func replacement(of id: TransactionID) -> Replacement? {
+        guard let index = periods.firstIndex(where: { $0.transactionID == id }),
+            let next = periods[(index + 1)...].first(where: { !$0.isRenewal })?.purchasedAt.milliseconds,
+            case let period = periods[index], period.price?.amount != 0, period.terms.offer?.isTrial != true
+        else { return nil }
+        if let revoked = period.revokedAt, revoked.milliseconds + Self.sameMoment < next { return nil }
+        var start = period.purchasedAt.milliseconds
+        // What was charged early begins when the period before it ends.
+        if period.isRenewal, index > 0 { start = max(start, periods[index - 1].servedUntil.milliseconds) }
+        let (length, left) = (period.expiresAt.milliseconds - start, period.expiresAt.milliseconds - next)
+        guard length > 0, left > 0 else { return nil }
+        let unused = min(left, length).multipliedFullWidth(by: 100_000)
+        let moment = period.revokedAt.map { abs($0.milliseconds - next) <= Self.sameMoment } ?? false
+        return Replacement(unused: Int(length.dividingFullWidth(unused).quotient), endsPeriodItself: moment)
+    }
+
     // MARK: Renewals of which Apple did not say that they are
 
     /// Apple charges a renewal from a day before the end on, and tries for sixty days after it (facts/business-rules

@@ -20,6 +20,20 @@ public struct RevokedShare: Hashable, Sendable {
         }
     }
 
+    /// What of one period was taken back: by a refund, or by a later purchase in its chain that replaced the rest of it.
+    /// Apple gives the money of that rest back and signs no share, so the time says how much it is.
+    public init(_ transaction: PaidTransaction, in chain: SubscriptionChain) {
+        let refunded = RevokedShare(transaction)
+        guard let replaced = chain.replacement(of: transaction.id) else {
+            self = refunded
+            return
+        }
+        let unused = RevokedShare(thousandths: replaced.unused)
+        // A receipt shows an upgrade and a full refund alike, as a date.
+        let isUpgradeAlone = transaction.terms.revocationType == nil && replaced.endsPeriodItself
+        self = isUpgradeAlone || unused.thousandths > refunded.thousandths ? unused : refunded
+    }
+
     /// That share of so many points, rounded down: the customer keeps the fraction of a point.
     public func part(of points: Int64) -> Int64 {
         let product = max(0, points).multipliedFullWidth(by: Int64(thousandths))

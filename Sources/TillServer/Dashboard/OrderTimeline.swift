@@ -163,6 +163,10 @@ enum Evidence {
             return Text(
                 en: "Apple gave back another share of the money than it had said before.",
                 zh: "Apple 退还的比例与之前告知的不同。")
+        case "replaced_by_purchase":
+            return Text(
+                en: "A later purchase in the subscription replaced the rest of the period.",
+                zh: "该订阅的后一次购买取代了这一周期的剩余时间。")
         case "refund_reversed":
             return Text(en: "Apple reversed the refund.", zh: "Apple 撤回了退款。")
         case "before_any_grant":

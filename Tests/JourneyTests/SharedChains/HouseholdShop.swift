@@ -12,15 +12,19 @@ struct HouseholdShop: Sendable {
     static let account = "family"
     static let basicYear = Shop.bundleID + ".basic_annual"
     static let premium = Shop.bundleID + ".premium_monthly"
+    /// Gives 365 points for each year.
+    static let lessonYear = Shop.bundleID + ".lessons_annual"
     private static let products: [(id: String, level: Int64, period: String, cents: Int64, right: String)] = [
         (basicYear, 2, "P1Y", 2_999, "basic"), (premium, 1, "P1M", 699, "premium"),
+        (lessonYear, 3, "P1Y", 3_650, "lessons"),
     ]
 
     private static let catalog = Catalog(
         products: products.map { product in
             Product(
                 id: ProductID(product.id), type: .autoRenewable, names: Text(en: product.right, zh: "订阅"),
-                price: Money(amount: product.cents, currency: Currency("USD")), entitlement: product.right)
+                price: Money(amount: product.cents, currency: Currency("USD")),
+                points: product.id == lessonYear ? ["points": 365] : [:], entitlement: product.right)
         })
 
     let shop: Shop
