@@ -20,8 +20,8 @@ public struct RevokedShare: Hashable, Sendable {
         }
     }
 
-    /// What of one period was taken back: by a refund, or by a later purchase in its chain that replaced the rest of it.
-    /// Apple gives the money of that rest back and signs no share, so the time says how much it is.
+    /// What of one period was taken back: by a refund, or by a later purchase in its chain that replaced the rest of
+    /// it. Apple gives the money of that rest back and signs no share, so the time says how much it is.
     public init(_ transaction: PaidTransaction, in chain: SubscriptionChain) {
         let refunded = RevokedShare(transaction)
         guard let replaced = chain.replacement(of: transaction.id) else {
