@@ -117,6 +117,29 @@ import TillStorage
         }
     }
 
+    @Test("Nine order numbers of one customer that wait for Apple keep another customer's waiting for one question (U1)")
+    func turns() async throws {
+        let line = AppleLine()
+        try await Self.open(line) { shop in
+            line.outage = AppleOutage(.timedOut)
+            for number in 0..<9 {
+                let reply = try await claim("MGUESS\(number)XYZ", in: shop, as: "eve")
+                #expect(reply.status == 202, "\(reply.body)")
+            }
+            shop.time.advance(seconds: 1)
+            let payment = try await shop.pay(token: nil)
+            let number = try await number(of: payment, in: shop)
+            #expect(try await claim(number, in: shop, as: "ann").status == 202)
+            shop.time.advance(seconds: 3_600)
+            let now = shop.time.now
+            let next = try await shop.ledger.read { try ClaimTable($0).due(at: now, limit: 2) }
+            #expect(next.map(\.user.text) == ["eve", "ann"])
+            line.outage = nil
+            #expect(try await WaitingClaims(shop.server).askAll() == 10)
+            #expect(try await points(of: "ann", in: shop) == 60)
+        }
+    }
+
     @Test("Guessing has an end: ten numbers a day, each recorded; what is none is said to be none (U1, P9)")
     func guessing() async throws {
         try await Self.open { shop in

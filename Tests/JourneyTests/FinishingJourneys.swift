@@ -146,6 +146,45 @@ import TillStorage
         }
     }
 
+    @Test("Forty purchases of one customer keep another customer's waiting for one question (G4)")
+    func turns() async throws {
+        try await Self.open { shop, line in
+            var payments: [Payment] = []
+            for _ in 0..<40 { payments.append(try await shop.pay(token: try await shop.openOrder(as: "eve"))) }
+            for payment in payments { _ = try await shop.submit(payment.signed, as: .user("eve")) }
+            shop.time.advance(seconds: 1)
+            let payment = try await shop.pay(token: try await shop.openOrder(as: "ann"), account: "ann")
+            _ = try await shop.submit(payment.signed, as: .user("ann"))
+            shop.time.advance(seconds: 600)
+            let now = shop.time.now
+            let next = try await shop.ledger.read { try ErrandTable($0).due(in: .sandbox, at: now, limit: 32) }
+            #expect(next.count == 32)
+            #expect(next[1].transactionID.text == payment.id)
+            #expect(try await AppleErrands(shop.server).runAll() == 41)
+            #expect(line.asked.count == 41)
+        }
+    }
+
+    @Test("While Apple's sandbox is down, what was paid in production is finished (U2, U7)")
+    func sandboxDown() async throws {
+        try await Self.open { shop, line in
+            var payments: [Payment] = []
+            for _ in 0..<3 { payments.append(try await shop.pay(token: try await shop.openOrder(as: "ann"))) }
+            for payment in payments { _ = try await shop.submit(payment.signed, as: .user("ann")) }
+            let real = try #require(payments.last)
+            _ = try await shop.ledger.write { session in
+                try session.execute("UPDATE transactions SET environment = 1 WHERE id = ?", [.text(real.id)])
+            }
+            shop.time.advance(seconds: 600)
+            line.isCut = { !$0.contains(real.id) }
+            #expect(try await AppleErrands(shop.server).runAll() == 1)
+            #expect(try await waiting(in: shop) == 2)
+            line.isCut = { $0.contains(real.id) }
+            shop.time.advance(seconds: 3_600)
+            #expect(try await AppleErrands(shop.server).runAll() == 2)
+        }
+    }
+
     @Test("Apple agreed and the server died before it was written down: it asks again, and that does no harm (U2)")
     func repeated() async throws {
         try await Self.open { shop, line in

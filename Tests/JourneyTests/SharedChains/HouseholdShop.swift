@@ -87,6 +87,14 @@ struct HouseholdShop: Sendable {
         return try await shop.server.compareWithApple(asking: api).differences.filter { $0.kind.isDrift }
     }
 
+    /// Whether a reconciliation leaves each customer's subscriptions and rights as they are. Apple's answers about what
+    /// a test signed itself are empty.
+    func isUnchangedByReconciliation(_ users: [String]) async throws -> Bool {
+        let before = (try await states(users), try await rights(users))
+        _ = try await driftAfterReconciliation()
+        return before == (try await states(users), try await rights(users))
+    }
+
     // MARK: In Apple's shapes
 
     /// - Parameter days: of the purchase and of the end.

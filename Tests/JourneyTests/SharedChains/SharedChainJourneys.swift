@@ -68,6 +68,7 @@ import TillBilling
             #expect(try await house.rights(["ann"]) == [""])
             #expect(try await house.states(["ann"]) == ["upgraded basic_annual"])
             #expect(try await house.heard("ann") == ["active", "upgraded"])
+            #expect(try await house.isUnchangedByReconciliation(["ann"]))
         }
     }
 
@@ -93,6 +94,7 @@ import TillBilling
             #expect(states.last == "grace premium_monthly")
             #expect(try await house.heard("u1").count == events)
             #expect(try await house.heard("u6") == ["active", "grace"])
+            #expect(try await house.isUnchangedByReconciliation(users))
         }
     }
 

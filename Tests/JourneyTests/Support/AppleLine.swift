@@ -13,6 +13,7 @@ final class AppleLine: Sendable {
         var answer: AppleAnswer?
         var asked: [String] = []
         var answersLeft: Int?
+        var isCut: (@Sendable (String) -> Bool)?
         var rewrite: (@Sendable (JSONValue) -> JSONValue)?
     }
 
@@ -34,6 +35,12 @@ final class AppleLine: Sendable {
     var answersLeft: Int? {
         get { state.withLock { $0.answersLeft } }
         set { state.withLock { $0.answersLeft = newValue } }
+    }
+
+    /// While set, the paths that get no answer.
+    var isCut: (@Sendable (String) -> Bool)? {
+        get { state.withLock { $0.isCut } }
+        set { state.withLock { $0.isCut = newValue } }
     }
 
     /// While set, what is answered is changed so.
@@ -68,7 +75,7 @@ final class AppleLine: Sendable {
             if let left = state.answersLeft, left > 0 { state.answersLeft = left - 1 }
             return (state, isCut)
         }
-        if isCut { throw AppleOutage(.connectionLost) }
+        if isCut || state.isCut?(path) == true { throw AppleOutage(.connectionLost) }
         if let outage = state.outage { throw outage }
         if let answer = state.answer { return answer }
         guard let emulator = state.emulator, let method = HTTPMethod(rawValue: request.method.rawValue) else {
