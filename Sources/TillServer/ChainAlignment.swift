@@ -44,15 +44,16 @@ extension Settle {
         let chain = SubscriptionChain(links.map(\.period))
         let origin = Origin(door: origin.door, caller: .apple, claimedOrder: nil)
         // Of a receipt's period it may turn out later that the next one is a renewal.
+        let replaced = chain.replaced
         for link in links where link.hasGrant {
-            guard chain.isReplaced(link.period.transactionID) || !link.period.statesReason,
+            guard replaced.contains(link.period.transactionID) || !link.period.statesReason,
                 try GrantTable(session).find(transaction: link.sequence)?.points.isEmpty == false,
                 let copy = try RecordedCopies(session).find(link.sequence)
             else { continue }
             var books = SettlementBooks(
                 session: session, transaction: copy, proof: .kept, origin: origin, now: now, settle: self)
             _ = try books.load(product: catalog[copy.productID])
-            try books.settleReplacedTime()
+            try books.settleReplacedTime(in: chain)
         }
     }
 

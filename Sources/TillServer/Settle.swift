@@ -160,12 +160,22 @@ struct Settle: Sendable {
             return .revokedUnseen(nil)
         }
         if let user = origin.namedUser { try CustomerTable(session).recordNamed(user, under: guests, at: now) }
+        let purchase = try purchaseToRestore(with: transaction, origin, session)
+        var decided = try decide(transaction, proof, origin, now, session)
+        // A copy that says nothing new costs what it costs to recognize it, however long the customer's history is.
+        if purchase == nil, try decided.saysNothingNew() {
+            let outcome = try carryOut(&decided)
+            let changed = try renewal.map { try ChainWatch.record($0, now: now, session) } ?? []
+            try remind(about: [], and: changed, now, session)
+            return outcome
+        }
         var chains = ChainWatch(now: now, session)
         try chains.watch(transaction)
-        if let purchase = try purchaseToRestore(with: transaction, origin, session) {
+        if let purchase {
             _ = try settle(purchase, .kept, origin, now, session)
+            decided = try decide(transaction, proof, origin, now, session)
         }
-        let outcome = try settle(transaction, proof, origin, now, session)
+        let outcome = try carryOut(&decided)
         let given = try settleWaiting(for: [transaction], origin, &chains, now, session)
         try chains.list(transaction)
         let moved = try align(chainOf: transaction, origin, now, session)
@@ -191,10 +201,30 @@ struct Settle: Sendable {
     func settle(
         _ transaction: PaidTransaction, _ proof: Proof, _ origin: Origin, _ now: Instant, _ session: any Session
     ) throws -> Outcome {
+        var decided = try decide(transaction, proof, origin, now, session)
+        return try carryOut(&decided)
+    }
+
+    /// A decision that is not carried out yet, with what it rests on.
+    private struct Decided {
+        var books: SettlementBooks
+        let facts: SettlementFacts
+        let settlement: Settlement
+
+        mutating func saysNothingNew() throws -> Bool { try books.saysNothingNew(settlement, facts) }
+    }
+
+    private func decide(
+        _ transaction: PaidTransaction, _ proof: Proof, _ origin: Origin, _ now: Instant, _ session: any Session
+    ) throws -> Decided {
         var books = SettlementBooks(
             session: session, transaction: transaction, proof: proof, origin: origin, now: now, settle: self)
         let facts = try books.load(product: catalog[transaction.productID])
-        return try books.carryOut(Settlement(facts), facts, freshGrantID: UniqueID(random: entropy(16))) {
+        return Decided(books: books, facts: facts, settlement: Settlement(facts))
+    }
+
+    private func carryOut(_ decided: inout Decided) throws -> Outcome {
+        try decided.books.carryOut(decided.settlement, decided.facts, freshGrantID: UniqueID(random: entropy(16))) {
             UniqueID(random: entropy(16))
         }
     }

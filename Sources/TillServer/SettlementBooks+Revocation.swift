@@ -24,10 +24,11 @@ extension SettlementBooks {
     }
 
     /// Takes the points of the time that another purchase in the chain replaced, or gives back what is too much.
-    func settleReplacedTime() throws {
-        guard let storedGrant, let stored, case let postings = try settlePoints(of: storedGrant, stored.sequence),
-            !postings.isEmpty
-        else { return }
+    func settleReplacedTime(in chain: SubscriptionChain) throws {
+        guard let storedGrant, let stored else { return }
+        let share = RevokedShare(transaction, in: chain)
+        let postings = try settlePoints(of: storedGrant, stored.sequence, to: share)
+        guard !postings.isEmpty else { return }
         try note(stored.sequence, "revoked", ground: "replaced_by_purchase")
         try tell("grant.revoked", storedGrant, stored.sequence, moved: postings)
     }
@@ -45,10 +46,12 @@ extension SettlementBooks {
     /// Takes back, or gives back, what is missing to the share that Apple has taken back by this copy.
     ///
     /// - Returns: what moved by it.
-    private func settlePoints(of grant: Grant, _ sequence: Int64) throws -> [Posting] {
+    private func settlePoints(
+        of grant: Grant, _ sequence: Int64, to share: RevokedShare? = nil
+    ) throws -> [Posting] {
         if PlantedMistake.keepsRefundedPoints.isPlanted || grant.points.isEmpty { return [] }
         let postings = TakenBack(try ledger.postings(grantOf: sequence).map(\.posting)).postings(
-            bringing: grant, to: try revokedShare(),
+            bringing: grant, to: try share ?? revokedShare(),
             in: try ledger.wallet(of: grant.userID, in: grant.environment),
             under: try debtPolicy(for: grant, sequence), at: now)
         for posting in postings { try ledger.post(posting, grant: sequence) }

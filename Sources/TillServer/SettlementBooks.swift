@@ -188,6 +188,17 @@ struct SettlementBooks {
 
     // MARK: Decisions
 
+    /// Whether the ledger knows this copy or a newer one, and the decision leaves the purchase where it is.
+    mutating func saysNothingNew(_ settlement: Settlement, _ facts: SettlementFacts) throws -> Bool {
+        guard let stored, !isNews else { return false }
+        switch settlement {
+        case .alreadyGranted(let grant): return try ownershipChange(of: grant, facts).decision == .keep
+        case .revoked: return stored.state == .revoked
+        case .quarantine: return stored.state == .quarantined
+        case .grant, .revoke, .reinstate: return false
+        }
+    }
+
     mutating func carryOut(
         _ settlement: Settlement, _ facts: SettlementFacts, freshGrantID: UniqueID, freshOrderID: () -> OrderID
     ) throws -> Settle.Outcome {

@@ -50,28 +50,30 @@ public struct RenewedPurchase: Hashable, Sendable {
     /// - Returns: nil for a purchase, and where nothing is known of what it renews.
     public init?(of renewal: ChainPeriod, in chain: [ChainPeriod]) {
         let id = renewal.period.transactionID
-        let others = chain.filter { $0.period.transactionID != id }
-        let periods = SubscriptionChain(others.map(\.period) + [renewal.period])
-        guard periods.periods.first(where: { $0.transactionID == id })?.isRenewal == true else { return nil }
-        let known = Dictionary(others.map { ($0.period.transactionID, $0) }, uniquingKeysWith: { first, _ in first })
-        let siblings = periods.periods(ofPurchaseWith: id)
-        let before = siblings.prefix { $0.transactionID != id }.reversed()
-        if let purchase = periods.purchase(renewedBy: id), let found = known[purchase.transactionID] {
-            let decided = before.compactMap { known[$0.transactionID] }.first { $0.isDecided && $0.owner != nil }
-            renewed = found.owner == nil ? decided ?? found : found
+        let links = chain.filter { $0.period.transactionID != id } + [renewal]
+        let index = ChainIndex(links)
+        guard let position = index.links.firstIndex(where: { $0.period.transactionID == id }) else { return nil }
+        self.init(at: position, in: index)
+    }
+
+    private init?(at position: Int, in chain: ChainIndex) {
+        guard chain.isRenewal[position] else { return nil }
+        let first = chain.firstOfPurchase[position]
+        let found: Int
+        if !chain.isRenewal[first] {
+            found = chain.links[first].owner == nil ? chain.decidedBefore[position] ?? first : first
         } else {
-            let candidates = (before + siblings.drop { $0.transactionID != id }).compactMap { known[$0.transactionID] }
-            guard let found = candidates.first(where: { $0.owner != nil }) else { return nil }
-            renewed = found
+            guard let owned = chain.ownedBefore[position] ?? chain.ownedAfter[position] else { return nil }
+            found = owned
         }
-        let purchase = renewed.period
-        let earlier = others.filter { PaidPeriod.isEarlier($0.period, purchase) }
+        let renewal = chain.links[position]
+        renewed = chain.links[found]
         if renewal.token == nil || renewal.token == renewed.token {
             token = .ofPurchase
         } else if renewed.hidesToken {
             token = .hidden
         } else {
-            let isCarriedOn = renewed.token == nil && earlier.contains { $0.token == renewal.token }
+            let isCarriedOn = renewed.token == nil && chain.carries(renewal.token, before: found, beside: position)
             token = isCarriedOn ? .inherited : .ownWord
         }
     }
@@ -79,12 +81,58 @@ public struct RenewedPurchase: Hashable, Sendable {
     /// Renewals that are not where their purchase is, the oldest first: another customer has them, or somebody has them
     /// while the purchase waits. What a person or a token of its own decided is not looked at here.
     public static func misplaced(in chain: [ChainPeriod]) -> [TransactionID] {
-        let sorted = chain.sorted { PaidPeriod.isEarlier($0.period, $1.period) }
-        return sorted.compactMap { link in
-            guard !link.isDecided || link.owner == nil, let found = RenewedPurchase(of: link, in: sorted),
+        let index = ChainIndex(chain)
+        return index.links.indices.compactMap { position in
+            let link = index.links[position]
+            guard !link.isDecided || link.owner == nil, let found = RenewedPurchase(at: position, in: index),
                 found.token != .ownWord, found.renewed.owner != link.owner
             else { return nil }
             return link.period.transactionID
         }
+    }
+}
+
+/// A chain with what is asked of each of its periods, made in one walk: chains have thousands of periods.
+private struct ChainIndex {
+    /// The oldest first.
+    let links: [ChainPeriod]
+    let isRenewal: [Bool]
+    /// The purchase that the period belongs to; where that was never seen, its oldest renewal.
+    private(set) var firstOfPurchase: [Int] = []
+    /// Of the same purchase, the newest earlier renewal that was decided for a customer, and the newest with an owner.
+    private(set) var decidedBefore: [Int?] = []
+    private(set) var ownedBefore: [Int?] = []
+    /// Of the same purchase, the oldest later renewal with an owner.
+    private(set) var ownedAfter: [Int?]
+    /// The two oldest periods with each token.
+    private var carriers: [OrderID: [Int]] = [:]
+
+    init(_ chain: [ChainPeriod]) {
+        links = chain.sorted { PaidPeriod.isEarlier($0.period, $1.period) }
+        isRenewal = SubscriptionChain(links.map(\.period)).periods.map(\.isRenewal)
+        ownedAfter = Array(repeating: nil, count: links.count)
+        var (first, decided, owned): (Int, Int?, Int?) = (0, nil, nil)
+        for (position, link) in links.enumerated() {
+            if !isRenewal[position] { (first, decided, owned) = (position, nil, nil) }
+            firstOfPurchase.append(first)
+            decidedBefore.append(decided)
+            ownedBefore.append(owned)
+            if let token = link.token, carriers[token, default: []].count < 2 {
+                carriers[token, default: []].append(position)
+            }
+            guard isRenewal[position], link.owner != nil else { continue }
+            owned = position
+            if link.isDecided { decided = position }
+        }
+        owned = nil
+        for position in links.indices.reversed() {
+            ownedAfter[position] = owned
+            owned = isRenewal[position] ? (links[position].owner == nil ? owned : position) : nil
+        }
+    }
+
+    /// Whether a period before `position`, other than `other`, has the token.
+    func carries(_ token: OrderID?, before position: Int, beside other: Int) -> Bool {
+        token.flatMap { carriers[$0] }?.contains { $0 < position && $0 != other } ?? false
     }
 }

@@ -58,25 +58,44 @@ public struct SubscriptionChain: Hashable, Sendable {
     /// A receipt's dates have whole seconds, and Apple ends the old period in the course of the purchase.
     private static let sameMoment: Int64 = 60_000
 
-    /// Whether a later purchase took paid time of a period.
-    public func isReplaced(_ id: TransactionID) -> Bool { replacement(of: id) != nil }
+    /// The periods of which a later purchase took paid time.
+    public var replaced: Set<TransactionID> {
+        var found: Set<TransactionID> = []
+        var next: PaidPeriod?
+        for index in periods.indices.reversed() {
+            if let next, replacement(of: index, by: next) != nil { found.insert(periods[index].transactionID) }
+            if !periods[index].isRenewal { next = periods[index] }
+        }
+        return found
+    }
 
     /// - Returns: nil for a period that ran to its end, was refunded before the next purchase, or was free.
     func replacement(of id: TransactionID) -> Replacement? {
         guard let index = periods.firstIndex(where: { $0.transactionID == id }),
-            let next = periods[(index + 1)...].first(where: { !$0.isRenewal })?.purchasedAt.milliseconds,
-            case let period = periods[index], period.price?.amount != 0, period.terms.offer?.isTrial != true
+            let next = periods[(index + 1)...].first(where: { !$0.isRenewal })
         else { return nil }
-        if let revoked = period.revokedAt, revoked.milliseconds + Self.sameMoment < next { return nil }
-        var start = period.purchasedAt.milliseconds
+        return replacement(of: index, by: next)
+    }
+
+    private func replacement(of index: Int, by next: PaidPeriod) -> Replacement? {
+        let period = periods[index]
+        guard period.price?.amount != 0, period.terms.offer?.isTrial != true else { return nil }
+        let (bought, end) = (Self.moment(next.purchasedAt), Self.moment(period.expiresAt))
+        let revoked = period.revokedAt.map(Self.moment)
+        if let revoked, revoked + Self.sameMoment < bought { return nil }
+        var start = Self.moment(period.purchasedAt)
         // What was charged early begins when the period before it ends.
-        if period.isRenewal, index > 0 { start = max(start, periods[index - 1].servedUntil.milliseconds) }
-        let (length, left) = (period.expiresAt.milliseconds - start, period.expiresAt.milliseconds - next)
+        if period.isRenewal, index > 0 { start = max(start, Self.moment(periods[index - 1].servedUntil)) }
+        let (length, left) = (end - start, end - bought)
         guard length > 0, left > 0 else { return nil }
         let unused = min(left, length).multipliedFullWidth(by: 100_000)
-        let moment = period.revokedAt.map { abs($0.milliseconds - next) <= Self.sameMoment } ?? false
-        return Replacement(unused: Int(length.dividingFullWidth(unused).quotient), endsPeriodItself: moment)
+        return Replacement(
+            unused: Int(length.dividingFullWidth(unused).quotient),
+            endsPeriodItself: revoked.map { abs($0 - bought) <= Self.sameMoment } ?? false)
     }
+
+    /// In milliseconds, within bounds that no sum of two leaves.
+    private static func moment(_ instant: Instant) -> Int64 { max(-(1 << 60), min(1 << 60, instant.milliseconds)) }
 
     // MARK: Renewals of which Apple did not say that they are
 

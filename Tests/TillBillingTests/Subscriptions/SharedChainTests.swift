@@ -108,6 +108,33 @@ import TillBilling
     }
 }
 
+/// How the work grows with a chain: thousands of periods are looked at in the ledger's one writer.
+@Suite("Long chains") struct LongChainTests {
+    private static func chain(_ count: Int) -> [ChainPeriod] {
+        (0..<count).map { number in
+            let terms = TransactionTerms(type: .autoRenewable, expiresAt: SharedChain.at(Int64(number) + 1))
+            return ChainPeriod(
+                period: PaidPeriod(
+                    transactionID: TransactionID("\(100_000 + number)"), productID: ProductID("p"),
+                    purchasedAt: SharedChain.at(Int64(number)), signedAt: SharedChain.at(Int64(number)),
+                    isRenewal: number % 7 != 0, terms: terms),
+                owner: UserID(number % 100 == 1 ? "B" : "A"), token: SharedChain.token(1))
+        }
+    }
+
+    @Test("The renewals of two thousand periods that are misplaced are found in one walk")
+    func misplaced() {
+        let chain = Self.chain(2_000)
+        let expected = chain.indices.filter { $0 % 100 == 1 && $0 % 7 != 0 || ($0 % 7 != 0 && ($0 - $0 % 7) % 100 == 1) }
+        #expect(RenewedPurchase.misplaced(in: chain).count == expected.count)
+        // Each renewal by itself says the same.
+        for (index, link) in Self.chain(70).enumerated() where index % 7 != 0 {
+            let found = RenewedPurchase(of: link, in: Self.chain(70))
+            #expect(found?.renewed.period.transactionID == TransactionID("\(100_000 + index - index % 7)"))
+        }
+    }
+}
+
 /// What a ledger does when periods arrive: each is given to the customer it belongs to as far as is known then, and
 /// what turns out misplaced is moved.
 private struct ArrivingChain {

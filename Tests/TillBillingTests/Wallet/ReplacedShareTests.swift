@@ -47,6 +47,24 @@ import TillBilling
         }
     }
 
+    @Test("Dates at the end of time stop nothing")
+    func farDates() {
+        for (start, end) in [(Int64.min, Int64.max), (0, .max), (.min, 0)] {
+            var terms = TransactionTerms(type: .autoRenewable, expiresAt: Instant(milliseconds: end), groupID: "1")
+            terms.isUpgraded = true
+            let bought = ["7001", "7002"].map { id in
+                PaidTransaction(
+                    id: TransactionID(id), originalID: TransactionID("7001"), productID: ProductID("monthly"),
+                    quantity: 1, environment: .sandbox, token: nil, purchasedAt: Instant(milliseconds: start),
+                    signedAt: Instant(milliseconds: start), revokedAt: Instant(milliseconds: end), isRenewal: false,
+                    isFromReceipt: false, price: nil, terms: terms)
+            }
+            let chain = SubscriptionChain(bought.map(\.period))
+            #expect(chain.replaced == [TransactionID("7001")])
+            #expect(bought.map { RevokedShare($0, in: chain) }.first == .all)
+        }
+    }
+
     private static func transaction(_ text: String, id: String) throws -> PaidTransaction {
         let words = text.split(separator: " ").map(String.init)
         let days = words[1].split(separator: "-").compactMap { Int64($0) }
