@@ -38,7 +38,6 @@ extension SettlementBooks {
         if isNews || recorded != reason, !isOtherWords {
             try record(.quarantined, quarantine: reason, orderSequence: nil)
         }
-        guard recorded != reason else { return reason }
         let noted = try evidence.count(
             transaction: stored.sequence, decision: "quarantined", ground: reason.rawValue, limit: Self.callerLimit)
         let isNoted = try evidence.has(

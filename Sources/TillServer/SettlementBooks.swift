@@ -36,6 +36,7 @@ struct SettlementBooks {
     /// What that grant rests on, if not on a token.
     var storedBasis: OwnershipTable.Stored?
     var knownOrders: [OrderID: OrderTable.Stored] = [:]
+    var tokenOrder: Order? { named.order }
 
     init(
         session: any Session, transaction: PaidTransaction, proof: Settle.Proof, origin: Settle.Origin, now: Instant,
@@ -192,7 +193,8 @@ struct SettlementBooks {
     mutating func saysNothingNew(_ settlement: Settlement, _ facts: SettlementFacts) throws -> Bool {
         guard let stored, !isNews else { return false }
         switch settlement {
-        case .alreadyGranted(let grant): return try ownershipChange(of: grant, facts).decision == .keep
+        case .alreadyGranted(let grant):
+            return try ownershipChange(of: grant, facts).decision == .keep && !isDeviceMissing(facts)
         case .revoked: return stored.state == .revoked
         case .quarantine: return stored.state == .quarantined
         case .grant, .revoke, .reinstate: return false
@@ -214,6 +216,7 @@ struct SettlementBooks {
         case .alreadyGranted(let grant):
             if PlantedMistake.grantsAgain.isPlanted, origin.door == .notification { try repeatPoints(of: grant) }
             let change = try ownershipChange(of: grant, facts)
+            try nameDevice(of: grant, facts)
             if let stored, isNews, !transaction.isFromReceipt {
                 try record(.granted, quarantine: nil, orderSequence: stored.orderSequence)
             }
@@ -317,7 +320,7 @@ struct SettlementBooks {
             Order(
                 id: id, userID: user, productID: product.id, quantity: transaction.quantity,
                 price: Money(amount: overflow ? product.price.amount : price, currency: product.price.currency),
-                deviceID: Plan(soldBy: product)?.scope == .device ? origin.device : nil, createdAt: now,
+                deviceID: Plan(soldBy: product)?.scope == .device ? try device(of: user) : nil, createdAt: now,
                 updatedAt: now, idSource: source),
             reason: "opened_for_payment")
         return try orders.move(

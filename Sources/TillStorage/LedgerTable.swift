@@ -47,16 +47,31 @@ public struct LedgerTable {
         return Wallet(balances: Dictionary(balances, uniquingKeysWith: { first, _ in first }))
     }
 
-    /// Of how many other grants a user was forgiven a debt after a moment.
+    /// Of how many other grants a customer was forgiven a debt after a moment: the user, the guests that became part of
+    /// their account, and others who paid with the same Apple Account.
+    ///
+    /// - Parameter payer: `appTransactionId` of the grant, if Apple signed one.
     public func forgivenGrants(
-        of user: UserID, in environment: Environment, after moment: Instant, except grant: Int64
+        of user: UserID, paidBy payer: String?, in environment: Environment, after moment: Instant, except grant: Int64
     ) throws -> Int64 {
-        try session.first(
+        let own = try session.first(
             """
-            SELECT count(DISTINCT grant_sequence) FROM postings WHERE user = ? AND environment = ? AND at > ? \
-            AND grant_sequence <> ? AND kind = 'write_off'
+            WITH RECURSIVE customer (id) AS (SELECT ?1 UNION SELECT g.guest FROM customer c \
+            CROSS JOIN guests g ON g.account = c.id) \
+            SELECT count(DISTINCT p.grant_sequence) FROM customer c CROSS JOIN postings p ON p.user = c.id \
+            WHERE p.environment = ?2 AND p.at > ?3 AND p.grant_sequence <> ?4 AND p.kind = 'write_off'
             """, [.text(user.text), environment.column, .instant(moment), .integer(grant)]
-        ) { $0.integer(0) } ?? 0
+        ) { $0.integer(0) }
+        guard let payer else { return own ?? 0 }
+        // Debts that were forgiven are few, purchases are many: so the purchases are looked at last.
+        let paid = try session.first(
+            """
+            SELECT count(DISTINCT p.grant_sequence) FROM postings p \
+            CROSS JOIN transactions t ON t.sequence = p.grant_sequence WHERE p.kind = 'write_off' \
+            AND p.environment = ?1 AND p.at > ?2 AND p.grant_sequence <> ?3 AND t.app_transaction = ?4
+            """, [environment.column, .instant(moment), .integer(grant), .text(payer)]
+        ) { $0.integer(0) }
+        return max(own ?? 0, paid ?? 0)
     }
 
     /// The debit that carries a reference, if there is one.

@@ -178,6 +178,13 @@ public struct OrderTable {
         }
     }
 
+    /// Names the device of an order that names none.
+    public func name(_ device: DeviceID, of sequence: Int64) throws {
+        try session.execute(
+            "UPDATE orders SET device = ? WHERE sequence = ? AND device IS NULL",
+            [.text(device.text), .integer(sequence)])
+    }
+
     /// Orders of one device that hold no transaction, for one product and quantity, opened no later than a second; the
     /// newest first.
     ///

@@ -68,4 +68,24 @@ import TillServer
             #expect(try await forgiven(shop).count == 3)
         }
     }
+
+    @Test("What a guest was forgiven counts for their account, and for others who pay with the same Apple Account (P12)")
+    func guests() async throws {
+        for isMerged in [true, false] {
+            try await Shop.open(change: { $0.debt = .forgive }) { shop in
+                for (buyer, reference) in [("guest-7", "g"), ("ann", "a")] {
+                    let account = isMerged ? buyer : "one phone"
+                    let payment = try await shop.purchase(as: buyer, account: account)
+                    _ = try await shop.send(
+                        .post, "/v1/users/\(buyer)/wallet/debits",
+                        ["currency": "points", "amount": 60, "reference": .string(reference)])
+                    #expect(try await shop.refund(payment.id, by: buyer)["outcome"].text == "revoked")
+                    guard buyer == "guest-7" else { continue }
+                    #expect(try await shop.points(of: buyer) == 0)
+                    if isMerged { #expect(try await shop.merge(buyer, into: "ann").status == 201) }
+                }
+                #expect(try await shop.points(of: "ann") == -60, "merged: \(isMerged)")
+            }
+        }
+    }
 }

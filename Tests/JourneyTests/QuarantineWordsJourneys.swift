@@ -114,4 +114,17 @@ import TillStorage
             #expect(detail.contains(#"device_id "x; reason \"granted\" (li), order_id matched""#), "\(detail)")
         }
     }
+
+    @Test("The evidence names the first five who brought it for one reason, also for the reason that is recorded")
+    func sameReason() async throws {
+        try await Shop.open { shop in
+            let payment = try await shop.pay(token: random(1))
+            for user in ["thief", "ann", "ann"] {
+                #expect(try await shop.submit(payment.signed, as: .user(user))["reason"].text == "unknown_token")
+            }
+            #expect(try await shop.decisions(on: payment.id).map(\.caller) == ["user:thief", "user:ann"])
+            for number in 0..<20 { _ = try await shop.submit(payment.signed, as: .user("eve \(number)")) }
+            #expect(try await shop.decisions(on: payment.id).count == 5)
+        }
+    }
 }

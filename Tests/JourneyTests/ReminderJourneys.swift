@@ -146,4 +146,21 @@ import TillStorage
             }
         }
     }
+
+    @Test("A proof that says nothing new reads nothing of its customer's service again, whoever brings it")
+    func replayed() async throws {
+        try await CloudShop.open { shop in
+            let order = try await shop.openPlan("basic_monthly", as: "u1")
+            let id = try #require(UniqueID(order["id"].text))
+            let paid = try await shop.pay(CloudShop.prefix + "basic_monthly", token: id, account: "u1")
+            #expect(try await shop.submit(paid.signed, as: .user("u1"))["outcome"].text == "granted")
+            #expect(try await waiting(shop, "u1").count == 3)
+            // What would be set again, if the service were read.
+            try await shop.ledger.write { session in try session.execute("DELETE FROM reminders", []) }
+            for party in [Party.user("u1"), .user("stranger")] {
+                #expect(try await shop.submit(paid.signed, as: party)["outcome"].text == "alreadyGranted")
+            }
+            #expect(try await waiting(shop, "u1").isEmpty)
+        }
+    }
 }

@@ -115,4 +115,49 @@ import TillBilling
             #expect(try await shop.openPlan("pro", as: "u1").status == 201)
         }
     }
+
+    @Test("The gate opens for the device that a plan was bought for, and for no other (C5)", arguments: Reach.allCases)
+    func gate(_ reach: Reach) async throws {
+        try await CloudShop.open(reach, scope: .device) { shop in
+            try await shop.buyPlan("premium_monthly", as: "u1", device: "camera-1")
+            for (device, why) in [("camera-1", "paid"), ("camera-2", "other_device")] {
+                let gate = try await shop.send(
+                    .get, "/v1/users/u1/entitlements/premium?deviceId=\(device)", as: .user("u1"))
+                #expect(gate.status == 200 && gate["why"].text == why, "\(gate.body)")
+                #expect(gate["allowed"] == .bool(why == "paid"))
+            }
+            let gate = try await shop.send(.get, "/v1/users/u1/entitlements/premium", as: .user("u1"))
+            #expect(gate["allowed"] == false && gate["why"].text == "other_device")
+        }
+        try await CloudShop.open(reach) { shop in
+            try await shop.buyPlan("premium_monthly", as: "u1", device: "camera-1")
+            let gate = try await shop.send(.get, "/v1/users/u1/entitlements/premium?deviceId=tv", as: .user("u1"))
+            #expect(gate["allowed"] == true, "a plan for the account is for all of its devices")
+        }
+    }
+
+    @Test("A stranger who brings a plan's proof first does not say for which device it is; its customer does (P8)")
+    func strangersDevice() async throws {
+        try await CloudShop.open(scope: .device) { shop in
+            let token = UniqueID(high: 0x0123_4567_89AB_4CDE, low: 0x8000_0000_0000_0001)
+            #expect(try await shop.send(.put, "/v1/users/ann/account-tokens/\(token)").status == 201)
+            let paid = try await shop.pay(CloudShop.prefix + "basic_monthly", token: token)
+            func bring(from device: String, as user: String) async throws -> String {
+                let body: JSONValue = ["signedTransaction": .string(paid.signed), "deviceId": .string(device)]
+                return try await shop.send(.post, "/v1/transactions", body, as: .user(user))["outcome"].text
+            }
+            func isAllowed(on device: String) async throws -> Bool {
+                let path = "/v1/users/ann/entitlements/basic?deviceId=\(device)"
+                return try await shop.send(.get, path, as: .user("ann"))["allowed"] == true
+            }
+            #expect(try await bring(from: "x", as: "thief") == "granted")
+            #expect(try await isAllowed(on: "x") == false)
+            #expect(try await bring(from: "camera", as: "ann") == "alreadyGranted")
+            #expect(try await isAllowed(on: "camera"))
+            // Named once, it stays.
+            for (device, user) in [("x", "thief"), ("tv", "ann")] { _ = try await bring(from: device, as: user) }
+            #expect(try await isAllowed(on: "camera"))
+            #expect(try await isAllowed(on: "tv") == false)
+        }
+    }
 }

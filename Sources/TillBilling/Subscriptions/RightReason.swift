@@ -28,12 +28,14 @@ public enum RightReason: String, Hashable, Sendable, CaseIterable {
     case familyAccessEnded = "family_access_ended"
     /// An upgrade or another plan took its place.
     case replaced
+    /// It runs for another device, and the question named this one or none.
+    case otherDevice = "other_device"
 
     public var allows: Bool {
         switch self {
         case .bought, .paid, .subscribed, .trial, .renewalOff, .gracePeriod, .familyShared: true
         case .neverHad, .expired, .cancelled, .paymentFailed, .priceNotAccepted, .notForSale, .billingProblem,
-            .refunded, .familyAccessEnded, .replaced:
+            .refunded, .familyAccessEnded, .replaced, .otherDevice:
             false
         }
     }
@@ -82,6 +84,8 @@ public enum RightReason: String, Hashable, Sendable, CaseIterable {
         case .refunded: Text(en: "Refunded on \(day).", zh: "已于 \(day) 退款。")
         case .familyAccessEnded: Text(en: "The family's sharing ended on \(day).", zh: "家庭共享已于 \(day) 结束。")
         case .replaced: Text(en: "Replaced by another plan on \(day).", zh: "已于 \(day) 更换为其他套餐。")
+        case .otherDevice:
+            Text(en: "Paid for another device, until \(day).", zh: "为另一台设备付费，有效至 \(day)。")
         default: Text(en: "Never bought.", zh: "从未购买。")
         }
     }

@@ -116,6 +116,8 @@ public struct EntitlementReason: RawRepresentable, Hashable, Sendable {
     public static let familyAccessEnded = EntitlementReason(.familyAccessEnded)
     /// An upgrade or another plan took its place.
     public static let replaced = EntitlementReason(.replaced)
+    /// It runs for another device.
+    public static let otherDevice = EntitlementReason(.otherDevice)
 }
 
 /// Whether one thing may be used now, until when, and why.

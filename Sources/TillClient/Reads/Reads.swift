@@ -42,8 +42,9 @@ package struct Reads: Sendable {
 
     /// Whether one thing may be used now, until when, and why.
     package func entitlement(_ name: String) async throws(StoreError) -> EntitlementAccess {
-        EntitlementAccess(
-            try await get(EntitlementAccessAnswer.self) { Paths.entitlement(name, of: $0) })
+        let query = deviceID.map { ["deviceId=\(Paths.escaped($0))"] } ?? []
+        return EntitlementAccess(
+            try await get(EntitlementAccessAnswer.self, query) { Paths.entitlement(name, of: $0) })
     }
 
     /// All subscriptions, the newest first.

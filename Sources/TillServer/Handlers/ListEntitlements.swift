@@ -14,19 +14,21 @@ extension Server {
             200, EntitlementsReply(data: rights.map(EntitlementReply.init), sandbox: environment.sandboxMark))
     }
 
-    /// `GET /v1/users/{userId}/entitlements/{entitlement}?environment=`: whether a user may use one thing now, until
-    /// when, and why.
+    /// `GET /v1/users/{userId}/entitlements/{entitlement}?environment=&deviceId=`: whether a user may use one thing now,
+    /// until when, and why.
     func readEntitlement(_ call: Call) async throws -> HTTPResponse {
         let name = try Bounds.string(call.parameters["entitlement"], "entitlement", 128)
+        let device = try call.request.queryValue("deviceId").map(Bounds.device)
         let (rights, environment) = try await rights(call)
-        let sources = rights.sources(of: name)
+        let sources = rights.sources(of: name, on: device)
         guard
             !sources.isEmpty
                 || configuration.catalog.products.contains(where: { $0.right?.hasSameBytes(as: name) == true })
         else {
             throw Refused(.unknownEntitlement)
         }
-        return JSONText.response(200, EntitlementAnswer(name, sources, sandbox: environment.sandboxMark))
+        return JSONText.response(
+            200, EntitlementAnswer(name, sources, on: device, sandbox: environment.sandboxMark))
     }
 
     /// `GET /v1/users/{userId}/subscriptions?environment=`: all that a user has or had, the newest first.
@@ -60,11 +62,12 @@ extension Rights {
     /// How many purchases are named as the sources of a right.
     static let sourceLimit = 50
 
-    /// Everything that one right comes from: what allows it first, and of that what lasts longest; then what ended
-    /// last.
-    func sources(of entitlement: String) -> [Right] {
+    /// Everything that one right comes from: what allows it on the device first, then what allows it elsewhere, and of
+    /// each what lasts longest; then what ended last.
+    func sources(of entitlement: String, on device: DeviceID?) -> [Right] {
         let all = all.filter { $0.entitlement == entitlement }
         let sorted = all.sorted { left, right in
+            guard left.isAllowed(on: device) == right.isAllowed(on: device) else { return left.isAllowed(on: device) }
             guard left.isAllowed == right.isAllowed else { return left.isAllowed }
             guard left.until == right.until else {
                 guard let first = left.until else { return true }
@@ -78,9 +81,10 @@ extension Rights {
 }
 
 extension EntitlementAnswer {
-    init(_ entitlement: String, _ sources: [Right], sandbox: Bool?) {
+    init(_ entitlement: String, _ sources: [Right], on device: DeviceID?, sandbox: Bool?) {
+        let isElsewhere = sources.first.map { $0.isAllowed && !$0.isAllowed(on: device) } ?? false
         self.init(
-            entitlement: entitlement, until: sources.first?.until, why: sources.first?.why ?? .neverHad,
-            sources: sources.map(EntitlementReply.init), sandbox: sandbox)
+            entitlement: entitlement, until: sources.first?.until,
+            why: isElsewhere ? .otherDevice : sources.first?.why ?? .neverHad, sources: sources.map(EntitlementReply.init), sandbox: sandbox)
     }
 }

@@ -54,10 +54,11 @@ extension OpenAPI {
             summary: "Say whether a user may use one thing now, until when, and why",
             description: """
                 One call for the gate in front of a feature. `why` says it to programs and `sentence` to people, also \
-                why not: never bought, expired, refunded, or not charged. A name that the catalogue does not have, and \
-                the user neither, is refused.
+                why not: never bought, expired, refunded, or not charged. A plan with the scope `device` opens the gate \
+                for its own `deviceId` alone; for another one, or without one, `why` is `other_device`. A name that \
+                the catalogue does not have, and the user neither, is refused.
                 """,
-            caller: .app, parameters: [.userID, .entitlement, .environment],
+            caller: .app, parameters: [.userID, .entitlement, .deviceID, .environment],
             answers: [
                 OpenAPIOperation.Answer(200, "Whether, until when, and why.", "EntitlementAnswer", example: answer)
             ],
@@ -181,4 +182,7 @@ extension OpenAPIOperation.Parameter {
     static let entitlement = path(
         "entitlement", OpenAPISchema.name("A right's name in the catalogue.", maximum: 128),
         "The right's name, percent-encoded.")
+    static let deviceID = query(
+        "deviceId", OpenAPISchema.name("A device as orders name it.", maximum: 128),
+        "The device that asks. A plan for single devices counts only for those that it was bought for.")
 }

@@ -29,6 +29,11 @@ struct Right: Sendable, Hashable {
     /// Whether it may be used now: grace counts, billing retry does not.
     var isAllowed: Bool { why.allows }
 
+    /// Whether it may be used now on one device. What is for single devices is for those that orders or proofs named.
+    func isAllowed(on device: DeviceID?) -> Bool {
+        isAllowed && (deviceIDs.map { named in device.map(named.contains) ?? false } ?? true)
+    }
+
     var sentence: Text { why.sentence(until: until) }
 }
 
