@@ -41,7 +41,7 @@ final class CatalogHistory: Sendable {
         if newest?.sha256 != sha256 {
             all.append(
                 CatalogVersions.Version(
-                    number: (newest?.version ?? 0) + 1, since: max(since, newest?.since ?? since), catalog: current))
+                    number: (newest?.version ?? 0) + 1, since: try table.start(byClock: since), catalog: current))
         }
         let versions = CatalogVersions(all)
         known.withLock { known in (known.newest, known.versions) = (newest?.version, versions) }

@@ -64,7 +64,8 @@ extension SettlementBooks {
     private func debtPolicy(for grant: Grant, _ sequence: Int64) throws -> DebtPolicy {
         guard terms.debt.policy == .forgive else { return terms.debt.policy }
         let forgiven = try ledger.forgivenGrants(
-            of: grant.userID, paidBy: transaction.appTransactionID, in: grant.environment, after: now.adding(seconds: -365 * 86_400), except: sequence)
+            of: grant.userID, paidBy: transaction.appTransactionID, in: grant.environment,
+            after: now.adding(seconds: -365 * 86_400), except: sequence)
         return forgiven < terms.debt.forgivenPerYear ? .forgive : .owe
     }
 

@@ -46,15 +46,24 @@ public struct CatalogVersionTable {
         }
     }
 
+    /// When a catalogue comes into force that a server is started with: by its clock, but after everything that was
+    /// paid under the catalogue before it. A clock that is behind at a start reprices nothing, and one that was ahead at
+    /// an earlier start holds up no price.
+    public func start(byClock clock: Instant) throws -> Instant {
+        let last = try session.first("SELECT received_at FROM transactions ORDER BY sequence DESC LIMIT 1", []) {
+            $0.instant(0)
+        }
+        guard let last, last > clock else { return clock }
+        return last.adding(milliseconds: 1)
+    }
+
     /// Keeps a catalogue, unless it is the newest version already.
     ///
-    /// - Parameter since: no earlier than the newest version's counts, also where a clock was set back.
     /// - Returns: its number.
     public func keep(sha256: [UInt8], body: [UInt8], since: Instant) throws -> Int64 {
-        let newest = try newest()
-        if let newest, newest.sha256 == sha256 { return newest.version }
+        if let newest = try newest(), newest.sha256 == sha256 { return newest.version }
         return try session.insert(
             "INSERT INTO catalog_versions (sha256, body, since) VALUES (?, ?, ?)",
-            [.blob(sha256), .blob(body), .instant(max(since, newest?.since ?? since))])
+            [.blob(sha256), .blob(body), .instant(try start(byClock: since))])
     }
 }

@@ -69,7 +69,7 @@ import TillServer
         }
     }
 
-    @Test("What a guest was forgiven counts for their account, and for others who pay with the same Apple Account (P12)")
+    @Test("What a guest was forgiven counts for their account, and for others with the same Apple Account (P12)")
     func guests() async throws {
         for isMerged in [true, false] {
             try await Shop.open(change: { $0.debt = .forgive }) { shop in

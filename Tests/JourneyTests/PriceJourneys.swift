@@ -186,4 +186,74 @@ import TillStorage
             }
         }
     }
+
+    @Test("A start under a clock that is behind reprices nothing that was bought, and one ahead freezes no price")
+    func wrongClock() async throws {
+        try await CloudShop.open { shop in
+            _ = try await basics(of: "u1", shop)
+            shop.time.advance(seconds: 15 * Self.day)
+            try await shop.buyPlan("premium_monthly", as: "u1")
+            shop.time.advance(seconds: 1)
+            let before = try await shop.rights(of: "u1")
+            shop.time.advance(seconds: -400 * Self.day)
+            try shop.reprice(["premium_monthly": 1])
+            _ = try await shop.server.recordCatalog()
+            shop.time.advance(seconds: 400 * Self.day)
+            #expect(try await shop.rights(of: "u1") == before)
+        }
+        try await CloudShop.open { shop in
+            shop.time.advance(seconds: 400 * Self.day)
+            try shop.reprice(["premium_monthly": 1])
+            _ = try await shop.server.recordCatalog()
+            shop.time.advance(seconds: -400 * Self.day)
+            try shop.reprice(["premium_monthly": 1_398])
+            _ = try await shop.server.recordCatalog()
+            try await shop.buyPlan("basic_monthly", as: "u1")
+            shop.time.advance(seconds: 1)
+            let told = try await shop.preview("premium_monthly", as: "u1")
+            #expect(told["price"].at("amount") == 1_398, "\(told.body)")
+            try await shop.buyPlan("premium_monthly", as: "u1")
+            let end = told["expiresAt"].text
+            #expect(try await shop.rights(of: "u1") == ["service premium premium_monthly \(end)"])
+        }
+    }
+
+    @Test("A plan that was sold keeps its length, whatever a later catalogue says")
+    func length() async throws {
+        try await CloudShop.open { shop in
+            try await shop.buyPlan("basic_monthly", as: "u1")
+            shop.time.advance(seconds: 1)
+            let before = try await shop.rights(of: "u1")
+            try shop.restart { configuration in
+                configuration.catalog = Catalog(
+                    products: configuration.catalog.products.map { product in
+                        guard let plan = product.plan, plan.id == PlanID("basic_monthly"),
+                            let week = PlanLength("P7D")
+                        else { return product }
+                        return Product(
+                            id: product.id, type: product.type, names: product.names, price: product.price,
+                            plan: PlanTerms(id: plan.id, length: week, rank: plan.rank, scope: plan.scope))
+                    })
+            }
+            _ = try await shop.server.recordCatalog()
+            #expect(try await shop.rights(of: "u1") == before)
+            shop.time.advance(seconds: Self.day)
+            try await shop.buyPlan("basic_monthly", as: "u2")
+            let end = shop.time.now.adding(seconds: 7 * Self.day).rfc3339
+            #expect(try await shop.rights(of: "u2") == ["service basic basic_monthly \(end)"])
+        }
+    }
+
+    @Test("What was paid for in a currency that is not listed, while the list had it for nothing, is no trial")
+    func paidForNothing() async throws {
+        try await CloudShop.open { shop in
+            _ = try await shop.server.recordCatalog()
+            shop.time.advance(seconds: Self.day)
+            try shop.reprice(["basic_monthly": 0])
+            try await shop.buyPlan("basic_monthly", as: "u1", storefront: "CHN")
+            shop.time.advance(seconds: 1)
+            let told = try await shop.preview("premium_monthly", as: "u1")
+            #expect(told["current"].list.first?.at("paid") == ["amount": 299, "currency": "USD"], "\(told.body)")
+        }
+    }
 }

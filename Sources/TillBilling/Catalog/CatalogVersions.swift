@@ -35,6 +35,19 @@ public struct CatalogVersions: Sendable {
         ListPrice(of: self.product(product.id, at: moment) ?? product, orElse: product.price)
     }
 
+    /// The same for something that was paid for: where the catalogue of that moment had it for nothing, the newest
+    /// price before it counts, or else the first one after it. A price in another currency is worth nothing by itself.
+    public func listPrice(of product: Product, at moment: Instant, paid: Money?) -> ListPrice {
+        let price = listPrice(of: product, at: moment)
+        guard let paid, paid.amount > 0, paid.currency != price.base.currency, price.base.amount == 0 else {
+            return price
+        }
+        let index = all.lastIndex { $0.since <= moment } ?? 0
+        let near = all.prefix(index).reversed() + all.dropFirst(index)
+        return near.lazy.compactMap { $0.catalog[product.id] }.map { ListPrice(of: $0, orElse: product.price) }
+            .first { $0.base.amount > 0 } ?? price
+    }
+
     /// The same in the catalogue of that number; nil if there is none of that number.
     public func listPrice(of product: Product, inVersion number: Int64) -> ListPrice? {
         self.product(product.id, inVersion: number).map { ListPrice(of: $0, orElse: product.price) }

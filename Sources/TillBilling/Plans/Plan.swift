@@ -95,7 +95,9 @@ public struct Plan: Hashable, Sendable, Identifiable {
     /// §8.2).
     ///
     /// - Parameter price: what one of it cost in the list when it was bought, if that was another price than now.
-    public init?(soldBy product: Product, at price: Money? = nil) {
+    /// - Parameter sold: what the catalogue of the purchase's day said of it. Its length and scope count, because a
+    ///   later catalogue changes nothing about what was bought.
+    public init?(soldBy product: Product, at price: Money? = nil, as sold: PlanTerms? = nil) {
         guard let terms = product.plan, product.type == .consumable || product.type == .nonRenewing else { return nil }
         id = terms.id
         productID = product.id
@@ -103,8 +105,8 @@ public struct Plan: Hashable, Sendable, Identifiable {
         rank = terms.rank ?? terms.id.text
         entitlement = product.entitlement ?? rank
         self.price = price ?? product.price
-        length = terms.length
-        scope = terms.scope ?? .account
+        length = (sold ?? terms).length
+        scope = (sold ?? terms).scope ?? .account
     }
 
     /// The same plan at another list price.

@@ -14,8 +14,8 @@ extension Server {
             200, EntitlementsReply(data: rights.map(EntitlementReply.init), sandbox: environment.sandboxMark))
     }
 
-    /// `GET /v1/users/{userId}/entitlements/{entitlement}?environment=&deviceId=`: whether a user may use one thing now,
-    /// until when, and why.
+    /// `GET /v1/users/{userId}/entitlements/{entitlement}?environment=&deviceId=`: whether a user may use one thing
+    /// now, until when, and why.
     func readEntitlement(_ call: Call) async throws -> HTTPResponse {
         let name = try Bounds.string(call.parameters["entitlement"], "entitlement", 128)
         let device = try call.request.queryValue("deviceId").map(Bounds.device)
@@ -85,6 +85,7 @@ extension EntitlementAnswer {
         let isElsewhere = sources.first.map { $0.isAllowed && !$0.isAllowed(on: device) } ?? false
         self.init(
             entitlement: entitlement, until: sources.first?.until,
-            why: isElsewhere ? .otherDevice : sources.first?.why ?? .neverHad, sources: sources.map(EntitlementReply.init), sandbox: sandbox)
+            why: isElsewhere ? .otherDevice : sources.first?.why ?? .neverHad,
+            sources: sources.map(EntitlementReply.init), sandbox: sandbox)
     }
 }

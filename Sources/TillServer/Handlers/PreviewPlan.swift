@@ -72,8 +72,9 @@ extension PlanPurchase {
     /// Nil if the catalogue has no plan of the product: plans that were sold stay in it as long as somebody has them.
     init?(_ entry: GrantedPurchases.Entry, _ catalog: Catalog, _ versions: CatalogVersions) {
         guard let product = catalog[entry.productID] else { return nil }
-        let price = versions.listPrice(of: product, at: entry.purchasedAt)
-        guard let plan = Plan(soldBy: product, at: price.base) else { return nil }
+        let price = versions.listPrice(of: product, at: entry.purchasedAt, paid: entry.price)
+        let sold = versions.product(entry.productID, at: entry.purchasedAt)?.plan
+        guard let plan = Plan(soldBy: product, at: price.base, as: sold) else { return nil }
         self.init(
             plan: plan, quantity: entry.quantity,
             worth: price.worth(of: entry.price, quantity: entry.quantity, isOffer: entry.isOffer),

@@ -54,9 +54,9 @@ extension OpenAPI {
             summary: "Say whether a user may use one thing now, until when, and why",
             description: """
                 One call for the gate in front of a feature. `why` says it to programs and `sentence` to people, also \
-                why not: never bought, expired, refunded, or not charged. A plan with the scope `device` opens the gate \
-                for its own `deviceId` alone; for another one, or without one, `why` is `other_device`. A name that \
-                the catalogue does not have, and the user neither, is refused.
+                why not: never bought, expired, refunded, or not charged. A plan with the scope `device` opens the \
+                gate for its own `deviceId` alone; for another one, or without one, `why` is `other_device`. A name \
+                that the catalogue does not have, and the user neither, is refused.
                 """,
             caller: .app, parameters: [.userID, .entitlement, .deviceID, .environment],
             answers: [

@@ -125,7 +125,9 @@ import TillBilling
     @Test("The renewals of two thousand periods that are misplaced are found in one walk")
     func misplaced() {
         let chain = Self.chain(2_000)
-        let expected = chain.indices.filter { $0 % 100 == 1 && $0 % 7 != 0 || ($0 % 7 != 0 && ($0 - $0 % 7) % 100 == 1) }
+        let expected = chain.indices.filter { index in
+            index % 7 != 0 && (index % 100 == 1 || (index - index % 7) % 100 == 1)
+        }
         #expect(RenewedPurchase.misplaced(in: chain).count == expected.count)
         // Each renewal by itself says the same.
         for (index, link) in Self.chain(70).enumerated() where index % 7 != 0 {
