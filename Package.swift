@@ -38,9 +38,10 @@ let package = Package(
 
         // The rooms, from the pure ones to the composition roots.
         .target(name: "TillBilling"),
+        .target(name: "TillJSON"),
         .target(name: "TillCrypto", dependencies: ["CTillOpenSSL", "CTillOpenSSLSetup"]),
         .target(name: "TillHTTP", dependencies: ["CTillMicroHTTPD", "CTillCurl"]),
-        .target(name: "TillAppStore", dependencies: ["TillBilling", "TillCrypto"]),
+        .target(name: "TillAppStore", dependencies: ["TillBilling", "TillJSON", "TillCrypto"]),
         .target(name: "TillAPI", dependencies: ["TillBilling"]),
         .target(name: "TillPages", dependencies: ["TillBilling"]),
         .target(name: "TillStorage", dependencies: ["TillBilling"]),
@@ -48,13 +49,15 @@ let package = Package(
         .target(
             name: "TillServer",
             dependencies: [
-                "TillBilling", "TillCrypto", "TillAppStore", "TillAPI", "TillPages", "TillStorage", "TillHTTP",
+                "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillAPI", "TillPages", "TillStorage",
+                "TillHTTP",
             ]
         ),
         .target(
             name: "TillEmulator",
             dependencies: [
-                "TillBilling", "TillAppStore", "TillCrypto", "TillHTTP", "TillPages", "TillStorage", "TillSQLite",
+                "TillBilling", "TillAppStore", "TillJSON", "TillCrypto", "TillHTTP", "TillPages", "TillStorage",
+                "TillSQLite",
             ]
         ),
         .target(name: "TillClient", dependencies: ["TillBilling", "TillAPI"] + linuxOnly),
@@ -62,14 +65,16 @@ let package = Package(
         .target(
             name: "TillSimulation",
             dependencies: [
-                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillAPI", "TillStorage", "TillSQLite",
+                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI", "TillStorage",
+                "TillSQLite",
                 "TillServer", "TillEmulator", "TillClient", "CTillSQLite", "CTillOpenSSL",
             ] + storeKit
         ),
         .executableTarget(
             name: "till",
             dependencies: [
-                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillAPI", "TillStorage", "TillSQLite",
+                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI", "TillStorage",
+                "TillSQLite",
                 "TillServer", "TillEmulator", "TillClient", "TillSimulation",
             ] + storeKit
         ),
@@ -93,7 +98,8 @@ let package = Package(
         .executableTarget(
             name: "till-load",
             dependencies: [
-                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillStorage", "TillSQLite", "TillEmulator",
+                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillStorage", "TillSQLite",
+                "TillEmulator",
                 "TillClient", "TillSimulation",
             ],
             path: "Benchmarks/TillLoad"
@@ -103,7 +109,8 @@ let package = Package(
         .executableTarget(
             name: "TillSoak",
             dependencies: [
-                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillAPI", "TillStorage", "TillSQLite",
+                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI", "TillStorage",
+                "TillSQLite",
             ],
             path: "Benchmarks/TillSoak"
         ),
@@ -114,7 +121,7 @@ let package = Package(
         .testTarget(name: "TillHTTPTests", dependencies: ["TillHTTP"]),
         .testTarget(
             name: "TillAppStoreTests",
-            dependencies: ["TillAppStore", "TillCrypto", "TillBilling", "CTillOpenSSL"]
+            dependencies: ["TillAppStore", "TillJSON", "TillCrypto", "TillBilling", "CTillOpenSSL"]
         ),
         .testTarget(name: "TillStorageTests", dependencies: ["TillStorage", "TillSQLite", "TillBilling"]),
         .testTarget(name: "TillSQLiteTests", dependencies: ["TillSQLite", "TillStorage", "TillSimulation"]),
@@ -122,13 +129,14 @@ let package = Package(
             name: "TillServerTests",
             dependencies: [
                 "TillServer", "TillStorage", "TillSQLite", "TillHTTP", "TillAPI", "TillBilling", "TillCrypto",
-                "TillAppStore", "TillEmulator", "TillPages",
+                "TillAppStore", "TillJSON", "TillEmulator", "TillPages",
             ]
         ),
         .testTarget(
             name: "TillEmulatorTests",
             dependencies: [
-                "TillEmulator", "TillAppStore", "TillCrypto", "TillHTTP", "TillBilling", "TillPages", "TillSQLite",
+                "TillEmulator", "TillAppStore", "TillJSON", "TillCrypto", "TillHTTP", "TillBilling", "TillPages",
+                "TillSQLite",
                 "TillStorage",
             ]
         ),
@@ -139,7 +147,8 @@ let package = Package(
         .testTarget(
             name: "TillCommandTests",
             dependencies: [
-                "till", "TillAppStore", "TillCrypto", "TillBilling", "TillServer", "TillStorage", "TillSQLite",
+                "till", "TillAppStore", "TillJSON", "TillCrypto", "TillBilling", "TillServer", "TillStorage",
+                "TillSQLite",
             ]
         ),
         .testTarget(
@@ -149,7 +158,7 @@ let package = Package(
         .testTarget(
             name: "FuzzTests",
             dependencies: [
-                "TillBilling", "TillCrypto", "TillAppStore", "TillAPI", "TillHTTP", "TillServer",
+                "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillAPI", "TillHTTP", "TillServer",
             ],
             path: "Fuzz",
             exclude: [
@@ -160,7 +169,8 @@ let package = Package(
             name: "JourneyTests",
             dependencies: [
                 "TillServer", "TillEmulator", "TillClient", "TillSQLite", "TillHTTP", "TillAPI", "TillBilling",
-                "TillStorage", "TillAppStore", "TillCrypto", "TillSimulation", "till", "LearnPoints", "CloudPlans",
+                "TillStorage", "TillAppStore", "TillJSON", "TillCrypto", "TillSimulation", "till", "LearnPoints",
+                "CloudPlans",
                 "Game",
                 "ExampleTerminal",
             ] + storeKit
@@ -185,12 +195,13 @@ let package = Package(
     ]
     package.targets += [
         .target(
-            name: "StoreKit", dependencies: ["TillBilling", "TillAppStore", "TillCrypto", "TillHTTP"],
+            name: "StoreKit", dependencies: ["TillBilling", "TillAppStore", "TillJSON", "TillCrypto", "TillHTTP"],
             exclude: ["REMAINING.md"]),
         .testTarget(
             name: "StoreKitTests",
             dependencies: [
-                "StoreKit", "TillEmulator", "TillHTTP", "TillCrypto", "TillAppStore", "TillBilling", "TillSQLite",
+                "StoreKit", "TillEmulator", "TillHTTP", "TillCrypto", "TillAppStore", "TillJSON", "TillBilling",
+                "TillSQLite",
             ]
         ),
     ]

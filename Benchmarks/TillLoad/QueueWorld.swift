@@ -1,9 +1,9 @@
 import Foundation
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillEmulator
 import TillHTTP
+import TillJSON
 
 /// A server with an In-App Purchase key that saves first, and the store it asks: everything on 127.0.0.1.
 final class QueueWorld: Sendable {

@@ -1,6 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// Our server's API as the load uses it, with a secret key.
 struct ServerAPI: Sendable {

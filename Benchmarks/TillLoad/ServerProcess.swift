@@ -1,5 +1,5 @@
 import Foundation
-import TillAppStore
+import TillJSON
 
 /// A real `till serve`, started by us and ended by us, by its own process id.
 final class ServerProcess {

@@ -1,9 +1,9 @@
 import Foundation
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillEmulator
 import TillHTTP
+import TillJSON
 
 /// Fills an emulated store with one customer's purchases, and reads the history of them to its end: in process, so that
 /// the figures are the store's and not a socket's.

@@ -1,9 +1,9 @@
 import Foundation
 import TillAPI
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillJSON
 
 /// Somebody with a user token of their own who reads along on the line: brings others' proofs as their own, under an
 /// order of their own, and proofs that were changed (刷单). They never pay, so they may never have anything.

@@ -1,6 +1,6 @@
 import Foundation
-import TillAppStore
 import TillCrypto
+import TillJSON
 
 /// The buyers: a few of the phones have their app open at any time, and most of them lose it in the middle.
 final class Crowd: Sendable {

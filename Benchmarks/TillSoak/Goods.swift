@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// What the soak's shop sells: of each kind that the emulated store sells by itself.
 enum Goods {

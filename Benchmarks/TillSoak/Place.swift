@@ -1,6 +1,6 @@
 import Foundation
-import TillAppStore
 import TillCrypto
+import TillJSON
 
 /// Where everything lies: a directory for the server, one for the store, one for each phone. Nothing in it is thrown
 /// away, so that whatever was found can be looked into.

@@ -1,4 +1,4 @@
-import TillAppStore
+import TillJSON
 
 /// What a soak comes to, in figures.
 struct SoakReport: Sendable {

@@ -1,7 +1,7 @@
 import TillAPI
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// The emulated store's control API, as whoever plays the world uses it.
 struct StoreControl: Sendable {

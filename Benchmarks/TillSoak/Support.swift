@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// The app's support: what Apple signed for nobody, and nothing else could attribute, it gives to the first user of the
 /// customer's phone, by the server's own door for that (U1).

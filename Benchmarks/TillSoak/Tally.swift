@@ -1,5 +1,5 @@
-import TillAppStore
 import TillCrypto
+import TillJSON
 
 /// How often what happened.
 final class Tally: Sendable {

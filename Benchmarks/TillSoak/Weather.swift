@@ -1,5 +1,5 @@
 import Foundation
-import TillAppStore
+import TillJSON
 
 /// What goes wrong between the processes: the store's dials and the lines, bad for a while, then good for a while.
 struct Weather: Sendable {

@@ -1,7 +1,7 @@
 import Foundation
 import TillAPI
-import TillAppStore
 import TillBilling
+@testable import TillJSON
 
 @testable import TillServer
 

@@ -1,3 +1,5 @@
+@testable import TillJSON
+
 @testable import TillAppStore
 
 /// RFC 8259 a second time, as a recogniser and nothing else: no recursion, a state and a stack of brackets. It shares

@@ -1,4 +1,5 @@
 import TillBilling
+@testable import TillJSON
 
 @testable import TillAppStore
 

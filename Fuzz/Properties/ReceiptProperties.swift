@@ -1,5 +1,6 @@
 import TillBilling
 import TillCrypto
+import TillJSON
 
 @testable import TillAppStore
 

@@ -1,5 +1,6 @@
 import TillBilling
 import TillCrypto
+@testable import TillJSON
 
 @testable import TillAppStore
 

@@ -1,4 +1,5 @@
 import TillCrypto
+import TillJSON
 
 @testable import TillAppStore
 

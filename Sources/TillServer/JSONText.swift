@@ -1,5 +1,5 @@
-import TillAppStore
 import TillHTTP
+import TillJSON
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

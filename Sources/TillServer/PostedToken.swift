@@ -1,5 +1,5 @@
-import TillAppStore
 import TillHTTP
+import TillJSON
 
 /// Finds the member `token` of what shipped clients post, by one walk over the bytes. Nothing else is made of a body
 /// before its token was found good: the rest may be eight megabytes from anybody.

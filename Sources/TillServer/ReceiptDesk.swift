@@ -1,6 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 
 /// Says of a receipt what Apple would, by the receipt's own signature and what the ledger adds.
 struct ReceiptDesk: Sendable {

@@ -1,8 +1,8 @@
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillEmulator
 import TillHTTP
+import TillJSON
 import TillServer
 
 /// What is sold in a simulated world, as both sides know it, and the secrets of its app.

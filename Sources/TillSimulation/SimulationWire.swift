@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 // Plans and reports as JSON, for a simulation that has several processes.
 

@@ -1,6 +1,6 @@
 import Foundation
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// One process of a simulation: a plan on each line of stdin, a report on each line of stdout. The order of Swift's
 /// dictionaries has to be the same every time, which is decided at a process's start (DESIGN §5), and what killed

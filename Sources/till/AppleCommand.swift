@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillJSON
 
 extension Flag {
     fileprivate static let environment = Flag(

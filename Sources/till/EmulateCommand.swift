@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillEmulator
+import TillJSON
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

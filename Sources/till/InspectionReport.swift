@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillJSON
 
 /// What `till verify` tells people about a proof: its kind, each check, the verdict and what was read.
 struct InspectionReport: Sendable {

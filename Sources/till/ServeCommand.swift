@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 extension Command {
     /// `till serve`: the server, until it is told to stop.

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 @Suite("till apple, as a process, asks a store over a socket") struct AppleCommandJourneys {
     /// A configuration with the store's own key beside that of `till serve`; the store listens.

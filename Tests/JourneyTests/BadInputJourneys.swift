@@ -1,7 +1,7 @@
 import Testing
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 @Suite("Bad input is answered clearly") struct BadInputJourneys {
     @Test(

@@ -1,6 +1,6 @@
 import Testing
-import TillAppStore
 import TillBilling
+import TillJSON
 import TillServer
 
 /// Thefts that need nothing forged: an earlier customer of the same Apple Account, a chain that the ledger does not

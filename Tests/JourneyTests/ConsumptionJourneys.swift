@@ -2,6 +2,7 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 import TillServer
 
 /// Apple asks how much of a purchase was used, and is told with the customer's consent or not at all.

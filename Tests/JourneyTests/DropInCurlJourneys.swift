@@ -1,8 +1,8 @@
 import Foundation
 import Testing
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// A client that nobody here wrote, on the addresses that shipped apps use.
 @Suite("curl at the addresses of shipped apps", .enabled(if: CurlProgram.isThere, "there is no /usr/bin/curl"))

@@ -1,11 +1,11 @@
 import Foundation
 import Testing
 import TillAPI
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillEmulator
 import TillHTTP
+import TillJSON
 import TillServer
 import TillStorage
 

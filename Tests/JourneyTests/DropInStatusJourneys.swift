@@ -5,6 +5,7 @@ import TillBilling
 import TillCrypto
 import TillEmulator
 import TillHTTP
+import TillJSON
 import TillSQLite
 import TillServer
 

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// `till emulate` as a process that is told to stop while its clock is on its way.
 @Suite("till emulate, stopped in mid-journey") struct EmulatorStopJourneys {

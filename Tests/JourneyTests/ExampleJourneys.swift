@@ -1,7 +1,7 @@
 import Foundation
 import Testing
-import TillAppStore
 import TillHTTP
+import TillJSON
 
 @testable import till
 

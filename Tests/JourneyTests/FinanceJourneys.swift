@@ -1,8 +1,8 @@
 import Testing
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillJSON
 import TillStorage
 
 /// Purchases in the emulated store, and what the server's books say Apple owes for them. The shop opens on 2026-09-21,

@@ -1,8 +1,8 @@
 import Testing
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillEmulator
+import TillJSON
 import TillStorage
 
 @Suite("Nothing forged is granted") struct ForgeryJourneys {

@@ -1,6 +1,6 @@
 import Testing
-import TillAppStore
 import TillBilling
+import TillJSON
 
 @Suite("A guest becomes a customer") struct GuestMergeJourneys {
     private let guest = "guest-7"

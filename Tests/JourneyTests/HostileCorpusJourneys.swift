@@ -1,9 +1,9 @@
 import Foundation
 import Testing
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillEmulator
+import TillJSON
 import TillStorage
 
 /// The hostile corpus at the server's own door: genuine proofs of the emulated store, harmed in hundreds of ways.

@@ -5,6 +5,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillJSON
 import TillServer
 
 @Suite("Offers") struct OfferJourneys {

@@ -1,6 +1,6 @@
 import Testing
-import TillAppStore
 import TillBilling
+import TillJSON
 
 @Suite("What is bought after a preview is what the preview said") struct PlanPreviewJourneys {
     private static let day: Int64 = 86_400

@@ -1,10 +1,10 @@
 import Foundation
 import Testing
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillEmulator
 import TillHTTP
+import TillJSON
 import TillStorage
 
 @Suite("POST /postPay/ios, as an app already shipped posts it (C8)") struct PostPayJourneys {

@@ -1,6 +1,6 @@
 import Testing
-import TillAppStore
 import TillBilling
+import TillJSON
 import TillStorage
 
 @Suite("A purchase, from tap to points") struct PurchaseJourneys {

@@ -1,7 +1,7 @@
 import Testing
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 import TillServer
 
 /// What Apple tells about money that went back, through the whole server.

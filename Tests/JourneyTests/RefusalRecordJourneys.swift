@@ -1,8 +1,8 @@
 import Testing
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillJSON
 import TillServer
 import TillStorage
 

@@ -1,6 +1,6 @@
 import Testing
-import TillAppStore
 import TillBilling
+import TillJSON
 
 @Suite("Idempotency-Key") struct RepetitionJourneys {
     private let body: JSONValue = ["productId": .string(Shop.points60)]

@@ -1,8 +1,8 @@
 import Testing
 import TillAPI
-import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 import TillServer
 import TillStorage
 

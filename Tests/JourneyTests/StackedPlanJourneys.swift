@@ -1,6 +1,6 @@
 import Testing
-import TillAppStore
 import TillBilling
+import TillJSON
 
 @Suite("Plans that are bought once, again, and for other devices") struct StackedPlanJourneys {
     /// What it shows | `day product`, several of it by a number before, `~` for what is refunded at the end | what is

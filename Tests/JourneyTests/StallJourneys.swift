@@ -1,9 +1,9 @@
 import Foundation
 import Glibc
 import Testing
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 import TillServer
 import TillStorage
 

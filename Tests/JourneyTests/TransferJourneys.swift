@@ -1,6 +1,6 @@
 import Testing
-import TillAppStore
 import TillBilling
+import TillJSON
 
 @Suite("Support moves purchases, and takes it back") struct TransferJourneys {
     private func move(

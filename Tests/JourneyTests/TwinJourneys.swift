@@ -1,7 +1,7 @@
 import Foundation
 import Testing
-import TillAppStore
 import TillBilling
+import TillJSON
 
 @Suite("Ids that only look the same are different users") struct TwinJourneys {
     /// What a user is called, and what Unicode calls equivalent to it: the KELVIN SIGN, the other normalization form.

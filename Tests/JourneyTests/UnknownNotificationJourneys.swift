@@ -1,8 +1,8 @@
 import Foundation
 import Testing
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 import TillSQLite
 import TillServer
 import TillStorage

@@ -1,6 +1,6 @@
 import Testing
-import TillAppStore
 import TillBilling
+import TillJSON
 
 @Suite("Bonuses, corrections and lots") struct WalletPostingJourneys {
     private func buy(_ shop: Shop) async throws -> String {

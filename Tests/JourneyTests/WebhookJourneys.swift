@@ -1,9 +1,9 @@
 import Foundation
 import Testing
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillJSON
 
 @Suite("What the app's backend is told") struct WebhookJourneys {
     /// `grant.created u1#1`, oldest first, and the events themselves.

@@ -1,7 +1,7 @@
 import Foundation
 import StoreKit
 import Testing
-import TillAppStore
+import TillJSON
 
 @Suite("What the App Store sends into an app: messages and promoted purchases (facts/storekit-client B5)")
 struct AppLevelInboxTests {

@@ -1,9 +1,9 @@
 import Foundation
 import StoreKit
 import Testing
-import TillAppStore
 import TillCrypto
 import TillHTTP
+import TillJSON
 
 @Suite("StoreKit 2: buying")
 struct ModernPurchaseTests {

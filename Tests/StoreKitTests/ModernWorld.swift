@@ -1,10 +1,10 @@
 import Foundation
 import StoreKit
 import Testing
-import TillAppStore
 import TillCrypto
 import TillEmulator
 import TillHTTP
+import TillJSON
 import TillSQLite
 
 import struct TillBilling.Instant

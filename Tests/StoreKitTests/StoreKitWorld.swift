@@ -1,10 +1,10 @@
 import Foundation
 import Testing
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillEmulator
 import TillHTTP
+import TillJSON
 import TillSQLite
 
 @testable import StoreKit

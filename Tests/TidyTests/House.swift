@@ -32,7 +32,9 @@ enum House {
         "CTillOpenSSLSetup": Room([]),
         "TillCrypto": Room(["CTillOpenSSL", "CTillOpenSSLSetup"]),
         "TillHTTP": Room(["CTillMicroHTTPD", "CTillCurl"]),
-        "TillAppStore": Room(["TillBilling", "TillCrypto"]),
+        // The strict reader and writer for bytes from outside.
+        "TillJSON": Room([]),
+        "TillAppStore": Room(["TillBilling", "TillJSON", "TillCrypto"]),
         // Deploys to iOS 15 with the client: no Synchronization, no C.
         "TillAPI": Room(["TillBilling"], system: essentials),
         // Text becomes markup here, for whoever shows pages.
@@ -41,15 +43,16 @@ enum House {
         "TillSQLite": Room(["TillStorage", "CTillSQLite"]),
         "TillPostgres": Room(["TillStorage", "CTillPostgres"]),
         "TillServer": Room([
-            "TillBilling", "TillCrypto", "TillAppStore", "TillAPI", "TillPages", "TillStorage", "TillHTTP",
+            "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillAPI", "TillPages", "TillStorage", "TillHTTP",
         ]),
         // Its own schema, in the words of TillStorage's protocol, which is all that TillSQLite speaks.
         "TillEmulator": Room([
-            "TillBilling", "TillAppStore", "TillCrypto", "TillHTTP", "TillPages", "TillStorage", "TillSQLite",
+            "TillBilling", "TillAppStore", "TillJSON", "TillCrypto", "TillHTTP", "TillPages", "TillStorage",
+            "TillSQLite",
         ]),
         // Apple's API over the emulator's control API: NSObject subclasses need Foundation.
         "StoreKit": Room(
-            ["TillBilling", "TillAppStore", "TillCrypto", "TillHTTP"],
+            ["TillBilling", "TillAppStore", "TillJSON", "TillCrypto", "TillHTTP"],
             system: serverSystem.union(["FoundationNetworking"]), mayImportFoundation: true),
         // HTTP on Linux only, where Foundation's own can't be trusted with a hostile server.
         "TillClient": Room(
@@ -79,7 +82,8 @@ enum House {
         ["TillClient", "ExampleTerminal"], mayImportFoundation: true, effectsArePassedIn: false)
 
     private static let everyLibrary: Set<String> = [
-        "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillAPI", "TillPages", "TillStorage", "TillSQLite",
+        "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI", "TillPages", "TillStorage",
+        "TillSQLite",
         "TillPostgres", "TillServer", "TillEmulator", "StoreKit", "TillClient",
     ]
 

@@ -1,6 +1,7 @@
 import Testing
 import TillAppStore
 import TillBilling
+import TillJSON
 
 @Suite("Proofs in the words of verifyReceipt")
 struct AnswerFromProofsTests {

@@ -2,6 +2,7 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 
 @Suite("Verified chains are remembered, and change no verdict")
 struct ChainCacheTests {

@@ -1,5 +1,6 @@
 import Testing
 import TillCrypto
+@testable import TillJSON
 
 @testable import TillAppStore
 

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import TillBilling
+@testable import TillJSON
 
 @testable import TillAppStore
 

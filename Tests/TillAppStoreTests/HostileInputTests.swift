@@ -2,6 +2,7 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 
 /// Numbers that look random and are the same every time (SplitMix64).
 struct SeededGenerator: RandomNumberGenerator {

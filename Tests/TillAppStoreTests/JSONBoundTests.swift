@@ -1,4 +1,5 @@
 import Testing
+@testable import TillJSON
 
 @testable import TillAppStore
 

@@ -1,5 +1,5 @@
 import Testing
-import TillAppStore
+import TillJSON
 
 @Suite("JSON is read strictly")
 struct JSONTests {

@@ -1,6 +1,7 @@
 import Testing
 import TillAppStore
 import TillBilling
+import TillJSON
 
 @Suite("Notifications of every type, subtype and object are taken")
 struct NotificationKindTests {

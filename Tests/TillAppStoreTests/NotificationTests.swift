@@ -1,6 +1,7 @@
 import Testing
 import TillAppStore
 import TillBilling
+import TillJSON
 
 @Suite("Notifications are verified with everything inside them")
 struct NotificationTests {

@@ -3,6 +3,7 @@ import Foundation
 import Testing
 import TillBilling
 import TillCrypto
+import TillJSON
 
 @testable import TillAppStore
 

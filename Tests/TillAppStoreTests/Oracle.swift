@@ -1,6 +1,7 @@
 import Foundation
 import TillAppStore
 import TillBilling
+import TillJSON
 
 /// The independent implementation that came with the shared proofs (`reference.py`), asked about proofs by their
 /// bytes. It needs a Python with its libraries: `TILL_ORACLE_PYTHON` names the interpreter.

@@ -1,6 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 
 /// Proofs of the same kinds as the shared ones and not among them, made here, for the oracle to judge too.
 enum OracleCases {

@@ -1,6 +1,7 @@
 import Testing
 import TillBilling
 import TillCrypto
+@testable import TillJSON
 
 @testable import TillAppStore
 

@@ -3,6 +3,7 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 
 /// Real proofs beside the repository (`../shared/vectors`); where they are absent the tests on them are skipped.
 enum SharedVectors {

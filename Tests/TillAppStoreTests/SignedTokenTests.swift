@@ -2,6 +2,7 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 
 @Suite("Signed tokens are believed only when everything fits")
 struct SignedTokenTests {

@@ -3,6 +3,7 @@ import Foundation
 import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 
 /// A certificate authority that plays Apple for the tests, good or bad as they need: root → intermediate → leaf.
 /// It shares no code with what it tests beyond base64 and JSON text.

@@ -1,5 +1,5 @@
-import TillAppStore
 import TillCrypto
+import TillJSON
 
 /// Payloads as Apple writes them, with made-up values.
 enum TestPayloads {

@@ -3,6 +3,7 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 
 @Suite("What a token says is read strictly and checked against the configuration")
 struct TokenPayloadTests {

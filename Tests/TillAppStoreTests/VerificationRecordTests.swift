@@ -2,6 +2,7 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 
 @Suite("A verification can be explained, check by check")
 struct VerificationRecordTests {

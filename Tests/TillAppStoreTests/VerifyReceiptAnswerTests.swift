@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import TillAppStore
 import TillBilling
+import TillJSON
 
 /// Answers as Apple words them, with made-up values.
 enum TestAnswers {

@@ -2,6 +2,7 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 
 /// Apple's two hosts as a test wants them: canned answers, and what was asked for.
 final class CannedHosts: Sendable {

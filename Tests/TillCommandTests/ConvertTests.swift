@@ -1,6 +1,7 @@
 import Testing
 import TillAppStore
 import TillBilling
+import TillJSON
 
 @testable import till
 

@@ -1,6 +1,6 @@
 import Foundation
 import Testing
-import TillAppStore
+import TillJSON
 
 @testable import till
 

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
-import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 import TillServer
 
 @testable import till

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
-import TillAppStore
 import TillBilling
+import TillJSON
 import TillServer
 
 @testable import till

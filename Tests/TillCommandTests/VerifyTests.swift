@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import TillAppStore
 import TillCrypto
+import TillJSON
 
 @testable import till
 

@@ -3,6 +3,7 @@ import Testing
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillJSON
 
 @testable import TillAppStore
 @testable import TillEmulator

@@ -1,6 +1,6 @@
 import Testing
-import TillAppStore
 import TillHTTP
+import TillJSON
 
 @testable import TillEmulator
 

@@ -2,6 +2,7 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 @testable import TillEmulator
 

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import TillBilling
 import TillCrypto
+import TillJSON
 
 @testable import TillAppStore
 @testable import TillEmulator

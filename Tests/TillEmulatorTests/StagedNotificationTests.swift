@@ -4,6 +4,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillJSON
 
 @testable import TillEmulator
 

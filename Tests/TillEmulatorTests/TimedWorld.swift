@@ -1,9 +1,9 @@
 import Foundation
 import Testing
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillJSON
 import TillSQLite
 import TillStorage
 

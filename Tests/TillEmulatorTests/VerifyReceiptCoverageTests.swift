@@ -1,8 +1,8 @@
 import Foundation
 import Testing
-import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 
 @testable import TillEmulator
 

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
-import TillAppStore
 import TillBilling
+import TillJSON
 
 @testable import TillEmulator
 

@@ -1,6 +1,6 @@
 import TillAPI
-import TillAppStore
 import TillBilling
+import TillJSON
 
 extension OpenAPITests {
     /// What is told about money, each with everything in it and with as little as there can be.

@@ -1,6 +1,7 @@
 import TillAPI
 import TillAppStore
 import TillBilling
+import TillJSON
 
 extension OpenAPITests {
     /// The bodies of offers, each with everything in it and with as little as there can be.

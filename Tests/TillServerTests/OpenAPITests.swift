@@ -4,6 +4,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+@testable import TillJSON
 
 @testable import TillServer
 

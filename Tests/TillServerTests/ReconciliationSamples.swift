@@ -1,7 +1,7 @@
 import TillAPI
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 extension OpenAPITests {
     /// Calls of those who run a server, here one that has no key to ask Apple with.

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 import TillAPI
-import TillAppStore
 import TillBilling
+import TillJSON
 
 @testable import TillServer
 

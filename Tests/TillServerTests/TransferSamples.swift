@@ -1,7 +1,7 @@
 import TillAPI
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 extension OpenAPITests {
     /// Calls about a purchase of u1's: method, address, its path, body and status.

@@ -1,7 +1,7 @@
 import TillAPI
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 extension OpenAPITests {
     private static let debit: JSONValue = ["currency": "points", "amount": 5, "reference": "r1"]

@@ -1,7 +1,7 @@
 import TillAPI
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 extension OpenAPITests {
     /// Calls at a server without endpoints, and with some events.

@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// What the store itself says of one transaction that was paid: the truth that everything else is held against.
 struct Sale: Sendable, Hashable {

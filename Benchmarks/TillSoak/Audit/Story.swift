@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 import TillSQLite
 import TillStorage
 

@@ -2,6 +2,7 @@ import Foundation
 import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 
 /// The checks that StoreKit makes on the device before it says `verified`: the chain up to the store's root, the
 /// signature, the app, and that it was signed for this very device (facts/jws §2).

@@ -1,6 +1,6 @@
 import Foundation
-import TillAppStore
 import TillCrypto
+import TillJSON
 
 /// A token as the store signed it, taken apart. What is in it counts only after `DeviceSession.verify`.
 struct SignedText: Sendable, Hashable {

@@ -1,5 +1,6 @@
 import TillBilling
 import TillCrypto
+import TillJSON
 
 /// The checks of every proof, each in one place: `SignedDataVerifier` and `ProofInspection` both walk them, so none
 /// can be in one and missing in the other. What they do is written down only if there is a journal.

@@ -1,3 +1,5 @@
+import TillJSON
+
 extension VerificationRecord {
     /// The record for programs: keys in camelCase, codes as strings, hashes in lower-case hexadecimal, times in RFC
     /// 3339 with milliseconds. Absent things have no key.

@@ -1,5 +1,6 @@
 import TillBilling
 import TillCrypto
+import TillJSON
 
 /// The "In-App Purchase" key of App Store Connect: it signs the bearer tokens of the App Store Server API
 /// (facts/server-api §2) and the offers that an app may show (facts/business-rules §9).

@@ -1,5 +1,6 @@
 import TillBilling
 import TillCrypto
+import TillJSON
 
 /// An old-style transactionReceipt (facts/verify-receipt §9): one purchase as NeXTSTEP property-list text, signed by a
 /// certificate of the iTunes Store. Only ever looked at: nothing verified comes out of it, because its environment is

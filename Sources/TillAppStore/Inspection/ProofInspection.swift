@@ -1,5 +1,6 @@
 import TillBilling
 import TillCrypto
+import TillJSON
 
 /// What can be said of any proof of Apple's: its kind, the verdict on it, everything read from it, checked or not, and
 /// the record of its checks. It is for people and scripts; nothing can be granted on it.

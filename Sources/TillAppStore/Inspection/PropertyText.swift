@@ -1,3 +1,5 @@
+import TillJSON
+
 /// NeXTSTEP property-list text as old-style receipts have it, outside and inside: `"key" = "value";` as often as it
 /// occurs (facts/verify-receipt §9). There are no escapes.
 struct PropertyText: Equatable, Sendable {

@@ -1,5 +1,6 @@
 import TillBilling
 import TillCrypto
+import TillJSON
 
 extension ProofInspection {
     /// An app receipt, DER or BER.

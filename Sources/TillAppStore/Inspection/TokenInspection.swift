@@ -1,5 +1,6 @@
 import TillBilling
 import TillCrypto
+import TillJSON
 
 extension ProofInspection {
     /// Any JWS of Apple's. The payload may lack what a settlement needs; here it is only looked at.

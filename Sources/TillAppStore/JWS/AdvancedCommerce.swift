@@ -1,4 +1,5 @@
 import TillBilling
+import TillJSON
 
 /// `advancedCommerceInfo` of a transaction (facts/jws §4): only for products sold through Apple's Advanced Commerce.
 /// Amounts are thousandths of the currency's unit.

@@ -1,4 +1,5 @@
 import TillBilling
+import TillJSON
 
 /// The payload of an AppTransaction (facts/jws §6): one customer's download of the app.
 public struct AppTransactionPayload: Equatable, Sendable, WrittenPayload {

@@ -1,3 +1,5 @@
+import TillJSON
+
 /// What a JWS says of its own signature. Nothing in it is believed: the algorithm is a constant of ours, and its
 /// certificates count only as far as they lead to a configured root (facts/jws §8).
 struct JWSHeader {

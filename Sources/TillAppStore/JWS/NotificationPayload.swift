@@ -1,4 +1,5 @@
 import TillBilling
+import TillJSON
 
 /// ResponseBodyV2DecodedPayload (facts/jws §7): an App Store Server Notification of version 2. Of `data`, `summary`,
 /// `externalPurchaseToken` and `appData` there is one.

@@ -1,4 +1,5 @@
 import TillBilling
+import TillJSON
 
 /// JWSRenewalInfoDecodedPayload (facts/jws §5): what the next renewal of a subscription will be. It names no app;
 /// it belongs to the transaction it comes with.

@@ -1,5 +1,6 @@
 import TillBilling
 import TillCrypto
+import TillJSON
 
 // Each kind of token is first read, so that what is malformed is said before anything else, and then judged.
 

@@ -1,5 +1,6 @@
 import TillBilling
 import TillCrypto
+import TillJSON
 
 /// A token taken apart and read, its signature not yet asked about.
 struct TokenReading<Payload> {

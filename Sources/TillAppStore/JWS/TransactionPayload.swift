@@ -1,4 +1,5 @@
 import TillBilling
+import TillJSON
 
 /// JWSTransactionDecodedPayload (facts/jws §4): every field may be absent, unknown members are kept
 /// and written again.

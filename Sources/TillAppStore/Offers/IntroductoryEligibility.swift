@@ -1,4 +1,5 @@
 import TillBilling
+import TillJSON
 
 /// The developer's own word on whether a customer may have the introductory offer of a subscription, in place of what
 /// StoreKit would decide (facts/business-rules §9).

@@ -1,5 +1,6 @@
 import TillBilling
 import TillCrypto
+import TillJSON
 
 /// Signs offers with the app's In-App Purchase key, in the form that StoreKit 1 began with and in the newer one, a JWS
 /// (facts/business-rules §9). Every signature has a nonce of its own and is for one attempt to buy.

@@ -1,3 +1,5 @@
+import TillJSON
+
 /// Reads ASN.1 elements one after another from a bounded piece of bytes, as far as receipts use them: one-byte tags;
 /// definite lengths, and the indefinite ones that Xcode's receipts may have (facts/pkcs7-receipt §2). Whatever
 /// claims more bytes than there are is refused; nothing is allocated by a claimed length.

@@ -1,4 +1,5 @@
 import TillBilling
+import TillJSON
 
 /// What is wrong with a body that should be Apple's JSON.
 struct AnswerMalformation: Error {

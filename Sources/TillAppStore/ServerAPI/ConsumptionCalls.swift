@@ -1,4 +1,5 @@
 import TillBilling
+import TillJSON
 
 /// What Apple is told before it decides about a refund (facts/server-api §3: 6, 6b; §5): within twelve hours of a
 /// CONSUMPTION_REQUEST, and only with the customer's consent.

@@ -1,4 +1,5 @@
 import TillBilling
+import TillJSON
 
 /// ConsumptionRequestV1, deprecated: everything but the preference is told, if only as `undeclared`, where every kind
 /// of answer begins.

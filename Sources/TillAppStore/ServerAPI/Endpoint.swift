@@ -1,4 +1,5 @@
 import TillBilling
+import TillJSON
 
 extension ServerAPI {
     /// An endpoint of the App Store Server API, the unit of Apple's quotas (facts/server-api §7). An endpoint and its

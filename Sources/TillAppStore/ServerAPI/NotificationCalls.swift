@@ -1,4 +1,5 @@
 import TillBilling
+import TillJSON
 
 /// Notifications (facts/server-api §3: 10, 11, 12).
 extension ServerAPI {

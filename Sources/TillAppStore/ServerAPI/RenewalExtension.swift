@@ -1,4 +1,5 @@
 import TillBilling
+import TillJSON
 
 /// Why subscribers are given days (facts/server-api §4.4).
 public enum ExtensionReason: Int64, Sendable, CaseIterable {

@@ -1,4 +1,5 @@
 import TillBilling
+import TillJSON
 
 /// Single transactions and downloads (facts/server-api §3: 1, 4, 13, 14, 15).
 extension ServerAPI {

@@ -1,4 +1,5 @@
 import TillBilling
+import TillJSON
 
 /// The answer is no answer that anything could be decided by: something of it has another type than Apple's.
 struct UnusableAnswer: Error, Equatable {

@@ -1,4 +1,5 @@
 import TillBilling
+import TillJSON
 
 /// One transaction in `in_app` or `latest_receipt_info` (facts/verify-receipt §6).
 public struct AnsweredPurchase: Sendable, Equatable {

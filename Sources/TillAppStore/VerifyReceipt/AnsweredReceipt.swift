@@ -1,4 +1,5 @@
 import TillBilling
+import TillJSON
 
 /// The `receipt` object of an app receipt (facts/verify-receipt §5).
 public struct AnsweredReceipt: Sendable, Equatable {

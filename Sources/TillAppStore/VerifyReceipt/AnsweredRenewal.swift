@@ -1,4 +1,5 @@
 import TillBilling
+import TillJSON
 
 /// One subscription in `pending_renewal_info` (facts/verify-receipt §7): what its next renewal will be.
 public struct AnsweredRenewal: Sendable, Equatable {

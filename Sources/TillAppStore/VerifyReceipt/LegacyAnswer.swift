@@ -1,4 +1,5 @@
 import TillBilling
+import TillJSON
 
 /// What is answered about an old-style transaction receipt: one purchase, flat, and beside it what became of its
 /// subscription (facts/verify-receipt §9).

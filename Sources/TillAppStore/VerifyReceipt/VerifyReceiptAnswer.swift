@@ -1,4 +1,5 @@
 import TillBilling
+import TillJSON
 
 /// What verifyReceipt answers, every field of it (facts/verify-receipt §4 to §7, §9), and the one place where its JSON
 /// is read and written: our own `POST /verifyReceipt` answers with it too.

@@ -1,4 +1,5 @@
 import TillCrypto
+import TillJSON
 
 /// What verifyReceipt is asked (facts/verify-receipt §2).
 public struct VerifyReceiptRequest: Sendable {

@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 
 /// What a transaction that was asked for on a device carries besides, so that the device can tell that it was signed
 /// for it and not copied from another (facts/jws §2, §4).

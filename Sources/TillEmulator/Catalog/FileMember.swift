@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// A value in a file of products, and where it stands there: `subscriptionGroups[0].subscriptions[2].displayPrice`.
 struct FileMember {

@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// What a store sells, as a file says it: in Till's own form (`PUT /emulator/products`), or as Xcode's StoreKit
 /// configuration file (`.storekit`, versions 1 to 5).

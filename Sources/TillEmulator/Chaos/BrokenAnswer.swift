@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// What comes back in place of an answer, in the manner of the endpoint that was asked.
 struct BrokenAnswer {

@@ -1,5 +1,5 @@
-import TillAppStore
 import TillHTTP
+import TillJSON
 
 /// A notification that is still on its way while its sender has given up on it.
 struct LateNotification: Sendable {

@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// The clock of the machine at Apple's that answers, where it is not the store's: what is signed on the way of a
 /// request carries its time. It goes with the task, because signing happens in every room.

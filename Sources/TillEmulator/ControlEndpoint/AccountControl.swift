@@ -1,6 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// Apple Accounts, families and devices.
 extension ControlEndpoint {

@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// The control API under `/emulator` (CONTRACT §3): what a customer, a parent, a bank or a developer in App Store
 /// Connect would do, done by a script. Each topic is a file of its own.

@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillJSON
 
 /// A device in the control API's own words, and where its account is at home.
 enum DeviceText {

@@ -1,6 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// What StoreKit's sequences of transactions and its statuses of subscriptions are made of (facts/storekit-client B2,
 /// B4), each signed for the device that asks.

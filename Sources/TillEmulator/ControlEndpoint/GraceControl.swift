@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// The billing grace period, as a developer sets it in App Store Connect.
 extension ControlEndpoint {

@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// What the App Store has to tell customers.
 extension ControlEndpoint {

@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// One notification in the control API's own words.
 enum NotificationText {

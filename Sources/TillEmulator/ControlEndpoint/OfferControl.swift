@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// Offer codes, and who redeems them.
 extension ControlEndpoint {

@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// The offer a customer buys with, as `POST /emulator/purchases` takes it: `{"type": "promotional", "identifier",
 /// "signature": {"keyIdentifier", "nonce", "timestamp", "signature"}}`, or `"jws"` in place of the signature;

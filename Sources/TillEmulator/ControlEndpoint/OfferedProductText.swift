@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// A product in the words in which a phone is told of it.
 enum OfferedProductText {

@@ -1,7 +1,7 @@
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillJSON
 
 /// The description of the control API in OpenAPI 3.1 (CONTRACT §3), made of what the routes declare of themselves, so
 /// that it can't tell of anything else. Apple's own addresses are named, and left to Apple's documentation.

@@ -1,5 +1,5 @@
-import TillAppStore
 import TillHTTP
+import TillJSON
 import TillStorage
 
 /// An answer of the control API that says no, as RFC 9457 writes it, in the caller's language.

@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// What the store sells, and how it came to be sold.
 extension ControlEndpoint {

@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// What App Review or a customer would stumble over (SCENARIOS L2).
 extension ControlEndpoint {

@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// An offer as the control API takes and gives it.
 enum ProductOfferText {

@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// Products as `PUT /emulator/products` takes them and `GET` gives them: what one writes, the other reads.
 enum ProductText {

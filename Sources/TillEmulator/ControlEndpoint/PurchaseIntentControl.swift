@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// Promoted purchases: from the App Store into the app.
 extension ControlEndpoint {

@@ -1,6 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// Money that goes back, and a family's access that ends.
 extension ControlEndpoint {

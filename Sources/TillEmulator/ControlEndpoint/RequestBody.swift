@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// A JSON object of the control API. Every member has a name that is known there, and the type it should have.
 struct RequestBody {

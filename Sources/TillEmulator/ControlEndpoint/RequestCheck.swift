@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// Bodies and queries held to what a route declares of them.
 extension RequestBody {

@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// What subscribers do, and what happens to them.
 extension ControlEndpoint {

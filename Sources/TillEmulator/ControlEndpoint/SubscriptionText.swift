@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// One subscription in the control API's own words.
 enum SubscriptionText {

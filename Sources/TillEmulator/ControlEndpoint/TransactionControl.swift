@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// What becomes of a transaction after the payment sheet: parents, banks, refunds, the queue.
 extension ControlEndpoint {

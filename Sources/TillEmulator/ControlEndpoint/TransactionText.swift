@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// One transaction in the control API's own words; signed if it was paid.
 enum TransactionText {

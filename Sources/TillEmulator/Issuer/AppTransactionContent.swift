@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// What Apple says of a customer's download of an app: the AppTransaction payload (facts/jws §6).
 public struct AppTransactionContent: Sendable {

@@ -1,6 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 
 /// The signed part of `SKPaymentTransaction.transactionReceipt`: one purchase, every value of it text
 /// (facts/verify-receipt §9).

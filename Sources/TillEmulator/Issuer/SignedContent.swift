@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillJSON
 
 /// What goes into Apple's signed payloads, before it is signed (facts/jws §4, §5, §7). A member without a value is
 /// left out, never null.

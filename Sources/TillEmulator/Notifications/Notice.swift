@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillJSON
 
 /// What a notification is to say, before it is written down (facts/jws §7): exactly one of `data`, `summary`,
 /// `externalPurchaseToken` and `appData`.

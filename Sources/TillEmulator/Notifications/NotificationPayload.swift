@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillJSON
 
 /// Makes the whole payload of a notification from what was noted of it (facts/jws §7), signed, with its nested tokens.
 struct NotificationPayload: Sendable {

@@ -2,6 +2,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillJSON
 import TillStorage
 
 /// Posts notifications V2 to the developer's server: in order, one at a time, again after a failure.

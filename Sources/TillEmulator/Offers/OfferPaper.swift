@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 import TillStorage
 
 /// The key that the developer signs offers with: the store's own In-App Purchase key, which `GET /emulator/api-key`

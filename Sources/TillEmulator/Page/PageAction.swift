@@ -1,7 +1,7 @@
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillJSON
 import TillPages
 
 /// What the page's forms can do. Each is one call of the control API.

@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillJSON
 import TillStorage
 
 /// A customer's paid transactions page by page (facts/server-api §4.1). Pages go on after a place in the order, never

@@ -1,6 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 import TillStorage
 
 /// One authorised request, and what can be read out of it.

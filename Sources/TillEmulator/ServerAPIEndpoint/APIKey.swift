@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 
 /// The "In-App Purchase" key that callers of the server API sign their bearer tokens with (facts/server-api §2). A
 /// throw-away: whoever asks the emulator gets it.

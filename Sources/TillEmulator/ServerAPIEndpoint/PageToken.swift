@@ -1,5 +1,5 @@
-import TillAppStore
 import TillCrypto
+import TillJSON
 
 /// Where a walk through pages stands, as a text that callers can only give back: `revision`, `paginationToken`. It
 /// belongs to one question, and to none that differs in a word (facts/server-api §4.1).

@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 import TillStorage
 
 /// The App Store Server API, as far as it is about purchases (facts/server-api §3). Each group of endpoints is an

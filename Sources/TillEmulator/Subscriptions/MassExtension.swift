@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 import TillStorage
 
 /// More days for every active subscriber of a product (facts/server-api §3, numbers 8 and 9).

@@ -1,6 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 import TillStorage
 
 /// What is answered about an old-style receipt: its purchase, flat, and beside it what became of the subscription, with

@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// One subscription in `pending_renewal_info`, where everything is text (facts/verify-receipt §7).
 enum PendingRenewal {

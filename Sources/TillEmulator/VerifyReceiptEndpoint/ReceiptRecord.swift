@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillJSON
 
 /// One transaction in `in_app` or `latest_receipt_info`, where nearly everything is text (facts/verify-receipt §6).
 struct ReceiptRecord {

@@ -1,6 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 import TillStorage
 
 /// What is answered about an app receipt: what it says, and, if there are auto-renewables in it, what the store knows

@@ -2,6 +2,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillJSON
 import TillStorage
 
 /// `/verifyReceipt` as Apple's two hosts answer it: HTTP 200, and the verdict in `status` (facts/verify-receipt).

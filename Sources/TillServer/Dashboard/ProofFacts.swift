@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 import TillStorage
 
 /// What can be shown of a stored proof without showing the proof.

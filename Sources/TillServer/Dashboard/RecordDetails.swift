@@ -1,4 +1,5 @@
 import TillAppStore
+import TillJSON
 import TillPages
 
 /// Why a proof was refused, check by check: what the verifier wrote down, as it was kept (U9).

@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 import TillPages
 import TillStorage
 

@@ -1,8 +1,8 @@
 import TillAPI
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillJSON
 
 /// The description of everything this server answers, in OpenAPI 3.1 (CONTRACT §2). Written beside the routes and held
 /// to them by tests: each route is described, and each description is served.

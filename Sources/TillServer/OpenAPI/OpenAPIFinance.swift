@@ -1,6 +1,7 @@
 import TillAPI
 import TillAppStore
 import TillBilling
+import TillJSON
 
 extension OpenAPI {
     private static let fiscalYear = OpenAPIOperation.Parameter.query(

@@ -1,6 +1,7 @@
 import TillAPI
 import TillAppStore
 import TillBilling
+import TillJSON
 
 extension OpenAPI {
     private static let compactJWS: JSONValue = "eyJhbGciOiJFUzI1NiIsImtpZCI6IjJYOVI0SFhGMzQi…"

@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// One method of one address, with what it takes and what it answers.
 struct OpenAPIOperation: Sendable {

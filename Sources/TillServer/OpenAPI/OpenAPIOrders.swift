@@ -1,6 +1,6 @@
 import TillAPI
-import TillAppStore
 import TillBilling
+import TillJSON
 
 extension OpenAPI {
     private static let orderID: JSONValue = "3f2c91ab-6d0e-4b57-9a43-0c5d8e1f2a64"

@@ -1,6 +1,6 @@
 import TillAPI
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// What users may use, and their subscriptions.
 extension OpenAPI {

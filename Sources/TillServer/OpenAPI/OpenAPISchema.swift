@@ -1,7 +1,7 @@
 import TillAPI
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// The pieces that schemas are made of (JSON Schema 2020-12).
 enum OpenAPISchema {

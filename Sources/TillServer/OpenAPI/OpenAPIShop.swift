@@ -1,6 +1,7 @@
 import TillAPI
 import TillAppStore
 import TillBilling
+import TillJSON
 
 extension OpenAPI {
     static let shopOperations: [OpenAPIOperation] = [

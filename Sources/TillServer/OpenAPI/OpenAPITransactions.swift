@@ -1,6 +1,6 @@
 import TillAPI
-import TillAppStore
 import TillBilling
+import TillJSON
 
 extension OpenAPI {
     private static let grantedExample: JSONValue = [

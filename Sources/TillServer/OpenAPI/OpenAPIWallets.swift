@@ -1,6 +1,6 @@
 import TillAPI
-import TillAppStore
 import TillBilling
+import TillJSON
 
 extension OpenAPI {
     private static let debitExample: JSONValue = ["currency": "points", "amount": 10, "reference": "lesson-42-u1"]

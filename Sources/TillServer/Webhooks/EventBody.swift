@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 import TillStorage
 
 /// What events say that no other table keeps as it was then: JSON for the outbox, written in their commit.

@@ -1,6 +1,6 @@
 import TillAPI
-import TillAppStore
 import TillBilling
+import TillJSON
 import TillStorage
 
 /// Events as they are told, the same by push and by pull. What they are about is read when they are told: none of it

@@ -1,7 +1,7 @@
-import TillAppStore
 import TillBilling
 import TillEmulator
 import TillHTTP
+import TillJSON
 import TillSQLite
 import TillStorage
 

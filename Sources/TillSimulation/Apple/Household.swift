@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// What happens at Apple without our app: parents decide, banks say no and yes, customers want their money back, change
 /// or cancel subscriptions in the settings, and buy in Apple's own shop.

@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// The app's own backend, and the people who work there: it sells for points, and support helps whoever paid and got
 /// nothing.

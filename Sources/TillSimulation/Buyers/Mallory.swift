@@ -1,8 +1,8 @@
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillEmulator
 import TillHTTP
+import TillJSON
 
 /// Somebody who wants what he did not pay for. He sees everything that phones send to our server, is a user of the app
 /// with orders and a token of his own, and has an authority that calls itself Apple's.

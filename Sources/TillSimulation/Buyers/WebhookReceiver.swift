@@ -1,7 +1,7 @@
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillJSON
 
 /// Where the app's backend takes events: it believes what is signed, hears each event once however often it is sent,
 /// and wants those of a user in their order. It is down now and then.

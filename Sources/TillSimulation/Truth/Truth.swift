@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// Who did what, as only the world itself knows it: what our server's books are held against.
 final class Truth: @unchecked Sendable {

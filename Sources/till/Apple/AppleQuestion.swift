@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillJSON
 
 /// What `till apple` can ask or tell.
 enum AppleQuestion: String, CaseIterable, Sendable {

@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillJSON
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// Collects every setting from where it may be written. Flags win over the environment, and that over the file.
 struct ConfigurationSources {

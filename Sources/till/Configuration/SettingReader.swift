@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// Where a setting was written: a file, variable or flag, and the path inside it.
 struct Place: Sendable, Hashable, CustomStringConvertible {

@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// One launch of a buyer's app, from its first line to its end.
 struct AppVisit: Sendable {

@@ -1,8 +1,8 @@
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillEmulator
 import TillHTTP
+import TillJSON
 import TillServer
 
 #if canImport(FoundationEssentials)

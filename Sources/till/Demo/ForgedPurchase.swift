@@ -1,8 +1,8 @@
 import TillAPI
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillEmulator
+import TillJSON
 
 extension DemoRun {
     // MARK: 3

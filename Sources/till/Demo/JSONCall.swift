@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// JSON over HTTP, for what the demo asks its own two servers.
 struct JSONCall: Sendable {

@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 
 /// What happened, a line a step for people, and as one JSON object for programs.
 final class Transcript: Sendable {

@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 import TillSimulation
 
 #if canImport(Glibc)

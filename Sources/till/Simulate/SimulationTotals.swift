@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 import TillSimulation
 
 /// What all seeds of a run came to.

@@ -1,10 +1,10 @@
 import Testing
-import TillAppStore
 import TillBilling
 import TillClient
 import TillCrypto
 import TillEmulator
 import TillHTTP
+import TillJSON
 import TillStorage
 
 @Suite("Somebody on the phone or the line changes what the app sends") struct ForgedOnTheLineJourneys {

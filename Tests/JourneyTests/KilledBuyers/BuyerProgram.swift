@@ -1,7 +1,7 @@
 import Foundation
 import Testing
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// One run of LearnPoints, the example app as it is, in a process of its own that can really be killed.
 struct BuyerProgram: Sendable {

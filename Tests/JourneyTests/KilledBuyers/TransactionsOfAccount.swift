@@ -1,5 +1,5 @@
-import TillAppStore
 import TillHTTP
+import TillJSON
 
 extension Shop {
     /// What an account paid in the store, oldest first.

@@ -1,7 +1,7 @@
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillJSON
 import TillServer
 import TillSimulation
 import TillStorage

@@ -1,7 +1,7 @@
 import Testing
-import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 
 /// One purchase made beforehand in an emulated App Store, with everything about it that can reach a server.
 struct Sale: Sendable {

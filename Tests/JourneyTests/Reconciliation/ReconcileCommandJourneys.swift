@@ -1,8 +1,8 @@
 import Foundation
 import Testing
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 @Suite("till reconcile, as a process") struct ReconcileCommandJourneys {
     /// Files for a server that asks the store in this process over a socket, and the name of its configuration.

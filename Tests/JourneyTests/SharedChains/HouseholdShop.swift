@@ -3,6 +3,7 @@ import TillAppStore
 import TillBilling
 import TillEmulator
 import TillHTTP
+import TillJSON
 import TillServer
 import TillStorage
 

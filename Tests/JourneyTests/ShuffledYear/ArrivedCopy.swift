@@ -1,6 +1,6 @@
 import Testing
-import TillAppStore
 import TillCrypto
+import TillJSON
 
 /// One copy of a transaction as it came to a server, told in a line. Nothing is verified: this is for the reader of a
 /// test that failed.

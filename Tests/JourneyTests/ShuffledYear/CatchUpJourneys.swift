@@ -4,6 +4,7 @@ import TillBilling
 import TillCrypto
 import TillEmulator
 import TillHTTP
+import TillJSON
 import TillServer
 import TillStorage
 

@@ -1,6 +1,6 @@
 import Foundation
 import Testing
-import TillAppStore
+import TillJSON
 
 /// Worlds where several customers share an Apple Account: what `make simulate` runs a thousand of.
 @Suite("Families in whole worlds", .serialized, .timeLimit(.minutes(5)))

@@ -1,6 +1,6 @@
 import Foundation
 import Testing
-import TillAppStore
+import TillJSON
 
 /// A short set of what `make simulate` runs: whole worlds, each in one thread of a process of its own kind.
 @Suite("Whole worlds from seeds", .serialized, .timeLimit(.minutes(5)))

@@ -1,6 +1,6 @@
 import Foundation
 import Testing
-import TillAppStore
+import TillJSON
 
 /// Worlds of thieves: what `make simulate` runs two thousand of.
 @Suite("Thieves in whole worlds", .serialized, .timeLimit(.minutes(5)))

@@ -4,6 +4,7 @@ import TillBilling
 import TillCrypto
 import TillEmulator
 import TillHTTP
+import TillJSON
 
 /// The line on which a server asks the emulated store in Apple's place: a test cuts it, and counts what goes over it.
 final class AppleLine: Sendable {

@@ -1,6 +1,6 @@
 import Testing
-import TillAppStore
 import TillBilling
+import TillJSON
 import TillServer
 
 /// A shop that sells the plans of C4, a trial and a right for good, in the same emulated store.

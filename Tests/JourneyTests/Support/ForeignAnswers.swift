@@ -1,7 +1,7 @@
 import TillAPI
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// What may answer in the server's place, or in a bad hour.
 extension HTTPResponse {

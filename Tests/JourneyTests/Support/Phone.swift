@@ -1,10 +1,10 @@
 import Foundation
 import StoreKit
 import Testing
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillJSON
 import TillSimulation
 
 @testable import TillClient

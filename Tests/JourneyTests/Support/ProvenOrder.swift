@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// An order id as a user's app makes it, with what proves it; the same for the same number.
 struct ProvenOrder: Sendable {

@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 import TillStorage
 
 extension Shop {

@@ -1,6 +1,6 @@
 import Testing
-import TillAppStore
 import TillHTTP
+import TillJSON
 
 /// An answer, opened.
 struct Reply: Sendable {

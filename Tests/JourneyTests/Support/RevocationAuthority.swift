@@ -3,6 +3,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillJSON
 import TillServer
 
 /// An authority like Apple's whose certificates name an OCSP responder on this machine: a listener of ours hands each

@@ -1,10 +1,10 @@
 import Foundation
 import Testing
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillEmulator
 import TillHTTP
+import TillJSON
 import TillSQLite
 
 /// `till serve` as a process of its own, on files made for one test, and an emulated App Store in the test's process

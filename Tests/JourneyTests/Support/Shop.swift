@@ -7,6 +7,7 @@ import TillBilling
 import TillCrypto
 import TillEmulator
 import TillHTTP
+import TillJSON
 import TillSQLite
 import TillServer
 import TillStorage

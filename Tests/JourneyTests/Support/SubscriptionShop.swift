@@ -2,6 +2,7 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// A shop that sells subscriptions of two groups, and somebody who subscribes there. Our server hears of it by Apple's
 /// notifications alone (U2).

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 import Testing
-import TillAppStore
+import TillJSON
 
 /// `till` itself, as a process: the program that this package built, beside the tests.
 ///

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
-import TillAppStore
 import TillHTTP
+import TillJSON
 
 /// The Python in which Tests/requirements.txt is installed (`make deps`), with the library of Standard Webhooks.
 enum WebhookPython {

@@ -1,5 +1,6 @@
 import TillAppStore
 import TillCrypto
+import TillJSON
 
 extension HostileCorpus {
     private var payload: [UInt8] { TokenParts(bytes("transaction")).payload }

@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 
 /// Everybody who signs in the corpus: a genuine Apple of the tests' own, a second one whose root nobody trusts, and
 /// the good proofs that harm is done to. All of it is decided by the label.

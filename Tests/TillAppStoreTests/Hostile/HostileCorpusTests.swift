@@ -3,6 +3,7 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillCrypto
+import TillJSON
 
 @Suite("The hostile corpus: thousands of bad proofs made from good ones")
 struct HostileCorpusTests {

@@ -1,6 +1,7 @@
 import Foundation
 import TillAppStore
 import TillCrypto
+import TillJSON
 
 /// What a liar inside could sign: every token here has the genuine chain and a genuine signature, and the question is
 /// what its payload means. The rule: refused, or one meaning that is written down.

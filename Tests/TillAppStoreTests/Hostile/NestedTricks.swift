@@ -1,5 +1,6 @@
 import TillAppStore
 import TillCrypto
+import TillJSON
 
 extension HostileCorpus {
     private func notification(_ data: [String: JSONValue?]) -> [UInt8] {

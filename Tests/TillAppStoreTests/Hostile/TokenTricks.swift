@@ -1,6 +1,7 @@
 import Foundation
 import TillAppStore
 import TillCrypto
+import TillJSON
 
 extension HostileCorpus {
     /// Header, payload and signature of tokens that are all good, put together anew.

@@ -2,6 +2,7 @@ import Foundation
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillJSON
 
 @testable import TillAppStore
 @testable import TillEmulator

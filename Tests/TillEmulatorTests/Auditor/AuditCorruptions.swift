@@ -1,4 +1,4 @@
-import TillAppStore
+import TillJSON
 
 /// Lies, each planted in a good record, and the invariant that must find it.
 enum AuditCorruptions {

@@ -1,4 +1,4 @@
-import TillAppStore
+import TillJSON
 
 /// Everything that the outside has been told by a store: notifications in the order they came, and the answers of its
 /// endpoints for some customers. Payloads are decoded, not verified: that is what other tests do.

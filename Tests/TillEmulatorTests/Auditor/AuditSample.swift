@@ -1,4 +1,4 @@
-import TillAppStore
+import TillJSON
 
 /// Five months of four customers in which nothing is wrong: trials, changes of plan, lapses, failures, refunds, a
 /// family.

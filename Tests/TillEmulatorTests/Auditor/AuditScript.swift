@@ -1,4 +1,4 @@
-import TillAppStore
+import TillJSON
 
 /// Writes a record by hand, event by event, so that the auditor has something to agree with.
 struct AuditScript {

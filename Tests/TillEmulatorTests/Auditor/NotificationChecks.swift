@@ -1,4 +1,4 @@
-import TillAppStore
+import TillJSON
 
 /// What a notification says by itself, and that each thing is told once.
 enum NotificationChecks {

@@ -1,4 +1,4 @@
-import TillAppStore
+import TillJSON
 
 /// The periods of one subscription, one after the other (facts/business-rules §8).
 enum PeriodChecks {

@@ -1,4 +1,4 @@
-import TillAppStore
+import TillJSON
 
 /// Receipts and `/verifyReceipt`, beside what is signed for the same customer. Receipts count whole seconds.
 enum ReceiptChecks {

@@ -1,4 +1,4 @@
-import TillAppStore
+import TillJSON
 
 /// What is told of one transaction in all places, and of one customer's transactions together.
 enum TransactionChecks {

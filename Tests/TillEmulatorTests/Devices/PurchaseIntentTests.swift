@@ -1,7 +1,7 @@
 import Testing
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 @testable import TillEmulator
 

@@ -1,4 +1,4 @@
-import TillAppStore
+import TillJSON
 
 /// As much of JSON Schema as our own document uses. Members that a schema doesn't name are found too: what is sent is
 /// described.

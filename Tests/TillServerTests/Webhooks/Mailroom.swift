@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 import TillAPI
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillJSON
 import TillSQLite
 import TillStorage
 

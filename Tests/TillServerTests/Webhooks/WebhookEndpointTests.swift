@@ -1,8 +1,8 @@
 import Testing
 import TillAPI
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 import TillStorage
 
 @testable import TillServer

@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// Has a seat of what somebody else bought: Apple signs a copy that says so, and the app brings it. What a seat is
 /// worth is not decided yet, so no user has it.

@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// An honest customer of an app that has not our client kit: it opens orders in its own way or not at all, and posts
 /// what Apple gave it until it hears that it is done. The phone lies about now and then, and thieves read it.

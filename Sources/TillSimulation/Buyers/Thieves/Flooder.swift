@@ -1,7 +1,7 @@
-import TillAppStore
 import TillBilling
 import TillCrypto
 import TillEmulator
+import TillJSON
 
 /// Keeps the server busy with what is worth nothing: orders and keys without end, forged notifications, long bodies
 /// and wrong credentials.

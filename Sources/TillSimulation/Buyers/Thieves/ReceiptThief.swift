@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// A receipt hides whose order it was paid for. This thief has older orders of their own for everything, and posts
 /// what others paid beside them; and pays once for two accounts of their own.

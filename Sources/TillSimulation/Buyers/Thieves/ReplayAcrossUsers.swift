@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// Brings another customer's proofs, under a token and order ids of the thief's own, to every address that takes
 /// proofs.

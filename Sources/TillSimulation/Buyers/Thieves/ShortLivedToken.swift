@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// Has another customer's token for seconds: whatever is asked in those must leave nothing that lasts, and afterwards
 /// nothing is answered.

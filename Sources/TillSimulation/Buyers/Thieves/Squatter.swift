@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// Opens orders under ids that stand in strangers' payments, or will: an order and a payment that share a UUID find
 /// each other.

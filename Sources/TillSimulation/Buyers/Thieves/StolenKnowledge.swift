@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// What the thieves of a world know of others: what they overhear on the way to the server, and what they read on a
 /// phone that lies about.

@@ -1,6 +1,6 @@
-import TillAppStore
 import TillBilling
 import TillHTTP
+import TillJSON
 
 /// Somebody who wants what another customer paid. A user of the app like all others, over the same lines; what makes a
 /// thief is what they ask for.

@@ -1,5 +1,5 @@
-import TillAppStore
 import TillBilling
+import TillJSON
 
 /// A user whose id looks like another's, or compares like it in some alphabet.
 final class Twin: Thief, @unchecked Sendable {

@@ -1,7 +1,7 @@
 /// What the scanner's places in a text mean.
-enum JSONText {
+package enum JSONText {
     /// Whether all of the text is well-formed UTF-8 (RFC 3629: shortest forms, no surrogates, nothing above 10FFFF).
-    static func isUTF8(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+    package static func isUTF8(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let bytes = text.baseAddress else { return true }
         var index = 0
         let count = text.count
@@ -61,7 +61,7 @@ enum JSONText {
     }
 
     /// The greatest whole number not above this one; nil beyond 64 bits.
-    static func floor(_ number: Double) -> Int64? {
+    package static func floor(_ number: Double) -> Int64? {
         guard number > -0x1p63, number < 0x1p63 else { return nil }
         // Not `rounded(.down)`: that is the C library's, which this module does not link.
         let whole = Int64(number)

@@ -3,7 +3,7 @@
 ///
 /// Swift compares and hashes texts in their canonical order, and puts a run of marks into that order in quadratic time:
 /// one key of 160 KB took half a minute. So a longer run is refused where texts come in, before anybody compares them.
-struct CombiningRun {
+package struct CombiningRun {
     static let limit = 30
 
     private var length = 0
@@ -14,7 +14,7 @@ struct CombiningRun {
         return length <= Self.limit
     }
 
-    static func isBounded(_ scalars: some Sequence<Unicode.Scalar>) -> Bool {
+    package static func isBounded(_ scalars: some Sequence<Unicode.Scalar>) -> Bool {
         var run = CombiningRun()
         return scalars.allSatisfy { run.takes($0) }
     }

@@ -1,19 +1,17 @@
-import TillBilling
-
 /// The members of one JSON object, found in one pass and made into values only when a payload asks for them: the
 /// border between Apple's text and our types. A wrong type is an error, a missing member or `null` is nil.
-struct JSONObject {
+package struct JSONObject: Sendable {
     private struct Member {
         let key: JSONScanner.Value
         let value: JSONScanner.Value
     }
 
     /// The object's text, with every key of its own level written plainly.
-    let bytes: [UInt8]
+    package let bytes: [UInt8]
     private let members: [Member]
 
     /// - Parameter bytes: one JSON object in UTF-8.
-    init(_ bytes: [UInt8]) throws(JSONError) {
+    package init(_ bytes: [UInt8]) throws(JSONError) {
         var found: [Member] = []
         found.reserveCapacity(32)
         var hasEscapedKey = false
@@ -49,7 +47,7 @@ struct JSONObject {
     }
 
     /// The text of an object whose values are texts already.
-    static func text(of members: [(key: String, value: some Sequence<UInt8>)]) -> [UInt8] {
+    package static func text(of members: [(key: String, value: some Sequence<UInt8>)]) -> [UInt8] {
         var text: [UInt8] = [UInt8(ascii: "{")]
         for (index, member) in members.enumerated() {
             if index > 0 { text.append(UInt8(ascii: ",")) }
@@ -63,70 +61,70 @@ struct JSONObject {
 
     /// Every member in the order of the text, its value as it was written: numbers with all their digits. A key that
     /// is written twice is here twice.
-    var writtenMembers: [(key: String, value: [UInt8])] {
+    package var writtenMembers: [(key: String, value: [UInt8])] {
         bytes.withUnsafeBufferPointer { text in
             members.map { (JSONText.string($0.key, in: text), Array($0.value.whole(in: text))) }
         }
     }
 
-    var isEmpty: Bool { members.isEmpty }
+    package var isEmpty: Bool { members.isEmpty }
 
-    func has(_ key: StaticString) -> Bool { member(key) != nil }
+    package func has(_ key: StaticString) -> Bool { member(key) != nil }
 
-    func string(_ key: StaticString) throws(JSONError) -> String? {
+    package func string(_ key: StaticString) throws(JSONError) -> String? {
         try read(key) { value, text throws(JSONError) in
             guard value.kind == .string || value.kind == .escapedString else { throw .wrongType }
             return JSONText.string(value, in: text)
         }
     }
 
-    func int64(_ key: StaticString) throws(JSONError) -> Int64? {
+    package func int64(_ key: StaticString) throws(JSONError) -> Int64? {
         try read(key) { value, text throws(JSONError) in
             guard value.kind == .integer, let number = JSONText.int64(value, in: text) else { throw .wrongType }
             return number
         }
     }
 
-    func int(_ key: StaticString) throws(JSONError) -> Int? { try int64(key).map { Int($0) } }
+    package func int(_ key: StaticString) throws(JSONError) -> Int? { try int64(key).map { Int($0) } }
 
-    func bool(_ key: StaticString) throws(JSONError) -> Bool? {
+    package func bool(_ key: StaticString) throws(JSONError) -> Bool? {
         try read(key) { value, _ throws(JSONError) in
             guard value.kind == .yes || value.kind == .no else { throw .wrongType }
             return value.kind == .yes
         }
     }
 
-    /// Milliseconds since 1970; Xcode writes fractions of them, which are cut off downwards (facts/jws §1).
-    func instant(_ key: StaticString) throws(JSONError) -> Instant? {
+    /// A whole number; of a fraction what is left when it is cut off downwards.
+    package func flooredInt64(_ key: StaticString) throws(JSONError) -> Int64? {
         try read(key) { value, text throws(JSONError) in
             switch value.kind {
             case .integer:
                 guard let number = JSONText.int64(value, in: text) else { throw .wrongType }
-                return Instant(milliseconds: number)
+                return number
             case .fraction:
                 guard let number = JSONText.double(value, in: text), let whole = JSONText.floor(number) else {
                     throw .wrongType
                 }
-                return Instant(milliseconds: whole)
+                return whole
             default: throw .wrongType
             }
         }
     }
 
-    func object(_ key: StaticString) throws(JSONError) -> JSONObject? {
+    package func object(_ key: StaticString) throws(JSONError) -> JSONObject? {
         guard let value = member(key), value.kind != .null else { return nil }
         guard value.kind == .object else { throw .wrongType }
         return try JSONObject(Array(bytes[value.start..<value.end]))
     }
 
-    func objects(_ key: StaticString) throws(JSONError) -> [JSONObject]? {
+    package func objects(_ key: StaticString) throws(JSONError) -> [JSONObject]? {
         try elements(key)?.map { element throws(JSONError) in
             guard element.kind == .object else { throw .wrongType }
             return try JSONObject(Array(bytes[element.start..<element.end]))
         }
     }
 
-    func strings(_ key: StaticString) throws(JSONError) -> [String]? {
+    package func strings(_ key: StaticString) throws(JSONError) -> [String]? {
         try elements(key)?.map { element throws(JSONError) in
             guard element.kind == .string || element.kind == .escapedString else { throw .wrongType }
             return bytes.withUnsafeBufferPointer { JSONText.string(element, in: $0) }
@@ -180,7 +178,7 @@ extension JSONScanner.Value {
 
 extension JSONObject: Equatable {
     /// As JSON values: neither blanks nor the order of members count.
-    static func == (left: JSONObject, right: JSONObject) -> Bool {
+    package static func == (left: JSONObject, right: JSONObject) -> Bool {
         left.bytes == right.bytes || (try? JSONValue(decoding: left.bytes)) == (try? JSONValue(decoding: right.bytes))
     }
 }

@@ -1,4 +1,5 @@
 import TillBilling
+import TillJSON
 
 /// A typed view of one JSON object of Apple's that can be written again without losing what it has no type for.
 ///
@@ -58,5 +59,12 @@ struct JSONMembers {
 
     mutating func add<Payload: WrittenPayload>(_ key: String, _ payloads: [Payload]?) {
         list.append((key, payloads.map { .array($0.map(\.writtenValue)) }))
+    }
+}
+
+extension JSONObject {
+    /// Milliseconds since 1970; Xcode writes fractions of them, which are cut off downwards (facts/jws §1).
+    func instant(_ key: StaticString) throws(JSONError) -> Instant? {
+        try flooredInt64(key).map(Instant.init(milliseconds:))
     }
 }
