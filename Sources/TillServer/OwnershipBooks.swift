@@ -231,8 +231,9 @@ extension SettlementBooks {
     /// gives a purchase to an earlier subscriber, whichever user brings it.
     private func isGrantedByWords(of loser: UserID, _ sequence: Int64) throws -> Bool {
         try evidence.list(transaction: sequence).contains { entry in
-            guard entry.decision == "granted" else { return false }
-            if entry.ground != MatchingRung.originalTransaction.rawValue { return true }
+            guard ["granted", "quarantined"].contains(entry.decision) else { return false }
+            let isByChain = entry.ground == MatchingRung.originalTransaction.rawValue
+            if entry.decision == "granted", !isByChain { return true }
             guard entry.caller.hasPrefix("user:") else { return false }
             let user = UserID(String(entry.caller.dropFirst("user:".utf8.count)))
             return try (guests.account(of: user) ?? user) == loser

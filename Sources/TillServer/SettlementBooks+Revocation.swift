@@ -123,7 +123,8 @@ extension SettlementBooks {
             revokedAt: stored.revokedAt)
     }
 
-    /// A period under an account token has no order yet. It gets one, so that its renewals have a purchase with an owner.
+    /// A period under an account token has no order yet. It gets one, so that its renewals have a purchase with an
+    /// owner.
     private mutating func refundedOrder(_ facts: SettlementFacts, _ freshOrderID: () -> OrderID) throws -> Int64? {
         guard transaction.isSubscription, let product = facts.product, let user = Settlement.account(of: facts) else {
             return nil
