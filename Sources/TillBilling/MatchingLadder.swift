@@ -122,7 +122,9 @@ public struct MatchingLadder: Sendable {
 
     private mutating func byToken(_ id: OrderID) -> Settlement {
         // What Apple charged for a purchase that waits, waits with it, also under a token of a known customer.
-        if facts.namedUser != nil, facts.renewed?.isWaiting == true, facts.renewed?.token == .ofPurchase {
+        if facts.namedUser != nil, let renewed = facts.renewed, renewed.isWaiting, renewed.token == .ofPurchase,
+            !renewed.isOfTakenBack
+        {
             return byChain() ?? byOwnershipClaim() ?? .quarantine(.noOwner)
         }
         if let user = facts.tokenAccount { return byAccountToken(of: user) }
@@ -315,6 +317,11 @@ public struct MatchingLadder: Sendable {
 
     private mutating func byOwnershipClaim() -> Settlement? {
         guard let claim = facts.ownershipClaim, claim.ground != .order else { return nil }
+        // What Apple's token names stays its customer's; a token that Apple carries on names nobody.
+        let isCarriedOn = facts.renewed?.token == .inherited
+        if !isCarriedOn, !transaction.terms.isPaidBySomebodyElse, let named = facts.namedUser, named != claim.user {
+            return nil
+        }
         return match(claim.rung, claim.user, nil)
     }
 }

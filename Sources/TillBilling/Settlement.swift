@@ -272,5 +272,11 @@ public enum Settlement: Hashable, Sendable {
         return facts.tokenOrder.map { ($0, false) }
     }
 
+    /// The account whose token a transaction without an order carries.
+    public static func account(of facts: SettlementFacts) -> UserID? {
+        guard case .grant(let user, nil, nil, .accountToken) = match(facts) else { return nil }
+        return user
+    }
+
     private static func match(_ facts: SettlementFacts) -> Settlement { MatchingLadder(facts).settlement }
 }

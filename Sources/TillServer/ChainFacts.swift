@@ -11,6 +11,8 @@ struct ChainFacts {
     fileprivate(set) var replacedOwner: UserID?
     /// Who has the newest earlier period that has an owner.
     fileprivate(set) var previousOwner: UserID?
+    /// Who has anything else of the chain; nil where the ledger has no list of it.
+    fileprivate(set) var owners: Set<UserID>?
     /// The same transaction, with the reason that the periods around it give where Apple gave none.
     fileprivate(set) var transaction: PaidTransaction
 
@@ -29,6 +31,7 @@ extension SettlementBooks {
         let links = try table.links(of: found.sequence).filter { $0.period.transactionID != transaction.id }
         let chain = SubscriptionChain(links.map(\.period) + [transaction.period])
         var facts = ChainFacts(transaction: transaction.decided(among: chain))
+        facts.owners = Set(links.compactMap(\.owner))
         facts.previousOwner =
             links.filter { $0.owner != nil && PaidPeriod.isEarlier($0.period, transaction.period) }
             .max { PaidPeriod.isEarlier($0.period, $1.period) }?.owner
@@ -44,6 +47,16 @@ extension SettlementBooks {
             facts.basis = link.basis
         }
         return facts
+    }
+
+    /// Who has the other periods of the chain that the first purchase began.
+    func listedOwners() throws -> Set<UserID>? {
+        let table = SubscriptionTable(session)
+        guard transaction.isSubscription,
+            let found = try table.find(transaction.originalID, in: transaction.environment)
+        else { return nil }
+        let others = try table.links(of: found.sequence).filter { $0.period.transactionID != transaction.id }
+        return Set(others.compactMap(\.owner))
     }
 
     /// A ledger from before there were lists of chains has the first purchase all the same.

@@ -67,8 +67,10 @@ struct LaterKnowledge: Sendable {
             if !subscriptions.contains(original), subscriptions.count < subscriptionLimit {
                 subscriptions.append(original)
             }
-            // What nobody owns yet is in no order, and its renewals are found by none.
-            if let order = row?.orderSequence, row?.originalID == original { orders[original] = order }
+            // What nobody owns yet is in no order, and its renewals are found by none. The newest purchase decides.
+            if let order = row?.orderSequence, row?.originalID == original, orders[original] == nil {
+                orders[original] = order
+            }
         }
         for original in subscriptions {
             if orders[original] == nil {
@@ -80,9 +82,19 @@ struct LaterKnowledge: Sendable {
             // What another customer has of the chain is none of the receipt's.
             let holders = try HolderTable(session).users(of: original, in: environment)
             let newest = rows.values.filter { $0.originalID == original }.max { $0.purchasedAt < $1.purchasedAt }
-            let holder = newest.flatMap { holders[$0.sequence] }
-            for row in chain where rows[row.id.text] != nil || holders[row.sequence] == holder {
-                rows[row.id.text] = row
+            func owner(_ transaction: Int64?, under order: Int64?) throws -> UserID? {
+                let ordered = try order.flatMap { try OrderTable(session).find(sequence: $0)?.order.userID }
+                return try (transaction.flatMap { holders[$0] } ?? ordered).map {
+                    try GuestTable(session).account(of: $0) ?? $0
+                }
+            }
+            let asked =
+                if let newest { try owner(newest.sequence, under: newest.orderSequence) } else {
+                    try owner(nil, under: order)
+                }
+            for row in chain {
+                let isAskers = try asked != nil && owner(row.sequence, under: row.orderSequence) == asked
+                if isAskers || rows[row.id.text] != nil { rows[row.id.text] = row }
             }
         }
         let proofs = ProofTable(session)

@@ -193,9 +193,7 @@ extension SettlementBooks {
             try moveOwnOrder(stored.orderSequence, to: .refunded, reason: Self.movedReason)
         }
         let sequence = try record(.granted, quarantine: nil, orderSequence: target.sequence)
-        let renewals = try ownership.renewals(
-            after: transaction.purchasedAt, of: transaction.originalID, in: transaction.environment,
-            owner: grant.userID)
+        let renewals = try renewals(heldBy: grant.userID)
         for renewal in renewals { try transactions.link(renewal.sequence, toOrder: target.sequence) }
         let reminders = ReminderBook(session: session, catalogs: terms.catalogs, policy: terms.reminders)
         let books = TransferBooks(
@@ -206,11 +204,40 @@ extension SettlementBooks {
         try ownership.set(.token, of: held(sequence), owner: heir)
         let basis = OwnershipBasis(of: transaction, foundBy: buyer.rung, chain: facts.originalBasis)
         if basis > .token { try ownership.set(basis, of: held(sequence), owner: heir) }
-        try ownership.distrust(grant.userID, at: now)
+        if try isGrantedByWords(of: grant.userID, sequence) { try ownership.distrust(grant.userID, at: now) }
         try note(
             sequence, "moved", ground: Transfer.Kind.signedBuyer.rawValue,
             detail: "from \(grant.userID) to \(heir); \(ladder(facts))")
         return grant.held(by: heir, under: target.order.id)
+    }
+
+    /// The renewals of the purchase that an owner has by the purchase alone. What the owner bought later in the same
+    /// chain is no part of it.
+    private func renewals(heldBy owner: UserID) throws -> [HeldGrant] {
+        let found = try ownership.renewals(
+            after: transaction.purchasedAt, of: transaction.originalID, in: transaction.environment, owner: owner)
+        let table = SubscriptionTable(session)
+        guard !found.isEmpty,
+            let subscription = try table.find(transaction.originalID, in: transaction.environment)
+        else { return [] }
+        let links = try table.links(of: subscription.sequence)
+        let paid = SubscriptionChain(links.map(\.period)).periods(ofPurchaseWith: transaction.id)
+        let ids = Set(paid.map(\.transactionID))
+        let sequences = Set(links.filter { ids.contains($0.period.transactionID) }.map(\.sequence))
+        return found.filter { sequences.contains($0.sequence) }
+    }
+
+    /// Whether a customer brought what they lose now, or it was granted under their order. By its chain alone a receipt
+    /// gives a purchase to an earlier subscriber, whichever user brings it.
+    private func isGrantedByWords(of loser: UserID, _ sequence: Int64) throws -> Bool {
+        try evidence.list(transaction: sequence).contains { entry in
+            guard ["granted", "quarantined"].contains(entry.decision) else { return false }
+            let isByChain = entry.ground == MatchingRung.originalTransaction.rawValue
+            if entry.decision == "granted", !isByChain { return true }
+            guard entry.caller.hasPrefix("user:") else { return false }
+            let user = UserID(String(entry.caller.dropFirst("user:".utf8.count)))
+            return try (guests.account(of: user) ?? user) == loser
+        }
     }
 
     /// A stable word: why an order is refunded although Apple gave no money back.
@@ -250,7 +277,9 @@ extension SettlementBooks {
         try record(.quarantined, quarantine: reason, orderSequence: nil)
         try holders.remove(stored.sequence)
         try ownership.withdraw(stored.sequence, at: now)
-        try ownership.distrust(grant.userID, at: now)
+        if try isGrantedByWords(of: grant.userID, stored.sequence) {
+            try ownership.distrust(grant.userID, at: now)
+        }
         try note(
             stored.sequence, "quarantined", ground: reason.rawValue, detail: "from \(grant.userID); \(ladder(facts))")
         try outbox.insert(

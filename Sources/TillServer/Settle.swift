@@ -281,7 +281,7 @@ struct Settle: Sendable {
                     settle: self)
                 let facts = try books.load(product: catalog[copy.transaction.productID])
                 let settlement = Settlement(facts)
-                if facts.recorded?.state == .revoked { try books.adopt(facts) }
+                if facts.recorded?.state == .revoked { try books.adopt(facts) { UniqueID(random: entropy(16)) } }
                 guard facts.recorded?.state == .quarantined else { continue }
                 if case .quarantine(.contradictsOrder) = settlement { try books.tellContradiction(facts) }
                 guard case .grant = settlement else { continue }

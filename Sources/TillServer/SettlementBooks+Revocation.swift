@@ -78,7 +78,9 @@ extension SettlementBooks {
     }
 
     /// Apple took the money back before anything was granted, or tells of it again.
-    mutating func recordRevocation(_ facts: SettlementFacts) throws -> Settle.Outcome {
+    mutating func recordRevocation(
+        _ facts: SettlementFacts, freshOrderID: () -> OrderID
+    ) throws -> Settle.Outcome {
         if let stored, stored.state == .revoked {
             if isNews {
                 if let storedGrant { try revise(storedGrant, stored.sequence) }
@@ -92,6 +94,8 @@ extension SettlementBooks {
                 isItsOwn
                 ? try move(order, to: .refunded, reason: "revoked_by_apple").sequence
                 : knownOrders[order.id]?.sequence ?? orderSequence
+        } else if let order = try refundedOrder(facts, freshOrderID) {
+            orderSequence = order
         }
         let sequence = try record(.revoked, quarantine: nil, orderSequence: orderSequence)
         try note(sequence, "revoked", ground: "before_any_grant")
@@ -106,16 +110,33 @@ extension SettlementBooks {
 
     /// What was taken back before anybody knew whose it was belongs to its customer's history all the same, as if it
     /// had come later.
-    mutating func adopt(_ facts: SettlementFacts) throws {
-        guard let stored, stored.orderSequence == nil, let (order, isItsOwn) = Settlement.order(of: facts) else {
+    mutating func adopt(_ facts: SettlementFacts, freshOrderID: () -> OrderID) throws {
+        guard let stored, stored.orderSequence == nil else { return }
+        let found: Int64?
+        if let (order, isItsOwn) = Settlement.order(of: facts) {
+            found =
+                isItsOwn
+                ? try move(order, to: .refunded, reason: "revoked_by_apple").sequence : knownOrders[order.id]?.sequence
+        } else if let order = try refundedOrder(facts, freshOrderID) {
+            found = order
+        } else {
             return
         }
-        let found =
-            isItsOwn
-            ? try move(order, to: .refunded, reason: "revoked_by_apple").sequence : knownOrders[order.id]?.sequence
         try transactions.update(
             stored.sequence, state: .revoked, quarantine: nil, orderSequence: found, signedAt: stored.signedAt,
             revokedAt: stored.revokedAt)
+    }
+
+    /// A period under an account token has no order yet. It gets one, so that its renewals have a purchase with an
+    /// owner.
+    private mutating func refundedOrder(_ facts: SettlementFacts, _ freshOrderID: () -> OrderID) throws -> Int64? {
+        guard transaction.isSubscription, let product = facts.product, let user = Settlement.account(of: facts) else {
+            return nil
+        }
+        let opened = try target(
+            nil, nil, orElse: freshOrderID, for: user, product: product, reason: MatchingRung.accountToken.rawValue)
+        try moveOwnOrder(opened.sequence, to: .refunded, reason: "revoked_by_apple")
+        return opened.sequence
     }
 
     /// Moves the order that this transaction pays for, if it is the one the order holds.

@@ -58,11 +58,13 @@ extension SettlementBooks {
         }
     }
 
-    /// Whether a purchase of something else than its token's order is a later one in that order's own chain: the order
-    /// pays for a part of it, or what was granted last before it is the same customer's.
+    /// Whether a purchase of something else than its token's order is a later one in that order's own chain: it renews
+    /// a purchase under the same token that has an owner, the order pays for a part of the chain, or what was granted
+    /// last before it is the same customer's.
     func isInChain(ofTokenOrderIn facts: SettlementFacts) throws -> Bool {
         guard facts.contradictsTokenOrder, transaction.id != transaction.originalID, let order = facts.tokenOrder
         else { return false }
+        if let renewed = chain?.renewed, renewed.token == .ofPurchase, renewed.renewed.owner != nil { return true }
         if let paid = order.transactionID, order.environment == transaction.environment,
             try transactions.find(paid, in: transaction.environment)?.originalID == transaction.originalID
         {

@@ -133,11 +133,21 @@ struct SettlementBooks {
         return found.order
     }
 
-    /// Who may have it if nobody has it: who restores or claims it, unless its chain is another customer's.
+    /// Who may have it if nobody has it: who restores or claims it, unless another customer has anything of its chain.
     private func unlessHeld(by claimant: UserID?) throws -> UserID? {
         guard let claimant else { return nil }
-        let owner = try holders.holder(of: transaction.originalID, in: transaction.environment)
-        return owner == nil || owner == claimant ? claimant : nil
+        let account = try guests.account(of: claimant) ?? claimant
+        return try chainOwners().isSubset(of: [account]) ? claimant : nil
+    }
+
+    /// The accounts that have anything else of its chain.
+    private func chainOwners() throws -> Set<UserID> {
+        var owners = try chain?.owners ?? listedOwners()
+        if owners == nil {
+            let holder = try holders.holder(of: transaction.originalID, in: transaction.environment)
+            owners = Set([holder].compactMap { $0 })
+        }
+        return Set(try (owners ?? []).map { try guests.account(of: $0) ?? $0 })
     }
 
     /// A renewal is restored with its purchase.
@@ -151,16 +161,17 @@ struct SettlementBooks {
     /// number says less than that purchase.
     private func admissibleClaim() throws -> OwnershipClaim? {
         guard var claim = origin.claim else { return nil }
-        if let ordered = named.order?.userID, try guests.account(of: ordered) == claim.user {
-            claim = OwnershipClaim(user: ordered, ground: claim.ground)
+        if let guest = named.order?.userID ?? named.account, try guests.account(of: guest) == claim.user {
+            claim = OwnershipClaim(user: guest, ground: claim.ground)
         }
         let isWaiting = chain?.renewed?.isWaiting == true
-        let isDecided = claim.ground == .operatorDecision || !isWaiting && named.order?.userID == claim.user
-        // A renewal that came with a token of its own is not what the chain's customer renews.
-        let isItsOwn = chain?.renewed?.token == .ownWord
+        let isNamed = named.order?.userID == claim.user && (!isWaiting || chain?.renewed?.isOfTakenBack == true)
+        let isDecided = claim.ground == .operatorDecision || isNamed
+        // A renewal with a token of its own is not what the chain's customer renews. A receipt hides whether it is one.
+        let isItsOwn = chain?.renewed?.token == .ownWord || chain?.renewed?.token == .hidden
         if isDecided, !transaction.isRenewal || isWaiting || isItsOwn { return claim }
         if isWaiting {
-            return try holders.holder(of: transaction.originalID, in: transaction.environment) == nil ? claim : nil
+            return try chainOwners().isEmpty ? claim : nil
         }
         return try unlessHeld(by: claim.user) == nil ? nil : claim
     }
@@ -230,7 +241,7 @@ struct SettlementBooks {
             return try carryOut(change, of: given, facts, freshID: freshGrantID, freshOrderID: freshOrderID)
                 ?? .granted(given)
         case .revoked:
-            return try recordRevocation(facts)
+            return try recordRevocation(facts, freshOrderID: freshOrderID)
         case .quarantine(let reason):
             return .quarantined(try quarantine(reason, facts))
         }

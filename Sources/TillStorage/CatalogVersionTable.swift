@@ -47,8 +47,8 @@ public struct CatalogVersionTable {
     }
 
     /// When a catalogue comes into force that a server is started with: by its clock, but after everything that was
-    /// paid under the catalogue before it. A clock that is behind at a start reprices nothing, and one that was ahead at
-    /// an earlier start holds up no price.
+    /// paid under the catalogue before it. A clock that is behind at a start reprices nothing, and one that was ahead
+    /// at an earlier start holds up no price.
     public func start(byClock clock: Instant) throws -> Instant {
         let last = try session.first("SELECT received_at FROM transactions ORDER BY sequence DESC LIMIT 1", []) {
             $0.instant(0)

@@ -30,7 +30,8 @@ extension SubscriptionTable {
             coalesce(b.basis, 'token'), g.transaction_sequence IS NOT NULL, \
             t.is_renewal <> 0 AND (coalesce(b.basis, '') = 'person' OR EXISTS (SELECT 1 FROM evidence e \
             WHERE e.transaction_sequence = t.sequence AND e.decision = 'granted' \
-            AND e.ground IN ('claim', 'backend', 'operator', 'order_number'))) FROM subscription_periods p \
+            AND e.ground IN ('claim', 'backend', 'operator', 'order_number', 'acceptance'))) \
+            FROM subscription_periods p \
             CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
             LEFT JOIN orders o ON o.sequence = t.order_sequence \
             LEFT JOIN grants g ON g.transaction_sequence = t.sequence \
@@ -60,7 +61,8 @@ extension SubscriptionTable {
             chain: ChainPeriod(
                 period: period, owner: isOwned ? row.optionalText(2).map { UserID($0) } : nil,
                 token: token?.isAbsent == true ? nil : token,
-                hidesToken: row.integer(26) == ProofTable.Kind.receipt.rawValue, isDecided: row.integer(29) != 0),
+                hidesToken: row.integer(26) == ProofTable.Kind.receipt.rawValue, isDecided: row.integer(29) != 0,
+                isTakenBack: state == .revoked),
             state: state, orderSequence: row.isNull(1) ? nil : row.integer(1), hasGrant: row.integer(28) != 0,
             basis: basis)
     }

@@ -78,6 +78,48 @@ import TillServer
         }
     }
 
+    /// Ann's subscription ended, Eve returned under her own order, and her receipt gave the period to Ann.
+    private func framed(_ shop: Shop) async throws -> (chain: String, payment: Payment) {
+        let first = try await shop.purchase(Self.renewing, as: "ann", account: "family")
+        #expect(try await shop.ask(.post, "/emulator/subscriptions/\(first.id)/cancel").status == 200)
+        shop.time.advance(seconds: 40 * 86_400)
+        let order = try await shop.openOrder(Self.renewing, as: "eve")
+        let hers = try await shop.pay(Self.renewing, token: order, account: "family")
+        let reply = try await post(receiptOf: hers, as: "eve", shop)
+        #expect(reply["outcome"].text == "granted", "\(reply.body)")
+        #expect(try await shop.rights(of: "ann").count == 1)
+        #expect(try await shop.ask(.post, "/emulator/subscriptions/\(first.id)/cancel").status == 200)
+        return (first.id, hers)
+    }
+
+    @Test("Who brings a receipt of their own to an earlier subscriber makes no receipt of theirs wait")
+    func framedSubscriber() async throws {
+        try await open { shop in
+            let (_, hers) = try await framed(shop)
+            #expect(try await shop.submit(hers.signed, as: .user("eve"))["userId"].text == "eve")
+            shop.time.advance(seconds: 40 * 86_400)
+            let next = try await shop.openOrder(Self.renewing, as: "ann")
+            let payment = try await shop.pay(Self.renewing, token: next, account: "family")
+            let reply = try await shop.post(receiptOf: payment, Self.renewing, order: next, as: "ann")
+            #expect(reply["outcome"].text == "granted", "\(reply.body)")
+        }
+    }
+
+    @Test("What the loser of a period paid later in the same chain stays theirs")
+    func laterPurchase() async throws {
+        try await open { shop in
+            let (_, hers) = try await framed(shop)
+            shop.time.advance(seconds: 100 * 86_400)
+            let order = try await shop.openOrder(Self.renewing, as: "ann")
+            let paid = try await shop.pay(Self.renewing, token: order, account: "family")
+            let reply = try await shop.post(receiptOf: paid, Self.renewing, order: order, as: "ann")
+            #expect(reply["outcome"].text == "granted", "\(reply.body)")
+            #expect(try await shop.submit(hers.signed, as: .user("eve"))["userId"].text == "eve")
+            #expect(try await shop.rights(of: "ann").count == 1)
+            #expect(try await shop.rights(of: "eve").isEmpty)
+        }
+    }
+
     @Test("A buyer's own order beside the receipt comes before the earlier subscriber of its chain")
     func ownOrder() async throws {
         try await open { shop in

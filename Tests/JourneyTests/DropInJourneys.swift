@@ -305,4 +305,22 @@ import TillStorage
             #expect(!text.contains("\"u1\"") && !text.contains("\"u2\""))
         }
     }
+
+    @Test("What an earlier customer bought again in the chain is not told to who holds a later customer's receipt")
+    func othersReturn() async throws {
+        try await Self.open { shop in
+            var bought: [Payment] = []
+            for user in ["ann", "ben", "ann"] {
+                let order = try await shop.openOrder(Self.monthly, as: user)
+                let payment = try await shop.pay(Self.monthly, token: order, account: "family")
+                _ = try await shop.submit(payment.signed, as: .user(user))
+                bought.append(payment)
+                #expect(try await shop.ask(.post, "/emulator/subscriptions/\(bought[0].id)/cancel").status == 200)
+                shop.time.advance(seconds: 40 * 86_400)
+            }
+            let told = try await Self.verify(shop, bought[1].receipt)["latest_receipt_info"].list
+            #expect(told.contains { $0.at("transaction_id").text == bought[1].id })
+            #expect(!told.contains { $0.at("transaction_id").text == bought[2].id })
+        }
+    }
 }

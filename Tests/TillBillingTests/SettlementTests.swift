@@ -119,6 +119,17 @@ import TillBilling
         token OA, renewal, original OA, inherited             | grant A OA original_transaction
         token OA, renewal, inherited, waiting                 | quarantine no_owner
         token OA, renewal, repeats, waiting                   | quarantine no_owner
+        token OA, renewal, repeats, waiting, numbered by B    | quarantine no_owner
+        token OA, renewal, repeats, waiting, decided for B    | quarantine no_owner
+        token OA, renewal, repeats, waiting, numbered by A    | grant A new order_number
+        account of A, renewal, repeats, waiting, numbered by B | quarantine no_owner
+        account of A, renewal, repeats, waiting, decided for B | quarantine no_owner
+        account of B, renewal, repeats, waiting, decided for B | grant B new operator
+        token OA, renewal, inherited, waiting, decided for B  | grant B new operator
+        account of A, renewal, repeats, waiting               | quarantine no_owner
+        account of A, renewal, repeats, waiting, purchase taken back | grant A new account_token
+        token OA, renewal, repeats, waiting, purchase taken back, order quantity 2 | quarantine contradicts_order
+        renewal, repeats, waiting, purchase taken back, claims OA | quarantine no_owner
         token OA, renewal, hidden, waiting                    | grant A OA token
         token OA, renewal, waiting                            | grant A OA token
         renewal, repeats, waiting                             | quarantine no_owner

@@ -133,7 +133,8 @@ struct SettlementWords {
         let earlier = ChainPeriod(
             period: period("R", at: 40), owner: UserID("C"), token: has("inherited") ? token : nil)
         let purchase = ChainPeriod(
-            period: period("S", at: 50), owner: owner, token: has("repeats") ? token : nil, hidesToken: has("hidden"))
+            period: period("S", at: 50), owner: owner, token: has("repeats") ? token : nil, hidesToken: has("hidden"),
+            isTakenBack: has("purchase taken back"))
         return RenewedPurchase(
             of: ChainPeriod(period: period("T", at: 100, isRenewal: true), owner: nil, token: token),
             in: [purchase, earlier])

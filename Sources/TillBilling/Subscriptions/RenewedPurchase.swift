@@ -9,15 +9,19 @@ public struct ChainPeriod: Hashable, Sendable {
     public let hidesToken: Bool
     /// A person or a backend said whose it is, or somebody restored it: it stays there.
     public let isDecided: Bool
+    /// Apple took the money back.
+    public let isTakenBack: Bool
 
     public init(
-        period: PaidPeriod, owner: UserID?, token: OrderID?, hidesToken: Bool = false, isDecided: Bool = false
+        period: PaidPeriod, owner: UserID?, token: OrderID?, hidesToken: Bool = false, isDecided: Bool = false,
+        isTakenBack: Bool = false
     ) {
         self.period = period
         self.owner = owner
         self.token = token
         self.hidesToken = hidesToken
         self.isDecided = isDecided
+        self.isTakenBack = isTakenBack
     }
 }
 
@@ -45,6 +49,10 @@ public struct RenewedPurchase: Hashable, Sendable {
 
     /// Whether the renewal waits because its purchase does.
     public var isWaiting: Bool { renewed.owner == nil && token != .ownWord }
+
+    /// Whether Apple took the purchase back before anybody had it. Then it gets no owner any more that a renewal could
+    /// wait for.
+    public var isOfTakenBack: Bool { renewed.owner == nil && renewed.isTakenBack }
 
     /// - Parameter chain: all periods that are known, in any order, with or without the renewal.
     /// - Returns: nil for a purchase, and where nothing is known of what it renews.

@@ -36,7 +36,10 @@ extension Server {
             guard let stored = try TransactionTable(session).find(id, in: environment) else {
                 throw Refused(.unknownTransaction)
             }
-            if let known = try ClaimTable(session).acceptance(of: stored.sequence, by: user) {
+            // What has gone back into quarantine since is accepted anew.
+            if stored.state != .quarantined,
+                let known = try ClaimTable(session).acceptance(of: stored.sequence, by: user)
+            {
                 return ClaimReply(known)
             }
             guard stored.quarantine == .contradictsOrder,
@@ -63,6 +66,10 @@ extension Server {
         case .revoked(let given): (grant, outcome) = (given, .revoked)
         case .quarantined(let reason): throw Refused(.notClaimable, reason.rawValue)
         case .revokedUnseen, nil: throw Refused(.notInQuarantine)
+        }
+        // The rest of its chain may have taken it back in the same commit.
+        guard try TransactionTable(session).find(sequence: stored.sequence)?.state != .quarantined else {
+            throw Refused(.notClaimable, QuarantineReason.noOwner.rawValue)
         }
         let told = ClaimedTransaction(
             outcome, transactionId: stored.id.text, productId: stored.productID.text, orderId: grant.orderID)

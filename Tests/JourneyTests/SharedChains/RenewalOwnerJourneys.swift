@@ -152,4 +152,182 @@ import TillBilling
             #expect(try await house.submit(later, as: "ann") == "quarantined no_owner")
         }
     }
+
+    // MARK: What waits with its purchase
+
+    @Test("A renewal that waits with its purchase stays its token's customer's, whatever an operator says")
+    func waitingNamed() async throws {
+        try await HouseholdShop.open { house in
+            let order = try await house.shop.openOrder(HouseholdShop.basicYear, as: "ann")
+            let first = try house.period("7001", HouseholdShop.premium, 0..<30, token: order)
+            #expect(try await house.submit(first, as: "eve") == "quarantined contradicts_order")
+            house.go(to: 30)
+            let renewal = try house.period("7002", HouseholdShop.premium, 30..<60, token: order, renews: true)
+            #expect(try await house.submit(renewal, as: "eve") == "quarantined no_owner")
+            #expect(try await house.decide("7002", for: "eve") == 409)
+            #expect(try await house.rights(["ann", "eve"]) == ["", ""])
+            #expect(try await house.decide("7002", for: "ann") == 200)
+            #expect(try await house.rights(["ann", "eve"]) == ["premium", ""])
+        }
+    }
+
+    @Test(
+        "A first period that was refunded before it was seen takes no renewal from an account",
+        arguments: [true, false])
+    func refundedFirst(_ isRefundFirst: Bool) async throws {
+        try await HouseholdShop.open { house in
+            let put = try await house.shop.send(.put, "/v1/users/ann/account-tokens/\(Self.stranger)")
+            #expect(put.status == 201)
+            house.go(to: 30)
+            let refunded = try house.period(
+                "7001", HouseholdShop.premium, 0..<30, token: Self.stranger, signed: 5, revoked: 5)
+            let renewal = try house.period("7002", HouseholdShop.premium, 30..<60, token: Self.stranger, renews: true)
+            if isRefundFirst { #expect(try await house.submit(refunded, as: "ann").hasPrefix("revoked")) }
+            #expect(try await house.submit(renewal, as: "ann") == "granted finish")
+            if !isRefundFirst { #expect(try await house.submit(refunded, as: "eve").hasPrefix("revoked")) }
+            #expect(try await house.rights(["ann"]) == ["premium"])
+        }
+    }
+
+    @Test("A first period that was refunded while its token was unknown takes no renewal from the account")
+    func refundedUnknown() async throws {
+        try await HouseholdShop.open { house in
+            let first = try house.period("7001", HouseholdShop.premium, 0..<30, token: Self.stranger)
+            #expect(try await house.submit(first, as: "ann") == "quarantined unknown_token")
+            house.go(to: 6)
+            let refunded = try house.period(
+                "7001", HouseholdShop.premium, 0..<30, token: Self.stranger, signed: 5, revoked: 5)
+            #expect(try await house.submit(refunded, as: "ann").hasPrefix("revoked"))
+            house.go(to: 30)
+            let renewal = try house.period("7002", HouseholdShop.premium, 30..<60, token: Self.stranger, renews: true)
+            #expect(try await house.submit(renewal, as: "ann") == "quarantined unknown_token")
+            let put = try await house.shop.send(.put, "/v1/users/ann/account-tokens/\(Self.stranger)")
+            #expect(put.status == 201)
+            #expect(try await house.rights(["ann"]) == ["premium"])
+        }
+    }
+
+    @Test("A renewal that came before its purchase leaves its owner when the purchase turns out to be another's")
+    func refundedReturn() async throws {
+        try await HouseholdShop.open { house in
+            let order = try await house.shop.openOrder(HouseholdShop.premium, as: "ann")
+            try await house.submit(
+                try house.period("7001", HouseholdShop.premium, 0..<30, token: order), as: "ann")
+            house.go(to: 82)
+            let renewal = try house.period("7003", HouseholdShop.premium, 80..<110, renews: true)
+            #expect(try await house.submit(renewal, as: "ann") == "granted finish")
+            let refunded = try house.period("7002", HouseholdShop.premium, 50..<80, signed: 81, revoked: 60)
+            #expect(try await house.submit(refunded, as: "ben").hasPrefix("revoked"))
+            #expect(try await house.rights(["ann"]) == [""])
+            #expect(try await house.submit(renewal, as: "ann") == "quarantined no_owner")
+        }
+    }
+
+    // MARK: Several customers
+
+    @Test("What Apple signed without a token in a chain of two customers is restored by neither of them")
+    func firstCustomer() async throws {
+        try await HouseholdShop.open { house in
+            for (user, id, days) in [("eve", "7001", Int64(0)..<30), ("ben", "7002", 50..<80)] {
+                house.go(to: days.lowerBound)
+                let order = try await house.shop.openOrder(HouseholdShop.premium, as: user)
+                let bought = try house.period(id, HouseholdShop.premium, days, token: order)
+                #expect(try await house.submit(bought, as: user) == "granted finish")
+            }
+            house.go(to: 60)
+            let change = try house.period("7003", HouseholdShop.basicYear, 60..<425)
+            #expect(try await house.submit(change, as: "ben") == "quarantined no_owner")
+            for user in ["eve", "ben"] {
+                let reply = try await house.shop.restore([change], as: .user(user))
+                #expect(house.shop.outcomes(reply) == ["quarantined no_owner"], "\(user): \(reply.body)")
+            }
+            #expect(try await house.decide("7003", for: "ben") == 200)
+            #expect(try await house.rights(["eve", "ben"]) == ["", "basic"])
+        }
+    }
+
+    // MARK: What was accepted
+
+    private func accept(_ id: String, as user: String, _ house: HouseholdShop) async throws -> Int {
+        try await house.shop.send(
+            .post, "/v1/users/\(user)/claims", ["transactionId": .string(id)], as: .user(user)
+        ).status
+    }
+
+    @Test("The renewals of an accepted purchase go where the purchase went")
+    func acceptedAndMoved() async throws {
+        try await HouseholdShop.open { house in
+            let order = try await house.shop.openOrder(HouseholdShop.basicYear, as: "ann")
+            let first = try house.period("7001", HouseholdShop.premium, 0..<30, token: order)
+            #expect(try await house.submit(first, as: "ann") == "quarantined contradicts_order")
+            #expect(try await accept("7001", as: "ann", house) == 200)
+            let moved = try await house.shop.send(
+                .post, "/v1/transfers",
+                ["from": "ann", "to": "carl", "originalTransactionId": "7001", "reason": "r", "operator": "li"])
+            #expect(moved.status == 201, "\(moved.body)")
+            house.go(to: 30)
+            let renewal = try house.period("7002", HouseholdShop.premium, 30..<60, token: order, renews: true)
+            #expect(try await house.submit(renewal, as: "carl") == "granted finish")
+            #expect(try await house.rights(["ann", "carl"]) == ["", "premium"])
+        }
+    }
+
+    @Test("A renewal that its customer accepted stays accepted when its purchase comes")
+    func acceptedFirst() async throws {
+        try await HouseholdShop.open { house in
+            let order = try await house.shop.openOrder(HouseholdShop.basicYear, as: "ann")
+            house.go(to: 31)
+            let renewal = try house.period("7002", HouseholdShop.premium, 30..<60, token: order, renews: true)
+            #expect(try await house.submit(renewal, as: "eve") == "quarantined contradicts_order")
+            #expect(try await accept("7002", as: "ann", house) == 200)
+            #expect(try await house.rights(["ann"]) == ["premium"])
+            let purchase = try house.period("7001", HouseholdShop.premium, 0..<30, token: order)
+            #expect(try await house.submit(purchase, as: "eve") == "quarantined contradicts_order")
+            #expect(try await house.rights(["ann"]) == ["premium"])
+        }
+    }
+
+    @Test(
+        "A renewal of a purchase that was refunded while it waited is its customer's to accept",
+        arguments: [true, false])
+    func acceptedWithoutPurchase(_ isRefundFirst: Bool) async throws {
+        try await HouseholdShop.open { house in
+            let order = try await house.shop.openOrder(HouseholdShop.basicYear, as: "ann")
+            let first = try house.period("7001", HouseholdShop.premium, 0..<30, token: order)
+            #expect(try await house.submit(first, as: "eve") == "quarantined contradicts_order")
+            house.go(to: 31)
+            let refunded = try house.period(
+                "7001", HouseholdShop.premium, 0..<30, token: order, signed: 31, revoked: 31)
+            let renewal = try house.period("7002", HouseholdShop.premium, 30..<60, token: order, renews: true)
+            for signed in isRefundFirst ? [refunded, renewal] : [renewal, refunded] {
+                try await house.submit(signed, as: "eve")
+            }
+            #expect(try await accept("7002", as: "eve", house) == 404)
+            #expect(try await accept("7002", as: "ann", house) == 200)
+            #expect(try await house.rights(["ann", "eve"]) == ["premium", ""])
+        }
+    }
+
+    @Test(
+        "A renewal under a customer's order of something else is theirs to accept, where a receipt hides the purchase",
+        arguments: [true, false])
+    func acceptedBehindReceipt(_ isDecidedByOperator: Bool) async throws {
+        try await HouseholdShop.open(hasKey: false) { house in
+            let hers = try await house.shop.openOrder(HouseholdShop.premium, as: "ann")
+            let payment = try await house.pay(HouseholdShop.premium, token: hers)
+            let bought = try await house.shop.post(receiptOf: payment, HouseholdShop.premium, order: hers, as: "ann")
+            #expect(bought["outcome"].text == "granted", "\(bought.body)")
+            let order = try await house.shop.openOrder(HouseholdShop.basicYear, as: "ben")
+            house.go(to: 30)
+            let renewal = try house.period(
+                "7002", HouseholdShop.premium, 30..<60, of: payment.id, token: order, renews: true)
+            #expect(try await house.submit(renewal, as: "ben") == "quarantined contradicts_order")
+            if isDecidedByOperator {
+                #expect(try await house.decide("7002", for: "ben") == 200)
+            } else {
+                #expect(try await accept("7002", as: "ben", house) == 200)
+            }
+            #expect(try await house.rights(["ann", "ben"]) == ["", "premium"])
+        }
+    }
 }
