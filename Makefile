@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help deps build lint test demo bench docs surface kill-test simulate soak fuzz
+.PHONY: help deps build lint test test-all demo bench docs surface kill-test simulate soak fuzz
 
 # `make demo ONCE=1` ends after the transcript; FLAGS go on: `make demo FLAGS='--port 9000'`.
 ONCE ?=
@@ -39,6 +39,10 @@ test: deps ## build and run every test · 编译并运行全部测试
 	swift build --build-tests
 	scripts/test $(if $(FILTER),'$(FILTER)')
 	@scripts/install-python-packages --remind
+
+# What takes too long for every change of one's own; CI runs it.
+test-all: test ## every test, then the mistakes that the simulation has to find · 全部测试，再检验仿真能发现植入的错误
+	scripts/plant-mistakes
 
 # Not the release build: a newcomer waits half as long for it, and three purchases show no difference.
 demo: ## three purchases and a forged one, then the shop (ONCE=1: no shop) · 三笔购买加一笔伪造，然后开店

@@ -244,7 +244,7 @@ public enum Settlement: Hashable, Sendable {
     /// What the ledger alone decides; nil when the transaction has to be matched (again). An older copy changes nothing
     /// (U4), but whoever brings one may know whose it is.
     private static func fromLedger(_ recorded: RecordedTransaction, _ transaction: PaidTransaction) -> Settlement? {
-        let isNewer = PlantedMistake.believesLastCopy.isPlanted || SignedCopy(transaction) > recorded.newest
+        let isNewer = SignedCopy(transaction).isNewer(than: recorded.newest)
         switch recorded.state {
         case .granted:
             guard let grant = recorded.grant else { return nil }

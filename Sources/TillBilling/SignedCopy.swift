@@ -33,3 +33,21 @@ extension SignedCopy: Comparable {
         ]
     }
 }
+
+extension SignedCopy {
+    /// Whether Apple signed this copy after the other one.
+    public func isNewer(than other: SignedCopy) -> Bool {
+        #if PLANTED_MISTAKES
+            if PlantedMistake.believesLastCopy.isPlanted { return true }
+        #endif
+        return self > other
+    }
+
+    /// Whether Apple signed this copy before the other one.
+    public func isOlder(than other: SignedCopy) -> Bool {
+        #if PLANTED_MISTAKES
+            if PlantedMistake.believesLastCopy.isPlanted { return false }
+        #endif
+        return self < other
+    }
+}

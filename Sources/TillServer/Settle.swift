@@ -129,17 +129,21 @@ struct Settle: Sendable {
         let outcome = try await database.write { session in
             try book(transaction, proof: proof, origin: origin, renewal: renewal, at: now, session)
         }
-        if PlantedMistake.tellsApart.isPlanted, case .granted(let grant) = outcome { try await tellApart(of: grant) }
+        #if PLANTED_MISTAKES
+            if PlantedMistake.tellsApart.isPlanted, case .granted(let grant) = outcome { try await tellApart(of: grant) }
+        #endif
         return outcome
     }
 
-    private func tellApart(of grant: Grant) async throws {
-        try await database.write { session in
-            let stored = try TransactionTable(session).find(grant.transactionID, in: grant.environment)
-            try OutboxTable(session).insert(
-                type: "grant.created", user: grant.userID, transaction: stored?.sequence, at: grant.at)
+    #if PLANTED_MISTAKES
+        private func tellApart(of grant: Grant) async throws {
+            try await database.write { session in
+                let stored = try TransactionTable(session).find(grant.transactionID, in: grant.environment)
+                try OutboxTable(session).insert(
+                    type: "grant.created", user: grant.userID, transaction: stored?.sequence, at: grant.at)
+            }
         }
-    }
+    #endif
 
     /// Settles once more what is in quarantine, as the ledger has it, for whoever claims it.
     ///
@@ -156,9 +160,11 @@ struct Settle: Sendable {
         _ transaction: PaidTransaction, proof: Proof, origin: Origin, renewal: Renewal?, at now: Instant,
         _ session: any Session
     ) throws -> Outcome {
-        if PlantedMistake.refusesLate.isPlanted, transaction.purchasedAt.adding(seconds: 86_400) < now {
-            return .revokedUnseen(nil)
-        }
+        #if PLANTED_MISTAKES
+            if PlantedMistake.refusesLate.isPlanted, transaction.purchasedAt.adding(seconds: 86_400) < now {
+                return .revokedUnseen(nil)
+            }
+        #endif
         if let user = origin.namedUser { try CustomerTable(session).recordNamed(user, under: guests, at: now) }
         let purchase = try purchaseToRestore(with: transaction, origin, session)
         var decided = try decide(transaction, proof, origin, now, session)
@@ -323,7 +329,10 @@ extension VerifiedTransaction {
         guard source == .signedTransaction, let ownership, ownership != .purchased, ownership != .familyShared else {
             return nil
         }
-        return PlantedMistake.grantsUnknownOwnership.isPlanted ? nil : ownership.rawValue
+        #if PLANTED_MISTAKES
+            if PlantedMistake.grantsUnknownOwnership.isPlanted { return nil }
+        #endif
+        return ownership.rawValue
     }
 
     /// An assigned copy repeats the purchaser's number of seats and is one of them (facts/seats-and-groups §4).
@@ -335,7 +344,7 @@ extension PaidTransaction {
     init(_ verified: VerifiedTransaction) {
         let token: AppAccountToken? =
             if let order = verified.appAccountToken {
-                order.isAbsent && !PlantedMistake.matchesAbsentTokens.isPlanted ? nil : .order(order)
+                order.namesNone ? nil : .order(order)
             } else if verified.appAccountTokenText?.isEmpty == false {
                 .unreadable
             } else {

@@ -63,9 +63,7 @@ struct SettlementBooks {
     }
 
     /// Whether the copy that came says more than the ledger has. An older one changes nothing (U4).
-    var isNews: Bool {
-        PlantedMistake.believesLastCopy.isPlanted || known.map { SignedCopy(transaction) > SignedCopy($0) } ?? true
-    }
+    var isNews: Bool { known.map { SignedCopy(transaction).isNewer(than: SignedCopy($0)) } ?? true }
 
     // MARK: Facts
 
@@ -78,7 +76,7 @@ struct SettlementBooks {
             if storedBasis?.isWithdrawn == true { storedGrant = nil }
         }
         if let stored { known = try RecordedCopies(session).find(stored.sequence) }
-        if let known, SignedCopy(transaction) < SignedCopy(known), !PlantedMistake.believesLastCopy.isPlanted {
+        if let known, SignedCopy(transaction).isOlder(than: SignedCopy(known)) {
             transaction.yield(to: known)
         }
         chain = try chainFacts(transaction)
@@ -110,11 +108,14 @@ struct SettlementBooks {
     /// with the same Apple Account: a device's id is no secret. Only where Apple signed no token: else nobody asks.
     private mutating func deviceOrders() throws -> [Order]? {
         guard let device = origin.device, transaction.token == nil, !transaction.isFromReceipt else { return nil }
+        var payer: String? = transaction.appTransactionID ?? ""
+        #if PLANTED_MISTAKES
+            if PlantedMistake.trustsAnyDevice.isPlanted { payer = nil }
+        #endif
         let found = try orders.unpaid(
             onDevice: device, product: transaction.productID, quantity: transaction.quantity,
             openedBy: transaction.purchasedAt.adding(seconds: SettlementFacts.clockTolerance),
-            ofBuyersBy: PlantedMistake.trustsAnyDevice.isPlanted ? nil : transaction.appTransactionID ?? "",
-            limit: SettlementFacts.deviceOrderLimit)
+            ofBuyersBy: payer, limit: SettlementFacts.deviceOrderLimit)
         for stored in found { knownOrders[stored.order.id] = stored }
         return found.map(\.order)
     }
@@ -225,7 +226,9 @@ struct SettlementBooks {
             stored = try transactions.find(transaction.id, in: transaction.environment)
             return .revoked(try revoke(given))
         case .alreadyGranted(let grant):
-            if PlantedMistake.grantsAgain.isPlanted, origin.door == .notification { try repeatPoints(of: grant) }
+            #if PLANTED_MISTAKES
+                if PlantedMistake.grantsAgain.isPlanted, origin.door == .notification { try repeatPoints(of: grant) }
+            #endif
             let change = try ownershipChange(of: grant, facts)
             try nameDevice(of: grant, facts)
             if let stored, isNews, !transaction.isFromReceipt {
@@ -251,10 +254,16 @@ struct SettlementBooks {
         _ id: UniqueID, to target: OrderTable.Stored, product: Product, rung: MatchingRung, _ facts: SettlementFacts
     ) throws -> Grant {
         let points = product.points(quantity: transaction.quantity) ?? []
-        var succession = try succession(of: target.order.userID, order: target.sequence)
-        if PlantedMistake.believesCaller.isPlanted, case .user(let user) = origin.caller {
-            succession = Succession(buyer: user, chainHolder: nil, account: nil)
-        }
+        #if PLANTED_MISTAKES
+            var succession = try succession(of: target.order.userID, order: target.sequence)
+        #else
+            let succession = try succession(of: target.order.userID, order: target.sequence)
+        #endif
+        #if PLANTED_MISTAKES
+            if PlantedMistake.believesCaller.isPlanted, case .user(let user) = origin.caller {
+                succession = Succession(buyer: user, chainHolder: nil, account: nil)
+            }
+        #endif
         if let again = try grantAgain(to: target, heir: succession.heir, rung: rung, facts) { return again }
         let grant = Grant(
             id: id, environment: transaction.environment, transactionID: transaction.id, orderID: target.order.id,
@@ -289,9 +298,11 @@ struct SettlementBooks {
         guard let stored else {
             let sequence = try transactions.insert(
                 transaction, state: state, quarantine: quarantine, orderSequence: orderSequence, at: now)
-            if state != .quarantined || !PlantedMistake.dropsProofs.isPlanted {
-                try proofs.insert(transaction: sequence, kind: proof.kind, body: proof.bytes)
-            }
+            var isKept = true
+            #if PLANTED_MISTAKES
+                isKept = state != .quarantined || !PlantedMistake.dropsProofs.isPlanted
+            #endif
+            if isKept { try proofs.insert(transaction: sequence, kind: proof.kind, body: proof.bytes) }
             if state != .quarantined { try errands.finish(sequence) }
             return sequence
         }
@@ -375,19 +386,23 @@ struct SettlementBooks {
         }
     }
 
-    private func repeatPoints(of grant: Grant) throws {
-        for points in grant.points {
-            try ledger.post(
-                Posting(
-                    environment: grant.environment, userID: grant.userID, contra: .given, currency: points.currency,
-                    amount: points.amount, kind: .bonus, reference: "again \(now.milliseconds)", at: now),
-                grant: nil)
+    #if PLANTED_MISTAKES
+        private func repeatPoints(of grant: Grant) throws {
+            for points in grant.points {
+                try ledger.post(
+                    Posting(
+                        environment: grant.environment, userID: grant.userID, contra: .given, currency: points.currency,
+                        amount: points.amount, kind: .bonus, reference: "again \(now.milliseconds)", at: now),
+                    grant: nil)
+            }
         }
-    }
+    #endif
 
     /// - Parameter postings: the points that moved, where they are not the grant's own.
     func tell(_ type: String, _ grant: Grant, _ sequence: Int64, moved postings: [Posting]? = nil) throws {
-        if PlantedMistake.tellsApart.isPlanted, type == "grant.created" { return }
+        #if PLANTED_MISTAKES
+            if PlantedMistake.tellsApart.isPlanted, type == "grant.created" { return }
+        #endif
         try outbox.insert(
             type: type, user: grant.userID, transaction: sequence, at: now,
             body: postings.map { EventBody.moved($0, under: grant.orderID) })

@@ -18,15 +18,15 @@ public struct SimulationPlan: Sendable {
     /// The only phones that are used, by number; nil: all.
     public var phones: Set<Int>?
     /// A mistake that somebody put into the code, to see that it is found.
-    /// One of `PlantedMistake`, by its name.
+    /// One of `Planting.names`.
     public var planted: String?
     /// Whether everything is written down that happens.
     public var isTold = false
 
     public init(seed: UInt64) { self.seed = seed }
 
-    /// What can be planted.
-    public static let plantable = PlantedMistake.allCases.map(\.rawValue)
+    /// What can be planted: nothing but in a build of the simulation's own (`scripts/plant-mistakes`).
+    public static let plantable = Planting.names
 
     /// No world has more.
     public static let mostPhones = 7

@@ -55,7 +55,7 @@ final class World: @unchecked Sendable {
         self.folder = folder
         terms = ShopTerms(plan)
         let clockwork = Clockwork(
-            seed: plan.seed, start: Self.start, planted: plan.planted.flatMap { PlantedMistake(rawValue: $0) })
+            seed: plan.seed, start: Self.start, planted: plan.planted)
         let story = Story(isKept: plan.isTold) { clockwork.now }
         let faults = FaultLedger(seed: plan.seed, rates: plan.rates, limit: plan.faultLimit) { kind, detail in
             story.tell("fault", "\(kind.rawValue) \(detail)")

@@ -80,7 +80,7 @@ public struct OrderTable {
         var moved = stored
         for status in way {
             precondition(
-                moved.order.status.mayMove(to: status) || PlantedMistake.closesPaidOrders.isPlanted,
+                moved.order.mayMove(to: status),
                 "an order's status only makes legal moves")
             moved.order.status = status
             moved.moveCount += 1

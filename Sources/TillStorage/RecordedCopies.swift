@@ -70,7 +70,7 @@ public struct RecordedCopies {
 
     private static func read(_ row: any Row) throws -> Copy {
         let signed = row.isNull(6) ? nil : try row.uniqueID(6)
-        let isAbsent = signed?.isAbsent == true && !PlantedMistake.matchesAbsentTokens.isPlanted
+        let isAbsent = signed?.namesNone == true
         let token: AppAccountToken? = isAbsent ? nil : signed.map { .order($0) }
         let transaction = PaidTransaction(
             id: TransactionID(row.text(1)), originalID: TransactionID(row.text(2)), productID: ProductID(row.text(3)),

@@ -64,7 +64,10 @@ final class ProofDemands: Sendable {
         self.trust = trust
         bundleID = policy.bundleID
         appAppleID = policy.appAppleID
-        let accepted = PlantedMistake.believesStatedEnvironment.isPlanted ? nil : policy.environments
+        var accepted = policy.environments
+        #if PLANTED_MISTAKES
+            if PlantedMistake.believesStatedEnvironment.isPlanted { accepted = nil }
+        #endif
         environment = .among(accepted ?? [.production, .sandbox])
         at = policy.at
         wantsTrust = true

@@ -85,7 +85,10 @@ extension Order {
     /// Whether a payment whose token is this order's id belongs to the order. An id that somebody else may have chosen
     /// counts only if no stored payment carried it before the order was opened.
     public func mayBeMatched(tokenWasSeenBefore: Bool) -> Bool {
-        idSource.isUnforgeable || !tokenWasSeenBefore || PlantedMistake.trustsLateOrderIDs.isPlanted
+        #if PLANTED_MISTAKES
+            if PlantedMistake.trustsLateOrderIDs.isPlanted { return true }
+        #endif
+        return idSource.isUnforgeable || !tokenWasSeenBefore
     }
 }
 
@@ -125,5 +128,25 @@ public struct OrderMove: Hashable, Sendable {
         self.status = status
         self.at = at
         self.reason = reason
+    }
+}
+
+extension Order {
+    /// Whether its status may become another one, by an app's word or Apple's.
+    public func mayMove(to next: OrderStatus) -> Bool {
+        #if PLANTED_MISTAKES
+            if PlantedMistake.closesPaidOrders.isPlanted { return true }
+        #endif
+        return status.mayMove(to: next)
+    }
+}
+
+extension UniqueID {
+    /// Whether it names no order and no account: the nil and the max UUID count as no token at all.
+    public var namesNone: Bool {
+        #if PLANTED_MISTAKES
+            if PlantedMistake.matchesAbsentTokens.isPlanted { return false }
+        #endif
+        return isAbsent
     }
 }

@@ -54,10 +54,17 @@ public enum OwnershipDecision: Hashable, Sendable {
             self = facts.named == .none || facts.named == .owner ? .keep : .note(.olderCopyNamesAnother)
             return
         }
+        #if PLANTED_MISTAKES
+            if PlantedMistake.keepsReceiptOwner.isPlanted, facts.basis == .receipt, facts.named != .none,
+                facts.named != .owner
+            {
+                self = .keep
+                return
+            }
+        #endif
         switch (facts.basis, facts.named) {
         case (.receipt, .none): self = .confirm(.orderID)
         case (.receipt, .owner), (.orderID, .owner): self = .confirm(.token)
-        case (.receipt, _) where PlantedMistake.keepsReceiptOwner.isPlanted: self = .keep
         case (.receipt, .another): self = .move
         case (.receipt, .anothersOtherOrder): self = .takeBack
         case (.receipt, .unknown): self = .contest

@@ -95,7 +95,9 @@ public struct Wallet: Hashable, Sendable {
 
     /// Whether `amount` can be spent without going below zero and without points that are held.
     public func covers(_ amount: Int64, of currency: String) -> Bool {
-        if PlantedMistake.spendsHeldPoints.isPlanted { return hasBalance(amount, of: currency) }
+        #if PLANTED_MISTAKES
+            if PlantedMistake.spendsHeldPoints.isPlanted { return hasBalance(amount, of: currency) }
+        #endif
         let (free, overflow) = balances[currency, default: 0].subtractingReportingOverflow(held[currency, default: 0])
         return !overflow && free >= amount
     }

@@ -22,8 +22,11 @@ public struct SavedProofs: Sendable {
     /// not asked here. Returns how many were settled, or wait for Apple's word from now on.
     @discardableResult
     public func settleAll() async throws -> Int {
+        #if PLANTED_MISTAKES
+            if PlantedMistake.forgetsSavedProofs.isPlanted { return 0 }
+        #endif
         var settled = 0
-        while !PlantedMistake.forgetsSavedProofs.isPlanted {
+        while true {
             let now = server.clock()
             let due = try await server.database.read { try Self.next(at: now, SavedProofTable($0)) }
             guard !due.isEmpty else { return settled }

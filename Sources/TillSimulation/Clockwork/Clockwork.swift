@@ -8,8 +8,8 @@ import TillBilling
 public final class Clockwork: @unchecked Sendable {
     /// The true time of this world. What a process believes may differ.
     public private(set) var now: Instant
-    /// The mistake that every task of this world makes.
-    let planted: PlantedMistake?
+    /// The mistake that every task of this world makes, by its name.
+    let planted: String?
     /// How many pieces of work were done.
     public private(set) var steps = 0
 
@@ -22,7 +22,7 @@ public final class Clockwork: @unchecked Sendable {
         let process: SimulatedProcess
     }
 
-    init(seed: UInt64, start: Instant, planted: PlantedMistake? = nil) {
+    init(seed: UInt64, start: Instant, planted: String? = nil) {
         self.planted = planted
         random = SeededRandom(seed: seed)
         now = start

@@ -40,7 +40,7 @@ public final class SimulatedProcess: TaskExecutor, @unchecked Sendable {
     func spawn(_ work: @escaping @Sendable () async -> Void) {
         guard isAlive else { return }
         let planted = clockwork.planted
-        Task(executorPreference: self) { await PlantedMistake.$current.withValue(planted) { await work() } }
+        Task(executorPreference: self) { await Planting.with(planted) { await work() } }
     }
 
     /// Has the process do something, for somebody of another process.

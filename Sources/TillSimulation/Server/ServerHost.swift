@@ -79,7 +79,7 @@ final class ServerHost: @unchecked Sendable {
     func start() {
         guard run == nil, !isHeldDown else { return }
         // It is started by nobody's task.
-        PlantedMistake.$current.withValue(parts.clockwork.planted) { boot() }
+        Planting.with(parts.clockwork.planted) { boot() }
     }
 
     private func boot() {
@@ -90,7 +90,9 @@ final class ServerHost: @unchecked Sendable {
             var options = SQLiteDatabase.Options()
             options.vfs = disk.vfs
             options.threads = .inline
-            if PlantedMistake.answersBeforeSync.isPlanted { options.synchronous = "OFF" }
+            #if PLANTED_MISTAKES
+                if PlantedMistake.answersBeforeSync.isPlanted { options.synchronous = "OFF" }
+            #endif
             let ledger = try SQLiteDatabase.open(path: "till.db", role: .server, options: options)
             let run = Run(
                 process, ledger, try server(on: SteppedDatabase(ledger, isWritten: watch.isWritten), in: process))

@@ -38,10 +38,12 @@ extension Flag {
         "faults", .integer("N", 0...Int64.max), summary: Text(en: "at most so many faults in a world", zh: "每个世界的故障上限"))
     fileprivate static let phones = Flag(
         "phones", .text("N,…"), summary: Text(en: "only these phones are used, by number", zh: "只使用这些手机（编号）"))
-    fileprivate static let plant = Flag(
-        "plant", .choice(SimulationPlan.plantable),
-        summary: Text(
-            en: "puts a mistake into our own code, to see that it is found", zh: "在自己的代码里植入一个错误，检验能否发现"))
+    #if PLANTED_MISTAKES
+        fileprivate static let plant = Flag(
+            "plant", .choice(SimulationPlan.plantable),
+            summary: Text(
+                en: "puts a mistake into our own code, to see that it is found", zh: "在自己的代码里植入一个错误，检验能否发现"))
+    #endif
     fileprivate static let workers = Flag(
         "workers", .integer("N", 1...256),
         summary: Text(en: "processes at once (default: one for each core)", zh: "并行进程数（默认每核一个）"))
@@ -75,11 +77,7 @@ extension Command {
                 故障最终停止；数日之后，凡已付款的都必须恰好发放一次，发给下单的人。
                 有任何承诺被打破时退出码为 1，并打印可以重现它的命令。
                 """),
-        flags: [
-            .seeds, .seed, .purchases, .thieves, .families, .without, .only, .faults, .phones, .plant, .workers, .keep,
-            .shrink,
-            .story,
-        ]
+        flags: simulateFlags
     ) { call in
         if let folder = call.process.environment[SimulationWorker.variable] {
             await SimulationWorker.run(in: folder) { call.console.print($0) }
@@ -87,6 +85,17 @@ extension Command {
         }
         return try await SimulationRun(call).run()
     }
+}
+
+private var simulateFlags: [Flag] {
+    var flags: [Flag] = [
+        .seeds, .seed, .purchases, .thieves, .families, .without, .only, .faults, .phones, .workers, .keep, .shrink,
+        .story,
+    ]
+    #if PLANTED_MISTAKES
+        flags.append(.plant)
+    #endif
+    return flags
 }
 
 /// One call of `till simulate`.
@@ -109,7 +118,9 @@ struct SimulationRun: Sendable {
         template.purchases = Int(call.integer(.purchases) ?? usual)
         template.faultLimit = call.integer(.faults).map { Int($0) } ?? .max
         template.isTold = call.isSet(.story)
-        template.planted = call.text(.plant)
+        #if PLANTED_MISTAKES
+            template.planted = call.text(.plant)
+        #endif
         if let text = call.text(.without) {
             let names = text.split(separator: ",").map(String.init)
             template.withoutThefts = Set(names.compactMap { TheftKind(rawValue: $0) })

@@ -37,21 +37,6 @@ struct SimulationTests {
         #expect(alone.at("steps") == together.at("steps"))
     }
 
-    @Test(
-        "A mistake in our own code is found",
-        arguments: [
-            ("finishes_anyway", "finished_too_early"), ("keeps_refunded_points", "unbalanced"),
-            ("drops_proofs", "dropped"),
-        ])
-    func planted(_ mistake: String, _ kind: String) async throws {
-        let (code, answer) = try await simulate("--seeds", "3", "--purchases", "24", "--plant", mistake)
-        #expect(code == 1)
-        let found = answer.at("violations").array ?? []
-        #expect(found.contains { $0.at("kind").text == kind }, "\(answer.at("violations").encoded())")
-        let replay = try #require(found.first).at("replay").text
-        #expect(replay.contains("--plant \(mistake)") && replay.hasPrefix("till simulate --seed "))
-    }
-
     @Test("A run that was stopped goes on where it was, and comes to the same")
     func goesOn() async throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("till-worlds-\(UUID().uuidString)")
@@ -78,17 +63,15 @@ struct SimulationTests {
         #expect(try lineCount() == 6)
     }
 
-    @Test("A story is told of what went wrong, and of nothing else")
-    func story() async throws {
-        let process = try TillProcess.start([
-            "simulate", "--seeds", "3", "--purchases", "40", "--plant", "keeps_refunded_points", "--story", "--lang",
-            "en",
-        ])
-        var lines: [String] = []
-        for await line in process.lines { lines.append(line) }
-        #expect(await process.end() == 1)
-        #expect(lines.contains { $0.contains("asks the store for") })
-        #expect(lines.contains { $0.contains("ledger: transaction") && $0.contains("granted by") })
-        #expect(lines.contains { $0.contains("auditor: unbalanced") })
+    @Test("What ships has the rules alone: no mistake can be planted, and its program holds the name of none")
+    func ships() async throws {
+        let process = try TillProcess.start(["simulate", "--seeds", "1", "--plant", "believes_caller", "--lang", "en"])
+        #expect(await process.finish().code == 2)
+        #expect(process.complaints.contains("--plant"))
+        let till = try Data(contentsOf: TillProcess.executable)
+        for name in ["PlantedMistake", "believes_caller", "keepsRefundedPoints", "spends_held_points"] {
+            #expect(till.range(of: Data(name.utf8)) == nil, "\(name)")
+        }
+        #expect(till.range(of: Data("finished_too_early".utf8)) != nil, "texts are found in it")
     }
 }

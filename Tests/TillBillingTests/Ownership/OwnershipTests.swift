@@ -105,18 +105,6 @@ import TillBilling
         #expect(basis.rawValue == sides[1])
     }
 
-    @Test("Each rule, planted broken, is what a thief wants")
-    func planted() {
-        PlantedMistake.$current.withValue(.keepsReceiptOwner) {
-            let decision = OwnershipDecision(
-                OwnershipFacts(basis: .receipt, named: .another, isOlder: false, isKnownToken: false))
-            #expect(decision == .keep)
-        }
-        PlantedMistake.$current.withValue(.spendsHeldPoints) {
-            #expect(Wallet(balances: ["points": 60], held: ["points": 60]).covers(60, of: "points"))
-        }
-    }
-
     @Test("Held points count in the balance, and can't be spent")
     func held() {
         let wallet = Wallet(balances: ["points": 100], held: ["points": 60])
