@@ -117,7 +117,7 @@ import TillStorage
         }
     }
 
-    @Test("Nine order numbers of one customer that wait for Apple keep another customer's waiting for one question (U1)")
+    @Test("Nine waiting order numbers of one customer keep another customer's waiting for one question (U1)")
     func turns() async throws {
         let line = AppleLine()
         try await Self.open(line) { shop in
