@@ -123,13 +123,13 @@ public struct WaitingProofTable {
             """, [environment.column, .instant(now), .integer(Int64(limit))], Self.read)
     }
 
-    /// All questions about one purchase, the oldest first.
+    /// All questions about one purchase: those whose words the ledger does not have yet first, of these the oldest.
     public func list(_ id: TransactionID, in environment: Environment) throws -> [Stored] {
         try session.query(
             """
             SELECT sequence, environment, transaction_id, caller, named_user, claimed_order, received_at, attempts, \
             due_at, detail, device, network, is_told FROM waiting_proofs WHERE environment = ? AND transaction_id = ? \
-            ORDER BY sequence LIMIT 200
+            ORDER BY is_told, sequence LIMIT 200
             """, [environment.column, .text(id.text)], Self.read)
     }
 

@@ -160,6 +160,32 @@ import TillStorage
         }
     }
 
+    @Test("However many brought a purchase that Apple does not know, all are heard, and then wait together (U7)")
+    func manyBearers() async throws {
+        let line = AppleLine()
+        try await Shop.open(change: Self.savesFirst, line: line) { shop in
+            let payment = try await shop.pay(token: nil)
+            let receipt = Array(try #require(Data(base64Encoded: payment.receipt)))
+            let now = shop.time.now
+            try await shop.ledger.write { session in
+                for number in 0..<250 {
+                    try WaitingProofTable(session).insert(
+                        TransactionID(payment.id), in: .sandbox,
+                        by: WaitingProofTable.Bearer(name: "user:\(number)", namedUser: nil, claimedOrder: nil),
+                        receipt: receipt, digest: Digest.sha256.hash(receipt), at: now, due: now, detail: "saved",
+                        isBounded: false)
+                }
+            }
+            line.answer = AppleLine.notFound
+            #expect(try await WaitingReceipts(shop.server).askAll() == 0)
+            let due = try await shop.ledger.read { session in
+                try WaitingProofTable(session).due(in: .sandbox, at: now.adding(seconds: 9), limit: 1)
+            }
+            #expect(due.isEmpty && line.asked.count == 1)
+            #expect(try await shop.ledger.read { try WaitingProofTable($0).count() } == 250)
+        }
+    }
+
     @Test("Shipped clients finish on 200 and get their grant first, under either order (G4, C8)")
     func shippedClients() async throws {
         try await Shop.open(change: Self.savesFirst) { shop in

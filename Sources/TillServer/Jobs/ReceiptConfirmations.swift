@@ -2,8 +2,9 @@ import TillAppStore
 import TillBilling
 import TillStorage
 
-/// Asks Apple for the signed copies of what receipts alone granted before there was a key to ask with. The copy is
-/// settled like every other one: it confirms the owner, or moves the grant to whom it names.
+/// Asks Apple for the signed copies of what receipts alone granted: before there was a key to ask with, or because
+/// Apple did not know the purchase yet. The copy is settled like every other one: it confirms the owner, or moves the
+/// grant to whom it names.
 public struct ReceiptConfirmations: Sendable {
     private let server: Server
     private static let batch = 20

@@ -54,8 +54,7 @@ public struct WaitingReceipts: Sendable {
     /// What Apple says of a purchase.
     private enum Answer: Sendable {
         case signed(VerifiedTransaction, Settle.Proof)
-        /// It has none: the receipt alone counts. Until when Apple is asked again, because it may know it later; nil:
-        /// it is asked no more.
+        /// It has none: the receipt alone counts. When Apple is asked again, because it may know it later; nil: never.
         case none(askedAgain: Instant?)
     }
 
