@@ -44,7 +44,7 @@ struct SimulationTests {
             ("drops_proofs", "dropped"),
         ])
     func planted(_ mistake: String, _ kind: String) async throws {
-        let (code, answer) = try await simulate("--seeds", "3", "--purchases", "24", "--plant", mistake)
+        let (code, answer) = try await simulate("--seeds", "6", "--purchases", "24", "--plant", mistake)
         #expect(code == 1)
         let found = answer.at("violations").array ?? []
         #expect(found.contains { $0.at("kind").text == kind }, "\(answer.at("violations").encoded())")
