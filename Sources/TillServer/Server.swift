@@ -37,6 +37,7 @@ public struct Server: Sendable {
     let strangersBodies = Quota(Server.strangersBodyLimits)
     let financeDesk = FinanceDesk()
     let dryRuns = DryRunDesk()
+    let jobRecord = JobRecord()
 
     /// - Parameters:
     ///   - appleEffects: what Apple is asked about its certificates through; nil asks nothing, whatever the

@@ -40,7 +40,9 @@ struct SettleReceipt: Sendable {
             try await wait(for: verified, proof, origin, due: due, "this user asks too often")
             return .waiting
         }
-        switch await lookup.ask(verified.id, verified.environment, for: origin.asker) {
+        switch await lookup.ask(
+            verified.id, verified.environment, paidAt: verified.purchaseDate, for: origin.asker)
+        {
         case .found(let signed, let itsProof):
             return .settled(try await settle(signed, proof: itsProof, origin: origin))
         case .none:

@@ -19,10 +19,13 @@ struct SignedTransactionLookup: Sendable {
         var network: String?
     }
 
-    private let request: @Sendable (TransactionID, Environment, Asker) async -> Answer
+    private let request: @Sendable (TransactionID, Environment, Instant?, Asker) async -> Answer
 
-    func ask(_ id: TransactionID, _ environment: Environment, for asker: Asker) async -> Answer {
-        await request(id, environment, asker)
+    /// - Parameter paidAt: when, if that is known: Apple may know a new purchase some seconds later.
+    func ask(
+        _ id: TransactionID, _ environment: Environment, paidAt: Instant? = nil, for asker: Asker
+    ) async -> Answer {
+        await request(id, environment, paidAt, asker)
     }
 }
 
@@ -32,18 +35,18 @@ extension SignedTransactionLookup {
     ///
     /// - Parameter caller: the job that asks.
     init(_ api: ServerAPI, verifier: ProofVerifier, asking caller: RequestCaller) {
-        request = { id, environment, _ in
+        request = { id, environment, _, _ in
             await Self.answer(about: id, in: environment, by: api.asking(as: caller), verifier)
         }
     }
 
     /// For buyers who wait, each under their own name. What many want to know is asked once.
     init(_ api: ServerAPI, verifier: ProofVerifier, sharing questions: SharedQuestions) {
-        request = { id, environment, asker in
+        request = { id, environment, paidAt, asker in
             let caller = RequestCaller(
                 "receipts \(asker.name)", source: asker.network.map { "network \($0)" }, patience: Self.patience)
             let subject = SharedQuestions.Subject(environment: environment, id: id)
-            return await questions.answer(about: subject) {
+            return await questions.answer(about: subject, paidAt: paidAt) {
                 do throws(ServerAPIFault) {
                     let api = try await api.asking(as: caller).inTurn(for: .transactionInfo, in: environment)
                     return .mine { await Self.answer(about: id, in: environment, by: api, verifier) }

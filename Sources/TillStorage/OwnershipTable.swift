@@ -69,7 +69,10 @@ public struct OwnershipTable {
         public let sequence: Int64
         public let id: TransactionID
         public let environment: Environment
+        /// How often Apple has said that it has none.
         public let attempts: Int64
+        /// Until when its points are held.
+        public let holdUntil: Instant?
     }
 
     /// Nil where the token that Apple signed says it all.
@@ -208,23 +211,24 @@ public struct OwnershipTable {
     public func dueLookups(in environment: Environment, at now: Instant, limit: Int) throws -> [Lookup] {
         try session.query(
             """
-            SELECT b.grant_sequence, t.id, t.environment, b.lookup_attempts FROM ownership_basis b \
+            SELECT b.grant_sequence, t.id, t.environment, b.lookup_attempts, b.hold_until FROM ownership_basis b \
             CROSS JOIN transactions t ON t.sequence = b.grant_sequence \
             WHERE b.lookup_at <= ? AND b.lookup_at IS NOT NULL AND t.environment = ? ORDER BY b.lookup_at LIMIT ?
             """, [.instant(now), environment.column, .integer(Int64(limit))]
         ) { row in
             Lookup(
                 sequence: row.integer(0), id: TransactionID(row.text(1)), environment: try row.environment(2),
-                attempts: row.integer(3))
+                attempts: row.integer(3), holdUntil: row.optionalInstant(4))
         }
     }
 
-    /// - Parameter instant: when Apple is asked next; nil: never.
-    public func postponeLookup(_ sequence: Int64, until instant: Instant?) throws {
+    /// - Parameters:
+    ///   - instant: when Apple is asked next; nil: never.
+    ///   - isAnswered: whether Apple said something. An outage doesn't count.
+    public func postponeLookup(_ sequence: Int64, until instant: Instant?, isAnswered: Bool = true) throws {
         try session.execute(
-            """
-            UPDATE ownership_basis SET lookup_at = ?, lookup_attempts = lookup_attempts + 1 WHERE grant_sequence = ?
-            """, [.optional(instant?.milliseconds), .integer(sequence)])
+            "UPDATE ownership_basis SET lookup_at = ?, lookup_attempts = lookup_attempts + ? WHERE grant_sequence = ?",
+            [.optional(instant?.milliseconds), .integer(isAnswered ? 1 : 0), .integer(sequence)])
     }
 
     // MARK: Distrust

@@ -44,6 +44,35 @@ extension Schema {
         DROP INDEX waiting_proofs_due;
         CREATE INDEX waiting_proofs_due ON waiting_proofs (environment, due_at, sequence);
         """
+
+    /// A receipt and its signed copy are two proofs. Of a receipt that waits it is kept whether its own words are in
+    /// the ledger already, so that only Apple's copy is waited for.
+    static let savedProofKinds: StaticString = """
+        CREATE TABLE saved_proofs_by_kind (
+            sequence INTEGER PRIMARY KEY,
+            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
+            transaction_id TEXT NOT NULL,
+            kind INTEGER NOT NULL CHECK (kind IN (1, 2)),
+            body BLOB NOT NULL,
+            caller TEXT NOT NULL,
+            named_user TEXT,
+            claimed_order BLOB NOT NULL,
+            device TEXT NOT NULL,
+            received_at INTEGER NOT NULL,
+            attempts INTEGER NOT NULL,
+            due_at INTEGER NOT NULL,
+            detail TEXT NOT NULL,
+            network TEXT NOT NULL,
+            UNIQUE (environment, transaction_id, caller, claimed_order, device, kind)
+        ) STRICT;
+        INSERT INTO saved_proofs_by_kind SELECT sequence, environment, transaction_id, kind, body, caller, named_user,
+            claimed_order, device, received_at, attempts, due_at, detail, network FROM saved_proofs;
+        DROP TABLE saved_proofs;
+        ALTER TABLE saved_proofs_by_kind RENAME TO saved_proofs;
+        CREATE INDEX saved_proofs_due ON saved_proofs (environment, kind, due_at, sequence);
+
+        ALTER TABLE waiting_proofs ADD COLUMN is_told INTEGER NOT NULL DEFAULT 0 CHECK (is_told IN (0, 1));
+        """
 }
 
 /// `saved_proofs`: genuine proofs whose devices were told to finish before anything was granted (G4, order 2). A row
@@ -66,9 +95,9 @@ public struct SavedProofTable {
         public let detail: String
     }
 
-    /// Due at once. The same proof from the same bearer again changes nothing. Of one proof a caller may have
-    /// `WaitingProofTable.mostVariants`, with those that wait for Apple: other order ids, other devices. All callers
-    /// together may have `WaitingProofTable.mostOfOne`.
+    /// Due at once. The same proof from the same bearer again changes nothing; a signed copy is another one than the
+    /// receipt. Of one proof a caller may have `WaitingProofTable.mostVariants`, with those that wait for Apple: other
+    /// order ids, other devices. All callers together may have `WaitingProofTable.mostOfOne`, counted alike.
     ///
     /// - Returns: whether it is stored; false where it would be one variant too many.
     public func insert(
@@ -78,29 +107,21 @@ public struct SavedProofTable {
         let isThere = try session.first(
             """
             SELECT 1 FROM saved_proofs WHERE environment = ? AND transaction_id = ? AND caller = ? \
-            AND claimed_order = ? AND device = ?
+            AND claimed_order = ? AND device = ? AND kind = ?
             """,
             [
                 environment.column, .text(id.text), .text(bearer.name), .blob(bearer.claimedOrder?.bytes ?? []),
-                .text(bearer.device?.text ?? ""),
+                .text(bearer.device?.text ?? ""), .integer(kind.rawValue),
             ]
         ) { _ in true }
         guard isThere == nil else { return true }
-        let (all, own) =
-            try session.first(
-                """
-                SELECT count(*), count(*) FILTER (WHERE caller = ?) FROM saved_proofs \
-                WHERE environment = ? AND transaction_id = ?
-                """, [.text(bearer.name), environment.column, .text(id.text)]
-            ) { ($0.integer(0), $0.integer(1)) } ?? (0, 0)
-        let waiting = try WaitingProofTable(session).count(of: id, in: environment, by: bearer.name)
-        guard own + waiting < WaitingProofTable.mostVariants, all < WaitingProofTable.mostOfOne else { return false }
+        guard try WaitingProofTable(session).hasRoom(for: id, in: environment, by: bearer.name) else { return false }
         _ = try session.insertIfNew(
             """
             INSERT INTO saved_proofs (environment, transaction_id, kind, body, caller, named_user, claimed_order, \
             device, received_at, attempts, due_at, detail, network) \
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?9, 0, ?9, '', ?10) \
-            ON CONFLICT (environment, transaction_id, caller, claimed_order, device) DO NOTHING
+            ON CONFLICT (environment, transaction_id, caller, claimed_order, device, kind) DO NOTHING
             """,
             [
                 environment.column, .text(id.text), .integer(kind.rawValue), .blob(body), .text(bearer.name),
@@ -158,5 +179,10 @@ public struct SavedProofTable {
 
     public func count() throws -> Int64 {
         try session.first("SELECT count(*) FROM saved_proofs", []) { $0.integer(0) } ?? 0
+    }
+
+    /// When the oldest of them came.
+    public func oldest() throws -> Instant? {
+        try session.first("SELECT received_at FROM saved_proofs ORDER BY sequence LIMIT 1", []) { $0.instant(0) }
     }
 }

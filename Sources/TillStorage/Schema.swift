@@ -15,6 +15,7 @@ public enum Schema {
         webhooks, refusalBudgets, foreignNotificationApps, otherOwnership, orderIDs,
         ledgerSecret, payingAccounts, customers, ownership, savedProofTurns, webhookTurns, unmatchedTokens,
         quarantineReasons, acceptances, fairTurns, catalogVersions, forgiveness,
+        savedProofKinds,
     ]
 
     private static let ledger: StaticString = """

@@ -39,12 +39,14 @@ public struct WaitingProofTable {
         public let dueAt: Instant
         /// Why it still waits; for operators, in English.
         public let detail: String
+        /// Whether the ledger has its own words already, and only Apple's copy is waited for.
+        public let isTold: Bool
     }
 
     /// How many variants of one question a caller may have: a purchase with several order ids. Apple is asked once for
     /// all of them, and honest apps send one or two.
     public static let mostVariants: Int64 = 8
-    /// How many variants of one question all callers together may have.
+    /// How many variants of one question all callers together may have, saved or waiting.
     public static let mostOfOne: Int64 = 64
 
     /// Stores the receipt, once for all its purchases, and the question about one of them. The same question again
@@ -68,10 +70,7 @@ public struct WaitingProofTable {
         ) { _ in true }
         // Before the receipt is stored: one that no question refers to would stay for ever.
         guard isThere == nil else { return }
-        if isBounded {
-            let own = try count(of: id, in: environment, by: bearer.name)
-            guard try own < Self.mostVariants && count(of: id, in: environment) < Self.mostOfOne else { return }
-        }
+        guard try !isBounded || hasRoom(for: id, in: environment, by: bearer.name) else { return }
         let known = try session.first("SELECT sequence FROM waiting_receipts WHERE digest = ?", [.blob(digest)]) {
             $0.integer(0)
         }
@@ -93,19 +92,17 @@ public struct WaitingProofTable {
             ])
     }
 
-    private func count(of id: TransactionID, in environment: Environment) throws -> Int64 {
-        try session.first(
-            "SELECT count(*) FROM waiting_proofs WHERE environment = ? AND transaction_id = ?",
-            [environment.column, .text(id.text)]
-        ) { $0.integer(0) } ?? 0
-    }
-
-    /// How many questions about a purchase a caller has.
-    public func count(of id: TransactionID, in environment: Environment, by caller: String) throws -> Int64 {
-        try session.first(
-            "SELECT count(*) FROM waiting_proofs WHERE environment = ? AND transaction_id = ? AND caller = ?",
-            [environment.column, .text(id.text), .text(caller)]
-        ) { $0.integer(0) } ?? 0
+    /// Whether one more variant may be kept, with those in `saved_proofs`: what is saved now waits here a moment later.
+    func hasRoom(for id: TransactionID, in environment: Environment, by caller: String) throws -> Bool {
+        let (all, own) =
+            try session.first(
+                """
+                SELECT count(*), count(*) FILTER (WHERE caller = ?1) FROM \
+                (SELECT caller FROM saved_proofs WHERE environment = ?2 AND transaction_id = ?3 UNION ALL \
+                SELECT caller FROM waiting_proofs WHERE environment = ?2 AND transaction_id = ?3)
+                """, [.text(caller), environment.column, .text(id.text)]
+            ) { ($0.integer(0), $0.integer(1)) } ?? (0, 0)
+        return own < Self.mostVariants && all < Self.mostOfOne
     }
 
     /// Those of an environment whose time has come, in turns as in `SavedProofTable.due`.
@@ -113,7 +110,7 @@ public struct WaitingProofTable {
         try session.query(
             """
             SELECT w.sequence, w.environment, w.transaction_id, w.caller, w.named_user, w.claimed_order, \
-            w.received_at, w.attempts, w.due_at, w.detail, w.device, w.network \
+            w.received_at, w.attempts, w.due_at, w.detail, w.device, w.network, w.is_told \
             FROM (SELECT sequence, due_at, row_number() OVER (PARTITION BY CASE network WHEN '' THEN sequence \
             ELSE network END ORDER BY own, due_at, sequence) AS turn, own FROM \
             (SELECT sequence, due_at, network, \
@@ -126,13 +123,13 @@ public struct WaitingProofTable {
             """, [environment.column, .instant(now), .integer(Int64(limit))], Self.read)
     }
 
-    /// All questions about one purchase, the oldest first.
+    /// All questions about one purchase: those whose words the ledger does not have yet first, of these the oldest.
     public func list(_ id: TransactionID, in environment: Environment) throws -> [Stored] {
         try session.query(
             """
             SELECT sequence, environment, transaction_id, caller, named_user, claimed_order, received_at, attempts, \
-            due_at, detail, device, network FROM waiting_proofs WHERE environment = ? AND transaction_id = ? \
-            ORDER BY sequence LIMIT 200
+            due_at, detail, device, network, is_told FROM waiting_proofs WHERE environment = ? AND transaction_id = ? \
+            ORDER BY is_told, sequence LIMIT 200
             """, [environment.column, .text(id.text)], Self.read)
     }
 
@@ -150,6 +147,23 @@ public struct WaitingProofTable {
         try session.execute(
             "UPDATE waiting_proofs SET attempts = attempts + 1, due_at = ?, detail = ? WHERE sequence = ?",
             [.instant(due), .text(detail), .integer(sequence)])
+    }
+
+    /// The ledger has its words, and Apple does not know the purchase yet.
+    public func markTold(_ sequence: Int64) throws {
+        try session.execute("UPDATE waiting_proofs SET is_told = 1 WHERE sequence = ?", [.integer(sequence)])
+    }
+
+    /// Those of a purchase whose words the ledger has are asked about again together.
+    public func postponeTold(
+        _ id: TransactionID, in environment: Environment, until due: Instant, detail: String
+    ) throws {
+        try session.execute(
+            """
+            UPDATE waiting_proofs SET due_at = ?, detail = ? WHERE environment = ? AND transaction_id = ? \
+            AND is_told = 1
+            """,
+            [.instant(due), .text(detail), environment.column, .text(id.text)])
     }
 
     /// This question is answered, and others about the same purchase may not be.
@@ -189,6 +203,11 @@ public struct WaitingProofTable {
         try session.first("SELECT count(*) FROM waiting_proofs", []) { $0.integer(0) } ?? 0
     }
 
+    /// When the oldest of them came.
+    public func oldest() throws -> Instant? {
+        try session.first("SELECT received_at FROM waiting_proofs ORDER BY sequence LIMIT 1", []) { $0.instant(0) }
+    }
+
     private static func read(_ row: any Row) throws -> Stored {
         let claimed = row.blob(5)
         return Stored(
@@ -197,6 +216,7 @@ public struct WaitingProofTable {
                 name: row.text(3), namedUser: row.optionalText(4),
                 claimedOrder: claimed.isEmpty ? nil : try row.uniqueID(5),
                 device: row.optionalText(10).map(DeviceID.init), network: SavedProofTable.network(row.text(11))),
-            receivedAt: row.instant(6), attempts: row.integer(7), dueAt: row.instant(8), detail: row.text(9))
+            receivedAt: row.instant(6), attempts: row.integer(7), dueAt: row.instant(8), detail: row.text(9),
+            isTold: row.integer(12) != 0)
     }
 }

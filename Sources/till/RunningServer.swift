@@ -63,8 +63,10 @@ final class RunningServer: Sendable {
     }
 
     /// What goes on beside the requests, until the task is cancelled.
-    func runJobs() async {
-        await jobs.run()
+    ///
+    /// - Parameter onFault: hears a job's name and why it failed, in English.
+    func runJobs(onFault: @escaping @Sendable (String, String) -> Void = { _, _ in }) async {
+        await jobs.run(onFault: onFault)
     }
 
     /// Answers what is under way, then closes the ledger: nothing that was answered is lost.

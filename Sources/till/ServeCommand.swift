@@ -31,7 +31,11 @@ extension Command {
             call.say(Text(en: "Till listens on http://\(address)", zh: "Till 正在监听 http://\(address)"))
         }
         await withTaskGroup(of: Void.self) { jobs in
-            jobs.addTask { await running.runJobs() }
+            jobs.addTask {
+                await running.runJobs { job, why in
+                    call.warn(Text(en: "the job \(job) failed: \(why)", zh: "后台任务 \(job) 失败：\(why)"))
+                }
+            }
             await untilStopped()
             call.say(Text(en: "Stopping.", zh: "正在停止。"))
             jobs.cancelAll()

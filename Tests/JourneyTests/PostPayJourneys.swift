@@ -51,6 +51,26 @@ import TillStorage
         return try await Reply(shop.deliver(request))
     }
 
+    @Test("Who waits for Apple holds no place of those that receipts are looked at in (C8)")
+    func placesWhileAppleIsSlow() async throws {
+        let line = AppleLine()
+        try await Shop.open(line: line) { shop in
+            var payments: [Payment] = []
+            for _ in 0..<34 { payments.append(try await shop.pay(token: nil)) }
+            line.isHeld = { _ in true }
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for (number, payment) in payments.enumerated() {
+                    let fields = fields(payment, order: "\(number)", as: "u1", shop)
+                    group.addTask { try await post(shop, fields).status }
+                }
+                #expect(await eventually(within: 10) { line.asked.count == 34 })
+                line.isHeld = nil
+                let statuses = try await group.reduce(into: []) { $0.append($1) }
+                #expect(!statuses.contains(503), "\(statuses)")
+            }
+        }
+    }
+
     @Test("Paid is granted once, and the same post again says the same (C8)", arguments: Wire.allCases, Reach.allCases)
     func granted(_ wire: Wire, _ reach: Reach) async throws {
         try await Shop.open(reach) { shop in

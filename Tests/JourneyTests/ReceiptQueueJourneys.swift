@@ -246,6 +246,21 @@ import TillStorage
         }
     }
 
+    @Test("All callers together have sixty-four variants of one purchase, saved or waiting")
+    func allCallers() async throws {
+        let line = AppleLine()
+        try await Shop.open(change: { $0.delivery.order = .saveThenFinish }, line: line) { shop in
+            let payment = try await shop.pay(token: random(1))
+            line.outage = AppleOutage(.timedOut)
+            for round in 0..<3 {
+                for number in 0..<40 { _ = try await post(payment, to: shop, as: "thief \(round) \(number)") }
+                _ = try await SavedProofs(shop.server).settleAll()
+            }
+            #expect(
+                try await shop.ledger.read { try WaitingProofTable($0).count() } == WaitingProofTable.mostOfOne)
+        }
+    }
+
     @Test("One variant too many of a proof is not saved but settled at once, and finished only if it is granted (G4)")
     func tooManySaved() async throws {
         try await Shop.open(change: { $0.delivery.order = .saveThenFinish }) { shop in

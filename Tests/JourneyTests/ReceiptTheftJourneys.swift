@@ -332,6 +332,39 @@ import TillServer
         }
     }
 
+    @Test("A purchase that Apple knows a little later is asked about several times before its points are free")
+    func knownLater() async throws {
+        let line = AppleLine()
+        try await open(line: line) { shop in
+            line.answer = AppleLine.notFound
+            _ = try await steal(shop)
+            let confirmations = ReceiptConfirmations(shop.server)
+            for minute in 0..<20 {
+                if minute == 10 { line.answer = nil }
+                _ = try await confirmations.askAll()
+                shop.time.advance(seconds: 60)
+            }
+            #expect(try await shop.points(of: ["victim", "thief"]) == [60, 0])
+        }
+    }
+
+    @Test("Apple is asked once more before points that rest on a receipt are free, however short the hold")
+    func beforeTheHoldEnds() async throws {
+        let line = AppleLine()
+        try await Shop.open(
+            change: { $0.receipts = ReceiptTerms(policy: .provisional, holdHours: 1) }, line: line
+        ) { shop in
+            line.answer = AppleLine.notFound
+            _ = try await steal(shop)
+            for minute in 0..<60 {
+                if minute == 30 { line.answer = nil }
+                _ = try await ReceiptConfirmations(shop.server).askAll()
+                shop.time.advance(seconds: 60)
+            }
+            #expect(try await shop.points(of: ["victim", "thief"]) == [60, 0])
+        }
+    }
+
     @Test("An order may be five minutes younger than the purchase beside it, and no more (R8)")
     func clock() async throws {
         try await open { shop in

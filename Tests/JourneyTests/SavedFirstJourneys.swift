@@ -90,6 +90,102 @@ import TillStorage
         }
     }
 
+    private func post(receiptOf payment: Payment, to shop: Shop, as user: String = "ann") async throws -> Reply {
+        try await shop.send(
+            .post, "/v1/transactions",
+            [
+                "receipt": .string(payment.receipt), "transactionId": .string(payment.id),
+                "productId": .string(Shop.points60),
+            ], as: .user(user))
+    }
+
+    @Test("A signed copy that follows its receipt is saved, and not taken for the receipt said once more (G4)")
+    func copyAfterReceipt() async throws {
+        let change = { (configuration: inout ServerConfiguration) in
+            Self.savesFirst(&configuration)
+            configuration.receipts = ReceiptTerms(policy: .quarantine)
+        }
+        try await Shop.open(change: change) { shop in
+            let payment = try await shop.pay(token: try await shop.openOrder(as: "ann"))
+            #expect(try await post(receiptOf: payment, to: shop)["finish"] == true)
+            #expect(try await shop.submit(payment.signed, as: .user("ann"))["finish"] == true)
+            #expect(try await post(receiptOf: payment, to: shop)["finish"] == true)
+            #expect(try await SavedProofs(shop.server).settleAll() == 2)
+            #expect(try await shop.points(of: "ann") == 60)
+            #expect(try await shop.send(.get, "/v1/quarantine")["data"].list.isEmpty)
+        }
+    }
+
+    @Test("What Apple does not know yet is asked about again, because its device has finished (G4, G5, U7)")
+    func notKnownYet() async throws {
+        let line = AppleLine()
+        try await Shop.open(change: Self.savesFirst, line: line) { shop in
+            let payment = try await shop.pay(token: try await shop.openOrder(as: "ann"))
+            line.answer = AppleLine.notFound
+            let reply = try await post(receiptOf: payment, to: shop)
+            #expect(reply.status == 202 && reply["finish"] == true)
+            _ = try await SavedProofs(shop.server).settleAll()
+            for _ in 0..<3 {
+                #expect(try await WaitingReceipts(shop.server).askAll() == 0)
+                #expect(try await shop.points(of: "ann") == 0)
+                shop.time.advance(seconds: 10)
+            }
+            let waiting = try await shop.send(.get, "/v1/quarantine")["data"].list
+            #expect(waiting.first?.at("reasons").list.first?.at("count").int == 1, "it was brought once: \(waiting)")
+            line.answer = nil
+            shop.time.advance(seconds: 600)
+            #expect(try await WaitingReceipts(shop.server).askAll() == 1)
+            #expect(try await shop.points(of: "ann") == 60)
+        }
+    }
+
+    @Test("A purchase that Apple never gets to know is asked about ever less often, and for a day (U7)")
+    func neverKnown() async throws {
+        let line = AppleLine()
+        try await Shop.open(change: Self.savesFirst, line: line) { shop in
+            let payment = try await shop.pay(token: nil)
+            line.answer = AppleLine.notFound
+            for user in ["ann", "thief"] { _ = try await post(receiptOf: payment, to: shop, as: user) }
+            _ = try await SavedProofs(shop.server).settleAll()
+            for _ in 0..<(24 * 60) {
+                _ = try await WaitingReceipts(shop.server).askAll()
+                shop.time.advance(seconds: 60)
+            }
+            #expect((20...45).contains(line.asked.count), "\(line.asked.count)")
+            #expect(try await shop.ledger.read { try WaitingProofTable($0).count() } == 2)
+            shop.time.advance(seconds: 3_600)
+            #expect(try await WaitingReceipts(shop.server).askAll() == 2)
+            #expect(try await shop.ledger.read { try WaitingProofTable($0).count() } == 0)
+            #expect(try await shop.send(.get, "/v1/quarantine")["data"].list.count == 1)
+        }
+    }
+
+    @Test("However many brought a purchase that Apple does not know, all are heard, and then wait together (U7)")
+    func manyBearers() async throws {
+        let line = AppleLine()
+        try await Shop.open(change: Self.savesFirst, line: line) { shop in
+            let payment = try await shop.pay(token: nil)
+            let receipt = Array(try #require(Data(base64Encoded: payment.receipt)))
+            let now = shop.time.now
+            try await shop.ledger.write { session in
+                for number in 0..<250 {
+                    try WaitingProofTable(session).insert(
+                        TransactionID(payment.id), in: .sandbox,
+                        by: WaitingProofTable.Bearer(name: "user:\(number)", namedUser: nil, claimedOrder: nil),
+                        receipt: receipt, digest: Digest.sha256.hash(receipt), at: now, due: now, detail: "saved",
+                        isBounded: false)
+                }
+            }
+            line.answer = AppleLine.notFound
+            #expect(try await WaitingReceipts(shop.server).askAll() == 0)
+            let due = try await shop.ledger.read { session in
+                try WaitingProofTable(session).due(in: .sandbox, at: now.adding(seconds: 9), limit: 1)
+            }
+            #expect(due.isEmpty && line.asked.count == 1)
+            #expect(try await shop.ledger.read { try WaitingProofTable($0).count() } == 250)
+        }
+    }
+
     @Test("Shipped clients finish on 200 and get their grant first, under either order (G4, C8)")
     func shippedClients() async throws {
         try await Shop.open(change: Self.savesFirst) { shop in

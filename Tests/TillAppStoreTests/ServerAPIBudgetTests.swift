@@ -276,6 +276,31 @@ struct ServerAPIBudgetTests {
         #expect(record.turns.count { $0.fault?.isRetryable == true } == 89)
     }
 
+    @Test("Where the last of the fullest line is the leader, the one before it makes room")
+    func leaderIsLast() {
+        let time = PretendTime(seed: 1)
+        let budget = RequestBudget(
+            effects: time.effects, quotas: Self.quotas(RequestQuota(1, per: 1_000)), waitingLimit: 3)
+        let record = Record()
+        let isOver = time.run {
+            await budget.takeAll(of: 1)
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<3 {
+                    group.addTask {
+                        await Self.ask(budget, RequestCaller("thief", patience: 1_000_000), time, record)
+                    }
+                }
+                // The first was served, and the last leads from now on.
+                await time.pause(1_500)
+                for name in ["ben", "ann"] {
+                    group.addTask { await Self.ask(budget, RequestCaller(name, patience: 1_000_000), time, record) }
+                }
+            }
+        }
+        #expect(isOver)
+        #expect(record.granted.map(\.caller.name).sorted() == ["ann", "ben", "thief", "thief"])
+    }
+
     @Test("A wait can be cancelled, the leader's too: whoever stays is served all the same")
     func cancellation() {
         for seed in 0..<50 as Range<UInt64> {

@@ -20,9 +20,10 @@ struct SharedQuestionTests {
 
         func answer(
             _ name: String, _ answer: SignedTransactionLookup.Answer = .none("no"),
-            subject: SharedQuestions.Subject = subject, turn: @escaping @Sendable () async -> Bool = { true }
+            subject: SharedQuestions.Subject = subject, paidAt: Instant? = nil,
+            turn: @escaping @Sendable () async -> Bool = { true }
         ) async -> String {
-            let told = await questions.answer(about: subject) { [self] in
+            let told = await questions.answer(about: subject, paidAt: paidAt) { [self] in
                 guard await turn() else { return .refused(.later("no turn", not: nil)) }
                 return .mine { [self] in
                     asked.withLock { $0.append(name) }
@@ -106,6 +107,17 @@ struct SharedQuestionTests {
         #expect(world.asked.withLock { $0.count } == 2)
     }
 
+    @Test("that Apple does not know what was just paid is remembered for five seconds, after two minutes for sixty")
+    func memoryOfNew() async {
+        let world = World()
+        let paid = world.now.withLock { $0 }
+        for (seconds, count) in [(0, 1), (4, 1), (5, 2), (119, 3), (124, 4), (183, 4), (184, 5)] as [(Int64, Int)] {
+            world.now.withLock { $0 = paid.adding(seconds: seconds) }
+            _ = await world.answer("ann", paidAt: paid)
+            #expect(world.asked.withLock { $0.count } == count, "after \(seconds) s")
+        }
+    }
+
     @Test("environments are apart, and no more answers are remembered than there is room for")
     func capacity() async {
         let world = World()
@@ -134,5 +146,40 @@ struct SharedQuestionTests {
         world.isOpen.withLock { $0 = true }
         #expect(await world.answer("ann") == "no")
         #expect(world.asked.withLock { $0 } == ["ann"])
+    }
+
+    @Test("while a question is asked nobody else takes a turn for it, and who waits for one leaves the line")
+    func noTurns() async {
+        let world = World()
+        world.isOpen.withLock { $0 = false }
+        let (turns, waiting) = (Locked(0), Locked(0))
+        let answers = await withTaskGroup(of: String.self) { group in
+            for _ in 0..<20 {
+                group.addTask {
+                    await world.answer("eve") {
+                        waiting.withLock { $0 += 1 }
+                        defer { waiting.withLock { $0 -= 1 } }
+                        return await Self.never()
+                    }
+                }
+            }
+            while waiting.withLock({ $0 < 20 }) { await Task.yield() }
+            group.addTask { await world.answer("ann") }
+            while world.asked.withLock({ $0.isEmpty }) { await Task.yield() }
+            for _ in 0..<50 {
+                group.addTask {
+                    await world.answer("eve") {
+                        turns.withLock { $0 += 1 }
+                        return true
+                    }
+                }
+            }
+            for _ in 0..<10_000 { await Task.yield() }
+            #expect(waiting.withLock { $0 } == 0)
+            world.isOpen.withLock { $0 = true }
+            return await group.reduce(into: [String]()) { $0.append($1) }
+        }
+        #expect(answers == Array(repeating: "no", count: 71))
+        #expect(turns.withLock { $0 } == 0 && world.asked.withLock { $0 } == ["ann"])
     }
 }

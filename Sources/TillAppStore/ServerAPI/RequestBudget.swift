@@ -147,12 +147,11 @@ public final class RequestBudget: Sendable {
         for (continuation, answer) in answers { continuation.resume(returning: answer) }
     }
 
-    /// Makes room for one more, by who is told that there was none; nil where nobody has more than this caller. The
-    /// leader stays, because its pause is everybody's.
+    /// Makes room for one more, by who is told that there was none; nil where nobody has more than this caller.
     private static func crowdOut(
         for caller: RequestCaller, _ room: inout Room
     ) -> CheckedContinuation<Answer, Never>? {
-        guard let number = room.queue.crowdedOut(by: caller),
+        guard let number = room.queue.crowdedOut(by: caller, except: room.leader),
             let sleeper = room.sleepers.removeValue(forKey: number)
         else { return nil }
         _ = room.queue.remove { $0.number == number }

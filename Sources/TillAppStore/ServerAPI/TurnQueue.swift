@@ -184,11 +184,14 @@ struct TurnQueue {
 
     /// Who makes room for one more of that caller where there is none: the last of the source that has most waiting,
     /// if it has more than the caller's own would have. Nil: the newcomer has to leave.
-    func crowdedOut(by caller: RequestCaller) -> UInt64? {
+    ///
+    /// - Parameter leader: stays, because its pause is everybody's.
+    func crowdedOut(by caller: RequestCaller, except leader: UInt64?) -> UInt64? {
         let own = [urgent, bulk].reduce(0) { $0 + ($1.sources[caller.source]?.count ?? 0) }
         let fullest = [urgent, bulk].flatMap { $0.sources.values }.max { $0.count < $1.count }
         guard let fullest, fullest.count > own + 1 else { return nil }
-        return fullest.lines.values.max { $0.waiters.count < $1.waiters.count }?.waiters.last?.number
+        return fullest.lines.values.sorted { $0.waiters.count > $1.waiters.count }
+            .lazy.compactMap { line in line.waiters.last { $0.number != leader }?.number }.first
     }
 
     var earliestDeadline: Instant? { waiters.map(\.deadline).min() }

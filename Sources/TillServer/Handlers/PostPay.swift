@@ -10,11 +10,15 @@ extension Server {
     /// verification, the same settlement and the same owner as at `POST /v1/transactions`.
     func postPay(_ call: Call) async throws -> HTTPResponse {
         let user = try await postPayUser(call.request)
-        return try await heavy.run(for: .user(user)) { try await postPay(call.request, from: user) }
+        let request = call.request
+        // No place of the desk is held while Apple is waited for; the receipt takes one of its own to be verified.
+        let purchase = try await heavy.run(for: .user(user)) { try PostedPurchase(request) }
+        return try await postPay(purchase, request, from: user)
     }
 
-    private func postPay(_ request: HTTPRequest, from user: UserID) async throws -> HTTPResponse {
-        let purchase = try PostedPurchase(request)
+    private func postPay(
+        _ purchase: PostedPurchase, _ request: HTTPRequest, from user: UserID
+    ) async throws -> HTTPResponse {
         if let bundleID = purchase.bundleID, !bundleID.hasSameBytes(as: configuration.apple.bundleID) {
             throw Refused(.wrongApp, "bundle_id: this server is for another app")
         }

@@ -13,20 +13,21 @@ public struct AppleErrands: Sendable {
 
     public init(_ server: Server) { self.server = server }
 
-    /// Takes up those that are due, the customers in turns, until none is left or Apple can't be asked. Production does
-    /// not wait for the sandbox, nor the other way round. Returns how many are done.
+    /// Both environments, beside each other.
     @discardableResult
     public func runAll() async throws -> Int {
-        guard let api = server.serverAPI?.asking(as: .bulk("errands")) else { return 0 }
-        return try await withThrowingTaskGroup(of: Int.self) { group in
+        try await withThrowingTaskGroup(of: Int.self) { group in
             for environment in [Environment.production, .sandbox] {
-                group.addTask { try await runAll(in: environment, over: api) }
+                group.addTask { try await runAll(in: environment) }
             }
             return try await group.reduce(0, +)
         }
     }
 
-    private func runAll(in environment: Environment, over api: ServerAPI) async throws -> Int {
+    /// Takes up those of an environment that are due, the customers in turns, until none is left or Apple can't be
+    /// asked. Returns how many are done.
+    public func runAll(in environment: Environment) async throws -> Int {
+        guard let api = server.serverAPI?.asking(as: .bulk("errands")) else { return 0 }
         var done = 0
         while true {
             let now = server.clock()

@@ -1,3 +1,7 @@
+import TillBilling
+import TillCrypto
+import TillStorage
+
 /// Everything that a server does beside answering requests. Each job is a walk over what is due, which a crash at any
 /// moment leaves to the next walk.
 public struct BackgroundJobs: Sendable {
@@ -9,20 +13,32 @@ public struct BackgroundJobs: Sendable {
         let walk: @Sendable (Server) async throws -> Void
     }
 
-    private static let usual: [Job] = [
-        Job(name: "catalog", interval: 60_000) { try await $0.recordCatalog() },
-        Job(name: "terms", interval: nil) { _ = try await UnreadTerms($0).readAll() },
-        Job(name: "notifications", interval: 60_000) { _ = try await PendingNotifications($0).settleAll() },
-        Job(name: "receipts", interval: 5_000) { _ = try await WaitingReceipts($0).askAll() },
-        Job(name: "receiptConfirmations", interval: 60_000) { _ = try await ReceiptConfirmations($0).askAll() },
-        Job(name: "savedProofs", interval: 1_000) { _ = try await SavedProofs($0).settleAll() },
-        Job(name: "errands", interval: 15_000) { _ = try await AppleErrands($0).runAll() },
-        Job(name: "claims", interval: 15_000) { _ = try await WaitingClaims($0).askAll() },
-        Job(name: "consumption", interval: 30_000) { _ = try await ConsumptionAnswers($0).answerAll() },
-        Job(name: "reconciliation", interval: 5_000) { _ = try await Reconciliations($0).advance() },
-        Job(name: "dryRuns", interval: 2_000) { try await DryRuns($0).runAll() },
-        Job(name: "reminders", interval: 30_000) { _ = try await DueReminders($0).tellAll() },
-    ]
+    private static let usual: [Job] =
+        [
+            Job(name: "catalog", interval: 60_000) { try await $0.recordCatalog() },
+            Job(name: "terms", interval: nil) { _ = try await UnreadTerms($0).readAll() },
+            Job(name: "notifications", interval: 60_000) { _ = try await PendingNotifications($0).settleAll() },
+            Job(name: "savedProofs", interval: 1_000) { _ = try await SavedProofs($0).settleAll() },
+            Job(name: "claims", interval: 15_000) { _ = try await WaitingClaims($0).askAll() },
+            Job(name: "consumption", interval: 30_000) { _ = try await ConsumptionAnswers($0).answerAll() },
+            Job(name: "reconciliation", interval: 5_000) { _ = try await Reconciliations($0).advance() },
+            Job(name: "dryRuns", interval: 2_000) { try await DryRuns($0).runAll() },
+            Job(name: "reminders", interval: 30_000) { _ = try await DueReminders($0).tellAll() },
+        ] + ofEachEnvironment
+
+    /// A job for each environment: what comes in production while Apple's sandbox takes its time waits for no walk.
+    private static let ofEachEnvironment: [Job] = [Environment.production, .sandbox].flatMap { environment in
+        func name(_ name: String) -> String {
+            environment == .production ? name : "sandbox" + name.prefix(1).uppercased() + name.dropFirst()
+        }
+        return [
+            Job(name: name("receipts"), interval: 5_000) { _ = try await WaitingReceipts($0).askAll(in: environment) },
+            Job(name: name("receiptConfirmations"), interval: 60_000) {
+                _ = try await ReceiptConfirmations($0).askAll(in: environment)
+            },
+            Job(name: name("errands"), interval: 15_000) { _ = try await AppleErrands($0).runAll(in: environment) },
+        ]
+    }
 
     public let all: [Job]
     private let server: Server
@@ -39,17 +55,59 @@ public struct BackgroundJobs: Sendable {
     }
 
     /// Until the task is cancelled. A walk that fails is taken up again with the next.
-    public func run() async {
+    ///
+    /// - Parameter onFault: hears a job's name and why it failed, once a minute at most for each job; in English.
+    public func run(onFault: @escaping @Sendable (String, String) -> Void = { _, _ in }) async {
+        for job in all where job.interval != nil { server.jobRecord.wentWell(job.name, at: server.clock()) }
         await withTaskGroup(of: Void.self) { jobs in
-            for job in all { jobs.addTask { await keepUp(job) } }
+            for job in all { jobs.addTask { await keepUp(job, onFault) } }
         }
     }
 
-    private func keepUp(_ job: Job) async {
+    private func keepUp(_ job: Job, _ onFault: @Sendable (String, String) -> Void) async {
         while !Task.isCancelled {
-            try? await job.walk(server)
+            do {
+                try await job.walk(server)
+                if job.interval != nil { server.jobRecord.wentWell(job.name, at: server.clock()) }
+            } catch {
+                if !Task.isCancelled, server.jobRecord.mayTell(job.name, at: server.clock()) {
+                    onFault(job.name, Self.reason(error))
+                }
+            }
             guard let interval = job.interval else { return }
             await pause(interval)
+        }
+    }
+
+    private static func reason(_ error: any Error) -> String {
+        guard let fault = error as? DatabaseFault else { return "\(error)" }
+        return "\(fault.kind.rawValue): \(fault.detail)"
+    }
+}
+
+/// When each job last went well, and when its last fault was told.
+final class JobRecord: Sendable {
+    private struct State {
+        var wentWell: [String: Instant] = [:]
+        var told: [String: Instant] = [:]
+    }
+
+    /// Milliseconds between two words about one job.
+    private static let silence: Int64 = 60_000
+    private let state = Locked(State())
+
+    /// By name; since the start for one that never did.
+    var lastSuccesses: [(name: String, at: Instant)] {
+        state.withLock { $0.wentWell }.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    }
+
+    func wentWell(_ name: String, at now: Instant) { state.withLock { $0.wentWell[name] = now } }
+
+    func mayTell(_ name: String, at now: Instant) -> Bool {
+        state.withLock { state in
+            if let last = state.told[name], abs(now.milliseconds - last.milliseconds) < Self.silence { return false }
+            state.told[name] = now
+            return true
         }
     }
 }

@@ -2,28 +2,37 @@ import TillAppStore
 import TillBilling
 import TillStorage
 
-/// Asks Apple for the signed copies of what receipts alone granted before there was a key to ask with. The copy is
-/// settled like every other one: it confirms the owner, or moves the grant to whom it names.
+/// Asks Apple for the signed copies of what receipts alone granted: before there was a key to ask with, or because
+/// Apple did not know the purchase yet. The copy is settled like every other one: it confirms the owner, or moves the
+/// grant to whom it names.
 public struct ReceiptConfirmations: Sendable {
     private let server: Server
     private static let batch = 20
+    /// Seconds until Apple is asked again about what it does not know: it may know a new purchase a little later. After
+    /// these a day, then twice as long each time.
+    private static let pauses: [Int64] = [60, 600, 3_600, 21_600]
     /// How often Apple may say that it has no such transaction before it is asked no more.
-    private static let mostAttempts: Int64 = 8
+    private static let mostAttempts: Int64 = 12
+    /// Seconds while nobody answers.
+    private static let outagePause: Int64 = 300
+    /// Seconds before the end of a hold at which Apple is asked once more in any case.
+    private static let beforeHoldEnds: Int64 = 300
 
     public init(_ server: Server) { self.server = server }
 
-    /// Takes up those that are due, production first and the longest overdue first, until none is left or Apple can't
-    /// say. Returns how many were answered.
+    /// Both environments, one after the other.
     @discardableResult
     public func askAll() async throws -> Int {
+        let production = try await askAll(in: .production)
+        return production + (try await askAll(in: .sandbox))
+    }
+
+    /// Takes up those of an environment that are due, the longest overdue first, until none is left or Apple can't say.
+    /// Returns how many were answered.
+    public func askAll(in environment: Environment) async throws -> Int {
         guard let api = server.serverAPI else { return 0 }
         let lookup = SignedTransactionLookup(
             api, verifier: server.verifier, asking: .bulk("receiptConfirmations"))
-        let production = try await askAll(in: .production, lookup)
-        return production + (try await askAll(in: .sandbox, lookup))
-    }
-
-    private func askAll(in environment: Environment, _ lookup: SignedTransactionLookup) async throws -> Int {
         var answered = 0
         while true {
             let now = server.clock()
@@ -50,19 +59,30 @@ public struct ReceiptConfirmations: Sendable {
             try await postpone(one, until: nil)
             return true
         case .none:
-            let isOver = one.attempts + 1 >= Self.mostAttempts
-            try await postpone(one, until: isOver ? nil : now.adding(seconds: 86_400 << one.attempts))
+            try await postpone(one, until: Self.next(after: one, at: now))
             return true
         case .later(_, let instant):
-            let pause = now.adding(seconds: SettleReceipt.pause(after: one.attempts))
-            try await postpone(one, until: max(pause, instant ?? pause))
+            let pause = now.adding(seconds: Self.outagePause)
+            try await postpone(one, until: max(pause, instant ?? pause), isAnswered: false)
             return false
         }
     }
 
-    private func postpone(_ one: OwnershipTable.Lookup, until instant: Instant?) async throws {
+    /// When Apple is asked again about what it does not know; nil: never.
+    private static func next(after one: OwnershipTable.Lookup, at now: Instant) -> Instant? {
+        guard one.attempts + 1 < mostAttempts else { return nil }
+        let attempts = max(0, Int(one.attempts))
+        let pause = attempts < pauses.count ? pauses[attempts] : 86_400 << Int64(attempts - pauses.count)
+        let next = now.adding(seconds: pause)
+        guard let last = one.holdUntil?.adding(seconds: -beforeHoldEnds), now < last else { return next }
+        return min(next, last)
+    }
+
+    private func postpone(
+        _ one: OwnershipTable.Lookup, until instant: Instant?, isAnswered: Bool = true
+    ) async throws {
         try await server.database.write { session in
-            try OwnershipTable(session).postponeLookup(one.sequence, until: instant)
+            try OwnershipTable(session).postponeLookup(one.sequence, until: instant, isAnswered: isAnswered)
         }
     }
 }

@@ -13,20 +13,25 @@ public struct WaitingReceipts: Sendable {
 
     public init(_ server: Server) { self.server = server }
 
-    /// Takes up those that are due, the callers in turns, until none is left or Apple can't say. Production and sandbox
-    /// are asked beside each other: neither waits for an answer of the other. Returns how many no longer wait.
+    /// Milliseconds since a purchase in which Apple may not know it yet. Its device has finished perhaps, so nothing
+    /// else would ask.
+    private static let mayBeUnknown: Int64 = 86_400_000
+
+    /// Both environments, beside each other.
     @discardableResult
     public func askAll() async throws -> Int {
-        guard let lookup = server.settleReceipt.lookup else { return 0 }
-        return try await withThrowingTaskGroup(of: Int.self) { group in
+        try await withThrowingTaskGroup(of: Int.self) { group in
             for environment in [Environment.production, .sandbox] {
-                group.addTask { try await askAll(in: environment, lookup) }
+                group.addTask { try await askAll(in: environment) }
             }
             return try await group.reduce(0, +)
         }
     }
 
-    private func askAll(in environment: Environment, _ lookup: SignedTransactionLookup) async throws -> Int {
+    /// Takes up those of an environment that are due, the callers in turns, until none is left or Apple can't say.
+    /// Returns how many no longer wait.
+    public func askAll(in environment: Environment) async throws -> Int {
+        guard let lookup = server.settleReceipt.lookup else { return 0 }
         var done = 0
         var vain = 0
         while vain < Self.mostVain {
@@ -38,7 +43,7 @@ public struct WaitingReceipts: Sendable {
             var asked: Set<TransactionID> = []
             // The answer about one row is for all rows of its purchase.
             for waiting in due where asked.insert(waiting.transactionID).inserted && vain < Self.mostVain {
-                let count = try await settle(waiting, lookup)
+                let count = try await settleOrPostpone(waiting, lookup)
                 done += count ?? 0
                 vain = count == nil ? vain + 1 : 0
             }
@@ -49,8 +54,20 @@ public struct WaitingReceipts: Sendable {
     /// What Apple says of a purchase.
     private enum Answer: Sendable {
         case signed(VerifiedTransaction, Settle.Proof)
-        /// It has none: the receipt alone counts.
-        case none
+        /// It has none: the receipt alone counts. When Apple is asked again, because it may know it later; nil: never.
+        case none(askedAgain: Instant?)
+    }
+
+    /// A row that the ledger refuses for good stands in nobody's way.
+    private func settleOrPostpone(
+        _ waiting: WaitingProofTable.Stored, _ lookup: SignedTransactionLookup
+    ) async throws -> Int? {
+        do {
+            return try await settle(waiting, lookup)
+        } catch let fault as DatabaseFault where !fault.isRetryable {
+            try await postpone(waiting, "\(fault.kind.rawValue): \(fault.detail)")
+            return 0
+        }
     }
 
     /// Returns how many no longer wait; nil if Apple can't say.
@@ -63,9 +80,9 @@ public struct WaitingReceipts: Sendable {
         case .signed(let signed, let proof): answer = .signed(signed, proof)
         case .unknown:
             let asker = Settle.Origin(waiting.bearer)?.asker ?? .init(name: waiting.bearer.name)
-            switch await lookup.ask(verified.id, verified.environment, for: asker) {
+            switch await lookup.ask(verified.id, verified.environment, paidAt: verified.purchaseDate, for: asker) {
             case .found(let signed, let proof): answer = .signed(signed, proof)
-            case .none: answer = .none
+            case .none: answer = .none(askedAgain: nextQuestion(about: verified))
             case .later(let why, let instant):
                 try await postponeAll(waiting, why, not: instant)
                 return nil
@@ -74,21 +91,48 @@ public struct WaitingReceipts: Sendable {
         return try await settle(waiting, by: answer)
     }
 
+    /// Ever less often: a pause of half the purchase's age, so that all its rows are due together.
+    private func nextQuestion(about verified: VerifiedTransaction) -> Instant? {
+        let now = server.clock()
+        let age = now.milliseconds - verified.purchaseDate.milliseconds
+        guard age < Self.mayBeUnknown else { return nil }
+        return now.adding(milliseconds: min(3_600_000, max(10_000, age / 2)))
+    }
+
     /// With the words of each bearer, the oldest first, until the ledger has decided. A bearer whose words leave the
-    /// purchase in quarantine takes no other bearer's away.
+    /// purchase in quarantine takes no other bearer's away, and is kept where Apple may know the purchase later.
     private func settle(_ waiting: WaitingProofTable.Stored, by answer: Answer) async throws -> Int {
         var done = 0
         let rows = try await server.database.read { session in
             try WaitingProofTable(session).list(waiting.transactionID, in: waiting.environment)
         }
+        var next: Instant?
+        var isUnknown = false
+        if case .none(let askedAgain) = answer { (isUnknown, next) = (true, askedAgain) }
         for row in rows {
-            guard let isDecided = try await isDecided(row, by: answer) else { continue }
-            if isDecided { return done + (try await removeAll(row)) }
-            try await server.database.write { try WaitingProofTable($0).remove(row.sequence) }
-            done += 1
+            // The ledger has heard these words, and only Apple's would say more.
+            if !(isUnknown && row.isTold) {
+                guard let isDecided = try await isDecided(row, by: answer) else { continue }
+                if isDecided { return done + (try await removeAll(row)) }
+            }
+            if next == nil {
+                try await server.database.write { try WaitingProofTable($0).remove(row.sequence) }
+                done += 1
+            } else if !row.isTold {
+                try await server.database.write { try WaitingProofTable($0).markTold(row.sequence) }
+            }
+        }
+        if let next {
+            try await server.database.write { session in
+                try WaitingProofTable(session).postponeTold(
+                    waiting.transactionID, in: waiting.environment, until: next, detail: Self.unknownToApple)
+            }
         }
         return done
     }
+
+    /// Why a row waits; for operators.
+    private static let unknownToApple = "Apple does not know it yet"
 
     /// Settles it; nil if that can't be done now.
     private func isDecided(_ row: WaitingProofTable.Stored, by answer: Answer) async throws -> Bool? {
@@ -97,11 +141,16 @@ public struct WaitingReceipts: Sendable {
             return nil
         }
         let outcome: Settle.Outcome
-        switch answer {
-        case .signed(let signed, let proof): outcome = try await server.settle(signed, proof: proof, origin: origin)
-        case .none:
-            guard let receipt = try await receipt(of: row) else { return nil }
-            outcome = try await server.settle(receipt.transaction, proof: receipt.proof, origin: origin)
+        do {
+            switch answer {
+            case .signed(let signed, let proof): outcome = try await server.settle(signed, proof: proof, origin: origin)
+            case .none:
+                guard let receipt = try await receipt(of: row) else { return nil }
+                outcome = try await server.settle(receipt.transaction, proof: receipt.proof, origin: origin)
+            }
+        } catch let fault as DatabaseFault where !fault.isRetryable {
+            try await postpone(row, "\(fault.kind.rawValue): \(fault.detail)")
+            return nil
         }
         if case .quarantined = outcome { return false }
         return true

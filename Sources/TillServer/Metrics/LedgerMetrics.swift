@@ -78,6 +78,14 @@ enum LedgerMetrics {
                 name: "till_oldest_pending_notification_age_seconds", kind: .gauge,
                 help: "Age of the oldest notification that is stored and not settled; 0 if there is none.",
                 samples: [Metric.Sample(age(try figures.oldestPendingNotification()))]),
+            Metric(
+                name: "till_oldest_saved_proof_age_seconds", kind: .gauge,
+                help: "Age of the oldest proof whose device has finished and that is not settled; 0 if there is none.",
+                samples: [Metric.Sample(age(try SavedProofTable(session).oldest()))]),
+            Metric(
+                name: "till_oldest_waiting_receipt_age_seconds", kind: .gauge,
+                help: "Age of the oldest purchase in a receipt that Apple is still asked about; 0 if there is none.",
+                samples: [Metric.Sample(age(try WaitingProofTable(session).oldest()))]),
         ]
     }
 
@@ -92,6 +100,10 @@ enum LedgerMetrics {
                 name: "till_pending_notifications", kind: .gauge,
                 help: "Notifications that are stored and not settled.",
                 samples: [Metric.Sample(count: try figures.pendingNotifications())]),
+            Metric(
+                name: "till_saved_proofs", kind: .gauge,
+                help: "Proofs whose devices have finished and that are not settled.",
+                samples: [Metric.Sample(count: try SavedProofTable(session).count())]),
             Metric(
                 name: "till_waiting_receipts", kind: .gauge,
                 help: "Purchases in receipts that Apple has still to be asked about.",

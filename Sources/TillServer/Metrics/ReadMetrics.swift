@@ -8,7 +8,7 @@ extension Server {
         let scope = LedgerMetrics.Scope(
             environments: [.production, .sandbox].filter(accepted.contains),
             endpoints: configuration.webhooks.endpoints.map(\.id), now: clock())
-        let metrics = try await database.read { try LedgerMetrics.read($0, scope) }
+        let metrics = try await database.read { try LedgerMetrics.read($0, scope) } + [jobAges(at: scope.now)]
         return HTTPResponse(
             status: 200,
             headers: HTTPHeaders([
@@ -16,5 +16,15 @@ extension Server {
                 (name: "Cache-Control", value: "no-store"),
             ]),
             body: Array(metrics.map(\.text).joined().utf8))
+    }
+
+    private func jobAges(at now: Instant) -> Metric {
+        Metric(
+            name: "till_job_last_success_age_seconds", kind: .gauge,
+            help: "Since when a job last came to its end without a fault; since the start if it never did.",
+            samples: jobRecord.lastSuccesses.map { job in
+                Metric.Sample(
+                    max(0, Double(now.milliseconds - job.at.milliseconds) / 1_000), (name: "job", value: job.name))
+            })
     }
 }

@@ -15,6 +15,7 @@ final class AppleLine: Sendable {
         var asked: [String] = []
         var answersLeft: Int?
         var isCut: (@Sendable (String) -> Bool)?
+        var isHeld: (@Sendable (String) -> Bool)?
         var rewrite: (@Sendable (JSONValue) -> JSONValue)?
     }
 
@@ -44,11 +45,22 @@ final class AppleLine: Sendable {
         set { state.withLock { $0.isCut = newValue } }
     }
 
+    /// While set, the paths whose answers take until it is not.
+    var isHeld: (@Sendable (String) -> Bool)? {
+        get { state.withLock { $0.isHeld } }
+        set { state.withLock { $0.isHeld = newValue } }
+    }
+
     /// While set, what is answered is changed so.
     var rewrite: (@Sendable (JSONValue) -> JSONValue)? {
         get { state.withLock { $0.rewrite } }
         set { state.withLock { $0.rewrite = newValue } }
     }
+
+    /// What Apple answers about a transaction that it does not know.
+    static let notFound = AppleAnswer(
+        status: 404, headers: [.init("Content-Type", "application/json")],
+        body: Array(#"{"errorCode": 4040010, "errorMessage": "Transaction id not found."}"#.utf8))
 
     /// Paths in the order they were asked for, outages included.
     var asked: [String] { state.withLock { $0.asked } }
@@ -76,6 +88,7 @@ final class AppleLine: Sendable {
             if let left = state.answersLeft, left > 0 { state.answersLeft = left - 1 }
             return (state, isCut)
         }
+        while isHeld?(path) == true, !Task.isCancelled { try? await Task.sleep(for: .milliseconds(5)) }
         if isCut || state.isCut?(path) == true { throw AppleOutage(.connectionLost) }
         if let outage = state.outage { throw outage }
         if let answer = state.answer { return answer }

@@ -1,0 +1,186 @@
+import Foundation
+import Testing
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillHTTP
+import TillServer
+import TillStorage
+
+/// What goes on beside the requests: what holds up one queue holds up no other, and is seen.
+@Suite("Jobs beside the requests") struct JobJourneys {
+    private static let token = "op_jobs_0123456789abcdef"
+
+    private static func watched(_ configuration: inout ServerConfiguration) {
+        configuration.operators = [SecretKey(id: "anna", sha256: Digest.sha256.hash(token.utf8))]
+        configuration.delivery.order = .saveThenFinish
+    }
+
+    private func post(
+        _ payment: Payment, to shop: Shop, product: String = Shop.points60
+    ) async throws -> Reply {
+        try await shop.send(
+            .post, "/v1/transactions",
+            [
+                "receipt": .string(payment.receipt), "transactionId": .string(payment.id),
+                "productId": .string(product),
+            ], as: .user("ann"))
+    }
+
+    /// Jobs whose pauses are short.
+    private func whileJobsRun(_ jobs: BackgroundJobs, _ body: () async throws -> Void) async throws {
+        let run = Task { await jobs.run() }
+        defer { run.cancel() }
+        try await body()
+    }
+
+    private static let shortPause: @Sendable (Int64) async -> Void = { _ in
+        try? await Task.sleep(for: .milliseconds(10))
+    }
+
+    private func figures(_ shop: Shop) async throws -> [String: Double] {
+        var request = HTTPRequest(method: .get, path: "/metrics", peer: "127.0.0.1")
+        request.headers.add("Authorization", "Bearer \(Self.token)")
+        let lines = String(decoding: await shop.server.respond(to: request).body, as: UTF8.self).split(separator: "\n")
+        let pairs = lines.filter { !$0.hasPrefix("#") }.map { $0.split(separator: " ").map(String.init) }
+        return Dictionary(uniqueKeysWithValues: pairs.map { ($0[0], Double($0[1]) ?? -1) })
+    }
+
+    // MARK: Environments
+
+    @Test("While Apple's sandbox takes its time, a production receipt that comes meanwhile is looked at (U7)")
+    func sandboxReceipt() async throws {
+        let line = AppleLine()
+        try await Shop.open(environments: [.production, .sandbox], line: line) { shop in
+            let payment = try await shop.pay(token: try await shop.openOrder(as: "ann"))
+            line.outage = AppleOutage(.timedOut)
+            #expect(try await post(payment, to: shop)["outcome"].text == "accepted")
+            line.outage = nil
+            line.isHeld = { $0.hasSuffix(payment.id) }
+            shop.time.advance(seconds: 60)
+            try await whileJobsRun(BackgroundJobs(shop.server, pause: Self.shortPause)) {
+                #expect(await eventually { line.asked.count { $0.hasSuffix(payment.id) } == 2 })
+                let now = shop.time.now
+                try await shop.ledger.write { session in
+                    try WaitingProofTable(session).insert(
+                        TransactionID("9"), in: .production,
+                        by: WaitingProofTable.Bearer(name: "user:ben", namedUser: nil, claimedOrder: nil),
+                        receipt: [1], digest: Array(repeating: 1, count: 32), at: now, due: now, detail: "saved")
+                }
+                #expect(
+                    try await eventually(within: 5) {
+                        let rows = try await shop.ledger.read { session in
+                            try WaitingProofTable(session).list(TransactionID("9"), in: .production)
+                        }
+                        return rows.first?.attempts == 1
+                    }, "it was looked at, and is no receipt")
+                line.isHeld = nil
+            }
+        }
+    }
+
+    @Test("While Apple's sandbox takes its time, what was paid in production is finished (U2)")
+    func sandboxErrand() async throws {
+        let line = AppleLine()
+        try await Shop.open(environments: [.production, .sandbox], line: line) { shop in
+            var payments: [Payment] = []
+            for _ in 0..<2 { payments.append(try await shop.pay(token: try await shop.openOrder(as: "ann"))) }
+            for payment in payments { _ = try await shop.submit(payment.signed, as: .user("ann")) }
+            let (slow, real) = (payments[0].id, payments[1].id)
+            line.isHeld = { $0.hasSuffix("\(slow)/finish") }
+            shop.time.advance(seconds: 600)
+            try await whileJobsRun(BackgroundJobs(shop.server, pause: Self.shortPause)) {
+                #expect(await eventually { line.asked.contains { $0.hasSuffix("\(slow)/finish") } })
+                _ = try await shop.ledger.write { session in
+                    try session.execute("UPDATE transactions SET environment = 1 WHERE id = ?", [.text(real)])
+                }
+                #expect(await eventually(within: 5) { line.asked.contains { $0.hasSuffix("\(real)/finish") } })
+                line.isHeld = nil
+            }
+        }
+    }
+
+    // MARK: What stands still
+
+    @Test("A row that the ledger refuses for good is put off, and the receipt behind it is granted (G5)")
+    func refusedRow() async throws {
+        let line = AppleLine()
+        try await Shop.open(line: line) { shop in
+            line.outage = AppleOutage(.timedOut)
+            let bad = try await shop.pay(Shop.points300, token: try await shop.openOrder(Shop.points300, as: "ann"))
+            #expect(try await post(bad, to: shop, product: Shop.points300)["outcome"].text == "accepted")
+            let good = try await shop.pay(token: try await shop.openOrder(as: "ann"))
+            #expect(try await post(good, to: shop)["outcome"].text == "accepted")
+            line.outage = nil
+            _ = try await shop.ledger.write { session in
+                try session.execute(
+                    """
+                    CREATE TRIGGER bad_row BEFORE INSERT ON transactions \
+                    WHEN NEW.product = 'com.example.learn.points300' BEGIN SELECT RAISE(ABORT, 'never'); END
+                    """, [])
+            }
+            shop.time.advance(seconds: 60)
+            #expect((try? await WaitingReceipts(shop.server).askAll()) == 1)
+            #expect(try await shop.points(of: "ann") == 60)
+            let rows = try await shop.ledger.read { session in
+                try WaitingProofTable(session).list(TransactionID(bad.id), in: .sandbox)
+            }
+            #expect(rows.map(\.attempts) == [1] && rows.first?.detail.contains("never") == true, "\(rows)")
+        }
+    }
+
+    @Test("A job that fails says so once a minute, and its last success grows old")
+    func failingJob() async throws {
+        let line = AppleLine()
+        try await Shop.open(change: Self.watched, line: line) { shop in
+            let payment = try await shop.pay(token: try await shop.openOrder(as: "ann"))
+            #expect(try await post(payment, to: shop)["finish"] == true)
+            _ = try await shop.ledger.write { session in
+                try session.execute(
+                    """
+                    CREATE TRIGGER kept BEFORE DELETE ON saved_proofs BEGIN SELECT RAISE(ABORT, 'kept'); END
+                    """, [])
+            }
+            let told = Locked<[String]>([])
+            let jobs = BackgroundJobs(shop.server, pause: Self.shortPause)
+            let run = Task { await jobs.run { job, why in told.withLock { $0.append("\(job) \(why)") } } }
+            defer { run.cancel() }
+            #expect(await eventually { told.withLock { $0.count } == 1 })
+            try await Task.sleep(for: .milliseconds(200))
+            #expect(told.withLock { $0 }.map { $0.hasPrefix("savedProofs constraint: ") } == [true])
+            shop.time.advance(seconds: 61)
+            #expect(await eventually { told.withLock { $0.count } == 2 })
+            let figures = try await figures(shop)
+            #expect(figures[#"till_job_last_success_age_seconds{job="savedProofs"}"#].map { $0 >= 61 } == true)
+            #expect(
+                await eventually {
+                    (try? await self.figures(shop))?[#"till_job_last_success_age_seconds{job="reminders"}"#] == 0
+                })
+        }
+    }
+
+    @Test("How many proofs are saved and not granted, how long the oldest waits, and when each job last went well")
+    func watchedQueues() async throws {
+        let line = AppleLine()
+        try await Shop.open(change: Self.watched, line: line) { shop in
+            let empty = try await figures(shop)
+            #expect(empty["till_saved_proofs"] == 0 && empty["till_oldest_saved_proof_age_seconds"] == 0)
+            #expect(empty["till_oldest_waiting_receipt_age_seconds"] == 0)
+            let payment = try await shop.pay(token: try await shop.openOrder(as: "ann"))
+            #expect(try await post(payment, to: shop)["finish"] == true)
+            shop.time.advance(seconds: 40)
+            let saved = try await figures(shop)
+            #expect(saved["till_saved_proofs"] == 1 && (saved["till_oldest_saved_proof_age_seconds"] ?? 0) >= 40)
+            line.outage = AppleOutage(.timedOut)
+            _ = try await SavedProofs(shop.server).settleAll()
+            shop.time.advance(seconds: 50)
+            let waiting = try await figures(shop)
+            #expect(waiting["till_saved_proofs"] == 0 && waiting["till_waiting_receipts"] == 1)
+            #expect((waiting["till_oldest_waiting_receipt_age_seconds"] ?? 0) >= 50)
+            try await whileJobsRun(BackgroundJobs(shop.server, pause: Self.shortPause)) {
+                let name = #"till_job_last_success_age_seconds{job="savedProofs"}"#
+                #expect(await eventually { (try? await figures(shop))?[name] == 0 })
+            }
+        }
+    }
+}
