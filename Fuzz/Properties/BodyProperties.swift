@@ -1,8 +1,8 @@
 import Foundation
 import TillAPI
 import TillBilling
-@testable import TillJSON
 
+@testable import TillJSON
 @testable import TillServer
 
 /// What holds for every body of a request to our own API: it becomes a value or a refusal, and the hand-written reader

@@ -1,6 +1,5 @@
-@testable import TillJSON
-
 @testable import TillAppStore
+@testable import TillJSON
 
 /// RFC 8259 a second time, as a recogniser and nothing else: no recursion, a state and a stack of brackets. It shares
 /// no line with the scanner that it is held against.

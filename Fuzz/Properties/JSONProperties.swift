@@ -1,7 +1,7 @@
 import TillBilling
-@testable import TillJSON
 
 @testable import TillAppStore
+@testable import TillJSON
 
 /// What holds for every text that comes as JSON.
 enum JSONProperties {

@@ -1,8 +1,8 @@
 import TillBilling
 import TillCrypto
-@testable import TillJSON
 
 @testable import TillAppStore
+@testable import TillJSON
 
 /// What a payload must be accepted as when a trusted signer has signed it, said a second time and in other words than
 /// the verifier's: from the tree of the JSON, field by field (facts/jws §2, §4 to §7).

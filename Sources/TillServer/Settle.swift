@@ -130,7 +130,9 @@ struct Settle: Sendable {
             try book(transaction, proof: proof, origin: origin, renewal: renewal, at: now, session)
         }
         #if PLANTED_MISTAKES
-            if PlantedMistake.tellsApart.isPlanted, case .granted(let grant) = outcome { try await tellApart(of: grant) }
+            if PlantedMistake.tellsApart.isPlanted, case .granted(let grant) = outcome {
+                try await tellApart(of: grant)
+            }
         #endif
         return outcome
     }

@@ -156,7 +156,7 @@ import TillStorage
             #expect(try await shop.submit(paid.signed, as: .user("u1"))["outcome"].text == "granted")
             #expect(try await waiting(shop, "u1").count == 3)
             // What would be set again, if the service were read.
-            try await shop.ledger.write { session in try session.execute("DELETE FROM reminders", []) }
+            _ = try await shop.ledger.write { session in try session.execute("DELETE FROM reminders", []) }
             for party in [Party.user("u1"), .user("stranger")] {
                 #expect(try await shop.submit(paid.signed, as: party)["outcome"].text == "alreadyGranted")
             }

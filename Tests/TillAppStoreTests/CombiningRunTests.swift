@@ -1,8 +1,8 @@
 import Testing
 import TillCrypto
-@testable import TillJSON
 
 @testable import TillAppStore
+@testable import TillJSON
 
 /// Swift puts a text into canonical order before it hashes or compares it, in time quadratic in its longest run of
 /// combining marks: a key of 160 KB took half a minute, and anybody may send one.

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 import TillBilling
-@testable import TillJSON
 
 @testable import TillAppStore
+@testable import TillJSON
 
 /// Apple's formats beside the repository (`../shared/facts`).
 enum SharedFacts {

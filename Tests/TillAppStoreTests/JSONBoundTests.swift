@@ -1,7 +1,7 @@
 import Testing
-@testable import TillJSON
 
 @testable import TillAppStore
+@testable import TillJSON
 
 @Suite("Both readers of JSON draw one border")
 struct JSONBoundTests {

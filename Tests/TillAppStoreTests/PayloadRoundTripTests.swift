@@ -1,9 +1,9 @@
 import Testing
 import TillBilling
 import TillCrypto
-@testable import TillJSON
 
 @testable import TillAppStore
+@testable import TillJSON
 
 @Suite("Payloads are written again as they were read")
 struct PayloadRoundTripTests {

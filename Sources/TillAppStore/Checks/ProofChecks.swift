@@ -87,7 +87,8 @@ struct ProofChecks {
     #if PLANTED_MISTAKES
         /// What a verifier would trust that believed whoever signs; nil but for `believesAnySignature`.
         private static func presentedRoot(_ x5c: [JSONValue]) -> TrustStore? {
-            guard PlantedMistake.believesAnySignature.isPlanted, let text = x5c[2].string, let der = Base64.decode(text),
+            guard PlantedMistake.believesAnySignature.isPlanted, let text = x5c[2].string,
+                let der = Base64.decode(text),
                 let root = Certificate(der: der)
             else { return nil }
             return TrustStore(roots: [root], strict: false)

@@ -32,7 +32,6 @@ public struct SavedProofs: Sendable {
             guard !due.isEmpty else { return settled }
             for saved in due where try await settle(saved) { settled += 1 }
         }
-        return settled
     }
 
     private static func next(at now: Instant, _ table: SavedProofTable) throws -> [SavedProofTable.Stored] {
