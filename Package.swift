@@ -44,19 +44,21 @@ let package = Package(
         .target(name: "TillAppStore", dependencies: ["TillBilling", "TillJSON", "TillCrypto"]),
         .target(name: "TillAPI", dependencies: ["TillBilling"]),
         .target(name: "TillPages", dependencies: ["TillBilling"]),
-        .target(name: "TillStorage", dependencies: ["TillBilling"]),
-        .target(name: "TillSQLite", dependencies: ["TillStorage", "CTillSQLite"]),
+        .target(name: "TillSQL"),
+        .target(name: "TillStorage", dependencies: ["TillBilling", "TillSQL"]),
+        .target(name: "TillSQLite", dependencies: ["TillSQL", "CTillSQLite"]),
         .target(
             name: "TillServer",
             dependencies: [
-                "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillAPI", "TillPages", "TillStorage",
+                "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillAPI", "TillPages", "TillSQL",
+                "TillStorage",
                 "TillHTTP",
             ]
         ),
         .target(
             name: "TillEmulator",
             dependencies: [
-                "TillBilling", "TillAppStore", "TillJSON", "TillCrypto", "TillHTTP", "TillPages", "TillStorage",
+                "TillBilling", "TillAppStore", "TillJSON", "TillCrypto", "TillHTTP", "TillPages", "TillSQL",
                 "TillSQLite",
             ]
         ),
@@ -65,7 +67,8 @@ let package = Package(
         .target(
             name: "TillSimulation",
             dependencies: [
-                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI", "TillStorage",
+                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI", "TillSQL",
+                "TillStorage",
                 "TillSQLite",
                 "TillServer", "TillEmulator", "TillClient", "CTillSQLite", "CTillOpenSSL",
             ] + storeKit
@@ -73,7 +76,8 @@ let package = Package(
         .executableTarget(
             name: "till",
             dependencies: [
-                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI", "TillStorage",
+                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI", "TillSQL",
+                "TillStorage",
                 "TillSQLite",
                 "TillServer", "TillEmulator", "TillClient", "TillSimulation",
             ] + storeKit
@@ -98,7 +102,8 @@ let package = Package(
         .executableTarget(
             name: "till-load",
             dependencies: [
-                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillStorage", "TillSQLite",
+                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillSQL", "TillStorage",
+                "TillSQLite",
                 "TillEmulator",
                 "TillClient", "TillSimulation",
             ],
@@ -109,7 +114,8 @@ let package = Package(
         .executableTarget(
             name: "TillSoak",
             dependencies: [
-                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI", "TillStorage",
+                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI", "TillSQL",
+                "TillStorage",
                 "TillSQLite",
             ],
             path: "Benchmarks/TillSoak"
@@ -123,12 +129,13 @@ let package = Package(
             name: "TillAppStoreTests",
             dependencies: ["TillAppStore", "TillJSON", "TillCrypto", "TillBilling", "CTillOpenSSL"]
         ),
-        .testTarget(name: "TillStorageTests", dependencies: ["TillStorage", "TillSQLite", "TillBilling"]),
-        .testTarget(name: "TillSQLiteTests", dependencies: ["TillSQLite", "TillStorage", "TillSimulation"]),
+        .testTarget(name: "TillStorageTests", dependencies: ["TillSQL", "TillStorage", "TillSQLite", "TillBilling"]),
+        .testTarget(name: "TillSQLiteTests", dependencies: ["TillSQLite", "TillSQL", "TillSimulation"]),
         .testTarget(
             name: "TillServerTests",
             dependencies: [
-                "TillServer", "TillStorage", "TillSQLite", "TillHTTP", "TillAPI", "TillBilling", "TillCrypto",
+                "TillServer", "TillSQL", "TillStorage", "TillSQLite", "TillHTTP", "TillAPI", "TillBilling",
+                "TillCrypto",
                 "TillAppStore", "TillJSON", "TillEmulator", "TillPages",
             ]
         ),
@@ -137,7 +144,7 @@ let package = Package(
             dependencies: [
                 "TillEmulator", "TillAppStore", "TillJSON", "TillCrypto", "TillHTTP", "TillBilling", "TillPages",
                 "TillSQLite",
-                "TillStorage",
+                "TillSQL",
             ]
         ),
         .testTarget(
@@ -147,12 +154,12 @@ let package = Package(
         .testTarget(
             name: "TillCommandTests",
             dependencies: [
-                "till", "TillAppStore", "TillJSON", "TillCrypto", "TillBilling", "TillServer", "TillStorage",
+                "till", "TillAppStore", "TillJSON", "TillCrypto", "TillBilling", "TillServer", "TillSQL", "TillStorage",
                 "TillSQLite",
             ]
         ),
         .testTarget(
-            name: "SoakTests", dependencies: ["TillSoak", "TillBilling", "TillStorage", "TillSQLite"]
+            name: "SoakTests", dependencies: ["TillSoak", "TillBilling", "TillSQL", "TillStorage", "TillSQLite"]
         ),
         // What the fuzzers claim, asked of what they begin with; `make fuzz` asks it of everything else.
         .testTarget(
@@ -169,7 +176,8 @@ let package = Package(
             name: "JourneyTests",
             dependencies: [
                 "TillServer", "TillEmulator", "TillClient", "TillSQLite", "TillHTTP", "TillAPI", "TillBilling",
-                "TillStorage", "TillAppStore", "TillJSON", "TillCrypto", "TillSimulation", "till", "LearnPoints",
+                "TillSQL", "TillStorage", "TillAppStore", "TillJSON", "TillCrypto", "TillSimulation", "till",
+                "LearnPoints",
                 "CloudPlans",
                 "Game",
                 "ExampleTerminal",
@@ -201,7 +209,7 @@ let package = Package(
             name: "StoreKitTests",
             dependencies: [
                 "StoreKit", "TillEmulator", "TillHTTP", "TillCrypto", "TillAppStore", "TillJSON", "TillBilling",
-                "TillSQLite",
+                "TillSQL", "TillSQLite",
             ]
         ),
     ]

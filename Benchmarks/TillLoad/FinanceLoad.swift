@@ -1,5 +1,6 @@
 import Foundation
 import TillBilling
+import TillSQL
 import TillSQLite
 import TillStorage
 
@@ -25,7 +26,7 @@ struct FinanceLoad {
         try await fill(path)
         let filled = (clock.now - filling) / .seconds(1)
 
-        let ledger = try SQLiteDatabase.open(path: path, role: .operator)
+        let ledger = try SQLiteDatabase.open(path: path, role: .operator, options: .init(.ledger))
         // The first one reads the file from the disk, or from what the system remembers of it.
         var scan = Double.infinity
         for _ in 0..<3 {
@@ -59,7 +60,7 @@ struct FinanceLoad {
     }
 
     /// What any report has to do at least: look at every row, and at the columns at both ends of it.
-    private static func scan(_ session: any Session) throws -> Int {
+    private static func scan(_ session: any Connection) throws -> Int {
         try session.first(
             """
             SELECT count(*), sum(price), max(purchased_at), max(revoked_at), max(storefront), max(original_id) \
@@ -69,7 +70,7 @@ struct FinanceLoad {
     }
 
     private func fill(_ path: String) async throws {
-        let ledger = try SQLiteDatabase.open(path: path, role: .server)
+        let ledger = try SQLiteDatabase.open(path: path, role: .server, options: .init(.ledger))
         let purchases = purchases
         let portion = 5_000
         for first in stride(from: 0, to: purchases, by: portion) {

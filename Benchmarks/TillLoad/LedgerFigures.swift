@@ -8,7 +8,7 @@ struct LedgerFigures {
     /// Grants, orders, bytes of all proofs as they are stored (a header that many share once) and as they came, and
     /// bytes of the database without its log: the log is in the file once the server has ended in good order.
     func line() async throws -> String {
-        let ledger = try SQLiteDatabase.open(path: path, role: .operator)
+        let ledger = try SQLiteDatabase.open(path: path, role: .operator, options: .init(.ledger))
         let figures = try await ledger.read { session in
             func number(_ sql: StaticString) throws -> Int64 { try session.first(sql, []) { $0.integer(0) } ?? 0 }
             return [

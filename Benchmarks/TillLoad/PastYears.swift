@@ -10,7 +10,7 @@ struct PastYears {
     let purchases: Int
 
     func write() async throws {
-        let ledger = try SQLiteDatabase.open(path: path, role: .server)
+        let ledger = try SQLiteDatabase.open(path: path, role: .server, options: .init(.ledger))
         let past = AgedLedger(
             product: ProductID(LoadSet.productID), points: LoadSet.pointsEach, environment: .sandbox)
         let now = Instant(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000))

@@ -2,8 +2,8 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillSQL
 import TillSQLite
-import TillStorage
 
 /// A stand-in for Apple's App Store: customers who buy, the proofs Apple signs, the endpoints a server asks and the
 /// notifications it is sent. It runs in process, or behind a listener; it touches the world only through the
@@ -34,7 +34,7 @@ public final class Emulator: Sendable {
     ///   - send: how notifications leave.
     ///   - pause: comes back after so many milliseconds, or at once when the calling task is cancelled. Without it no
     ///     request is ever held up, whatever the dials say.
-    /// - Throws: `DatabaseFault`, or `IssuingFault` for keys that are none.
+    /// - Throws: `DatabaseError`, or `IssuingFault` for keys that are none.
     public init(
         configuration: EmulatorConfiguration = EmulatorConfiguration(), database: any Database,
         clock: @escaping @Sendable () -> Instant, entropy: @escaping @Sendable (Int) -> [UInt8],
@@ -82,17 +82,14 @@ public final class Emulator: Sendable {
     /// must exist; the file is readable by its owner only.
     ///
     /// A store that need not outlive its process takes a path in a temporary directory.
-    public static func openDatabase(path: String) throws(DatabaseFault) -> SQLiteDatabase {
+    public static func openDatabase(path: String) throws(DatabaseError) -> SQLiteDatabase {
         try SQLiteDatabase.open(path: path, role: .server, options: databaseOptions)
     }
 
     /// What `openDatabase` opens with; a simulation adds its file system and threads.
     public static var databaseOptions: SQLiteDatabase.Options {
-        var options = SQLiteDatabase.Options()
-        options.migrations = StoreSchema.migrations
         // "TilE" in ASCII: an emulated store is never taken for a ledger, or the other way round.
-        options.applicationID = 0x5469_6C45
-        return options
+        SQLiteDatabase.Options(DatabaseSchema(migrations: StoreSchema.migrations, applicationID: 0x5469_6C45))
     }
 
     /// Answers as Apple would, or as the dials of `PUT /emulator/faults` say; `HTTPResponse.hangUp` where nobody does.
@@ -143,7 +140,7 @@ public final class Emulator: Sendable {
     // MARK: Founding
 
     private static func found(
-        _ configuration: EmulatorConfiguration, at now: Instant, entropy: (Int) -> [UInt8], _ session: any Session
+        _ configuration: EmulatorConfiguration, at now: Instant, entropy: (Int) -> [UInt8], _ session: any Connection
     ) throws -> (Issuer, APIKey) {
         if let issuer = try IdentityTable.issuer(session), let key = try IdentityTable.apiKey(session),
             let keyID = try SettingTable.value(.apiKeyID, session),
@@ -151,7 +148,7 @@ public final class Emulator: Sendable {
         {
             let founded = try SettingTable.value(.environment, session)
             guard founded == configuration.environment.rawValue else {
-                throw DatabaseFault(
+                throw DatabaseError(
                     .other,
                     "this emulated store is \(founded ?? "unknown"), and the configuration wants "
                         + "\(configuration.environment.rawValue): give it a data directory of its own")

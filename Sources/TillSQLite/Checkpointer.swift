@@ -1,5 +1,5 @@
 import CTillSQLite
-import TillStorage
+import TillSQL
 
 /// Moves committed pages from the write-ahead log into the database file, on a connection of its own, so that no
 /// request waits for it: when the log has grown by `pagesWorthMoving`, or a second after a commit, and not at all when
@@ -17,7 +17,7 @@ final class Checkpointer: @unchecked Sendable {
 
     /// Guards `connection`.
     private let turn = Monitor()
-    private let connection: Connection
+    private let connection: SQLiteHandle
 
     /// Above so many pages the log is restarted from its beginning while the writer waits.
     let pageLimit: Int
@@ -27,7 +27,7 @@ final class Checkpointer: @unchecked Sendable {
     /// 4 MiB of pages.
     private static let pagesWorthMoving = 1_024
 
-    init(_ connection: Connection, logLimitBytes: Int) throws(DatabaseFault) {
+    init(_ connection: SQLiteHandle, logLimitBytes: Int) throws(DatabaseError) {
         self.connection = connection
         let pageSize = max(512, Int(try connection.integer("PRAGMA page_size")))
         pageLimit = max(1, logLimitBytes / pageSize)

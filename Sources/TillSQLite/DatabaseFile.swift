@@ -1,14 +1,14 @@
 import Glibc
-import TillStorage
+import TillSQL
 
 /// The place of a database on the real file system, and the lock that keeps a second server away from it.
 struct DatabaseFile {
     /// With symbolic links resolved: two names of one file must meet at one lock.
     let path: String
 
-    init(_ path: String) throws(DatabaseFault) {
+    init(_ path: String) throws(DatabaseError) {
         guard !path.isEmpty, path != ":memory:", !path.utf8.contains(0) else {
-            throw DatabaseFault(.other, "the database needs the path of a file, not \"\(path)\"")
+            throw DatabaseError(.other, "the database needs the path of a file, not \"\(path)\"")
         }
         if let resolved = Self.resolved(path) {
             self.path = resolved
@@ -17,9 +17,9 @@ struct DatabaseFile {
         let slash = path.lastIndex(of: "/")
         let directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
-        guard !name.isEmpty else { throw DatabaseFault(.other, "\(path) is a directory, not a file") }
+        guard !name.isEmpty else { throw DatabaseError(.other, "\(path) is a directory, not a file") }
         guard let resolved = Self.resolved(directory) else {
-            throw DatabaseFault(.other, "the directory \(directory) of the database does not exist; create it first")
+            throw DatabaseError(.other, "the directory \(directory) of the database does not exist; create it first")
         }
         self.path = resolved == "/" ? "/\(name)" : "\(resolved)/\(name)"
     }
@@ -34,11 +34,11 @@ struct DatabaseFile {
 
     /// Makes an empty file that only this user can read, if there is none, and makes its name durable. SQLite gives
     /// the log and the index the same rights.
-    func createIfMissing() throws(DatabaseFault) {
+    func createIfMissing() throws(DatabaseError) {
         let file = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard file >= 0 else {
             if errno == EEXIST { return }
-            throw DatabaseFault(errno: errno, doing: "creating \(path)")
+            throw DatabaseError(errno: errno, doing: "creating \(path)")
         }
         Glibc.close(file)
         let directory = Glibc.open(String(path[...(path.lastIndex(of: "/") ?? path.startIndex)]), O_RDONLY | O_CLOEXEC)
@@ -54,17 +54,17 @@ struct DatabaseFile {
 final class ServerLock: @unchecked Sendable {
     private var file: Int32
 
-    init(for path: String) throws(DatabaseFault) {
+    init(for path: String) throws(DatabaseError) {
         let name = path + "-lock"
         file = Glibc.open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard file >= 0 else { throw DatabaseFault(errno: errno, doing: "opening the lock \(name)") }
+        guard file >= 0 else { throw DatabaseError(errno: errno, doing: "opening the lock \(name)") }
         guard flock(file, LOCK_EX | LOCK_NB) == 0 else {
             let reason = errno
             let owner = Self.owner(in: file)
             Glibc.close(file)
-            guard reason == EWOULDBLOCK else { throw DatabaseFault(errno: reason, doing: "locking \(name)") }
+            guard reason == EWOULDBLOCK else { throw DatabaseError(errno: reason, doing: "locking \(name)") }
             let who = owner.map { "process \($0)" } ?? "another process"
-            throw DatabaseFault(
+            throw DatabaseError(
                 .inUse, "\(path) is being served by \(who); stop it first, or give this server another database")
         }
         // Only for the message above: a full disk is no reason not to start.

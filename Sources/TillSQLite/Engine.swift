@@ -1,5 +1,5 @@
 import CTillSQLite
-import TillStorage
+import TillSQL
 
 /// The connections and threads behind one `SQLiteDatabase`. It outlives the database object until its threads are done.
 final class Engine: @unchecked Sendable {
@@ -15,7 +15,7 @@ final class Engine: @unchecked Sendable {
 
     private enum Phase { case open, closing, closed }
 
-    init(path: String, role: SQLiteDatabase.Role, options: SQLiteDatabase.Options) throws(DatabaseFault) {
+    init(path: String, role: SQLiteDatabase.Role, options: SQLiteDatabase.Options) throws(DatabaseError) {
         let opening = try Opening(path: path, role: role, options: options)
         lock = opening.lock
         threads = options.threads
@@ -28,13 +28,13 @@ final class Engine: @unchecked Sendable {
         guard writer?.start() ?? true, readers.start() else {
             writer?.close()
             readers.close()
-            throw DatabaseFault(.busy, "the system has no threads left; raise its limit")
+            throw DatabaseError(.busy, "the system has no threads left; raise its limit")
         }
     }
 
     func write(_ job: Job) {
         guard let writer else {
-            return job.answer(DatabaseFault(.readOnly, "the database was opened for reading only"))
+            return job.answer(DatabaseError(.readOnly, "the database was opened for reading only"))
         }
         if threads == .inline { return writeInline([job]) }
         if let fault = writer.queue.add(job) { job.answer(fault) }

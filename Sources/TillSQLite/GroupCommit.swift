@@ -1,20 +1,20 @@
 import CTillSQLite
-import TillStorage
+import TillSQL
 
 /// The one writer: runs several bodies and commits them together, because a sync costs as much as ten grants.
 ///
 /// Every job is answered after its commit returned and never before, a refusal included: what a body saw of its
 /// neighbours in the batch is true only once they are on the disk.
 final class GroupCommit {
-    private let open: () throws(DatabaseFault) -> Connection
-    private var connection: Connection?
+    private let open: () throws(DatabaseError) -> SQLiteHandle
+    private var connection: SQLiteHandle?
     private let writesAreAtomic: Bool
 
     /// How many faults in a row end the second try of a batch: then it is the disk and not one of the bodies.
     private static let faultsInARow = 3
 
     /// - Parameter open: makes the writing connection; called again after a commit whose outcome nobody knows.
-    init(open: @escaping () throws(DatabaseFault) -> Connection) throws(DatabaseFault) {
+    init(open: @escaping () throws(DatabaseError) -> SQLiteHandle) throws(DatabaseError) {
         self.open = open
         let connection = try open()
         self.connection = connection
@@ -43,7 +43,7 @@ final class GroupCommit {
 
     private func commitSingly(_ jobs: [Job]) {
         var inARow = 0
-        var last: DatabaseFault?
+        var last: DatabaseError?
         for job in jobs {
             if let last, inARow == Self.faultsInARow {
                 job.answer(last)
@@ -55,7 +55,7 @@ final class GroupCommit {
                 job.answer(nil)
             case .undone(let fault), .failed(let fault):
                 inARow += 1
-                last = DatabaseFault(fault.kind, fault.detail)
+                last = DatabaseError(fault.kind, fault.detail)
                 job.answer(fault)
             }
         }
@@ -64,21 +64,21 @@ final class GroupCommit {
     private enum Attempt {
         case committed
         /// Rolled back for certain after bodies had run; the same bodies may run again.
-        case undone(DatabaseFault)
+        case undone(DatabaseError)
         /// Trying again now is pointless, or nobody knows whether it was committed.
-        case failed(DatabaseFault)
+        case failed(DatabaseError)
     }
 
     private func attempt(_ jobs: [Job]) -> Attempt {
-        let connection: Connection
-        do throws(DatabaseFault) {
+        let connection: SQLiteHandle
+        do throws(DatabaseError) {
             connection = try usableConnection()
             try connection.run("BEGIN IMMEDIATE")
         } catch {
             reopenIfReadOnly(error)
             return .failed(error)
         }
-        do throws(DatabaseFault) {
+        do throws(DatabaseError) {
             var hasChanged = false
             for job in jobs { try run(job, connection, &hasChanged) }
         } catch {
@@ -86,7 +86,7 @@ final class GroupCommit {
             reopenIfReadOnly(error)
             return .undone(error)
         }
-        do throws(DatabaseFault) {
+        do throws(DatabaseError) {
             try connection.run("COMMIT")
             return .committed
         } catch {
@@ -100,18 +100,18 @@ final class GroupCommit {
     }
 
     /// - Throws: a fault that ends the whole batch.
-    private func run(_ job: Job, _ connection: Connection, _ hasChanged: inout Bool) throws(DatabaseFault) {
-        let session = SQLiteSession(connection, .writing(savepoint: hasChanged))
+    private func run(_ job: Job, _ connection: SQLiteHandle, _ hasChanged: inout Bool) throws(DatabaseError) {
+        let session = SQLiteConnection(connection, .writing(savepoint: hasChanged))
         var succeeded = job.run(session)
         session.end()
         if let fault = session.brokenBy { throw fault }
         guard connection.isInTransaction else {
-            throw DatabaseFault(.other, "a body ended the transaction it was run in")
+            throw DatabaseError(.other, "a body ended the transaction it was run in")
         }
         guard session.hasChanged else { return }
         if succeeded, connection.hasOpenForeignKeys {
             // Would fail the commit of the whole batch.
-            job.refuse(DatabaseFault(.constraint, "FOREIGN KEY constraint failed when the body had returned"))
+            job.refuse(DatabaseError(.constraint, "FOREIGN KEY constraint failed when the body had returned"))
             succeeded = false
         }
         switch (succeeded, hasChanged) {
@@ -131,7 +131,7 @@ final class GroupCommit {
 
     // MARK: After a fault
 
-    private func usableConnection() throws(DatabaseFault) -> Connection {
+    private func usableConnection() throws(DatabaseError) -> SQLiteHandle {
         if let connection { return connection }
         let fresh = try open()
         connection = fresh
@@ -145,27 +145,27 @@ final class GroupCommit {
 
     /// A connection that was opened while the file could not be written stays a reading one for ever, although SQLite
     /// was asked for more and said nothing (https://sqlite.org/c3ref/open.html, SQLITE_OPEN_READWRITE).
-    private func reopenIfReadOnly(_ fault: DatabaseFault) {
+    private func reopenIfReadOnly(_ fault: DatabaseError) {
         if fault.kind == .readOnly { reopenNextTime() }
     }
 
-    private func rollBack(_ connection: Connection) {
+    private func rollBack(_ connection: SQLiteHandle) {
         // After some faults SQLite has rolled back by itself.
         guard connection.isInTransaction else { return }
-        do throws(DatabaseFault) { try connection.run("ROLLBACK") } catch {}
+        do throws(DatabaseError) { try connection.run("ROLLBACK") } catch {}
         if connection.isInTransaction { reopenNextTime() }
     }
 
     /// A failed COMMIT is certainly undone only if the last page of it, which carries the commit mark, was not
     /// written whole: that is when a write found no space. A failed sync says nothing, and neither does a failed
     /// growth of the shared index, which comes after the sync (https://sqlite.org/walformat.html).
-    private func mayHaveCommitted(_ fault: DatabaseFault, _ connection: Connection) -> Bool {
+    private func mayHaveCommitted(_ fault: DatabaseError, _ connection: SQLiteHandle) -> Bool {
         guard fault.kind == .full, writesAreAtomic else { return fault.kind != .constraint && fault.kind != .inUse }
         return connection.lastCode != SQLITE_FULL && connection.lastCode != till_sqlite_ioerr_write
     }
 
     /// Without this promise of the file system SQLite writes the commit's page twice, and the first may stand.
-    private static func hasPowersafeOverwrite(_ connection: Connection) -> Bool {
+    private static func hasPowersafeOverwrite(_ connection: SQLiteHandle) -> Bool {
         var answer: Int32 = -1
         let code = sqlite3_file_control(connection.handle, "main", SQLITE_FCNTL_POWERSAFE_OVERWRITE, &answer)
         return code == SQLITE_OK && answer == 1

@@ -1,5 +1,5 @@
 import CTillSQLite
-import TillStorage
+import TillSQL
 
 /// Whose file this is, and of which version.
 struct DatabaseIdentity {
@@ -7,46 +7,47 @@ struct DatabaseIdentity {
     let version: Int
     let isEmpty: Bool
 
-    init(of connection: Connection) throws(DatabaseFault) {
+    init(of connection: SQLiteHandle) throws(DatabaseError) {
         applicationID = Int32(truncatingIfNeeded: try connection.integer("PRAGMA application_id"))
         version = Int(try connection.integer("PRAGMA user_version"))
         isEmpty = try connection.integer("SELECT count(*) FROM sqlite_schema") == 0
     }
 
     /// - Throws: a fault if the file belongs to another program, or to a newer version of this one.
-    func check(_ path: String, _ options: SQLiteDatabase.Options) throws(DatabaseFault) {
+    func check(_ path: String, _ options: SQLiteDatabase.Options) throws(DatabaseError) {
         let isUntouched = applicationID == 0 && version == 0 && isEmpty
-        guard applicationID == options.applicationID || isUntouched else {
-            throw DatabaseFault(
+        guard applicationID == options.schema.applicationID || isUntouched else {
+            throw DatabaseError(
                 .corrupt,
                 "\(path) is an SQLite database of another program (application id \(applicationID)); "
                     + "give the path of this program's own database, or of a new file")
         }
-        guard version <= options.migrations.count else {
-            throw DatabaseFault(
+        guard version <= options.schema.migrations.count else {
+            throw DatabaseError(
                 .newerSchema,
                 "\(path) has schema version \(version), and this program knows versions up to "
-                    + "\(options.migrations.count); upgrade the program, or restore the backup made before the upgrade")
+                    + "\(options.schema.migrations.count); upgrade the program, or restore the backup made before the upgrade"
+            )
         }
     }
 }
 
-extension Connection {
+extension SQLiteHandle {
     /// Brings the schema up to date, one transaction for each version, so that a crash leaves a whole version.
-    func migrate(_ options: SQLiteDatabase.Options) throws(DatabaseFault) {
+    func migrate(_ options: SQLiteDatabase.Options) throws(DatabaseError) {
         let identity = try DatabaseIdentity(of: self)
-        if identity.applicationID != options.applicationID {
-            try run(script: "PRAGMA application_id = \(options.applicationID)")
+        if identity.applicationID != options.schema.applicationID {
+            try run(script: "PRAGMA application_id = \(options.schema.applicationID)")
         }
-        for (index, script) in options.migrations.enumerated().dropFirst(identity.version) {
+        for (index, script) in options.schema.migrations.enumerated().dropFirst(identity.version) {
             try run("BEGIN IMMEDIATE")
-            do throws(DatabaseFault) {
+            do throws(DatabaseError) {
                 try run(script: "\(script)")
                 try run(script: "PRAGMA user_version = \(index + 1)")
                 try run("COMMIT")
             } catch {
                 if isInTransaction { try run("ROLLBACK") }
-                throw DatabaseFault(error.kind, "migration \(index + 1): \(error.detail)")
+                throw DatabaseError(error.kind, "migration \(index + 1): \(error.detail)")
             }
         }
     }

@@ -1,5 +1,5 @@
 import CTillSQLite
-import TillStorage
+import TillSQL
 
 /// How connections to one database are made.
 final class Opening: @unchecked Sendable {
@@ -14,7 +14,7 @@ final class Opening: @unchecked Sendable {
     private static let restartMilliseconds: Int32 = 10
 
     /// Locks, creates, checks and migrates the file of a server; checks that of an operator.
-    init(path: String, role: SQLiteDatabase.Role, options: SQLiteDatabase.Options) throws(DatabaseFault) {
+    init(path: String, role: SQLiteDatabase.Role, options: SQLiteDatabase.Options) throws(DatabaseError) {
         self.options = options
         if options.vfs == nil {
             let file = try DatabaseFile(path)
@@ -25,7 +25,7 @@ final class Opening: @unchecked Sendable {
                 try file.createIfMissing()
             case .operator:
                 lock = nil
-                guard file.exists else { throw DatabaseFault(.other, "there is no database at \(file.path)") }
+                guard file.exists else { throw DatabaseError(.other, "there is no database at \(file.path)") }
             }
         } else {
             self.path = path
@@ -37,57 +37,57 @@ final class Opening: @unchecked Sendable {
         }
     }
 
-    private func prepareServer() throws(DatabaseFault) {
+    private func prepareServer() throws(DatabaseError) {
         let connection = try connect(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
         defer { connection.close() }
         try DatabaseIdentity(of: connection).check(path, options)
         let mode = try connection.text("PRAGMA journal_mode = WAL")
         guard mode == "wal" else {
-            throw DatabaseFault(.other, "\(path) is on a file system without shared memory; use a local disk")
+            throw DatabaseError(.other, "\(path) is on a file system without shared memory; use a local disk")
         }
         try configure(connection)
         try connection.migrate(options)
     }
 
-    private func checkOperator() throws(DatabaseFault) {
+    private func checkOperator() throws(DatabaseError) {
         let connection = try reader()
         defer { connection.close() }
         let identity = try DatabaseIdentity(of: connection)
         try identity.check(path, options)
-        guard identity.version == options.migrations.count else {
-            throw DatabaseFault(
+        guard identity.version == options.schema.migrations.count else {
+            throw DatabaseError(
                 .other,
                 "\(path) has schema version \(identity.version), this program needs "
-                    + "\(options.migrations.count); start the server once, it brings the file up to date")
+                    + "\(options.schema.migrations.count); start the server once, it brings the file up to date")
         }
     }
 
-    func writer() throws(DatabaseFault) -> Connection {
+    func writer() throws(DatabaseError) -> SQLiteHandle {
         let connection = try connect(SQLITE_OPEN_READWRITE)
         try configure(connection)
         return connection
     }
 
-    func checkpointer() throws(DatabaseFault) -> Connection {
+    func checkpointer() throws(DatabaseError) -> SQLiteHandle {
         let connection = try connect(SQLITE_OPEN_READWRITE)
         try configure(connection)
         sqlite3_busy_timeout(connection.handle, options.threads == .own ? Self.restartMilliseconds : 0)
         return connection
     }
 
-    func reader() throws(DatabaseFault) -> Connection {
+    func reader() throws(DatabaseError) -> SQLiteHandle {
         let connection = try connect(SQLITE_OPEN_READONLY)
         try connection.run(script: "PRAGMA query_only = ON; PRAGMA temp_store = MEMORY")
         return connection
     }
 
-    private func connect(_ flags: Int32) throws(DatabaseFault) -> Connection {
+    private func connect(_ flags: Int32) throws(DatabaseError) -> SQLiteHandle {
         // Inline, nobody else could let go of the file while we wait.
         let busy = options.threads == .own ? Self.busyMilliseconds : 0
-        return try Connection(path: path, flags: flags, vfs: options.vfs, busyMilliseconds: busy)
+        return try SQLiteHandle(path: path, flags: flags, vfs: options.vfs, busyMilliseconds: busy)
     }
 
-    private func configure(_ connection: Connection) throws(DatabaseFault) {
+    private func configure(_ connection: SQLiteHandle) throws(DatabaseError) {
         // temp_store: a savepoint's copies of pages would else go to a temporary file from 64 KiB on.
         // journal_size_limit: a log that a long query made grow is cut back when it starts again.
         try connection.run(

@@ -1,4 +1,4 @@
-import TillStorage
+import TillSQL
 
 /// The queue of reads and the threads that run them, each on a read-only connection.
 final class Readers: @unchecked Sendable {
@@ -7,7 +7,7 @@ final class Readers: @unchecked Sendable {
     private var connections: [Reader]
     private var threads: [DiskThread] = []
 
-    init(_ opening: Opening) throws(DatabaseFault) {
+    init(_ opening: Opening) throws(DatabaseError) {
         self.opening = opening
         queue = WorkQueue(limit: opening.options.queueLimit)
         connections = []
@@ -38,18 +38,18 @@ final class Readers: @unchecked Sendable {
 /// One read-only connection, used by one thread.
 final class Reader: @unchecked Sendable {
     private let opening: Opening
-    private var connection: Connection?
+    private var connection: SQLiteHandle?
 
-    init(_ connection: Connection, _ opening: Opening) {
+    init(_ connection: SQLiteHandle, _ opening: Opening) {
         self.connection = connection
         self.opening = opening
     }
 
     func run(_ job: Job) {
-        do throws(DatabaseFault) {
+        do throws(DatabaseError) {
             let connection = try usableConnection()
             try connection.run("BEGIN")
-            let session = SQLiteSession(connection, .reading)
+            let session = SQLiteConnection(connection, .reading)
             _ = job.run(session)
             session.end()
             if connection.isInTransaction { try connection.run("COMMIT") }
@@ -60,7 +60,7 @@ final class Reader: @unchecked Sendable {
         }
     }
 
-    private func usableConnection() throws(DatabaseFault) -> Connection {
+    private func usableConnection() throws(DatabaseError) -> SQLiteHandle {
         if let connection { return connection }
         let fresh = try opening.reader()
         connection = fresh

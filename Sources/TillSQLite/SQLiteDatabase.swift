@@ -1,7 +1,7 @@
 import CTillSQLite
-import TillStorage
+import TillSQL
 
-/// The ledger on SQLite 3.40 or newer, in WAL mode with synchronous=FULL: one thread writes and commits in groups, one
+/// A database on SQLite 3.40 or newer, in WAL mode with synchronous=FULL: one thread writes and commits in groups, one
 /// moves the log into the file, a few read.
 ///
 /// A body may be run a second time after everything its first run did was rolled back: it must depend on nothing but
@@ -22,10 +22,7 @@ public final class SQLiteDatabase: Database {
     }
 
     public struct Options: Sendable {
-        /// One script per schema version.
-        public var migrations: [StaticString] = Schema.migrations
-        /// What `PRAGMA application_id` marks the file with. "Till" in ASCII by default; another schema takes another.
-        public var applicationID: Int32 = 0x5469_6C6C
+        public var schema: DatabaseSchema
         public var threads = Threads.own
         /// An SQLite VFS registered in this process; nil is the real file system. With a name, `path` is passed to
         /// that VFS as it is, and no lock file is made.
@@ -41,7 +38,7 @@ public final class SQLiteDatabase: Database {
         /// OFF loses acknowledged commits in a power cut. Only for the test that proves that such a loss is found.
         package var synchronous = "FULL"
 
-        public init() {}
+        public init(_ schema: DatabaseSchema) { self.schema = schema }
     }
 
     private let engine: Engine
@@ -55,13 +52,13 @@ public final class SQLiteDatabase: Database {
     /// - Throws: `.inUse` if another server has it, `.newerSchema`, `.corrupt` for what is not this program's, and the
     ///   kinds of a disk that fails.
     public static func open(
-        path: String, role: Role, options: Options = Options()
-    ) throws(DatabaseFault) -> SQLiteDatabase {
+        path: String, role: Role, options: Options
+    ) throws(DatabaseError) -> SQLiteDatabase {
         SQLiteDatabase(try Engine(path: path, role: role, options: options))
     }
 
     public func write<Value: Sendable>(
-        _ body: @escaping @Sendable (any Session) throws -> Value
+        _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             engine.write(Body(body) { continuation.resume(with: $0) })
@@ -69,7 +66,7 @@ public final class SQLiteDatabase: Database {
     }
 
     public func read<Value: Sendable>(
-        _ body: @escaping @Sendable (any Session) throws -> Value
+        _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             engine.read(Body(body) { continuation.resume(with: $0) })

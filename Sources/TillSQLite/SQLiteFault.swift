@@ -1,8 +1,8 @@
 import CTillSQLite
 import Glibc
-import TillStorage
+import TillSQL
 
-extension DatabaseFault {
+extension DatabaseError {
     /// What an SQLite result code (extended, https://sqlite.org/rescode.html) means to us.
     ///
     /// - Parameters:
@@ -38,10 +38,10 @@ extension DatabaseFault {
     }
 
     /// The same fault, when it struck while a commit was on its way to the disk.
-    func inDoubt() -> DatabaseFault { DatabaseFault(kind, detail, mayHaveCommitted: true) }
+    func inDoubt() -> DatabaseError { DatabaseError(kind, detail, mayHaveCommitted: true) }
 }
 
-extension DatabaseFault.Kind {
+extension DatabaseError.Kind {
     init(code: Int32, errno: Int32) {
         switch code & 0xFF {
         case SQLITE_FULL: self = .full
@@ -56,7 +56,7 @@ extension DatabaseFault.Kind {
     }
 
     /// SQLite calls only ENOSPC full; a quota and a file size limit are the same thing to us.
-    private static func ofSystem(_ errno: Int32) -> DatabaseFault.Kind? {
+    private static func ofSystem(_ errno: Int32) -> DatabaseError.Kind? {
         switch errno {
         case ENOSPC, EDQUOT, EFBIG: .full
         case EROFS, EACCES, EPERM: .readOnly

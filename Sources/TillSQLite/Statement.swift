@@ -1,5 +1,5 @@
 import CTillSQLite
-import TillStorage
+import TillSQL
 
 /// One prepared statement of one connection.
 final class Statement {

@@ -1,4 +1,4 @@
-import TillStorage
+import TillSQL
 
 /// First come, first served, and no more than `limit` waiting: memory stays bounded when the disk can't keep up.
 final class WorkQueue: @unchecked Sendable {
@@ -12,11 +12,11 @@ final class WorkQueue: @unchecked Sendable {
     init(limit: Int) { self.limit = limit }
 
     /// - Returns: why the job was not taken, or nil if it will be answered.
-    func add(_ job: Job) -> DatabaseFault? {
+    func add(_ job: Job) -> DatabaseError? {
         monitor.locked {
             if isClosed { return .afterClose }
             guard jobs.count - head < limit else {
-                return DatabaseFault(.busy, "\(limit) requests wait for the database already; ask again later")
+                return DatabaseError(.busy, "\(limit) requests wait for the database already; ask again later")
             }
             jobs.append(job)
             if idleThreads > 0 { monitor.signal() }
@@ -58,6 +58,6 @@ final class WorkQueue: @unchecked Sendable {
     }
 }
 
-extension DatabaseFault {
-    static var afterClose: DatabaseFault { DatabaseFault(.closed, "the database has been closed") }
+extension DatabaseError {
+    static var afterClose: DatabaseError { DatabaseError(.closed, "the database has been closed") }
 }

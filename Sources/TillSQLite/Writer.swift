@@ -1,4 +1,4 @@
-import TillStorage
+import TillSQL
 
 /// The queue of writes, the thread that commits them and the one that checkpoints.
 final class Writer: @unchecked Sendable {
@@ -11,10 +11,10 @@ final class Writer: @unchecked Sendable {
     /// Inline, a checkpoint comes after so many pages instead of after so much time.
     private static let inlineCheckpointPages = 64
 
-    init(_ opening: Opening) throws(DatabaseFault) {
+    init(_ opening: Opening) throws(DatabaseError) {
         queue = WorkQueue(limit: opening.options.queueLimit)
         batchLimit = max(1, opening.options.batchLimit)
-        commits = try GroupCommit { () throws(DatabaseFault) in try opening.writer() }
+        commits = try GroupCommit { () throws(DatabaseError) in try opening.writer() }
         checkpointer = try Checkpointer(try opening.checkpointer(), logLimitBytes: opening.options.logLimitBytes)
     }
 

@@ -1,5 +1,6 @@
 import TillBilling
 import TillCrypto
+import TillSQL
 import TillStorage
 
 /// The catalogue of this server, and those that the ledger had before it: what a product cost on a day.
@@ -28,7 +29,7 @@ final class CatalogHistory: Sendable {
     }
 
     /// All of them. The current one is among them before it is in the ledger.
-    func versions(_ session: any Session) throws -> CatalogVersions {
+    func versions(_ session: any Connection) throws -> CatalogVersions {
         let table = CatalogVersionTable(session)
         let newest = try table.newest()
         let found = known.withLock { $0.newest == newest?.version ? $0.versions : nil }

@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// Keeps renewals where the purchase is that they renew, whichever of them came first. The rule is `RenewedPurchase`'s;
@@ -9,7 +10,7 @@ extension Settle {
     ///
     /// - Returns: what was decided again.
     func align(
-        chainOf transaction: PaidTransaction, _ origin: Origin, _ now: Instant, _ session: any Session
+        chainOf transaction: PaidTransaction, _ origin: Origin, _ now: Instant, _ session: any Connection
     ) throws -> [PaidTransaction] {
         let table = SubscriptionTable(session)
         guard transaction.isSubscription,
@@ -34,7 +35,7 @@ extension Settle {
 
     /// The points of time that a purchase of the chain replaced go with that time, whichever of the two came first.
     func settleReplacedTime(
-        inChainOf transaction: PaidTransaction, _ origin: Origin, _ now: Instant, _ session: any Session
+        inChainOf transaction: PaidTransaction, _ origin: Origin, _ now: Instant, _ session: any Connection
     ) throws {
         let table = SubscriptionTable(session)
         guard transaction.isSubscription,
@@ -60,7 +61,7 @@ extension Settle {
     /// Who restores a renewal restores the purchase that it renews, if that waits: a device shows the newest period
     /// alone.
     func purchaseToRestore(
-        with transaction: PaidTransaction, _ origin: Origin, _ session: any Session
+        with transaction: PaidTransaction, _ origin: Origin, _ session: any Connection
     ) throws -> PaidTransaction? {
         guard origin.claimant != nil, transaction.isRenewal, transaction.isSubscription else { return nil }
         let table = SubscriptionTable(session)

@@ -1,11 +1,11 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// The chains that one commit may change, each as it was before. At the end every customer whose subscription became
 /// another one is told, once.
 struct ChainWatch {
     private let now: Instant
-    private let session: any Session
+    private let session: any Connection
     /// In the order in which they came up.
     private var books: [SubscriptionBooks] = []
 
@@ -15,7 +15,7 @@ struct ChainWatch {
         let environment: Environment
     }
 
-    init(now: Instant, _ session: any Session) {
+    init(now: Instant, _ session: any Connection) {
         self.now = now
         self.session = session
     }
@@ -55,7 +55,7 @@ struct ChainWatch {
     }
 
     /// Keeps what came without a transaction, and tells of it.
-    static func record(_ renewal: Settle.Renewal, now: Instant, _ session: any Session) throws -> [Changed] {
+    static func record(_ renewal: Settle.Renewal, now: Instant, _ session: any Connection) throws -> [Changed] {
         guard let original = renewal.info.originalTransactionID else { return [] }
         var watch = ChainWatch(now: now, session)
         watch.books.append(

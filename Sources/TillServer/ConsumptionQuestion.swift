@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// What Apple is told before it decides about a refund, as far as configuration says it.
@@ -15,7 +16,7 @@ public struct ConsumptionSettings: Sendable, Hashable {
 extension Server {
     /// Keeps what a CONSUMPTION_REQUEST asks, in the commit that settles it. `ConsumptionAnswers` answers.
     func noteConsumptionRequest(
-        _ sequence: Int64, _ notification: VerifiedNotification, _ session: any Session
+        _ sequence: Int64, _ notification: VerifiedNotification, _ session: any Connection
     ) throws {
         guard notification.type == .consumptionRequest, let transaction = notification.transaction else { return }
         let reason = notification.payload.data?.consumptionRequestReason?.rawValue
@@ -66,7 +67,7 @@ extension Server {
     /// What can be said about a purchase now: only with the customer's consent of this moment, and computed from what
     /// the ledger has at this moment (U5).
     func consumption(
-        about question: ConsumptionTable.Question, at now: Instant, _ session: any Session
+        about question: ConsumptionTable.Question, at now: Instant, _ session: any Connection
     ) throws -> ConsumptionWord {
         guard let purchase = try QuestionedPurchase.asked(question.transactionID, in: question.environment, session),
             let user = purchase.userID
@@ -85,7 +86,7 @@ extension Server {
     /// what Apple counts itself, and for what can't be used up.
     private func used(
         _ purchase: QuestionedPurchase, of user: UserID, in environment: Environment, at now: Instant,
-        _ session: any Session
+        _ session: any Connection
     ) throws -> UsedShare? {
         guard let grant = purchase.grantID else { return nil }
         let ledger = LedgerTable(session)
@@ -118,7 +119,7 @@ extension QuestionedPurchase {
     /// A purchase with its customer: where nothing was granted, whom its token names under the rules of settling. An
     /// order that was opened after its id was seen in a payment speaks for nobody.
     static func asked(
-        _ id: TransactionID, in environment: Environment, _ session: any Session
+        _ id: TransactionID, in environment: Environment, _ session: any Connection
     ) throws -> QuestionedPurchase? {
         guard var purchase = try find(id, in: environment, session) else { return nil }
         if purchase.userID == nil {

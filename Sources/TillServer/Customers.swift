@@ -1,5 +1,6 @@
 import TillBilling
 import TillCrypto
+import TillSQL
 import TillStorage
 
 /// A credential, and what kind of customer its token speaks of.
@@ -47,7 +48,7 @@ extension Server {
                 try await database.write { try CustomerTable($0).record(user, as: kind, under: terms, at: now) }
             }
             recordedCustomers.insert(user, as: kind)
-        } catch let fault as DatabaseFault where fault.isRetryable {}
+        } catch let fault as DatabaseError where fault.isRetryable {}
     }
 
     /// A user id that is not in normalization form C has a twin that looks the same, so the ledger takes in no new one.

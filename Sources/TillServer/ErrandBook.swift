@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// What Apple is to be told about a transaction that was just settled; written in the same commit. Only where there is
@@ -13,7 +14,7 @@ struct ErrandBook {
         let finishAfter: Int64
     }
 
-    init(_ session: any Session, under policy: Policy?, now: Instant) {
+    init(_ session: any Connection, under policy: Policy?, now: Instant) {
         errands = ErrandTable(session)
         self.policy = policy
         self.now = now

@@ -1,6 +1,7 @@
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillSQL
 import TillStorage
 
 /// `Idempotency-Key`: a repeated POST is answered as the first one was, without doing anything again (CONTRACT §2).

@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// What Apple has told us about the purchases in a receipt since the receipt was made, and about the renewals of its
@@ -51,7 +52,7 @@ struct LaterKnowledge: Sendable {
     private typealias Found = (row: TransactionTable.Stored, token: [UInt8]?)
 
     private static func load(
-        _ purchases: [ReceiptPurchase], in environment: Environment, _ session: any Session
+        _ purchases: [ReceiptPurchase], in environment: Environment, _ session: any Connection
     ) throws -> [Found] {
         let transactions = TransactionTable(session)
         var rows: [String: TransactionTable.Stored] = [:]

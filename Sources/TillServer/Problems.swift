@@ -1,7 +1,7 @@
 import TillAPI
 import TillBilling
 import TillHTTP
-import TillStorage
+import TillSQL
 
 /// A handler's way of saying no.
 struct Refused: Error {
@@ -59,7 +59,7 @@ extension Server {
             var response = problem(refused.refusal, for: request, detail: refused.detail)
             if let seconds = refused.retryAfter { response.headers.set("Retry-After", String(seconds)) }
             return response
-        } catch let fault as DatabaseFault {
+        } catch let fault as DatabaseError {
             return problem(fault.isRetryable ? .unavailable : .internalError, for: request)
         } catch {
             return problem(.internalError, for: request)

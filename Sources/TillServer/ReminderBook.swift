@@ -1,10 +1,11 @@
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// A customer's reminders before the open ledger (C10). They are set in the commit that changes what the customer has,
 /// so that no crash can leave an end unannounced, or announce one that was moved.
 struct ReminderBook {
-    let session: any Session
+    let session: any Connection
     let catalogs: CatalogHistory
     let policy: ReminderPolicy
 
@@ -83,7 +84,7 @@ extension Settle {
     /// Brings the reminders of those in step who have what was settled, and of those whose subscriptions changed with
     /// it. What lasts, or is points, ends by no date.
     func remind(
-        about settled: [PaidTransaction], and changed: [ChainWatch.Changed], _ now: Instant, _ session: any Session
+        about settled: [PaidTransaction], and changed: [ChainWatch.Changed], _ now: Instant, _ session: any Connection
     ) throws {
         let book = ReminderBook(session: session, catalogs: catalogs, policy: reminders)
         var seen: Set<ChainWatch.Changed> = []

@@ -1,7 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillHTTP
-import TillStorage
+import TillSQL
 
 /// The purchase backend: verifies, settles and answers. It owns no socket, no thread and no clock; those are passed
 /// in, so that the same server runs behind a listener, in a test, and in a simulation (DESIGN §5).
@@ -80,7 +80,7 @@ public struct Server: Sendable {
     }
 
     /// A customer's reminders before an open ledger.
-    func reminders(_ session: any Session) -> ReminderBook {
+    func reminders(_ session: any Connection) -> ReminderBook {
         ReminderBook(session: session, catalogs: catalogs, policy: configuration.reminders)
     }
 

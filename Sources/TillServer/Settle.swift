@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// The one place where money becomes goods. Three doors lead here: an app's proof, Apple's notification, and Apple's
@@ -150,7 +151,7 @@ struct Settle: Sendable {
     /// Settles once more what is in quarantine, as the ledger has it, for whoever claims it.
     ///
     /// - Returns: nil if it isn't in quarantine any more.
-    func claimed(_ sequence: Int64, origin: Origin, now: Instant, _ session: any Session) throws -> Outcome? {
+    func claimed(_ sequence: Int64, origin: Origin, now: Instant, _ session: any Connection) throws -> Outcome? {
         guard try TransactionTable(session).find(sequence: sequence)?.state == .quarantined,
             let copy = try RecordedCopies(session).find(sequence)
         else { return nil }
@@ -160,7 +161,7 @@ struct Settle: Sendable {
     /// The same before a ledger that is open already, for who has more to write in the same commit.
     func book(
         _ transaction: PaidTransaction, proof: Proof, origin: Origin, renewal: Renewal?, at now: Instant,
-        _ session: any Session
+        _ session: any Connection
     ) throws -> Outcome {
         #if PLANTED_MISTAKES
             if PlantedMistake.refusesLate.isPlanted, transaction.purchasedAt.adding(seconds: 86_400) < now {
@@ -207,7 +208,7 @@ struct Settle: Sendable {
     }
 
     func settle(
-        _ transaction: PaidTransaction, _ proof: Proof, _ origin: Origin, _ now: Instant, _ session: any Session
+        _ transaction: PaidTransaction, _ proof: Proof, _ origin: Origin, _ now: Instant, _ session: any Connection
     ) throws -> Outcome {
         var decided = try decide(transaction, proof, origin, now, session)
         return try carryOut(&decided)
@@ -223,7 +224,7 @@ struct Settle: Sendable {
     }
 
     private func decide(
-        _ transaction: PaidTransaction, _ proof: Proof, _ origin: Origin, _ now: Instant, _ session: any Session
+        _ transaction: PaidTransaction, _ proof: Proof, _ origin: Origin, _ now: Instant, _ session: any Connection
     ) throws -> Decided {
         var books = SettlementBooks(
             session: session, transaction: transaction, proof: proof, origin: origin, now: now, settle: self)
@@ -239,7 +240,7 @@ struct Settle: Sendable {
 
     /// Gives what was paid under a token before an order or an account had it. Called in the commit that opens the
     /// order or registers the account token.
-    func release(paidUnder token: OrderID, at now: Instant, _ session: any Session) throws {
+    func release(paidUnder token: OrderID, at now: Instant, _ session: any Connection) throws {
         let origin = Origin(door: .claim, caller: .apple, claimedOrder: nil)
         var given: [PaidTransaction] = []
         var chains = ChainWatch(now: now, session)
@@ -265,7 +266,7 @@ struct Settle: Sendable {
     /// - Returns: what was given now.
     private func settleWaiting(
         for settled: [PaidTransaction], includingThem: Bool = false, _ origin: Origin, _ chains: inout ChainWatch,
-        _ now: Instant, _ session: any Session
+        _ now: Instant, _ session: any Connection
     ) throws -> [PaidTransaction] {
         var given: [PaidTransaction] = []
         let copies = RecordedCopies(session)
@@ -307,7 +308,7 @@ struct Settle: Sendable {
     /// Grants by receipts whose signed copies carry a token that was unknown: decided again, in case it is known now.
     func decideContested(
         by token: UniqueID, in environment: Environment, except settled: Set<TransactionID> = [], _ origin: Origin,
-        _ now: Instant, _ session: any Session
+        _ now: Instant, _ session: any Connection
     ) throws {
         for sequence in try OwnershipTable(session).contested(by: token, in: environment) {
             guard let copy = try RecordedCopies(session).find(sequence), !settled.contains(copy.id) else { continue }

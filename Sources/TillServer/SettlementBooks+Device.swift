@@ -1,5 +1,4 @@
 import TillBilling
-import TillStorage
 
 /// For which device a plan is that was paid without an order of its own.
 extension SettlementBooks {

@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// What the token that Apple signed names, as the ledger has it (LEDGER R4, R5).
@@ -77,7 +78,7 @@ extension SettlementBooks {
 
     /// The customer whom the token of a recorded transaction names, who may be an account that a guest has become part
     /// of; nil if Apple signed none, or one that names somebody whom nobody here knows.
-    static func userNamed(byTokenOf sequence: Int64, _ session: any Session) throws -> UserID? {
+    static func userNamed(byTokenOf sequence: Int64, _ session: any Connection) throws -> UserID? {
         guard let copy = try RecordedCopies(session).find(sequence), !copy.terms.isPaidBySomebodyElse,
             case .order(let token)? = copy.token
         else { return nil }
@@ -96,7 +97,7 @@ extension SettlementBooks {
 /// Whether stored payments of an environment carried a token before the order was opened whose id it is, as far as that
 /// matters.
 private func isSeen(
-    _ token: OrderID, before order: Order, in environment: Environment, _ session: any Session
+    _ token: OrderID, before order: Order, in environment: Environment, _ session: any Connection
 ) throws -> Bool {
     try !order.idSource.isUnforgeable && UnmatchedTokenTable(session).contains(token, in: environment)
 }

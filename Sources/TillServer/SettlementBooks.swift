@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// One transaction before the open ledger: reads what a decision needs, then writes what was decided. Lives inside one
@@ -24,7 +25,7 @@ struct SettlementBooks {
     let ownership: OwnershipTable
     let errands: ErrandBook
 
-    let session: any Session
+    let session: any Connection
     /// What the token of the transaction names.
     private var named = NamedByToken()
     /// What its chain says, if it is a later period of a subscription.
@@ -39,7 +40,7 @@ struct SettlementBooks {
     var tokenOrder: Order? { named.order }
 
     init(
-        session: any Session, transaction: PaidTransaction, proof: Settle.Proof, origin: Settle.Origin, now: Instant,
+        session: any Connection, transaction: PaidTransaction, proof: Settle.Proof, origin: Settle.Origin, now: Instant,
         settle: Settle
     ) {
         self.transaction = transaction

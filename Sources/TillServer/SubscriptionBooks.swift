@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// One chain before the open ledger: lists its periods, keeps the newest word about its renewal, and tells each
@@ -8,14 +9,14 @@ struct SubscriptionBooks {
     let originalID: TransactionID
     let environment: Environment
     private let now: Instant
-    private let session: any Session
+    private let session: any Connection
     private let table: SubscriptionTable
     private var stored: SubscriptionTable.Stored?
     /// What each customer had before.
     private let before: [UserID: Change]
 
     init(
-        of original: TransactionID, in environment: Environment, now: Instant, _ session: any Session
+        of original: TransactionID, in environment: Environment, now: Instant, _ session: any Connection
     ) throws {
         originalID = original
         self.environment = environment

@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// Moves purchases from one customer to another before the open ledger. Lives inside one commit: the transfer, whose
@@ -20,7 +21,7 @@ struct TransferBooks {
     /// - Parameters:
     ///   - actor: who asked for it, as in evidence.
     ///   - freshID: of the transfer that is made, if one is.
-    init(session: any Session, actor: String, now: Instant, freshID: UniqueID, reminders: ReminderBook) {
+    init(session: any Connection, actor: String, now: Instant, freshID: UniqueID, reminders: ReminderBook) {
         self.now = now
         self.freshID = freshID
         self.actor = actor

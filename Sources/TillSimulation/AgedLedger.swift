@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// The past of a shop that has been open for years: settled purchases, written straight into the tables as they would
@@ -33,7 +34,7 @@ public struct AgedLedger: Sendable {
         }
     }
 
-    private func write(_ count: Int64, until end: Int64, _ pace: Int64, _ session: any Session) throws {
+    private func write(_ count: Int64, until end: Int64, _ pace: Int64, _ session: any Connection) throws {
         let base =
             try session.first(
                 """
@@ -58,7 +59,7 @@ public struct AgedLedger: Sendable {
         try session.execute("DROP TABLE past", [])
     }
 
-    private func writeOrders(_ session: any Session) throws {
+    private func writeOrders(_ session: any Connection) throws {
         try session.execute(
             """
             INSERT INTO orders (sequence, id, user, product, quantity, status, price, currency, environment, \
@@ -73,7 +74,7 @@ public struct AgedLedger: Sendable {
             """, [])
     }
 
-    private func writeTransactions(_ session: any Session) throws {
+    private func writeTransactions(_ session: any Connection) throws {
         try session.execute(
             """
             INSERT INTO transactions (sequence, environment, id, original_id, product, quantity, purchased_at, \
@@ -90,7 +91,7 @@ public struct AgedLedger: Sendable {
             """, [])
     }
 
-    private func writeGrants(_ session: any Session) throws {
+    private func writeGrants(_ session: any Connection) throws {
         try session.execute(
             """
             INSERT INTO grants (transaction_sequence, id, order_sequence, user, at) \

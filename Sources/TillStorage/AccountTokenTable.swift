@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 extension Schema {
     /// Who chose each order's id; the tokens that backends registered for their users; and the tokens of stored
@@ -48,8 +49,8 @@ extension Schema {
 
 /// `account_tokens`: which user's payments carry a token that is no order's id, because the user's backend said so.
 public struct AccountTokenTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Entry: Sendable, Hashable {
         public let token: UniqueID
@@ -92,7 +93,7 @@ public struct SharedToken: Sendable, Hashable {
     public let payments: Int64
 
     /// Those of more Apple Accounts than one customer has; the most shared first. Reads every transaction.
-    public static func list(moreThan accounts: Int64, limit: Int64, _ session: any Session) throws -> [SharedToken] {
+    public static func list(moreThan accounts: Int64, limit: Int64, _ session: any Connection) throws -> [SharedToken] {
         try session.query(
             """
             SELECT token, count(DISTINCT app_transaction), count(*) FROM transactions \
@@ -106,8 +107,8 @@ public struct SharedToken: Sendable, Hashable {
 /// `unmatched_tokens`: tokens that stored payments of an environment carried before an order or an account had them. An
 /// order that is opened under one of them later may be a stranger's, unless its id is proven.
 public struct UnmatchedTokenTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public func insert(_ token: UniqueID, in environment: Environment, at: Instant) throws {
         try session.execute(

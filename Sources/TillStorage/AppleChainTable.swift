@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 /// `apple_chains`: the chains of transactions that lead to customers at Apple, and when each was last asked about.
 ///
@@ -6,8 +7,8 @@ import TillBilling
 /// answer holds all of them. So of the chains that were found in one history, one is asked about for all, and keeps the
 /// revision from which on Apple's next answer goes on (facts/server-api §4.1).
 public struct AppleChainTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public enum Question: Sendable, Hashable {
         case history

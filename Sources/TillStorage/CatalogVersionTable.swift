@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 extension Schema {
     /// Every catalogue that a server was started with, in order: what a product cost on a day. An order names the one
@@ -21,8 +22,8 @@ extension Schema {
 
 /// `catalog_versions`.
 public struct CatalogVersionTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Stored: Sendable, Hashable {
         public let version: Int64

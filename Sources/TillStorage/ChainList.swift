@@ -1,9 +1,10 @@
 import TillBilling
+import TillSQL
 
 /// Which transactions the ledger knows, and the chains that they are in. No table of its own.
 public struct ChainList {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Entry: Sendable, Hashable {
         public let sequence: Int64

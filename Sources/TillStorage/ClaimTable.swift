@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 extension Schema {
     /// Who claimed what, whatever became of it. State 0 waits for Apple, 1 was answered, 2 is of no order of this app.
@@ -40,8 +41,8 @@ extension Schema {
 /// `claims`: every attempt to get something out of quarantine, by Apple's order number, by the word of the user whose
 /// order it is paid under, or by an operator's (U1).
 public struct ClaimTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public enum State: Int64, Sendable, Hashable {
         /// Apple is still to be asked.

@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 /// How values of the ledger stand in columns.
 extension Environment {
@@ -41,7 +42,7 @@ extension Row {
     func optionalEnvironment(_ column: Int) throws -> Environment? { isNull(column) ? nil : try environment(column) }
 
     /// For a column whose value this program can't read: the file was written by something else.
-    func unreadable(_ what: String) -> DatabaseFault {
-        DatabaseFault(.corrupt, "the database holds \(what) that this version of till can't read")
+    func unreadable(_ what: String) -> DatabaseError {
+        DatabaseError(.corrupt, "the database holds \(what) that this version of till can't read")
     }
 }

@@ -1,9 +1,10 @@
 import TillBilling
+import TillSQL
 
 /// `consents`: whether a customer lets Apple be told how much of a purchase was used. Never edited; the newest counts.
 public struct ConsentTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Consent: Sendable, Hashable {
         public let isGiven: Bool

@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 extension Schema {
     /// Who posted by hand, and why. A bonus and a correction are each posted once under their reference.
@@ -47,8 +48,8 @@ extension Schema {
 /// `consumption_requests`: Apple's questions about purchases whose money a customer wants back, and their
 /// answers.
 public struct ConsumptionTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public enum State: Int64, Sendable, Hashable, CaseIterable {
         /// Not answered yet; `detail` says what it waits for.

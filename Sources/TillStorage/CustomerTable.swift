@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 extension Schema {
     /// What kind of customer each user id is: `CustomerKind`. Users of an older ledger are unknown, its merged guests
@@ -32,8 +33,8 @@ extension Schema {
 
 /// `customers`, and what else the ledger knows of users as such.
 public struct CustomerTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     /// Nil for a user who was never seen.
     public func kind(of user: UserID) throws -> CustomerKind? {

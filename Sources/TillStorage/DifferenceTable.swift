@@ -1,9 +1,10 @@
 import TillBilling
+import TillSQL
 
 /// `differences`: what each reconciliation found, in the order in which it was settled. Never edited.
 public struct DifferenceTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Stored: Sendable, Hashable {
         public let sequence: Int64

@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 extension Schema {
     /// What Apple is still to be told about transactions. Kinds are 1 finish, 2 token; state 0 waits, 1 was refused for
@@ -22,8 +23,8 @@ extension Schema {
 
 /// `errands`: what Apple is still to be told, each written in the commit that gives the reason for it.
 public struct ErrandTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public enum Kind: Sendable, Hashable {
         /// Finish the transaction, should the phone not have done so (U2).

@@ -1,10 +1,11 @@
 import TillBilling
+import TillSQL
 
 /// `evidence`: every decision that changed something, with its ground, the door it came through and who brought it
 /// (U1: every rung records its evidence). Never edited, never deleted.
 public struct EvidenceTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Entry: Sendable, Hashable {
         public let at: Instant

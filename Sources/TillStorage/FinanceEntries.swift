@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 /// What the ledger says was paid and given back, added up by day: what settlement reports are made of (C3). No table of
 /// its own.
@@ -20,8 +21,8 @@ public struct FinanceEntries {
     /// How many rows may be put aside in one walk.
     public static let rowsAtOnce: Int64 = 1_000_000
 
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Found: Sendable, Hashable {
         /// By day, product, storefront and the rest: the same for the same ledger.

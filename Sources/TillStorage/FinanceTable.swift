@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 extension Schema {
     /// Apple's financial reports as they were imported, whole: what they say is read out of them again each time, so
@@ -21,8 +22,8 @@ extension Schema {
 
 /// `apple_reports`: Apple's financial reports, each once.
 public struct AppleReportTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     /// A report without its text.
     public struct Entry: Sendable, Hashable {

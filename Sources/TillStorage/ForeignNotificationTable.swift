@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 extension Schema {
     /// How many there are of each app is counted with each new one.
@@ -16,8 +17,8 @@ public struct ForeignNotificationTable {
     /// How many are kept. A notification has five to fifteen kilobytes, and never more than 512.
     public static let capacity: Int64 = 1_000
 
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Entry: Sendable, Hashable {
         public let uuid: String

@@ -1,10 +1,11 @@
 import TillBilling
+import TillSQL
 
 /// `grants`: one for each transaction, which the database itself holds to: a transaction has one row, whose sequence is
 /// the grant's key. Never edited.
 public struct GrantTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public func insert(_ grant: Grant, transaction sequence: Int64, orderSequence: Int64) throws {
         try session.execute(

@@ -1,10 +1,11 @@
 import TillBilling
+import TillSQL
 
 /// What a user has of what was granted, whoever paid for it: orders, transactions, grants and holders, read together.
 /// No table of its own.
 public struct GrantedPurchases {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Entry: Sendable, Hashable {
         /// Of the transaction.

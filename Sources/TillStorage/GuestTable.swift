@@ -1,10 +1,11 @@
 import TillBilling
+import TillSQL
 
 /// `guests`: whose account each merged guest belongs to. A guest is in it once, and no account is a guest of its own
 /// guests, however far.
 public struct GuestTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Entry: Sendable, Hashable {
         public let account: UserID

@@ -1,9 +1,10 @@
 import TillBilling
+import TillSQL
 
 /// `heartbeat`: one row that is written to find out whether anything can be written.
 public struct HeartbeatTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public func beat(at: Instant) throws {
         try session.execute(

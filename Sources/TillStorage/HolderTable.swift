@@ -1,10 +1,11 @@
 import TillBilling
+import TillSQL
 
 /// `holders`: whose a granted purchase is now. The one place that says so: who has a row has it, else it is the grant's
 /// own user's.
 public struct HolderTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     /// The grant as its present holder's, with the order that it is paid under now.
     public func present(_ grant: Grant, of sequence: Int64) throws -> Grant {

@@ -1,12 +1,13 @@
 import TillBilling
+import TillSQL
 
 /// `idempotency_keys`: what a POST was answered, so that its repetition is answered the same (CONTRACT §2).
 public struct IdempotencyTable {
     /// How long an answer is kept.
     public static let lifetimeMilliseconds: Int64 = 48 * 3_600_000
 
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     /// Whose key, and where it was used. The same key from another credential or on another route is another key.
     public struct Scope: Sendable, Hashable {

@@ -1,9 +1,10 @@
 import TillBilling
+import TillSQL
 
 /// Figures for those who watch the ledger, each from an index or a handful of rows: they are read every few seconds.
 public struct LedgerFigures {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     /// How many transactions there are, of all environments. Their rows are numbered and never deleted.
     public func purchases() throws -> Int64 { try number("SELECT coalesce(max(sequence), 0) FROM transactions") }

@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 extension Schema {
     /// One random key, as old as the ledger's first need of it. It leaves the file in no answer.
@@ -14,8 +15,8 @@ extension Schema {
 public struct LedgerSecretTable {
     public static let length = 32
 
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public func find() throws -> [UInt8]? {
         try session.first("SELECT secret FROM ledger_secrets WHERE only = 1", []) { $0.blob(0) }

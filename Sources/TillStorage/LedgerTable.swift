@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 extension Schema {
     /// What was written off, which is little: how often for one customer, and how often at all.
@@ -9,8 +10,8 @@ extension Schema {
 
 /// `postings` and `balances`. A balance is the sum of its postings, kept beside them in the same commit.
 public struct LedgerTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Stored: Sendable, Hashable {
         public let sequence: Int64

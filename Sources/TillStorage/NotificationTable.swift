@@ -1,9 +1,10 @@
 import TillBilling
+import TillSQL
 
 /// `notifications`: Apple's, stored raw before anything is made of them.
 public struct NotificationTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public enum State: Int64, Sendable, Hashable {
         case pending = 0

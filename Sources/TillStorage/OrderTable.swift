@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 extension Schema {
     /// The preview that an order was opened on: its moment, and the end it promised (C6).
@@ -14,8 +15,8 @@ public struct OrderTable {
     /// The most that can be bought at once in an app. What is more stands in a column of its own.
     private static let usualQuantity = 10
 
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     /// An order as stored, with the sequence other tables refer to it by.
     public struct Stored: Sendable, Hashable {

@@ -1,10 +1,11 @@
 import TillBilling
+import TillSQL
 
 /// `outbox`: what the app's backend is to be told, written in the same commit as what it tells of. A log: rows are
 /// never edited and never deleted, so no sequence, and no user's number, is ever used twice.
 public struct OutboxTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Event: Sendable, Hashable {
         public let sequence: Int64

@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 extension Schema {
     /// What a grant rests on, where that is not the token that Apple signed: most grants need no row. The row says too
@@ -48,8 +49,8 @@ extension Schema {
 
 /// `ownership_basis` and `distrusted_receipts`.
 public struct OwnershipTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Stored: Sendable, Hashable {
         public let basis: OwnershipBasis

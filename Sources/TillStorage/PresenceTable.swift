@@ -1,9 +1,10 @@
 import TillBilling
+import TillSQL
 
 /// `presence`: when a server was last at work on this ledger. Whoever comes long after that has missed something.
 public struct PresenceTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public func last() throws -> Instant? { try session.first("SELECT at FROM presence", []) { $0.instant(0) } }
 

@@ -1,10 +1,12 @@
+import TillSQL
+
 /// `proofs`: the signed bytes exactly as they came, one for each transaction: the copy that decided its state.
 ///
 /// The first part of a signed transaction is its certificates, four fifths of it and the same for all that one signer
 /// signed; it is stored once, in `proof_headers`.
 public struct ProofTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public enum Kind: Int64, Sendable, Hashable {
         case signedTransaction = 1

@@ -1,10 +1,11 @@
 import TillBilling
+import TillSQL
 
 /// What somebody has paid for and holds, also what was taken back: orders, transactions and grants, read together. No
 /// table of its own.
 public struct PurchaseHistory {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Entry: Sendable, Hashable {
         /// Of the transaction.

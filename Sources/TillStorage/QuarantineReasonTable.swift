@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 extension Schema {
     /// How often a purchase in quarantine was brought, for each reason that it stayed there.
@@ -18,8 +19,8 @@ extension Schema {
 /// `quarantine_reasons`: one row for each reason why a purchase has no owner, with the number of posts that ended so.
 /// The words beside a proof are their sender's choice, so a post more is a higher count and no new row.
 public struct QuarantineReasonTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Stored: Sendable, Hashable {
         public let reason: String

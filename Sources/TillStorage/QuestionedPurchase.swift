@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 /// What a question of Apple's is about, as the ledger has it. No table of its own.
 public struct QuestionedPurchase: Sendable, Hashable {
@@ -15,7 +16,7 @@ public struct QuestionedPurchase: Sendable, Hashable {
 
     /// Nil if the ledger doesn't know the transaction.
     public static func find(
-        _ id: TransactionID, in environment: Environment, _ session: any Session
+        _ id: TransactionID, in environment: Environment, _ session: any Connection
     ) throws -> QuestionedPurchase? {
         try session.first(
             """

@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 extension Schema {
     /// What was compared with Apple's books, how far it came, and what differed. A run's row says where it stands, so
@@ -82,8 +83,8 @@ extension Schema {
 
 /// `reconciliations` and `reconciliation_counts`: the comparisons with Apple's books. At most one is under way.
 public struct ReconciliationTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public enum State: Int64, Sendable, Hashable, CaseIterable {
         case running = 1

@@ -1,10 +1,11 @@
 import TillBilling
+import TillSQL
 
 /// The newest signed copy of a transaction, out of the ledger: what an older one, and what comes later, is held
 /// against.
 public struct RecordedCopies {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Copy: Sendable, Hashable {
         public let sequence: Int64

@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 extension Schema {
     /// Whose refusals push out whose: rows of one budget. What came again is counted.
@@ -41,8 +42,8 @@ public struct RefusedProofTable {
     /// All users are counted once in so many rows.
     private static let sweepInterval: Int64 = 256
 
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Entry: Sendable, Hashable {
         public let at: Instant

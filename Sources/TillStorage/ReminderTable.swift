@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 extension Schema {
     /// What a customer is to be reminded of and when. Rows move when service is extended and go when it is taken back;
@@ -26,8 +27,8 @@ extension Schema {
 
 /// `reminders`: what customers are to be told about the end of their service, and what they were told.
 public struct ReminderTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Stored: Sendable, Hashable {
         public let sequence: Int64

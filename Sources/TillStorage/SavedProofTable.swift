@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 extension Schema {
     /// Proofs that were answered before they were settled (G4, order 2), and what decisions looked at. The device of a
@@ -78,8 +79,8 @@ extension Schema {
 /// `saved_proofs`: genuine proofs whose devices were told to finish before anything was granted (G4, order 2). A row
 /// goes when its transaction is settled, and the proof is in `proofs` by then.
 public struct SavedProofTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Stored: Sendable, Hashable {
         public let sequence: Int64

@@ -1,3 +1,10 @@
+import TillSQL
+
+extension DatabaseSchema {
+    /// The ledger's. Its files are marked with "Till" in ASCII.
+    public static let ledger = DatabaseSchema(migrations: Schema.migrations, applicationID: 0x5469_6C6C)
+}
+
 /// The tables, as a list of migrations: the database's version is how many of them it has been through. A migration
 /// that has been released is never edited; a change is a new one at the end.
 ///

@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 extension SubscriptionTable {
     /// One period of a chain, whose it is, and what the ledger has of it beside that.

@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 extension Schema {
     /// One row for each subscription of a customer, which is one original transaction: what Apple signed last about its
@@ -44,8 +45,8 @@ extension Schema {
 
 /// `subscriptions` and `subscription_periods`.
 public struct SubscriptionTable {
-    let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Stored: Sendable, Hashable {
         public let sequence: Int64

@@ -1,9 +1,10 @@
 import TillBilling
+import TillSQL
 
 /// Whose books are likely to differ from Apple's: whom a reconciliation asks about first. No table of its own.
 public struct SuspectList {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Entry: Sendable, Hashable {
         public let sequence: Int64

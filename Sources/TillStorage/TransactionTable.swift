@@ -1,9 +1,10 @@
 import TillBilling
+import TillSQL
 
 /// `transactions`: what Apple said was paid, and what became of it.
 public struct TransactionTable {
-    let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Stored: Sendable, Hashable {
         public let sequence: Int64

@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 extension Schema {
     /// The terms that Apple signed for a transaction, in columns of their own: what reports and the state of

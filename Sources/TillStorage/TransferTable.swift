@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 extension Schema {
     /// What was moved from one customer to another, why and by whom. A transfer is never edited; taking it back is a
@@ -61,8 +62,8 @@ extension Schema {
 
 /// `transfers`, with the grants and the points of each.
 public struct TransferTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Stored: Sendable, Hashable {
         public let sequence: Int64

@@ -1,10 +1,11 @@
 import TillBilling
+import TillSQL
 
 /// `waiting_proofs` and `waiting_receipts`: purchases in genuine receipts that Apple has still to be asked about,
 /// because a receipt does not say for whom it was paid (DESIGN §1). A row goes when its transaction is settled.
 public struct WaitingProofTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     /// Who brought a receipt, in the words that evidence uses: `user:anna`, `key:backend`.
     public struct Bearer: Sendable, Hashable {

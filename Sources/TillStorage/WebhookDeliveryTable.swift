@@ -1,12 +1,13 @@
 import TillBilling
+import TillSQL
 
 /// `webhook_deliveries`: what became of each event on its way to each endpoint.
 ///
 /// A line is what waits for one user in one lane of one endpoint. Only the first of a line is due; the next one comes
 /// up when that is delivered or given up. Events without a user stand in no line.
 public struct WebhookDeliveryTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public enum State: Int64, Sendable, Hashable, CaseIterable {
         case waiting = 0

@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 
 extension Schema {
     /// Each user's numbers in the outbox, and how far each of the app's webhook endpoints has come.
@@ -86,8 +87,8 @@ extension Schema {
 
 /// `webhook_endpoints`: how far each endpoint of the configuration has come, and how it does.
 public struct WebhookEndpointTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Stored: Sendable, Hashable {
         public let sequence: Int64

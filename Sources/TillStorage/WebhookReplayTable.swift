@@ -1,9 +1,10 @@
 import TillBilling
+import TillSQL
 
 /// `webhook_replays`: spans of time whose events an endpoint is sent once more, and how far that has come.
 public struct WebhookReplayTable {
-    private let session: any Session
-    public init(_ session: any Session) { self.session = session }
+    private let session: any Connection
+    public init(_ session: any Connection) { self.session = session }
 
     public struct Stored: Sendable, Hashable {
         public let sequence: Int64

@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 import TillSQLite
 import TillStorage
 
@@ -71,7 +72,7 @@ struct Checkup: Sendable {
         }
         let ledger: SQLiteDatabase
         do {
-            ledger = try SQLiteDatabase.open(path: path, role: .operator)
+            ledger = try SQLiteDatabase.open(path: path, role: .operator, options: .init(.ledger))
         } catch {
             let failure = error.failure(ledger: shown(path))
             return [
@@ -122,7 +123,7 @@ struct Checkup: Sendable {
                 zh: "请检查 App 中是否写死了某个 UUID：每笔付款应带自己的订单号，或账户自己的 UUID。"))
     }
 
-    private static func quarantine(_ session: any Session) throws -> Checkup {
+    private static func quarantine(_ session: any Connection) throws -> Checkup {
         let waiting = try TransactionTable(session).quarantined(limit: 1_000).count
         guard waiting > 0 else {
             return Checkup(

@@ -1,5 +1,6 @@
 import TillAPI
 import TillBilling
+import TillSQL
 import TillSQLite
 import TillServer
 import TillStorage
@@ -124,7 +125,7 @@ struct LedgerReading {
     func use<Value: Sendable>(_ read: (FinanceBooks, Environment) async throws -> Value) async throws -> Value {
         let ledger: SQLiteDatabase
         do {
-            ledger = try SQLiteDatabase.open(path: path, role: .operator)
+            ledger = try SQLiteDatabase.open(path: path, role: .operator, options: .init(.ledger))
         } catch {
             throw error.failure(ledger: shown(path))
         }
@@ -133,7 +134,7 @@ struct LedgerReading {
                 FinanceBooks(database: ledger, terms: configuration.developerTerms), environment)
             await ledger.close()
             return value
-        } catch let fault as DatabaseFault {
+        } catch let fault as DatabaseError {
             await ledger.close()
             throw fault.failure(ledger: shown(path))
         } catch {

@@ -1,5 +1,6 @@
 import TillBilling
 import TillHTTP
+import TillSQL
 import TillSQLite
 import TillServer
 import TillStorage
@@ -23,7 +24,7 @@ final class RunningServer: Sendable {
         case .sqlite(let file): path = file
         }
         do {
-            ledger = try SQLiteDatabase.open(path: path, role: .server)
+            ledger = try SQLiteDatabase.open(path: path, role: .server, options: .init(.ledger))
         } catch {
             throw error.failure(ledger: shown(path))
         }
@@ -99,7 +100,7 @@ extension Fetch {
     }
 }
 
-extension DatabaseFault {
+extension DatabaseError {
     /// What to do about it. The driver's own words, which say most, are English.
     func failure(ledger: String) -> CommandFailure {
         let chinese =

@@ -2,7 +2,6 @@ import Testing
 import TillBilling
 import TillHTTP
 import TillJSON
-import TillStorage
 
 @Suite("Many at once") struct CrowdJourneys {
     @Test("One purchase through the app's door, Apple's and as a receipt, all at once: one grant (O8, U4, U8)")

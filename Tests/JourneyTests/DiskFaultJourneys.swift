@@ -100,7 +100,7 @@ import TillStorage
         arguments: Trouble.allCases, Reach.allCases)
     func comesBack(_ trouble: Trouble, _ reach: Reach) async throws {
         let disk = CrashableDisk(seed: 11)
-        var options = SQLiteDatabase.Options()
+        var options = SQLiteDatabase.Options(.ledger)
         options.vfs = disk.vfs
         try await Shop.open(reach, ledger: options) { shop in
             let start = try await Self.start(shop)
@@ -165,7 +165,7 @@ import TillStorage
     @Test("A file system that really has no more room: what was answered stays, the rest gets through when there is")
     func fillsUp() async throws {
         let disk = CrashableDisk(seed: 12)
-        var options = SQLiteDatabase.Options()
+        var options = SQLiteDatabase.Options(.ledger)
         options.vfs = disk.vfs
         try await Shop.open(ledger: options) { shop in
             disk.conditions.capacity = disk.usedBytes + 300_000

@@ -2,6 +2,7 @@ import Testing
 import TillBilling
 import TillCrypto
 import TillJSON
+import TillSQL
 import TillSQLite
 import TillServer
 import TillSimulation
@@ -22,7 +23,7 @@ import TillStorage
         _ order: DeliveryTerms.Order = .grantThenFinish, _ journey: (Shop, CrashableDisk) async throws -> Void
     ) async throws {
         let disk = CrashableDisk(seed: 21)
-        var options = SQLiteDatabase.Options()
+        var options = SQLiteDatabase.Options(.ledger)
         options.vfs = disk.vfs
         try await Shop.open(
             environments: [.production], ledger: options, change: { $0.delivery.order = order }, line: AppleLine(),
@@ -112,7 +113,7 @@ import TillStorage
     func closedAndBusy() async throws {
         try await Self.open { shop, _ in
             let doors = try await Self.doors(of: shop)
-            for kind in [DatabaseFault.Kind.busy, .closed] {
+            for kind in [DatabaseError.Kind.busy, .closed] {
                 let server = try Server(
                     configuration: shop.server.configuration, database: RefusingDatabase(shop.ledger, kind),
                     clock: { shop.time.now }, entropy: RandomBytes.make)
@@ -129,18 +130,18 @@ import TillStorage
 /// Reads as always, and takes nothing.
 private struct RefusingDatabase: Database {
     let ledger: any Database
-    let kind: DatabaseFault.Kind
+    let kind: DatabaseError.Kind
 
-    init(_ ledger: any Database, _ kind: DatabaseFault.Kind) {
+    init(_ ledger: any Database, _ kind: DatabaseError.Kind) {
         self.ledger = ledger
         self.kind = kind
     }
 
-    func write<Value: Sendable>(_ body: @escaping @Sendable (any Session) throws -> Value) async throws -> Value {
-        throw DatabaseFault(kind, "nothing is taken")
+    func write<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value {
+        throw DatabaseError(kind, "nothing is taken")
     }
 
-    func read<Value: Sendable>(_ body: @escaping @Sendable (any Session) throws -> Value) async throws -> Value {
+    func read<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value {
         try await ledger.read(body)
     }
 

@@ -102,7 +102,8 @@ import TillServer
         configuration.keys = Shop.receiptKeys
         let time = TestClock()
         let storeFile = try Emulator.openDatabase(path: folder.appendingPathComponent("store.db").path)
-        let ledger = try SQLiteDatabase.open(path: folder.appendingPathComponent("till.db").path, role: .server)
+        let ledger = try SQLiteDatabase.open(
+            path: folder.appendingPathComponent("till.db").path, role: .server, options: .init(.ledger))
         let store = try await Emulator(
             configuration: configuration, database: storeFile, clock: { time.now }, entropy: RandomBytes.make,
             send: { _, _ async throws(HTTPFault) in throw HTTPFault(.cannotConnect, "nobody listens") })
@@ -147,7 +148,7 @@ import TillServer
 
     private func closedLedger() async throws -> SQLiteDatabase {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString).db").path
-        let ledger = try SQLiteDatabase.open(path: path, role: .server)
+        let ledger = try SQLiteDatabase.open(path: path, role: .server, options: .init(.ledger))
         await ledger.close()
         for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) }
         return ledger

@@ -29,7 +29,7 @@ import TillStorage
 
     private func withShop(_ journey: (Shop, CrashableDisk) async throws -> Void) async throws {
         let disk = CrashableDisk(seed: 21)
-        var options = SQLiteDatabase.Options()
+        var options = SQLiteDatabase.Options(.ledger)
         options.vfs = disk.vfs
         options.threads = .inline
         try await Shop.open(ledger: options) { shop in try await journey(shop, disk) }

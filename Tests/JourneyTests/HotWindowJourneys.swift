@@ -1,6 +1,7 @@
 import Testing
 import TillAppStore
 import TillBilling
+import TillSQL
 import TillSQLite
 import TillServer
 import TillSimulation
@@ -27,7 +28,7 @@ import TillStorage
     @Test("What was granted before sixty thousand others is still seen, and a grant costs what it did (G6, O8, T9)")
     func aged() async throws {
         let disk = CrashableDisk(seed: 33)
-        var options = SQLiteDatabase.Options()
+        var options = SQLiteDatabase.Options(.ledger)
         options.vfs = disk.vfs
         try await Shop.open(ledger: options) { shop in
             let first = try await shop.pay(token: try await shop.openOrder(as: "ann"))
@@ -45,7 +46,7 @@ import TillStorage
             #expect(again["outcome"].text == "alreadyGranted")
             #expect(try await shop.points(of: "ann") == 60)
             // The database itself refuses a second row for any of them.
-            let fault = await #expect(throws: DatabaseFault.self) {
+            let fault = await #expect(throws: DatabaseError.self) {
                 try await shop.ledger.write { session in
                     try session.execute(
                         """

@@ -2,7 +2,6 @@ import Testing
 import TillBilling
 import TillJSON
 import TillServer
-import TillStorage
 
 /// Anybody can pay under an order's id that they know. An order takes what it ordered, and its user decides about
 /// anything else.

@@ -1,6 +1,7 @@
 import Testing
 import TillBilling
 import TillJSON
+import TillSQL
 import TillServer
 import TillStorage
 
@@ -178,10 +179,10 @@ import TillStorage
                 _ = try await kept()
             }
             #expect(try await kept() == [0, 20, 40])
-            await #expect(throws: DatabaseFault.self) {
+            await #expect(throws: DatabaseError.self) {
                 try await shop.ledger.write { try $0.execute("UPDATE catalog_versions SET since = 0", []) }
             }
-            await #expect(throws: DatabaseFault.self) {
+            await #expect(throws: DatabaseError.self) {
                 try await shop.ledger.write { try $0.execute("DELETE FROM catalog_versions", []) }
             }
         }

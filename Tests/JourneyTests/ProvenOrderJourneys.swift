@@ -3,7 +3,6 @@ import TillAPI
 import TillAppStore
 import TillBilling
 import TillServer
-import TillStorage
 
 /// Proofs that come with a nonce open orders, and are no way past what holds for orders that are asked for.
 @Suite("Orders that a proof opens") struct ProvenOrderJourneys {

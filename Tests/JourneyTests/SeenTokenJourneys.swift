@@ -2,7 +2,6 @@ import Testing
 import TillBilling
 import TillJSON
 import TillServer
-import TillStorage
 
 /// A UUID that was seen in a payment before an order had it: what may be said from that, and what not (R4).
 @Suite("Tokens that were seen before their order") struct SeenTokenJourneys {

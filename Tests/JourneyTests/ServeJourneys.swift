@@ -3,6 +3,7 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillHTTP
+import TillSQL
 import TillSQLite
 import TillStorage
 
@@ -67,10 +68,10 @@ import TillStorage
                 #expect(second.complaints.contains("till.db"))
             }
             // An operating command reads beside the server, and so does any SQLite; neither disturbs it.
-            let reader = try SQLiteDatabase.open(path: files.ledgerFile, role: .operator)
+            let reader = try SQLiteDatabase.open(path: files.ledgerFile, role: .operator, options: .init(.ledger))
             let wallet = try await reader.read { try LedgerTable($0).wallet(of: UserID("u1"), in: .sandbox) }
             #expect(wallet.balances == ["points": 60])
-            await #expect(throws: DatabaseFault.self) {
+            await #expect(throws: DatabaseError.self) {
                 try await reader.write { try HeartbeatTable($0).beat(at: Instant(seconds: 0)) }
             }
             await reader.close()

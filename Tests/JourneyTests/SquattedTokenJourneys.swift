@@ -4,7 +4,6 @@ import TillBilling
 import TillCrypto
 import TillJSON
 import TillServer
-import TillStorage
 
 /// Nobody gets a purchase by opening an order under an id that stands in somebody else's payments (V2; LEDGER R1–R7).
 @Suite("Squatted tokens") struct SquattedTokenJourneys {

@@ -261,7 +261,7 @@ import TillStorage
             }
             again.send(SIGTERM)
             #expect(await again.end() == 0)
-            let ledger = try SQLiteDatabase.open(path: files.ledgerFile, role: .server)
+            let ledger = try SQLiteDatabase.open(path: files.ledgerFile, role: .server, options: .init(.ledger))
             #expect(try await Signed.foreign(in: ledger).map(\.payload) == [foreign])
             #expect(try await Signed.stored(in: ledger).map(\.detail) == ["quarantined: unknown_token"])
             await ledger.close()

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import TillBilling
+import TillSQL
 import TillSQLite
 import TillStorage
 
@@ -117,7 +118,7 @@ struct AuditTests {
         }
     }
 
-    private static func fill(_ session: any Session) throws {
+    private static func fill(_ session: any Connection) throws {
         for number in 1...count {
             let (id, key) = (SQLValue.text("\(number)"), SQLValue.integer(number))
             let order = SQLValue.blob(UniqueID(high: 1, low: UInt64(number)).bytes)
@@ -149,7 +150,7 @@ struct AuditTests {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appendingPathComponent("till.db").path
-        let ledger = try SQLiteDatabase.open(path: path, role: .server)
+        let ledger = try SQLiteDatabase.open(path: path, role: .server, options: .init(.ledger))
         try await ledger.write { try Self.fill($0) }
         await ledger.close()
         let owners = Dictionary(

@@ -39,15 +39,18 @@ enum House {
         "TillAPI": Room(["TillBilling"], system: essentials),
         // Text becomes markup here, for whoever shows pages.
         "TillPages": Room(["TillBilling"], system: []),
-        "TillStorage": Room(["TillBilling"]),
-        "TillSQLite": Room(["TillStorage", "CTillSQLite"]),
-        "TillPostgres": Room(["TillStorage", "CTillPostgres"]),
+        // A durable store and its statements: what both drivers speak.
+        "TillSQL": Room([]),
+        "TillStorage": Room(["TillBilling", "TillSQL"]),
+        "TillSQLite": Room(["TillSQL", "CTillSQLite"]),
+        "TillPostgres": Room(["TillSQL", "CTillPostgres"]),
         "TillServer": Room([
-            "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillAPI", "TillPages", "TillStorage", "TillHTTP",
+            "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillAPI", "TillPages", "TillSQL", "TillStorage",
+            "TillHTTP",
         ]),
-        // Its own schema, in the words of TillStorage's protocol, which is all that TillSQLite speaks.
+        // A schema of its own: it knows nothing of the ledger's.
         "TillEmulator": Room([
-            "TillBilling", "TillAppStore", "TillJSON", "TillCrypto", "TillHTTP", "TillPages", "TillStorage",
+            "TillBilling", "TillAppStore", "TillJSON", "TillCrypto", "TillHTTP", "TillPages", "TillSQL",
             "TillSQLite",
         ]),
         // Apple's API over the emulator's control API: NSObject subclasses need Foundation.
@@ -82,9 +85,8 @@ enum House {
         ["TillClient", "ExampleTerminal"], mayImportFoundation: true, effectsArePassedIn: false)
 
     private static let everyLibrary: Set<String> = [
-        "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI", "TillPages", "TillStorage",
-        "TillSQLite",
-        "TillPostgres", "TillServer", "TillEmulator", "StoreKit", "TillClient",
+        "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI", "TillPages", "TillSQL",
+        "TillStorage", "TillSQLite", "TillPostgres", "TillServer", "TillEmulator", "StoreKit", "TillClient",
     ]
 
     /// What tests may import beside the targets that Package.swift declares for them.

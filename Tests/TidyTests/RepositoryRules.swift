@@ -67,7 +67,7 @@ struct RepositoryTests {
     @Test(
         "Words of the field that look alike are left alone",
         arguments: [
-            "User-Agent: till", "any Session of the database", "GET /emulator/root.cer", "/network/a", "issue 21",
+            "User-Agent: till", "any Connection of the database", "GET /emulator/root.cer", "/network/a", "issue 21",
             "/homepage",
             "a Swift 6 language mode",
         ])

@@ -24,7 +24,7 @@ import TillStorage
             {"database": "sqlite:till.db", "catalog": "catalog.json",
              "apple": {"bundleId": "com.example.learn", "environments": ["Sandbox"]}}
             """)
-        let ledger = try SQLiteDatabase.open(path: directory.path + "/till.db", role: .server)
+        let ledger = try SQLiteDatabase.open(path: directory.path + "/till.db", role: .server, options: .init(.ledger))
         try await ledger.write { session in
             for number in 0..<payments {
                 let at = Instant(seconds: 1_790_000_000)

@@ -28,7 +28,7 @@ import TillStorage
             {"database": "sqlite:till.db", "catalog": "catalog.json", "finance": {"smallBusiness": \(smallBusiness)},
              "apple": {"bundleId": "com.example.learn", "environments": ["Sandbox", "Production"], "appAppleId": 1}}
             """)
-        let ledger = try SQLiteDatabase.open(path: directory.path + "/till.db", role: .server)
+        let ledger = try SQLiteDatabase.open(path: directory.path + "/till.db", role: .server, options: .init(.ledger))
         try await ledger.write { session in
             for number in 1...3 {
                 let at = Instant(seconds: 1_790_000_000 + Int64(number))

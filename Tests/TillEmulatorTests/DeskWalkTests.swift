@@ -2,7 +2,7 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillHTTP
-import TillStorage
+import TillSQL
 
 @testable import TillEmulator
 
@@ -69,7 +69,7 @@ struct DeskWalkTests {
     }
 
     /// Everything that must never be, by name.
-    private static func faults(_ session: any Session) throws -> [String] {
+    private static func faults(_ session: any Connection) throws -> [String] {
         func count(_ sql: StaticString) throws -> Int64 { try session.first(sql, []) { $0.integer(0) } ?? -1 }
         var faults: [String] = []
         func none(_ name: String, _ sql: StaticString) throws { if try count(sql) != 0 { faults.append(name) } }

@@ -2,7 +2,7 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillHTTP
-import TillStorage
+import TillSQL
 
 @testable import TillEmulator
 

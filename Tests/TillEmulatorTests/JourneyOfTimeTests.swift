@@ -4,7 +4,6 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 import TillJSON
-import TillStorage
 
 @testable import TillEmulator
 

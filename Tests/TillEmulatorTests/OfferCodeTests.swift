@@ -2,7 +2,6 @@ import Testing
 import TillBilling
 import TillHTTP
 import TillJSON
-import TillStorage
 
 @testable import TillEmulator
 

@@ -4,8 +4,8 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 import TillJSON
+import TillSQL
 import TillSQLite
-import TillStorage
 
 @testable import TillEmulator
 
@@ -171,15 +171,15 @@ private final class FailingDatabase: Database {
     private func ask() throws {
         guard fails.withLock({ $0 }) else { return }
         calls.withLock { $0 += 1 }
-        throw DatabaseFault(.inputOutput, "the disk is on fire")
+        throw DatabaseError(.inputOutput, "the disk is on fire")
     }
 
-    func write<Value: Sendable>(_ body: @escaping @Sendable (any Session) throws -> Value) async throws -> Value {
+    func write<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value {
         try ask()
         return try await inner.write(body)
     }
 
-    func read<Value: Sendable>(_ body: @escaping @Sendable (any Session) throws -> Value) async throws -> Value {
+    func read<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value {
         try ask()
         return try await inner.read(body)
     }

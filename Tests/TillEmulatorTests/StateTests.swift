@@ -3,7 +3,6 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillHTTP
-import TillStorage
 
 @testable import TillEmulator
 

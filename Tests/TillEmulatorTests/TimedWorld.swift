@@ -5,7 +5,6 @@ import TillCrypto
 import TillHTTP
 import TillJSON
 import TillSQLite
-import TillStorage
 
 @testable import TillEmulator
 

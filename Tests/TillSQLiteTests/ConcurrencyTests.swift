@@ -1,6 +1,6 @@
 import Foundation
 import Testing
-import TillStorage
+import TillSQL
 
 @testable import TillSQLite
 
@@ -41,7 +41,7 @@ struct ConcurrencyTests {
     func constraints() async throws {
         let database = try open()
         _ = try await database.write { try Ledger.grant(0, in: $0) }
-        let kinds = await withTaskGroup(of: (Int64, DatabaseFault.Kind?).self) { group in
+        let kinds = await withTaskGroup(of: (Int64, DatabaseError.Kind?).self) { group in
             for id in Int64(1)...200 {
                 group.addTask {
                     let found = await fault {
@@ -50,7 +50,7 @@ struct ConcurrencyTests {
                     return (id, found?.kind)
                 }
             }
-            return await group.reduce(into: [Int64: DatabaseFault.Kind?]()) { $0[$1.0] = .some($1.1) }
+            return await group.reduce(into: [Int64: DatabaseError.Kind?]()) { $0[$1.0] = .some($1.1) }
         }
         #expect(kinds.count == 200)
         for (id, kind) in kinds { #expect(kind == (id % 4 == 0 ? nil : .constraint), "\(id)") }
@@ -58,7 +58,7 @@ struct ConcurrencyTests {
         await database.close()
     }
 
-    private static func breakRule(_ id: Int64, in session: any Session) throws {
+    private static func breakRule(_ id: Int64, in session: any Connection) throws {
         switch id % 4 {
         case 1: try Ledger.grant(0, in: session)
         case 2: try Ledger.grant(id, points: 0, in: session)
@@ -76,7 +76,7 @@ struct ConcurrencyTests {
         _ = try await database.write { try Ledger.grant(1, in: $0) }
         try await database.write { session in
             try session.execute("INSERT INTO orders (id) VALUES (2)", [])
-            #expect(throws: DatabaseFault.self) { try session.execute("INSERT INTO orders (id) VALUES (1)", []) }
+            #expect(throws: DatabaseError.self) { try session.execute("INSERT INTO orders (id) VALUES (1)", []) }
             try session.execute("INSERT INTO orders (id) VALUES (3)", [])
         }
         let orders = try await database.read { try $0.query("SELECT id FROM orders ORDER BY id", []) { $0.integer(0) } }
@@ -87,14 +87,14 @@ struct ConcurrencyTests {
     @Test("close runs what was accepted and answers everybody; later calls are told so")
     func closeLosesNothing() async throws {
         let database = try open()
-        let answered = await withTaskGroup(of: (Int64, DatabaseFault?).self) { group in
+        let answered = await withTaskGroup(of: (Int64, DatabaseError?).self) { group in
             for id in Int64(0)..<2_000 {
                 group.addTask {
                     if id == 1_000 { await database.close() }
                     return (id, await fault { try await database.write { try Ledger.grant(id, in: $0) } })
                 }
             }
-            return await group.reduce(into: [Int64: DatabaseFault?]()) { $0[$1.0] = .some($1.1) }
+            return await group.reduce(into: [Int64: DatabaseError?]()) { $0[$1.0] = .some($1.1) }
         }
         #expect(answered.count == 2_000)
         var granted: Set<Int64> = []
@@ -113,7 +113,7 @@ struct ConcurrencyTests {
     func queueLimit() async throws {
         let database = try open { $0.queueLimit = 8 }
         let gate = Gate()
-        let outcomes = await withTaskGroup(of: DatabaseFault?.self) { group in
+        let outcomes = await withTaskGroup(of: DatabaseError?.self) { group in
             group.addTask {
                 await fault { try await database.write { _ in gate.wait() } }
             }
@@ -126,7 +126,7 @@ struct ConcurrencyTests {
                     return found
                 }
             }
-            return await group.reduce(into: [DatabaseFault?]()) { $0.append($1) }
+            return await group.reduce(into: [DatabaseError?]()) { $0.append($1) }
         }
         let refused = outcomes.compactMap { $0 }
         #expect(refused.count == 4)

@@ -1,6 +1,6 @@
 import Testing
+import TillSQL
 import TillSimulation
-import TillStorage
 
 @testable import TillSQLite
 
@@ -28,7 +28,7 @@ private final class Server {
     }
 
     /// - Returns: the faults of one batch of five grants, 4 KiB of proof each.
-    func grantFive(from first: Int64) -> [DatabaseFault] {
+    func grantFive(from first: Int64) -> [DatabaseError] {
         let ids = Array(first..<first + 5)
         let results = database.together(
             ids.map { id in
@@ -42,7 +42,7 @@ private final class Server {
                 acknowledged.insert(id)
                 return nil
             case .failure(let error):
-                guard let fault = error as? DatabaseFault else { return DatabaseFault(.other, "\(error)") }
+                guard let fault = error as? DatabaseError else { return DatabaseError(.other, "\(error)") }
                 if !fault.mayHaveCommitted { denied.insert(id) }
                 return fault
             }
@@ -209,7 +209,7 @@ struct DiskFaultTests {
         for (id, result) in results.enumerated() {
             switch result {
             case .success: #expect(id != 3)
-            case .failure(let error): #expect(id == 3 && (error as? DatabaseFault)?.kind == .full, "\(id): \(error)")
+            case .failure(let error): #expect(id == 3 && (error as? DatabaseError)?.kind == .full, "\(id): \(error)")
             }
         }
         #expect(try await server.database.read(Ledger.granted) == [0, 1, 2, 4, 5, 6, 7])

@@ -1,6 +1,6 @@
 import Foundation
 import Testing
-import TillStorage
+import TillSQL
 
 @testable import TillSQLite
 
@@ -10,12 +10,12 @@ struct FileTests {
 
     private func serve(
         _ path: String? = nil, _ change: (inout SQLiteDatabase.Options) -> Void = { _ in }
-    ) throws(DatabaseFault) -> SQLiteDatabase {
+    ) throws(DatabaseError) -> SQLiteDatabase {
         try SQLiteDatabase.open(
             path: path ?? directory.database, role: .server, options: Ledger.options(change))
     }
 
-    private func operate() throws(DatabaseFault) -> SQLiteDatabase {
+    private func operate() throws(DatabaseError) -> SQLiteDatabase {
         try SQLiteDatabase.open(path: directory.database, role: .operator, options: Ledger.options())
     }
 
@@ -136,7 +136,7 @@ struct FileTests {
     @Test("Another program's database and what is no database are refused and left as they are")
     func foreignFiles() async throws {
         let foreign = directory.path + "/foreign.db"
-        let other = try serve(foreign) { $0.applicationID = 42 }
+        let other = try serve(foreign) { $0.schema.applicationID = 42 }
         await other.close()
         let before = FileManager.default.contents(atPath: foreign)
         #expect(await fault { try serve(foreign) }?.kind == .corrupt)
@@ -157,7 +157,7 @@ struct FileTests {
                 "ALTER TABLE grants ADD COLUMN product TEXT; UPDATE grants SET product = 'points.60';",
                 "CREATE TABLE outbox (id INTEGER PRIMARY KEY) STRICT",
             ]
-        let second = try serve { $0.migrations = later }
+        let second = try serve { $0.schema.migrations = later }
         #expect(
             try await second.read { try $0.query("SELECT product FROM grants", []) { $0.text(0) } } == ["points.60"])
         #expect(try await second.read { try $0.first("PRAGMA user_version", []) { $0.integer(0) } } == 3)
@@ -176,7 +176,7 @@ struct FileTests {
         let first = try serve()
         await first.close()
         let broken: [StaticString] = Ledger.migrations + ["CREATE TABLE half (id INTEGER) STRICT; CREATE NONSENSE;"]
-        let refusal = await fault { try serve { $0.migrations = broken } }
+        let refusal = await fault { try serve { $0.schema.migrations = broken } }
         #expect(refusal?.detail.contains("migration 2") == true)
         let again = try serve()
         #expect(
@@ -186,7 +186,9 @@ struct FileTests {
         let older = await fault {
             try SQLiteDatabase.open(
                 path: directory.database, role: .operator,
-                options: Ledger.options { $0.migrations = Ledger.migrations + ["CREATE TABLE more (id INTEGER)"] })
+                options: Ledger.options {
+                    $0.schema.migrations = Ledger.migrations + ["CREATE TABLE more (id INTEGER)"]
+                })
         }
         #expect(older?.detail.contains("start the server once") == true)
     }

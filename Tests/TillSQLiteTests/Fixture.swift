@@ -1,5 +1,5 @@
 import Foundation
-import TillStorage
+import TillSQL
 
 @testable import TillSQLite
 
@@ -32,15 +32,15 @@ enum Ledger {
     ]
 
     static func options(_ change: (inout SQLiteDatabase.Options) -> Void = { _ in }) -> SQLiteDatabase.Options {
-        var options = SQLiteDatabase.Options()
-        options.migrations = migrations
+        var options = SQLiteDatabase.Options(DatabaseSchema(migrations: migrations, applicationID: 0x5469_6C6C))
         change(&options)
         return options
     }
 
     /// What a grant does, in short: an order and its grant in one body.
     @discardableResult
-    static func grant(_ id: Int64, points: Int64 = 60, proof: [UInt8] = [], in session: any Session) throws -> Int64 {
+    static func grant(_ id: Int64, points: Int64 = 60, proof: [UInt8] = [], in session: any Connection) throws -> Int64
+    {
         try session.execute(
             "INSERT INTO orders (id, note, proof) VALUES (?, ?, ?)", [.integer(id), .text("order \(id)"), .blob(proof)])
         try session.execute(
@@ -49,18 +49,18 @@ enum Ledger {
         return id
     }
 
-    static func granted(in session: any Session) throws -> [Int64] {
+    static func granted(in session: any Connection) throws -> [Int64] {
         try session.query("SELECT id FROM grants ORDER BY id", []) { $0.integer(0) }
     }
 }
 
 /// What `write` or `read` threw, if it was a fault of the driver.
-func fault<Value>(_ body: () async throws -> Value) async -> DatabaseFault? {
+func fault<Value>(_ body: () async throws -> Value) async -> DatabaseError? {
     do {
         _ = try await body()
         return nil
     } catch {
-        return error as? DatabaseFault
+        return error as? DatabaseError
     }
 }
 

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
+import TillSQL
 import TillSimulation
-import TillStorage
 
 @testable import TillSQLite
 
@@ -16,7 +16,7 @@ final class ShopUnderPowerCuts {
     /// Answered with a fault that says it is not there, or with the body's own refusal.
     private var denied: Set<Int64> = []
     private var violations: [String] = []
-    private(set) var faults: [DatabaseFault.Kind: Int] = [:]
+    private(set) var faults: [DatabaseError.Kind: Int] = [:]
     private(set) var cuts: Set<CrashableDisk.Cut> = []
 
     static let migrations: [StaticString] =
@@ -31,7 +31,7 @@ final class ShopUnderPowerCuts {
         random = SplitMix(state: seed &* 77)
         let disk = disk
         options = Ledger.options {
-            $0.migrations = Self.migrations
+            $0.schema.migrations = Self.migrations
             $0.threads = .inline
             $0.vfs = disk.vfs
             change(&$0)
@@ -58,7 +58,7 @@ final class ShopUnderPowerCuts {
         return violations
     }
 
-    private func open() throws(DatabaseFault) -> SQLiteDatabase {
+    private func open() throws(DatabaseError) -> SQLiteDatabase {
         try SQLiteDatabase.open(path: "ledger.db", role: .server, options: options)
     }
 
@@ -70,7 +70,7 @@ final class ShopUnderPowerCuts {
         let bodies = ids.map { id in
             let proof = [UInt8](repeating: UInt8(truncatingIfNeeded: id), count: random.below(6_000))
             let isRefused = random.below(5) == 0
-            return { @Sendable (session: any Session) throws -> Void in
+            return { @Sendable (session: any Connection) throws -> Void in
                 try Ledger.grant(id, points: id, proof: proof, in: session)
                 try session.execute("UPDATE wallet SET points = points + ? WHERE id = 1", [.integer(id)])
                 if isRefused { throw Refused(reason: "\(id)") }
@@ -79,7 +79,7 @@ final class ShopUnderPowerCuts {
         for (id, result) in zip(ids, database.together(bodies)) {
             switch result {
             case .success: acknowledged.insert(id)
-            case .failure(let fault as DatabaseFault):
+            case .failure(let fault as DatabaseError):
                 faults[fault.kind, default: 0] += 1
                 if !fault.mayHaveCommitted { denied.insert(id) }
             case .failure: denied.insert(id)
@@ -120,7 +120,7 @@ final class ShopUnderPowerCuts {
         let granted: Set<Int64>
         private(set) var violations: [String] = []
 
-        init(in session: any Session) throws {
+        init(in session: any Connection) throws {
             granted = Set(try Ledger.granted(in: session))
             let orders = try session.query("SELECT id, proof FROM orders", []) { ($0.integer(0), $0.blob(1)) }
             if Set(orders.map(\.0)) != granted { violations.append("half a write") }
@@ -140,7 +140,7 @@ final class ShopUnderPowerCuts {
 extension SQLiteDatabase {
     /// Runs bodies in one commit, as the writer's thread does with what has queued up.
     func together<Value: Sendable>(
-        _ bodies: [@Sendable (any Session) throws -> Value]
+        _ bodies: [@Sendable (any Connection) throws -> Value]
     ) -> [Result<Value, any Error>] {
         let answers = Answers<Value>()
         writeTogether(
@@ -196,7 +196,7 @@ struct PowerCutTests {
 
     @Test("80 seeds on a disk that also fails now and then, half of them without powersafe overwrite")
     func powerCutsAndFaults() async {
-        var faults: [DatabaseFault.Kind: Int] = [:]
+        var faults: [DatabaseError.Kind: Int] = [:]
         var acknowledged = 0
         for seed in UInt64(1_000)..<1_080 {
             let shop = ShopUnderPowerCuts(seed: seed)

@@ -1,5 +1,5 @@
 import Testing
-import TillStorage
+import TillSQL
 
 @testable import TillSQLite
 
@@ -117,7 +117,7 @@ struct ValueTests {
     @Test("A prepared statement follows a change of the schema")
     func schemaChange() async throws {
         let database = try open()
-        let columns: @Sendable (any Session) throws -> String? = { session in
+        let columns: @Sendable (any Connection) throws -> String? = { session in
             try session.first("SELECT * FROM orders", []) { $0.text(3) }
         }
         _ = try await database.write { try $0.execute("INSERT INTO orders (id) VALUES (?)", [.integer(1)]) }
@@ -165,7 +165,7 @@ struct ValueTests {
     @Test("Mistakes in a statement are faults that a repetition can't heal")
     func mistakes() async throws {
         let database = try open()
-        let mistakes: [@Sendable (any Session) throws -> Int] = [
+        let mistakes: [@Sendable (any Connection) throws -> Int] = [
             { try $0.execute("INSERT INTO nowhere VALUES (1)", []) },
             { try $0.execute("INSERT INTO orders (id) VALUES (?)", []) },
             { try $0.execute("INSERT INTO orders (id) VALUES (?)", [.integer(1), .integer(2)]) },
@@ -191,13 +191,13 @@ struct ValueTests {
         #expect(write?.kind == .other)
         let kept = Kept()
         try await database.write { kept.session = $0 }
-        #expect(throws: DatabaseFault.self) { try kept.session?.execute("DELETE FROM orders", []) }
+        #expect(throws: DatabaseError.self) { try kept.session?.execute("DELETE FROM orders", []) }
         #expect(try await database.read(Ledger.granted).isEmpty)
         await database.close()
     }
 
     /// Unchecked because it is written inside a write and read after that write was answered.
     private final class Kept: @unchecked Sendable {
-        var session: (any Session)?
+        var session: (any Connection)?
     }
 }

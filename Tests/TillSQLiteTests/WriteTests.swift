@@ -1,5 +1,4 @@
 import Testing
-import TillStorage
 
 @testable import TillSQLite
 

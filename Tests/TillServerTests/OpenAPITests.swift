@@ -4,8 +4,8 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
-@testable import TillJSON
 
+@testable import TillJSON
 @testable import TillServer
 
 @Suite("The OpenAPI document") struct OpenAPITests {

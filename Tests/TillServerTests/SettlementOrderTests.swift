@@ -4,6 +4,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillJSON
+import TillSQL
 import TillSQLite
 import TillStorage
 
@@ -181,7 +182,8 @@ import TillStorage
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        let ledger = try SQLiteDatabase.open(path: folder.appendingPathComponent("till.db").path, role: .server)
+        let ledger = try SQLiteDatabase.open(
+            path: folder.appendingPathComponent("till.db").path, role: .server, options: .init(.ledger))
         let now = at(205)
         let server = try Server(
             configuration: configuration, database: ledger, clock: { now }, entropy: RandomBytes.make)
@@ -209,7 +211,7 @@ import TillStorage
         return found
     }
 
-    private static func transactions(_ session: any Session) throws -> [String] {
+    private static func transactions(_ session: any Connection) throws -> [String] {
         try session.query(
             """
             SELECT t.id, t.state, CASE t.state WHEN 1 THEN g.user END, t.signed_at, t.revoked_at, t.expires_at, \
@@ -221,7 +223,7 @@ import TillStorage
         ) { row in (0..<9).map { row.isNull($0) ? "-" : row.text($0) }.joined(separator: " ") }
     }
 
-    private static func rights(_ session: any Session) throws -> [String] {
+    private static func rights(_ session: any Connection) throws -> [String] {
         var told: [String] = []
         let days: [Int64] = [5, 26, 34, 50, 72, 98, 130, 150, 190, 300]
         let catalogs = CatalogHistory(catalog, since: at(0))
@@ -241,7 +243,7 @@ import TillStorage
         return told
     }
 
-    private static func wallets(_ session: any Session) throws -> [String] {
+    private static func wallets(_ session: any Connection) throws -> [String] {
         #expect(try LedgerTable(session).unbalanced().isEmpty)
         return try users.map { user in
             "\(user) \(try LedgerTable(session).wallet(of: UserID(user), in: .sandbox).balances)"

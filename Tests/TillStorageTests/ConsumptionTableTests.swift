@@ -1,12 +1,13 @@
 import Testing
 import TillBilling
+import TillSQL
 
 @testable import TillStorage
 
 @Suite("What Apple asks, and what customers agreed to, on disk") struct ConsumptionTableTests {
     private let at = Instant(milliseconds: 1_700_000_000_123)
 
-    private func notified(_ session: any Session, _ uuid: String) throws -> Int64 {
+    private func notified(_ session: any Connection, _ uuid: String) throws -> Int64 {
         try NotificationTable(session).insert(
             uuid: uuid, environment: .sandbox, type: "CONSUMPTION_REQUEST", subtype: nil, signedAt: nil, at: at,
             payload: "p") ?? 0
@@ -39,7 +40,7 @@ import TillBilling
             }
             #expect(found.0 == nil && found.1?.isGiven == true && found.2?.isGiven == false)
             for statement in ["UPDATE consents SET given = 1", "DELETE FROM consents"] as [StaticString] {
-                await #expect(throws: DatabaseFault.self) {
+                await #expect(throws: DatabaseError.self) {
                     try await ledger.write { session in _ = try session.execute(statement, []) }
                 }
             }
@@ -91,7 +92,7 @@ import TillBilling
                 ) { $0.text(3) }
                 #expect(plan.count == 1 && plan[0].contains("postings_one_by_hand"), "\(plan)")
             }
-            await #expect(throws: DatabaseFault.self) {
+            await #expect(throws: DatabaseError.self) {
                 try await ledger.write { try LedgerTable($0).post(posting(.bonus, .given), grant: nil) }
             }
         }

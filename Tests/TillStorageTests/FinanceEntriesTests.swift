@@ -1,5 +1,6 @@
 import Testing
 import TillBilling
+import TillSQL
 
 @testable import TillStorage
 
@@ -25,7 +26,7 @@ import TillBilling
             isFromReceipt: false, price: price.map { Money(amount: $0, currency: Currency("CNY")) }, terms: terms)
     }
 
-    private static func record(_ sales: [PaidTransaction], in session: any Session) throws {
+    private static func record(_ sales: [PaidTransaction], in session: any Connection) throws {
         for (index, sale) in sales.enumerated() {
             // Who they belong to is no matter.
             let state: RecordedTransaction.State =

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import TillBilling
+import TillSQL
 import TillSQLite
 
 @testable import TillStorage
@@ -59,13 +60,13 @@ import TillSQLite
                     grant("7", opened), transaction: sequence, orderSequence: stored.sequence)
                 return sequence
             }
-            await #expect(throws: DatabaseFault.self) {
+            await #expect(throws: DatabaseError.self) {
                 try await ledger.write { session in
                     try GrantTable(session).insert(grant("7", opened), transaction: sequence, orderSequence: 1)
                 }
             }
             // The same transaction can't come in under another row either.
-            await #expect(throws: DatabaseFault.self) {
+            await #expect(throws: DatabaseError.self) {
                 _ = try await ledger.write { session in
                     try TransactionTable(session).insert(
                         paid("7", product: opened.productID), state: .granted, quarantine: nil, orderSequence: 1, at: at
@@ -149,7 +150,7 @@ import TillSQLite
                 default: ("UPDATE evidence SET ground = 'x'", "DELETE FROM evidence")
                 }
             for statement in [update, delete] {
-                await #expect(throws: DatabaseFault.self) {
+                await #expect(throws: DatabaseError.self) {
                     try await ledger.write { session in _ = try session.execute(statement, []) }
                 }
             }
@@ -220,7 +221,7 @@ import TillSQLite
             }
             let found = try await ledger.read { try LedgerTable($0).debit(reference: "order-1", in: .production) }
             #expect(found?.posting.amount == -5)
-            await #expect(throws: DatabaseFault.self) {
+            await #expect(throws: DatabaseError.self) {
                 try await ledger.write { session in
                     try LedgerTable(session).post(posting(-5, kind: .debit, reference: "order-1"), grant: nil)
                 }

@@ -1,5 +1,6 @@
 import Testing
 import TillBilling
+import TillSQL
 
 @testable import TillStorage
 
@@ -15,7 +16,7 @@ import TillBilling
             digest: [UInt8(number & 255), UInt8(number >> 8 & 255), UInt8(number >> 16)], record: "{}")
     }
 
-    private static func rows(_ caller: String, _ session: any Session) throws -> [Int64] {
+    private static func rows(_ caller: String, _ session: any Connection) throws -> [Int64] {
         let found = try session.first(
             "SELECT count(*), count(record) FROM refused_proofs WHERE caller = ?", [.text(caller)]
         ) { [$0.integer(0), $0.integer(1)] }

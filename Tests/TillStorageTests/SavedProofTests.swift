@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import TillBilling
+import TillSQL
 import TillSQLite
 
 @testable import TillStorage
@@ -10,7 +11,7 @@ import TillSQLite
 
     private func insert(
         _ id: String, _ kind: ProofTable.Kind = .signedTransaction, by caller: String, device: String? = nil,
-        at network: String? = nil, for user: String? = nil, in session: any Session
+        at network: String? = nil, for user: String? = nil, in session: any Connection
     ) throws -> Bool {
         try SavedProofTable(session).insert(
             TransactionID(id), in: .sandbox, kind: kind, body: [1],
@@ -39,7 +40,8 @@ import TillSQLite
     }
 
     private func firstTwo(
-        of kind: ProofTable.Kind = .signedTransaction, after insertAll: @Sendable @escaping (any Session) throws -> Void
+        of kind: ProofTable.Kind = .signedTransaction,
+        after insertAll: @Sendable @escaping (any Connection) throws -> Void
     ) async throws -> [String] {
         let now = now
         var names: [String] = []
@@ -138,8 +140,8 @@ import TillSQLite
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appendingPathComponent("till.db").path
         let index = try #require(Schema.migrations.firstIndex { $0.description.contains("saved_proofs_by_kind") })
-        var options = SQLiteDatabase.Options()
-        options.migrations = Array(Schema.migrations[..<index])
+        var options = SQLiteDatabase.Options(.ledger)
+        options.schema.migrations = Array(Schema.migrations[..<index])
         let older = try SQLiteDatabase.open(path: path, role: .server, options: options)
         _ = try await older.write { session in
             try session.execute(
@@ -150,7 +152,7 @@ import TillSQLite
                 """, [])
         }
         await older.close()
-        let ledger = try SQLiteDatabase.open(path: path, role: .server)
+        let ledger = try SQLiteDatabase.open(path: path, role: .server, options: .init(.ledger))
         let due = try await ledger.read { session in
             try SavedProofTable(session).due(.receipt, in: .sandbox, at: Instant(milliseconds: 9), limit: 9)
         }

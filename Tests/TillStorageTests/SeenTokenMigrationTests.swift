@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 import TillBilling
+import TillSQL
 import TillSQLite
 
 @testable import TillStorage
@@ -9,7 +10,8 @@ import TillSQLite
     private static func token(_ number: UInt64) -> UniqueID { UniqueID(high: 9, low: number) }
 
     private static func insert(
-        _ token: UniqueID, in environment: Environment, isShared: Bool = false, received: Int64, _ session: any Session
+        _ token: UniqueID, in environment: Environment, isShared: Bool = false, received: Int64,
+        _ session: any Connection
     ) throws {
         _ = try session.execute(
             """
@@ -30,8 +32,8 @@ import TillSQLite
         let path = folder.appendingPathComponent("till.db").path
         let index = try #require(
             Schema.migrations.firstIndex { $0.description.contains("unmatched_tokens_by_environment") })
-        var options = SQLiteDatabase.Options()
-        options.migrations = Array(Schema.migrations[..<index])
+        var options = SQLiteDatabase.Options(.ledger)
+        options.schema.migrations = Array(Schema.migrations[..<index])
         let older = try SQLiteDatabase.open(path: path, role: .server, options: options)
         try await older.write { session in
             for number in UInt64(1)...5 {
@@ -56,7 +58,7 @@ import TillSQLite
             try Self.insert(Self.token(5), in: .production, isShared: true, received: 5, session)
         }
         await older.close()
-        let ledger = try SQLiteDatabase.open(path: path, role: .server)
+        let ledger = try SQLiteDatabase.open(path: path, role: .server, options: .init(.ledger))
         let seen = try await ledger.read { session in
             try (UInt64(1)...5).map { number in
                 try Environment.allCases.filter {

@@ -1,4 +1,5 @@
 import Foundation
+import TillSQL
 import TillSQLite
 
 @testable import TillStorage
@@ -8,7 +9,8 @@ func withLedger(_ body: (any Database) async throws -> Void) async throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
-    let ledger = try SQLiteDatabase.open(path: folder.appendingPathComponent("till.db").path, role: .server)
+    let ledger = try SQLiteDatabase.open(
+        path: folder.appendingPathComponent("till.db").path, role: .server, options: .init(.ledger))
     do {
         try await body(ledger)
     } catch {

@@ -1,5 +1,6 @@
 import Testing
 import TillBilling
+import TillSQL
 import TillSQLite
 
 @testable import TillStorage
@@ -47,14 +48,14 @@ import TillSQLite
                 try TransferTable(session).insert(transfer(2, .reversal), reverses: stored.sequence)
                 return stored
             }
-            let attempts: [@Sendable (any Session) throws -> Void] = [
+            let attempts: [@Sendable (any Connection) throws -> Void] = [
                 { try TransferTable($0).insert(transfer(3, .reversal), reverses: first.sequence) },
                 { try GuestTable($0).insert(UserID("guest"), account: UserID("ben"), transfer: first.sequence) },
                 { try $0.execute("UPDATE transfers SET to_user = 'ben'", []) },
                 { try $0.execute("DELETE FROM transfers", []) },
             ]
             for attempt in attempts {
-                await #expect(throws: DatabaseFault.self) { try await ledger.write(attempt) }
+                await #expect(throws: DatabaseError.self) { try await ledger.write(attempt) }
             }
             let (guest, count) = try await ledger.read { session in
                 (

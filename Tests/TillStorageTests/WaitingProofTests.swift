@@ -1,5 +1,6 @@
 import Testing
 import TillBilling
+import TillSQL
 import TillSQLite
 
 @testable import TillStorage
@@ -11,7 +12,7 @@ import TillSQLite
         name: "key:shop", namedUser: "ben", claimedOrder: UniqueID(high: 1, low: 2))
 
     private func insert(
-        _ id: String, by bearer: WaitingProofTable.Bearer, receipt: UInt8, due: Int64, in session: any Session
+        _ id: String, by bearer: WaitingProofTable.Bearer, receipt: UInt8, due: Int64, in session: any Connection
     ) throws {
         try WaitingProofTable(session).insert(
             TransactionID(id), in: .sandbox, by: bearer, receipt: [receipt, receipt],

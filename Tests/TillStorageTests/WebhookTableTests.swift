@@ -1,12 +1,13 @@
 import Testing
 import TillBilling
+import TillSQL
 
 @testable import TillStorage
 
 @Suite("Lines of deliveries, and each user's numbers") struct WebhookTableTests {
     private static let now = Instant(seconds: 1_790_000_000)
 
-    private func happen(_ users: [String?], _ session: any Session) throws {
+    private func happen(_ users: [String?], _ session: any Connection) throws {
         for user in users {
             try OutboxTable(session).insert(type: "a.b", user: user.map { UserID($0) }, body: "{}", at: Self.now)
         }

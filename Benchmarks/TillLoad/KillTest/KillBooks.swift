@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillSQL
 import TillSQLite
 import TillStorage
 
@@ -17,7 +18,7 @@ struct KillBooks {
     /// Reads the ledger's file after the last server has ended: one grant for each purchase, its points and one event
     /// with it, one debit for each reference, wallets that add up, and a file that SQLite finds whole.
     func close(_ ledger: String) async throws -> Buyer.Findings {
-        let database = try SQLiteDatabase.open(path: ledger, role: .operator)
+        let database = try SQLiteDatabase.open(path: ledger, role: .operator, options: .init(.ledger))
         let findings = try await database.read { session in
             var findings = Buyer.Findings()
             let grants = try session.query(
@@ -49,7 +50,7 @@ struct KillBooks {
         findings.lost += expected.subtracting(seen).sorted().map { "\(what) \($0)" }
     }
 
-    private func comparePoints(_ session: any Session, _ findings: inout Buyer.Findings) throws {
+    private func comparePoints(_ session: any Connection, _ findings: inout Buyer.Findings) throws {
         var expected: [String: Int64] = [:]
         for number in granted { expected[LoadSet.user(number), default: 0] += LoadSet.pointsEach }
         for number in spent { expected[LoadSet.user(number), default: 0] -= Buyer.debitEach }
@@ -66,7 +67,7 @@ struct KillBooks {
     }
 
     /// What a commit must hold together (DESIGN §4, invariant 2).
-    private func compareCounts(_ session: any Session, _ findings: inout Buyer.Findings) throws {
+    private func compareCounts(_ session: any Connection, _ findings: inout Buyer.Findings) throws {
         func count(_ sql: StaticString) throws -> Int { Int(try session.first(sql, []) { $0.integer(0) } ?? 0) }
         let counts = [
             ("completed orders", try count("SELECT count(*) FROM orders WHERE status = 1")),

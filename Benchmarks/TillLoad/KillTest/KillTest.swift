@@ -149,7 +149,7 @@ struct KillTest {
     }
 
     private func plantPoints() async throws {
-        let ledger = try SQLiteDatabase.open(path: set.ledger, role: .server)
+        let ledger = try SQLiteDatabase.open(path: set.ledger, role: .server, options: .init(.ledger))
         let posting = Posting(
             environment: .sandbox, userID: UserID(LoadSet.user(0)), contra: .sold, currency: "points",
             amount: LoadSet.pointsEach, kind: .refundReversal, reference: "planted", at: Instant(milliseconds: 0))

@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 import TillSQLite
 import TillStorage
 
@@ -39,7 +40,7 @@ struct LedgerBooks: Sendable {
 
     init() {}
 
-    init(_ session: any Session) throws {
+    init(_ session: any Connection) throws {
         grants = try session.query(
             """
             SELECT t.id, o.id, o.status, g.user, t.product, t.quantity, g.at, coalesce(s.points, 0) FROM grants g \
@@ -82,7 +83,7 @@ struct LedgerBooks: Sendable {
     }
 
     /// A receipt that was settled meanwhile on somebody else's word waits for nothing, whenever it is looked at.
-    private static func waiting(_ session: any Session) throws -> [String] {
+    private static func waiting(_ session: any Connection) throws -> [String] {
         try session.query("SELECT uuid, type, detail FROM notifications WHERE state = 0", []) {
             "notification \($0.text(0)) \($0.text(1)): \($0.text(2))"
         }
@@ -103,9 +104,9 @@ struct LedgerBooks: Sendable {
     }
 
     private static func reading<Value: Sendable>(
-        _ path: String, _ read: @escaping @Sendable (any Session) throws -> Value
+        _ path: String, _ read: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
-        let ledger = try SQLiteDatabase.open(path: path, role: .operator)
+        let ledger = try SQLiteDatabase.open(path: path, role: .operator, options: .init(.ledger))
         do {
             let value = try await ledger.read(read)
             await ledger.close()

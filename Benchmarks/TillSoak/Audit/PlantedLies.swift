@@ -1,5 +1,6 @@
 import Foundation
 import TillBilling
+import TillSQL
 import TillSQLite
 import TillStorage
 
@@ -13,7 +14,7 @@ struct PlantedLies: Sendable {
     /// Transactions that were lied about, by the kind of the lie. Fewer than all kinds if the ledger has fewer than
     /// five purchases of points to lie about.
     func plant() async throws -> [Audit.Finding.Kind: String] {
-        let ledger = try SQLiteDatabase.open(path: path, role: .server)
+        let ledger = try SQLiteDatabase.open(path: path, role: .server, options: .init(.ledger))
         do {
             let lies = try await ledger.write { try Self.plant($0) }
             await ledger.close()
@@ -24,7 +25,7 @@ struct PlantedLies: Sendable {
         }
     }
 
-    private static func plant(_ session: any Session) throws -> [Audit.Finding.Kind: String] {
+    private static func plant(_ session: any Connection) throws -> [Audit.Finding.Kind: String] {
         let good = try session.query(
             """
             SELECT t.sequence, t.id FROM grants g JOIN transactions t ON t.sequence = g.transaction_sequence \

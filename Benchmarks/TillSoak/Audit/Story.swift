@@ -1,5 +1,6 @@
 import TillBilling
 import TillJSON
+import TillSQL
 import TillSQLite
 import TillStorage
 
@@ -30,14 +31,14 @@ struct Story: Sendable {
     }
 
     private func books() async throws -> [String] {
-        let database = try SQLiteDatabase.open(path: ledger, role: .operator)
+        let database = try SQLiteDatabase.open(path: ledger, role: .operator, options: .init(.ledger))
         let id = transaction
         let lines = try await database.read { session in try Self.books(of: id, session) }
         await database.close()
         return lines
     }
 
-    private static func books(of id: String, _ session: any Session) throws -> [String] {
+    private static func books(of id: String, _ session: any Connection) throws -> [String] {
         var lines = try session.query(
             "SELECT sequence, state, coalesce(quarantine, ''), received_at, signed_at FROM transactions WHERE id = ?",
             [.text(id)]

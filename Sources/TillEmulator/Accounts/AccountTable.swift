@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 extension StoreSchema {
     /// What an account's owner does at a payment sheet.
@@ -12,7 +12,7 @@ extension StoreSchema {
 enum AccountTable {
     /// The account, which opens in `storefront` if it was never heard of.
     static func account(
-        _ name: String, openingIn storefront: String, _ session: any Session
+        _ name: String, openingIn storefront: String, _ session: any Connection
     ) throws -> StoreAccount {
         if let known = try find(name, session) { return known }
         try session.execute(
@@ -20,7 +20,7 @@ enum AccountTable {
         return StoreAccount(name: name, storefront: storefront)
     }
 
-    static func find(_ name: String, _ session: any Session) throws -> StoreAccount? {
+    static func find(_ name: String, _ session: any Connection) throws -> StoreAccount? {
         try session.first(
             """
             SELECT name, storefront, family, asks_to_buy, may_pay, payment_works, is_deleted, payment_sheet
@@ -29,7 +29,7 @@ enum AccountTable {
     }
 
     /// In the order of their names, beginning after `after`.
-    static func all(after: String, limit: Int, _ session: any Session) throws -> [StoreAccount] {
+    static func all(after: String, limit: Int, _ session: any Connection) throws -> [StoreAccount] {
         try session.query(
             """
             SELECT name, storefront, family, asks_to_buy, may_pay, payment_works, is_deleted, payment_sheet
@@ -38,7 +38,7 @@ enum AccountTable {
     }
 
     /// Every account of a family, the organizer's included.
-    static func family(_ organizer: String, _ session: any Session) throws -> [StoreAccount] {
+    static func family(_ organizer: String, _ session: any Connection) throws -> [StoreAccount] {
         try session.query(
             """
             SELECT name, storefront, family, asks_to_buy, may_pay, payment_works, is_deleted, payment_sheet
@@ -46,7 +46,7 @@ enum AccountTable {
             """, [.text(organizer)], read)
     }
 
-    static func update(_ account: StoreAccount, _ session: any Session) throws {
+    static func update(_ account: StoreAccount, _ session: any Connection) throws {
         try session.execute(
             """
             UPDATE accounts SET storefront = ?, family = ?, asks_to_buy = ?, may_pay = ?, payment_works = ?,

@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// A phone or computer that is signed in to an Apple Account.
 public struct StoreDevice: Sendable, Hashable {
@@ -27,7 +27,7 @@ enum DeviceTable {
     static let limit: Int64 = 100
 
     /// Writes the device as it is now, new or not. What it verifies itself with never changes.
-    static func save(_ device: StoreDevice, _ session: any Session) throws {
+    static func save(_ device: StoreDevice, _ session: any Connection) throws {
         try session.execute(
             """
             INSERT INTO devices (id, account, name, platform, verification_id) VALUES (?, ?, ?, ?, ?)
@@ -40,13 +40,13 @@ enum DeviceTable {
             ])
     }
 
-    static func find(_ id: UniqueID, _ session: any Session) throws -> StoreDevice? {
+    static func find(_ id: UniqueID, _ session: any Connection) throws -> StoreDevice? {
         try session.first(
             "SELECT id, account, name, platform, verification_id FROM devices WHERE id = ?",
             [.text(id.description)], read) ?? nil
     }
 
-    static func ofAccount(_ account: String, _ session: any Session) throws -> [StoreDevice] {
+    static func ofAccount(_ account: String, _ session: any Connection) throws -> [StoreDevice] {
         try session.query(
             """
             SELECT id, account, name, platform, verification_id FROM devices WHERE account = ? ORDER BY id LIMIT ?
@@ -54,7 +54,7 @@ enum DeviceTable {
         ).compactMap { $0 }
     }
 
-    static func count(ofAccount account: String, _ session: any Session) throws -> Int64 {
+    static func count(ofAccount account: String, _ session: any Connection) throws -> Int64 {
         try session.first("SELECT count(*) FROM devices WHERE account = ?", [.text(account)]) { $0.integer(0) } ?? 0
     }
 

@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// One customer's download of one app: what an AppTransaction tells of (facts/jws §6).
 public struct AppDownload: Sendable, Hashable {
@@ -19,7 +19,7 @@ public struct AppDownload: Sendable, Hashable {
 enum DownloadTable {
     /// The account's download of this app; the first question is the download.
     static func download(
-        account: String, bundleID: String, at now: Instant, _ session: any Session
+        account: String, bundleID: String, at now: Instant, _ session: any Connection
     ) throws -> AppDownload {
         if let known = try find(account: account, bundleID: bundleID, session) { return known }
         let number = try Counter.appTransaction.take(session)
@@ -30,7 +30,7 @@ enum DownloadTable {
     }
 
     /// Writes how the download came about; whose it is and its number never change.
-    static func update(_ download: AppDownload, _ session: any Session) throws {
+    static func update(_ download: AppDownload, _ session: any Connection) throws {
         try session.execute(
             "UPDATE downloads SET original_version = ?, preordered_at = ?, platform = ? WHERE app_transaction = ?",
             [
@@ -40,7 +40,7 @@ enum DownloadTable {
     }
 
     /// Nil if the account never got the app.
-    static func find(account: String, bundleID: String, _ session: any Session) throws -> AppDownload? {
+    static func find(account: String, bundleID: String, _ session: any Connection) throws -> AppDownload? {
         try session.first(
             """
             SELECT account, bundle_id, app_transaction, downloaded_at, original_version, preordered_at, platform
@@ -48,7 +48,7 @@ enum DownloadTable {
             """, [.text(account), .text(bundleID)], read)
     }
 
-    static func find(appTransaction: Int64, _ session: any Session) throws -> AppDownload? {
+    static func find(appTransaction: Int64, _ session: any Connection) throws -> AppDownload? {
         try session.first(
             """
             SELECT account, bundle_id, app_transaction, downloaded_at, original_version, preordered_at, platform

@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// What is to be different about an account; nil leaves a thing as it is.
 public struct AccountChange: Sendable, Hashable {
@@ -121,7 +121,7 @@ enum AccountDesk {
     }
 
     static func device(
-        _ id: UniqueID, of account: String, _ session: any Session
+        _ id: UniqueID, of account: String, _ session: any Connection
     ) throws -> Result<StoreDevice, StoreRefusal> {
         guard let device = try DeviceTable.find(id, session) else { return .failure(.unknownDevice(id)) }
         return device.account == account ? .success(device) : .failure(.deviceOfAnother(id))

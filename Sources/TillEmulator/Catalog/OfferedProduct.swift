@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// A product as a phone sees it: what it costs in the account's storefront, in that storefront's language.
 struct OfferedProduct: Sendable {
@@ -19,7 +19,7 @@ struct OfferedProduct: Sendable {
 
     /// Nil for what is not on sale there.
     static func find(
-        _ id: String, storefront: String, _ configuration: EmulatorConfiguration, _ session: any Session
+        _ id: String, storefront: String, _ configuration: EmulatorConfiguration, _ session: any Connection
     ) throws -> OfferedProduct? {
         guard let product = try ProductTable.offered(id, storefront: storefront, session),
             product.isSold(in: configuration.environment), product.isOnSale, let price = product.prices[storefront]

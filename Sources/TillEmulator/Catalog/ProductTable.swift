@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// What the store sells.
 enum ProductTable {
@@ -8,7 +8,7 @@ enum ProductTable {
     ///
     /// - Parameter force: whether ids may come again that were removed. App Store Connect never lets them.
     static func replace(
-        _ products: [StoreProduct], force: Bool = true, _ session: any Session
+        _ products: [StoreProduct], force: Bool = true, _ session: any Connection
     ) throws -> Result<Void, StoreRefusal> {
         let (selling, removed) = (try numbers(session), try removedNumbers(session))
         for product in products {
@@ -38,14 +38,14 @@ enum ProductTable {
 
     private typealias Numbers = [String: (kind: String, number: Int64)]
 
-    private static func numbers(_ session: any Session) throws -> Numbers {
+    private static func numbers(_ session: any Connection) throws -> Numbers {
         Dictionary(
             try session.query("SELECT product_id, kind, apple_id FROM products", []) {
                 ($0.text(0), (kind: $0.text(1), number: $0.integer(2)))
             }, uniquingKeysWith: { first, _ in first })
     }
 
-    private static func removedNumbers(_ session: any Session) throws -> Numbers {
+    private static func removedNumbers(_ session: any Connection) throws -> Numbers {
         Dictionary(
             try session.query("SELECT product_id, kind, apple_id FROM removed_products", []) {
                 ($0.text(0), (kind: $0.text(1), number: $0.integer(2)))
@@ -53,7 +53,7 @@ enum ProductTable {
     }
 
     /// Writes what may change in a product's life: all but its id and its kind.
-    static func update(_ product: StoreProduct, _ session: any Session) throws {
+    static func update(_ product: StoreProduct, _ session: any Connection) throws {
         let position = try session.first(
             "SELECT position FROM products WHERE product_id = ?", [.text(product.id.text)]
         ) { $0.integer(0) }
@@ -63,7 +63,7 @@ enum ProductTable {
         try insert(product, position: position, session)
     }
 
-    private static func insert(_ product: StoreProduct, position: Int64, _ session: any Session) throws {
+    private static func insert(_ product: StoreProduct, position: Int64, _ session: any Connection) throws {
         try session.execute(
             """
             INSERT INTO products (product_id, position, kind, name, apple_id, group_id, state, details, localizations)
@@ -84,7 +84,7 @@ enum ProductTable {
         }
     }
 
-    static func all(_ session: any Session) throws -> [StoreProduct] {
+    static func all(_ session: any Connection) throws -> [StoreProduct] {
         var prices: [String: [String: Money]] = [:]
         _ = try session.query("SELECT product_id, storefront, amount, currency FROM prices", []) { row in
             prices[row.text(0), default: [:]][row.text(1)] = Money(
@@ -101,17 +101,17 @@ enum ProductTable {
         }
     }
 
-    static func ids(_ session: any Session) throws -> [String] {
+    static func ids(_ session: any Connection) throws -> [String] {
         try session.query("SELECT product_id FROM products ORDER BY position", []) { $0.text(0) }
     }
 
-    static func states(_ session: any Session) throws -> [ProductState] {
+    static func states(_ session: any Connection) throws -> [ProductState] {
         try session.query("SELECT DISTINCT state FROM products", []) { ProductState(rawValue: $0.text(0)) }
             .compactMap { $0 }
     }
 
     /// That it does not sell this, and what was probably meant.
-    static func unknown(_ id: String, _ session: any Session) throws -> StoreRefusal {
+    static func unknown(_ id: String, _ session: any Connection) throws -> StoreRefusal {
         .unknownProduct(
             String(id.prefix(100)),
             nearest: id.utf8.count <= 100 ? nearestName(to: id, among: try ids(session)) : nil)
@@ -119,7 +119,7 @@ enum ProductTable {
 
     /// The product with its price in one storefront and no other, and without its localizations: what a purchase
     /// needs, at the price of one row. Not to be saved again.
-    static func priced(_ id: ProductID, storefront: String, _ session: any Session) throws -> StoreProduct? {
+    static func priced(_ id: ProductID, storefront: String, _ session: any Connection) throws -> StoreProduct? {
         let found = try session.first(
             """
             SELECT p.product_id, p.kind, p.name, p.apple_id, p.state, p.details, q.amount, q.currency
@@ -138,7 +138,7 @@ enum ProductTable {
 
     /// As a phone sees it: with its price in one storefront and no other, and with its localizations. Not to be saved
     /// again.
-    static func offered(_ id: String, storefront: String, _ session: any Session) throws -> StoreProduct? {
+    static func offered(_ id: String, storefront: String, _ session: any Connection) throws -> StoreProduct? {
         let found = try session.first(
             """
             SELECT p.product_id, p.kind, p.name, p.apple_id, p.state, p.details, p.localizations, q.amount, q.currency
@@ -154,7 +154,7 @@ enum ProductTable {
     }
 
     /// Every auto-renewable with a price in this storefront, the same way.
-    static func subscriptions(storefront: String, _ session: any Session) throws -> [StoreProduct] {
+    static func subscriptions(storefront: String, _ session: any Connection) throws -> [StoreProduct] {
         try session.query(
             """
             SELECT p.product_id, p.kind, p.name, p.apple_id, p.state, p.details, p.localizations, q.amount, q.currency
@@ -168,7 +168,7 @@ enum ProductTable {
         }.compactMap { $0 }
     }
 
-    static func find(_ id: ProductID, _ session: any Session) throws -> StoreProduct? {
+    static func find(_ id: ProductID, _ session: any Connection) throws -> StoreProduct? {
         let found = try session.first(
             """
             SELECT product_id, kind, name, apple_id, state, details, localizations FROM products WHERE product_id = ?

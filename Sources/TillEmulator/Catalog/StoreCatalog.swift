@@ -1,10 +1,9 @@
 import TillBilling
-import TillStorage
 
 extension Store {
     /// Puts these products in place of all there were.
     ///
-    /// - Throws: `StoreRefusal` for a known id with another kind, or `DatabaseFault`.
+    /// - Throws: `StoreRefusal` for a known id with another kind, or `DatabaseError`.
     public func replaceProducts(_ products: [StoreProduct]) async throws {
         try await change { turn in try ProductTable.replace(products, turn.session) }.get()
     }

@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 extension Store {
     /// What goes wrong on purpose from now on; nil: nothing. Counting begins again, and a restart begins with these.
@@ -15,7 +15,7 @@ extension Store {
 
 extension FaultSettings {
     /// What was set before the store was opened this time, if anything was.
-    static func reopened(_ session: any Session) throws -> FaultSettings? {
+    static func reopened(_ session: any Connection) throws -> FaultSettings? {
         guard let text = try SettingTable.value(.faults, session) else { return nil }
         var settings = try StoredDocument.read(FaultSettings.self, from: text)
         settings.start &+= 1

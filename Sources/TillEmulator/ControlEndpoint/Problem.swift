@@ -1,6 +1,6 @@
 import TillHTTP
 import TillJSON
-import TillStorage
+import TillSQL
 
 /// An answer of the control API that says no, as RFC 9457 writes it, in the caller's language.
 struct Problem: Error, Sendable {
@@ -30,7 +30,7 @@ struct Problem: Error, Sendable {
 
     /// What a fault looks like from outside: the store can't answer now.
     init(fault error: any Error) {
-        let isRetryable = (error as? DatabaseFault)?.isRetryable ?? false
+        let isRetryable = (error as? DatabaseError)?.isRetryable ?? false
         self.init(
             status: isRetryable ? 503 : 500, code: isRetryable ? "unavailable" : "internal",
             english: "The emulator could not do this: \(error)", chinese: "模拟商店未能完成：\(error)",

@@ -1,6 +1,6 @@
 import TillBilling
 import TillCrypto
-import TillStorage
+import TillSQL
 
 extension StoreSchema {
     /// Few are waiting among very many that were paid, which have an index of their own.
@@ -32,7 +32,7 @@ struct DeviceNews: Sendable {
     /// - Parameter after: the position of the last news; nil at launch, which begins at the newest. So does one that
     ///   this store never gave: the phone comes from another.
     static func read(
-        device id: UniqueID, bundleID: String, after: Int64?, _ session: any Session
+        device id: UniqueID, bundleID: String, after: Int64?, _ session: any Connection
     ) throws -> Result<DeviceNews, StoreRefusal> {
         guard let device = try DeviceTable.find(id, session) else { return .failure(.unknownDevice(id)) }
         guard let account = try AccountTable.find(device.account, session) else {
@@ -63,7 +63,7 @@ struct DeviceNews: Sendable {
     /// The account's transactions in an app whose last change came after a position, paid or not, in the order of
     /// change.
     static func changed(
-        account: String, bundleID: String, after: Int64, limit: Int, _ session: any Session
+        account: String, bundleID: String, after: Int64, limit: Int, _ session: any Connection
     ) throws -> [StoreTransaction] {
         let values: [SQLValue] = [.text(account), .text(bundleID), .integer(after), .integer(Int64(limit))]
         let places =

@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 extension StoreSchema {
     /// Messages that somebody made, and which of those with a cause were shown.
@@ -29,7 +29,7 @@ enum MessageTable {
 
     /// What was not shown yet: what was made, then what the account's subscriptions give cause for.
     static func waiting(
-        account: String, bundleID: String, _ subscriptions: [StoreSubscription], _ session: any Session
+        account: String, bundleID: String, _ subscriptions: [StoreSubscription], _ session: any Connection
     ) throws -> [StoreMessage] {
         try made(account: account, bundleID: bundleID, session)
             + subscriptions.flatMap(StoreMessage.all).filter { message in
@@ -37,7 +37,7 @@ enum MessageTable {
             }
     }
 
-    static func made(account: String, bundleID: String, _ session: any Session) throws -> [StoreMessage] {
+    static func made(account: String, bundleID: String, _ session: any Connection) throws -> [StoreMessage] {
         try session.query(made, [.text(account), .text(bundleID), .integer(Int64(limit))]) { row in
             StoreMessage.Reason(rawValue: row.text(1)).map { StoreMessage(id: row.text(0), reason: $0) }
         }.compactMap { $0 }
@@ -50,7 +50,7 @@ enum MessageTable {
     static let wasShown: StaticString = "SELECT 1 FROM shown_messages WHERE account = ? AND id = ?"
 
     static func insert(
-        _ message: StoreMessage, account: String, bundleID: String, _ session: any Session
+        _ message: StoreMessage, account: String, bundleID: String, _ session: any Connection
     ) throws {
         try session.execute(
             "INSERT INTO messages (id, account, bundle_id, reason) VALUES (?, ?, ?, ?)",
@@ -58,12 +58,12 @@ enum MessageTable {
     }
 
     /// - Returns: whether it was one that somebody made for this account, shown before or not.
-    static func show(_ id: String, account: String, _ session: any Session) throws -> Bool {
+    static func show(_ id: String, account: String, _ session: any Connection) throws -> Bool {
         try session.execute("UPDATE messages SET shown = 1 WHERE id = ? AND account = ?", [.text(id), .text(account)])
             > 0
     }
 
-    static func remember(_ id: String, account: String, _ session: any Session) throws {
+    static func remember(_ id: String, account: String, _ session: any Connection) throws {
         try session.execute(
             "INSERT INTO shown_messages (account, id) VALUES (?, ?) ON CONFLICT DO NOTHING",
             [.text(account), .text(id)])

@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 extension StoreSchema {
     /// Products that somebody tapped in the App Store.
@@ -39,7 +39,7 @@ enum PurchaseIntentTable {
     /// More than this nobody taps before an app comes.
     static let limit = 100
 
-    static func insert(_ intent: PurchaseIntent, _ session: any Session) throws {
+    static func insert(_ intent: PurchaseIntent, _ session: any Connection) throws {
         try session.execute(
             """
             INSERT INTO purchase_intents (id, account, bundle_id, product_id, offer, device) VALUES (?, ?, ?, ?, ?, ?)
@@ -50,7 +50,7 @@ enum PurchaseIntentTable {
             ])
     }
 
-    static func find(_ id: UniqueID, _ session: any Session) throws -> PurchaseIntent? {
+    static func find(_ id: UniqueID, _ session: any Connection) throws -> PurchaseIntent? {
         try session.first(
             """
             SELECT id, account, bundle_id, product_id, offer, device, taken_by FROM purchase_intents WHERE id = ?
@@ -59,7 +59,7 @@ enum PurchaseIntentTable {
 
     /// What no app has taken, in the order of the taps: on this device, or on no particular one.
     static func waiting(
-        account: String, bundleID: String, device: UniqueID, _ session: any Session
+        account: String, bundleID: String, device: UniqueID, _ session: any Connection
     ) throws -> [PurchaseIntent] {
         try session.query(
             waiting, [.text(account), .text(bundleID), .text(device.description), .integer(Int64(limit))], read
@@ -72,14 +72,14 @@ enum PurchaseIntentTable {
         ORDER BY number LIMIT ?
         """
 
-    static func count(account: String, bundleID: String, _ session: any Session) throws -> Int64 {
+    static func count(account: String, bundleID: String, _ session: any Connection) throws -> Int64 {
         try session.first(
             "SELECT count(*) FROM purchase_intents WHERE account = ? AND bundle_id = ? AND taken_by IS NULL",
             [.text(account), .text(bundleID)]
         ) { $0.integer(0) } ?? 0
     }
 
-    static func take(_ id: UniqueID, by device: UniqueID, _ session: any Session) throws {
+    static func take(_ id: UniqueID, by device: UniqueID, _ session: any Connection) throws {
         try session.execute(
             "UPDATE purchase_intents SET taken_by = ? WHERE id = ? AND taken_by IS NULL",
             [.text(device.description), .text(id.description)])

@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// What the App Store has to tell the customer, and shows when the app lets it (facts/storekit-client B5 `Message`).
 public struct StoreMessage: Sendable, Hashable {

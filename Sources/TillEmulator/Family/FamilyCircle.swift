@@ -1,5 +1,4 @@
 import TillBilling
-import TillStorage
 
 /// Who belongs to a family: an organizer and up to five others (facts/limits §2).
 enum FamilyCircle {

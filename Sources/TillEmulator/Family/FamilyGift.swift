@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// One purchase on its way to one member of the purchaser's family.
 struct FamilyGift {

@@ -1,6 +1,6 @@
 import TillAppStore
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// What one member of a family buys, and the others get (facts/business-rules §1, `isFamilyShareable`).
 ///
@@ -80,7 +80,7 @@ enum FamilySharing {
     }
 
     /// Who paid for it.
-    static func sharer(of copy: StoreTransaction, _ session: any Session) throws -> String? {
+    static func sharer(of copy: StoreTransaction, _ session: any Connection) throws -> String? {
         guard let number = copy.sharedFrom else { return nil }
         return try TransactionTable.find(number, session)?.account
     }

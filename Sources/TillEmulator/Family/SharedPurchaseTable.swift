@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 extension StoreSchema {
     /// Purchases whose owner stopped sharing them, and copies that were taken from one member, by their original
@@ -15,7 +15,7 @@ extension StoreSchema {
 /// which have no part in this.
 enum SharedPurchaseTable {
     /// What the family made of this purchase, ended copies too, oldest first.
-    static func copies(of number: Int64, _ session: any Session) throws -> [StoreTransaction] {
+    static func copies(of number: Int64, _ session: any Connection) throws -> [StoreTransaction] {
         try transactions(
             try session.query(
                 "SELECT number FROM transactions WHERE shared_from = ? ORDER BY number", [.integer(number)]
@@ -23,7 +23,7 @@ enum SharedPurchaseTable {
     }
 
     /// The copies that an account lives on now: of non-consumables, and the current one of each subscription.
-    static func living(of account: String, _ session: any Session) throws -> [StoreTransaction] {
+    static func living(of account: String, _ session: any Connection) throws -> [StoreTransaction] {
         try transactions(
             try session.query(
                 """
@@ -44,7 +44,7 @@ enum SharedPurchaseTable {
 
     /// What an account paid for and a family could use now: non-consumables, and the current period of each
     /// subscription. Whether the product is for families is not asked here.
-    static func shareable(by account: String, _ session: any Session) throws -> [StoreTransaction] {
+    static func shareable(by account: String, _ session: any Connection) throws -> [StoreTransaction] {
         try transactions(
             try session.query(
                 """
@@ -65,7 +65,7 @@ enum SharedPurchaseTable {
 
     /// The account's purchase of a non-consumable that is still good. With `shared`, a family's copy counts too.
     static func owned(
-        _ product: ProductID, by account: String, bundleID: String, shared: Bool = false, _ session: any Session
+        _ product: ProductID, by account: String, bundleID: String, shared: Bool = false, _ session: any Connection
     ) throws -> StoreTransaction? {
         let number = try session.first(
             """
@@ -79,17 +79,17 @@ enum SharedPurchaseTable {
         return try TransactionTable.find(number, session)
     }
 
-    static func turnOff(_ original: Int64, _ session: any Session) throws {
+    static func turnOff(_ original: Int64, _ session: any Connection) throws {
         try session.execute(
             "INSERT INTO family_sharing_off (original) VALUES (?) ON CONFLICT DO NOTHING", [.integer(original)])
     }
 
-    static func isOff(_ original: Int64, _ session: any Session) throws -> Bool {
+    static func isOff(_ original: Int64, _ session: any Connection) throws -> Bool {
         try session.first("SELECT 1 FROM family_sharing_off WHERE original = ?", [.integer(original)]) { _ in true }
             ?? false
     }
 
-    private static func transactions(_ numbers: [Int64], _ session: any Session) throws -> [StoreTransaction] {
+    private static func transactions(_ numbers: [Int64], _ session: any Connection) throws -> [StoreTransaction] {
         try numbers.compactMap { try TransactionTable.find($0, session) }
     }
 

@@ -1,12 +1,12 @@
 import TillBilling
 import TillCrypto
-import TillStorage
+import TillSQL
 
 /// The issuer's keys and certificates, and the key that API callers sign with, kept in the store's own database: one
 /// file is the whole state, and only its owner can read it.
 enum IdentityTable {
     /// The issuer as it was stored; nil in a new database.
-    static func issuer(_ session: any Session) throws -> Issuer? {
+    static func issuer(_ session: any Connection) throws -> Issuer? {
         var stored: [Issuer.Name: (key: PrivateKey, certificate: [UInt8])] = [:]
         let rows = try session.query("SELECT name, private_key, certificate FROM identities", []) { row in
             (row.text(0), row.text(1), row.isNull(2) ? nil : row.blob(2))
@@ -20,14 +20,14 @@ enum IdentityTable {
         for name in Issuer.Name.allCases {
             let chain = name.chain.compactMap { stored[$0]?.certificate }
             guard let own = stored[name], chain.count == name.chain.count else {
-                throw DatabaseFault(.corrupt, "the emulator's database lacks the key or a certificate of \(name)")
+                throw DatabaseError(.corrupt, "the emulator's database lacks the key or a certificate of \(name)")
             }
             identities[name] = try SigningIdentity(key: own.key, chain: chain)
         }
         return try Issuer(identities: identities)
     }
 
-    static func store(_ issuer: Issuer, _ session: any Session) throws {
+    static func store(_ issuer: Issuer, _ session: any Connection) throws {
         for (name, identity) in issuer.identities {
             try session.execute(
                 "INSERT INTO identities (name, private_key, certificate) VALUES (?, ?, ?)",
@@ -37,14 +37,14 @@ enum IdentityTable {
 
     private static let apiKeyName = "apiKey"
 
-    static func apiKey(_ session: any Session) throws -> PrivateKey? {
+    static func apiKey(_ session: any Connection) throws -> PrivateKey? {
         let pem = try session.first(
             "SELECT private_key FROM identities WHERE name = ?", [.text(apiKeyName)]
         ) { $0.text(0) }
         return try pem.map { try PrivateKey(pem: $0) }
     }
 
-    static func store(apiKey: PrivateKey, _ session: any Session) throws {
+    static func store(apiKey: PrivateKey, _ session: any Connection) throws {
         try session.execute(
             "INSERT INTO identities (name, private_key) VALUES (?, ?)",
             [.text(apiKeyName), .text(try apiKey.pem())])

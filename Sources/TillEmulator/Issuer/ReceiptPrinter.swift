@@ -1,6 +1,6 @@
 import TillBilling
 import TillCrypto
-import TillStorage
+import TillSQL
 
 /// Makes receipts of what the store knows now.
 struct ReceiptPrinter: Sendable {

@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// Notifications that were sent, or tried at least, page by page: oldest first (facts/server-api §4.3).
 enum NotificationHistory {
@@ -24,7 +24,7 @@ enum NotificationHistory {
 
     /// - Parameter place: creation and number of the last one before; nil at the beginning.
     static func page(
-        of question: Question, after place: (created: Instant, number: Int64)?, limit: Int, _ session: any Session
+        of question: Question, after place: (created: Instant, number: Int64)?, limit: Int, _ session: any Connection
     ) throws -> [Entry] {
         let ids = try session.query(
             """

@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// Which notifications a person wants to see.
 enum NotificationFilter: String, Sendable, CaseIterable {
@@ -13,7 +13,7 @@ enum NotificationFilter: String, Sendable, CaseIterable {
 extension NotificationTable {
     /// The newest first, beginning before number `before`.
     static func list(
-        _ filter: NotificationFilter, before: Int64, limit: Int, _ session: any Session
+        _ filter: NotificationFilter, before: Int64, limit: Int, _ session: any Connection
     ) throws -> [StoredNotification] {
         let values: [SQLValue] = [.integer(before), .integer(Int64(limit))]
         let found =

@@ -3,7 +3,7 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 import TillJSON
-import TillStorage
+import TillSQL
 
 /// Posts notifications V2 to the developer's server: in order, one at a time, again after a failure.
 ///

@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// What no history shows any more is forgotten, so that a store that runs for years stays small.
 extension NotificationTable {
@@ -10,13 +10,13 @@ extension NotificationTable {
     static let testLifetime = 184 * day
 
     /// Whether there is anything to sweep.
-    static func hasOutlived(at now: Instant, _ session: any Session) throws -> Bool {
+    static func hasOutlived(at now: Instant, _ session: any Connection) throws -> Bool {
         try !outlived(at: now, limit: 1, session).isEmpty
     }
 
     /// Deletes the oldest of what is older than a history may be, so many at most.
     /// - Returns: how many.
-    static func sweep(at now: Instant, limit: Int, _ session: any Session) throws -> Int {
+    static func sweep(at now: Instant, limit: Int, _ session: any Connection) throws -> Int {
         let old = try outlived(at: now, limit: limit, session)
         for entry in old {
             try session.execute("DELETE FROM send_attempts WHERE notification = ?", [.integer(entry.number)])
@@ -28,7 +28,7 @@ extension NotificationTable {
     }
 
     private static func outlived(
-        at now: Instant, limit: Int, _ session: any Session
+        at now: Instant, limit: Int, _ session: any Connection
     ) throws -> [(number: Int64, isPending: Bool)] {
         try session.query(
             """

@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 extension StoreSchema {
     /// How the last attempt ended, and the orders in which notifications are looked for.
@@ -36,7 +36,7 @@ struct StoredNotification: Sendable {
 /// Notifications sent and to be sent, in order.
 enum NotificationTable {
     static func insert(
-        _ notification: StoredNotification, due: Instant?, _ session: any Session
+        _ notification: StoredNotification, due: Instant?, _ session: any Connection
     ) throws {
         try session.execute(
             """
@@ -53,7 +53,7 @@ enum NotificationTable {
     }
 
     /// What may be sent now, first things first.
-    static func due(at now: Instant, limit: Int, _ session: any Session) throws -> [StoredNotification] {
+    static func due(at now: Instant, limit: Int, _ session: any Connection) throws -> [StoredNotification] {
         try session.query(
             """
             SELECT number, uuid, type, subtype, bundle_id, original, created_at, content, signed_payload, attempts,
@@ -63,7 +63,7 @@ enum NotificationTable {
         ).compactMap { $0 }
     }
 
-    static func find(_ uuid: UniqueID, _ session: any Session) throws -> StoredNotification? {
+    static func find(_ uuid: UniqueID, _ session: any Connection) throws -> StoredNotification? {
         try session.first(
             """
             SELECT number, uuid, type, subtype, bundle_id, original, created_at, content, signed_payload, attempts,
@@ -75,7 +75,7 @@ enum NotificationTable {
     /// Writes down how an attempt ended. `next` nil: there will be no other.
     static func record(
         _ notification: StoredNotification, _ attempt: SendAttempt, next: Instant?, keeping payload: String?,
-        _ session: any Session
+        _ session: any Connection
     ) throws {
         try session.execute(
             "INSERT INTO send_attempts (notification, attempt, attempted_at, result) VALUES (?, ?, ?, ?)",
@@ -96,14 +96,14 @@ enum NotificationTable {
     }
 
     /// Puts one among those that wait, if it doesn't wait already.
-    static func setDue(_ notification: StoredNotification, at due: Instant, _ session: any Session) throws {
+    static func setDue(_ notification: StoredNotification, at due: Instant, _ session: any Connection) throws {
         try session.execute(
             "UPDATE notifications SET due_at = ? WHERE number = ?",
             [.integer(due.milliseconds), .integer(notification.number)])
         if notification.due == nil { try Counter.pendingNotifications.add(1, session) }
     }
 
-    static func attempts(of number: Int64, _ session: any Session) throws -> [SendAttempt] {
+    static func attempts(of number: Int64, _ session: any Connection) throws -> [SendAttempt] {
         try session.query(
             "SELECT attempted_at, result FROM send_attempts WHERE notification = ? ORDER BY attempt",
             [.integer(number)]
@@ -111,19 +111,19 @@ enum NotificationTable {
     }
 
     /// When the first of those that wait is due.
-    static func nextDue(_ session: any Session) throws -> Instant? {
+    static func nextDue(_ session: any Connection) throws -> Instant? {
         let found = try session.first("SELECT min(due_at) FROM notifications WHERE due_at IS NOT NULL", []) { row in
             row.optionalInteger(0).map(Instant.init(milliseconds:))
         }
         return found ?? nil
     }
 
-    static func count(_ session: any Session) throws -> Int64 {
+    static func count(_ session: any Connection) throws -> Int64 {
         try session.first("SELECT count(*) FROM notifications", []) { $0.integer(0) } ?? 0
     }
 
     /// How many were tried in vain and won't be tried again.
-    static func failed(_ session: any Session) throws -> Int64 {
+    static func failed(_ session: any Connection) throws -> Int64 {
         try session.first(
             "SELECT count(*) FROM notifications WHERE due_at IS NULL AND result <> 'SUCCESS'", []
         ) { $0.integer(0) } ?? 0

@@ -1,6 +1,6 @@
 import TillAppStore
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// A notification that a person wants sent, whether or not anything happened: for tests of who receives it.
 struct StagedNotification: Sendable {

@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 extension Store {
     /// Where notifications go from now on; nil turns them off. What was noted before goes there too.

@@ -1,5 +1,4 @@
 import TillBilling
-import TillStorage
 
 /// Makes offer codes, and takes them (facts/business-rules §9).
 enum CodeCounter {

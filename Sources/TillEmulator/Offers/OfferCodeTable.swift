@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 extension StoreSchema {
     static let offerCodes: StaticString = """
@@ -63,7 +63,7 @@ public struct OfferCode: Sendable, Hashable {
 
 /// Every offer code that was made, and how often each was redeemed.
 enum OfferCodeTable {
-    static func insert(_ batch: OfferCode.Batch, _ session: any Session) throws -> Int64 {
+    static func insert(_ batch: OfferCode.Batch, _ session: any Connection) throws -> Int64 {
         try session.insert(
             """
             INSERT INTO offer_code_batches (bundle_id, product_id, offer, is_custom, expires_at) VALUES (?, ?, ?, ?, ?)
@@ -75,14 +75,14 @@ enum OfferCodeTable {
     }
 
     /// - Returns: false if there is a code of this text.
-    static func insert(_ code: String, batch: Int64, limit: Int64, _ session: any Session) throws -> Bool {
+    static func insert(_ code: String, batch: Int64, limit: Int64, _ session: any Connection) throws -> Bool {
         try session.execute(
             "INSERT INTO offer_codes (code, batch, remaining) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
             [.text(code), .integer(batch), .integer(limit)]) == 1
     }
 
     /// Capital and small letters are the same.
-    static func find(_ code: String, _ session: any Session) throws -> OfferCode? {
+    static func find(_ code: String, _ session: any Connection) throws -> OfferCode? {
         try session.first(
             """
             SELECT code, remaining, redeemed, bundle_id, product_id, offer, is_custom, expires_at
@@ -98,33 +98,33 @@ enum OfferCodeTable {
         }
     }
 
-    static func redeem(_ code: String, _ session: any Session) throws {
+    static func redeem(_ code: String, _ session: any Connection) throws {
         try session.execute(
             """
             UPDATE offer_codes SET remaining = remaining - 1, redeemed = redeemed + 1 WHERE code = ? AND remaining > 0
             """, [.text(code)])
     }
 
-    static func hasRedeemed(_ code: String, _ account: String, _ session: any Session) throws -> Bool {
+    static func hasRedeemed(_ code: String, _ account: String, _ session: any Connection) throws -> Bool {
         try session.first(
             "SELECT 1 FROM offer_code_customers WHERE code = ? AND account = ?", [.text(code), .text(account)]
         ) { _ in true } ?? false
     }
 
-    static func setRedeemed(_ code: String, _ account: String, _ session: any Session) throws {
+    static func setRedeemed(_ code: String, _ account: String, _ session: any Connection) throws {
         try session.execute(
             "INSERT INTO offer_code_customers (code, account) VALUES (?, ?) ON CONFLICT DO NOTHING",
             [.text(code), .text(account)])
     }
 
-    static func redemptions(bundleID: String, quarter: Int64, _ session: any Session) throws -> Int64 {
+    static func redemptions(bundleID: String, quarter: Int64, _ session: any Connection) throws -> Int64 {
         try session.first(
             "SELECT redeemed FROM offer_code_quarters WHERE bundle_id = ? AND quarter = ?",
             [.text(bundleID), .integer(quarter)]
         ) { $0.integer(0) } ?? 0
     }
 
-    static func addRedemption(bundleID: String, quarter: Int64, _ session: any Session) throws {
+    static func addRedemption(bundleID: String, quarter: Int64, _ session: any Connection) throws {
         try session.execute(
             """
             INSERT INTO offer_code_quarters (bundle_id, quarter, redeemed) VALUES (?, ?, 1)

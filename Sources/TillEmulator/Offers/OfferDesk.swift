@@ -1,5 +1,4 @@
 import TillBilling
-import TillStorage
 
 /// Checks what a customer brings to get a lower price (facts/business-rules §9). Who is eligible for what kind of offer
 /// is the subscription's business; here it is only whether the paper is genuine.

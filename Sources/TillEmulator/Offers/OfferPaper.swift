@@ -1,7 +1,7 @@
 import TillBilling
 import TillCrypto
 import TillJSON
-import TillStorage
+import TillSQL
 
 /// The key that the developer signs offers with: the store's own In-App Purchase key, which `GET /emulator/api-key`
 /// gives away.
@@ -10,11 +10,11 @@ struct DeveloperKey {
     let keyID: String
     let publicKey: PublicKey
 
-    init(_ session: any Session) throws {
+    init(_ session: any Connection) throws {
         guard let key = try IdentityTable.apiKey(session), let publicKey = PublicKey(der: try key.publicKeyInfo()),
             let keyID = try SettingTable.value(.apiKeyID, session),
             let issuerID = try SettingTable.value(.apiIssuerID, session)
-        else { throw DatabaseFault(.corrupt, "the emulator's database has no API key") }
+        else { throw DatabaseError(.corrupt, "the emulator's database has no API key") }
         self.issuerID = issuerID
         self.keyID = keyID
         self.publicKey = publicKey
@@ -106,7 +106,7 @@ struct OfferPaper {
 enum OfferNonceTable {
     /// - Returns: false if it was used before.
     static func use(
-        _ nonce: UniqueID, at now: Instant, forgetting old: Instant, _ session: any Session
+        _ nonce: UniqueID, at now: Instant, forgetting old: Instant, _ session: any Connection
     ) throws -> Bool {
         try session.execute("DELETE FROM offer_nonces WHERE used_at < ?", [.integer(old.milliseconds)])
         let inserted = try session.execute(

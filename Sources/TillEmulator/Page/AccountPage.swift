@@ -1,7 +1,6 @@
 import TillBilling
 import TillHTTP
 import TillPages
-import TillStorage
 
 extension EmulatorPage {
     /// Subscriptions drawn on one account's page, and periods and notifications on one's timeline.

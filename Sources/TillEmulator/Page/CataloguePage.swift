@@ -1,7 +1,6 @@
 import TillBilling
 import TillHTTP
 import TillPages
-import TillStorage
 
 extension EmulatorPage {
     /// `GET /emulator/page/products?from=`.

@@ -1,6 +1,6 @@
 import TillBilling
 import TillPages
-import TillStorage
+import TillSQL
 
 /// The store's time, how it passes, and what comes; and how renewals go in the whole store.
 struct ClockCard {
@@ -8,7 +8,7 @@ struct ClockCard {
         let clock: ClockState
         let grace: BillingGracePeriod?
 
-        init(_ clock: StoreClock, _ configuration: EmulatorConfiguration, _ session: any Session) throws {
+        init(_ clock: StoreClock, _ configuration: EmulatorConfiguration, _ session: any Connection) throws {
             self.clock = try ClockState(clock, session)
             grace = try BillingGracePeriod.current(configuration, session)
         }

@@ -2,7 +2,6 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 import TillPages
-import TillStorage
 
 /// The emulated store for people: what `GET /emulator` shows, and forms that do what the control API does.
 ///

@@ -1,7 +1,7 @@
 import TillBilling
 import TillHTTP
 import TillPages
-import TillStorage
+import TillSQL
 
 extension EmulatorPage {
     /// `GET /emulator/page/notifications?before=`.

@@ -1,11 +1,11 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// What the page reads that nobody else asks for: always the newest few, by an index, never all.
 enum PageQueries {
     /// Newest first; of one account, or of all.
     static func transactions(
-        of account: String?, before number: Int64?, limit: Int, _ session: any Session
+        of account: String?, before number: Int64?, limit: Int, _ session: any Connection
     ) throws -> [StoreTransaction] {
         let (number, limit) = (SQLValue.integer(number ?? .max), SQLValue.integer(Int64(limit)))
         let found: [Int64]
@@ -23,7 +23,7 @@ enum PageQueries {
     }
 
     /// An account's subscriptions in all apps, the newest first.
-    static func subscriptions(of account: String, limit: Int, _ session: any Session) throws -> [StoreSubscription] {
+    static func subscriptions(of account: String, limit: Int, _ session: any Connection) throws -> [StoreSubscription] {
         let found = try session.query(
             "SELECT original FROM subscriptions WHERE account = ? ORDER BY original DESC LIMIT ?",
             [.text(account), .integer(Int64(limit))]
@@ -32,7 +32,7 @@ enum PageQueries {
     }
 
     /// The newest periods of a subscription, oldest first.
-    static func periods(of original: Int64, limit: Int, _ session: any Session) throws -> [StoreTransaction] {
+    static func periods(of original: Int64, limit: Int, _ session: any Connection) throws -> [StoreTransaction] {
         let found = try session.query(
             """
             SELECT number FROM transactions WHERE original = ? AND group_id IS NOT NULL ORDER BY number DESC LIMIT ?
@@ -42,7 +42,7 @@ enum PageQueries {
     }
 
     /// Of App Store Connect's limit of 10,000 at most (facts/limits §2).
-    static func products(from count: Int64, limit: Int, _ session: any Session) throws -> [StoreProduct] {
+    static func products(from count: Int64, limit: Int, _ session: any Connection) throws -> [StoreProduct] {
         let found = try session.query(
             "SELECT product_id FROM products ORDER BY position LIMIT ? OFFSET ?",
             [.integer(Int64(limit)), .integer(count)]
@@ -72,7 +72,7 @@ enum PageQueries {
 
     /// Newest first.
     static func notifications(
-        before number: Int64?, limit: Int, _ session: any Session
+        before number: Int64?, limit: Int, _ session: any Connection
     ) throws -> [Notification] {
         try session.query(
             """
@@ -84,7 +84,7 @@ enum PageQueries {
 
     /// What was told about a subscription, the newest `limit`, oldest first.
     static func notifications(
-        about original: Int64, limit: Int, _ session: any Session
+        about original: Int64, limit: Int, _ session: any Connection
     ) throws -> [Notification] {
         try session.query(
             """
@@ -94,7 +94,7 @@ enum PageQueries {
         ).reversed()
     }
 
-    private static func withAttempts(_ notification: Notification, _ session: any Session) throws -> Notification {
+    private static func withAttempts(_ notification: Notification, _ session: any Connection) throws -> Notification {
         var notification = notification
         notification.attempts = try session.query(
             """

@@ -1,7 +1,6 @@
 import TillBilling
 import TillHTTP
 import TillPages
-import TillStorage
 
 extension EmulatorPage {
     /// Fewer than of other things: under the accounts come the newest transactions.

@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// Purchases that wait: for a parent (Ask to Buy), or for the customer to do something first (interrupted).
 ///

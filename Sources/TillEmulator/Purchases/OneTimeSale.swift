@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// Sells what is paid once: consumables, non-consumables, non-renewing subscriptions.
 enum OneTimeSale {

@@ -1,5 +1,4 @@
 import TillBilling
-import TillStorage
 
 /// Turns a confirmed request into a transaction.
 enum PaymentSheet {

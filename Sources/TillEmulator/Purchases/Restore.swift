@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// One purchase that comes back to its customer (`SKPaymentTransactionState.restored`).
 public struct RestoredPurchase: Sendable, Hashable {

@@ -1,7 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillJSON
-import TillStorage
+import TillSQL
 
 /// A customer's paid transactions page by page (facts/server-api §4.1). Pages go on after a place in the order, never
 /// after a count, so the last of a million is as quick as the first.
@@ -18,7 +18,7 @@ enum TransactionHistory {
     ///
     /// - Parameter place: the `modification` of the last one before; nil at the beginning.
     static func page(
-        of question: Question, after place: Int64?, limit: Int, _ session: any Session
+        of question: Question, after place: Int64?, limit: Int, _ session: any Connection
     ) throws -> [StoreTransaction] {
         let (filter, isDescending) = (question.filter, question.filter.order == .descending)
         func list(_ texts: [String]) -> SQLValue {
@@ -72,7 +72,7 @@ enum TransactionHistory {
     ///   at one moment, and somebody may have asked between them.
     static func refunds(
         account: String, bundleID: String, after place: (date: Instant, modification: Int64)?, limit: Int,
-        _ session: any Session
+        _ session: any Connection
     ) throws -> [StoreTransaction] {
         let numbers = try session.query(
             """
@@ -91,7 +91,7 @@ enum TransactionHistory {
 
     /// The newest refunds, oldest of them first.
     static func newestRefunds(
-        account: String, bundleID: String, limit: Int, _ session: any Session
+        account: String, bundleID: String, limit: Int, _ session: any Connection
     ) throws -> [StoreTransaction] {
         let numbers = try session.query(
             """

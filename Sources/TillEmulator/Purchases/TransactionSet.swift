@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 extension StoreSchema {
     /// Finished consumables leave an app's history; those that were refunded come back into it.
@@ -35,7 +35,7 @@ struct TransactionSetQuestion: Sendable {
     var after: Int64 = 0
     var limit = 20
 
-    func answer(_ session: any Session) throws -> [StoreTransaction] {
+    func answer(_ session: any Connection) throws -> [StoreTransaction] {
         let numbers =
             switch set {
             case .unfinished: try numbers(Self.unfinished, session)
@@ -50,14 +50,14 @@ struct TransactionSetQuestion: Sendable {
 
     // MARK: Sets
 
-    private func history(_ session: any Session) throws -> [Int64] {
+    private func history(_ session: any Connection) throws -> [Int64] {
         if includesConsumables { return try numbers(Self.paid, session) }
         return try numbers(Self.lasting, session) + numbers(Self.revokedConsumables, session)
     }
 
     /// Who has a product twice, by an own purchase and by the family's, has two entitlements: StoreKit's
     /// `currentEntitlements(for:)` is a sequence for that reason.
-    private func entitlements(_ session: any Session) throws -> [Int64] {
+    private func entitlements(_ session: any Connection) throws -> [Int64] {
         let values: [SQLValue] = [.text(account), .text(bundleID), .optional(productID), .optional(productID)]
         let bought = try session.query(Self.bought, values) { $0.integer(0) }
         let subscribed = try SubscriptionTable.ofAccount(account, bundleID: bundleID, session)
@@ -65,7 +65,7 @@ struct TransactionSetQuestion: Sendable {
         return bought + subscribed.map(\.current)
     }
 
-    private func latest(_ session: any Session) throws -> [Int64] {
+    private func latest(_ session: any Connection) throws -> [Int64] {
         let values: [SQLValue] = [.text(account), .text(bundleID), .optional(productID), .optional(productID)]
         let queries = includesConsumables ? [Self.newestPaid] : [Self.newestLasting, Self.newestRevokedConsumables]
         var newest: [String: Int64] = [:]
@@ -79,7 +79,7 @@ struct TransactionSetQuestion: Sendable {
 
     // MARK: Queries
 
-    private func numbers(_ sql: StaticString, _ session: any Session) throws -> [Int64] {
+    private func numbers(_ sql: StaticString, _ session: any Connection) throws -> [Int64] {
         try session.query(
             sql,
             [

@@ -1,11 +1,11 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// Every transaction the store has ever seen.
 enum TransactionTable {
     /// - Returns: the transaction with its place in the order of changes.
     @discardableResult
-    static func insert(_ transaction: StoreTransaction, _ session: any Session) throws -> StoreTransaction {
+    static func insert(_ transaction: StoreTransaction, _ session: any Connection) throws -> StoreTransaction {
         var transaction = transaction
         transaction.modification = try Counter.modification.take(session)
         try session.execute(
@@ -41,7 +41,7 @@ enum TransactionTable {
     /// no change that a history shows: `finish` does that.
     /// - Returns: the transaction with its new place.
     @discardableResult
-    static func update(_ transaction: StoreTransaction, _ session: any Session) throws -> StoreTransaction {
+    static func update(_ transaction: StoreTransaction, _ session: any Connection) throws -> StoreTransaction {
         var transaction = transaction
         transaction.modification = try Counter.modification.take(session)
         try session.execute(
@@ -65,12 +65,12 @@ enum TransactionTable {
     }
 
     /// Puts a transaction into its account's queue, or takes it out.
-    static func setFinished(_ number: Int64, _ isFinished: Bool, _ session: any Session) throws {
+    static func setFinished(_ number: Int64, _ isFinished: Bool, _ session: any Connection) throws {
         try session.execute(
             "UPDATE transactions SET finished = ? WHERE number = ?", [.flag(isFinished), .integer(number)])
     }
 
-    static func find(_ number: Int64, _ session: any Session) throws -> StoreTransaction? {
+    static func find(_ number: Int64, _ session: any Connection) throws -> StoreTransaction? {
         try session.query(
             """
             SELECT * FROM transactions WHERE number = ?
@@ -80,7 +80,7 @@ enum TransactionTable {
 
     /// Oldest first, beginning after the transaction `after`; of one app, or of all.
     static func ofAccount(
-        _ account: String, bundleID: String?, after: Int64, limit: Int, _ session: any Session
+        _ account: String, bundleID: String?, after: Int64, limit: Int, _ session: any Connection
     ) throws -> [StoreTransaction] {
         try session.query(
             """
@@ -95,7 +95,7 @@ enum TransactionTable {
 
     /// StoreKit's queue: paid and not finished. It belongs to the account and outlives the app (SCENARIOS O7).
     static func unfinished(
-        account: String, bundleID: String?, after: Int64, limit: Int, _ session: any Session
+        account: String, bundleID: String?, after: Int64, limit: Int, _ session: any Connection
     ) throws -> [StoreTransaction] {
         try session.query(
             """
@@ -113,7 +113,7 @@ enum TransactionTable {
     /// What an app receipt lists: a consumable only until it is finished, the other kinds for ever
     /// (facts/business-rules §1). The newest `limit` of them, oldest first.
     static func inReceipt(
-        account: String, bundleID: String, limit: Int, _ session: any Session
+        account: String, bundleID: String, limit: Int, _ session: any Connection
     ) throws -> [StoreTransaction] {
         try session.query(
             """
@@ -126,7 +126,7 @@ enum TransactionTable {
 
     /// The account's newest purchase of a product that is not a consumable.
     static func newest(
-        account: String, bundleID: String, productID: ProductID, _ session: any Session
+        account: String, bundleID: String, productID: ProductID, _ session: any Connection
     ) throws -> StoreTransaction? {
         try session.query(
             """

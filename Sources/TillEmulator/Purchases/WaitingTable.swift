@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 extension StoreSchema {
     /// Few are ever waiting, among very many that were paid.
@@ -12,7 +12,7 @@ extension StoreSchema {
 enum WaitingTable {
     /// The account's request for this product that waits for a parent.
     static func deferred(
-        account: String, bundleID: String, productID: ProductID, _ session: any Session
+        account: String, bundleID: String, productID: ProductID, _ session: any Connection
     ) throws -> StoreTransaction? {
         let number = try session.first(
             """
@@ -28,7 +28,7 @@ enum WaitingTable {
     /// The account's transactions in one state that is not paid, oldest first, beginning after number `after`.
     static func all(
         _ state: StoreTransaction.State, account: String, bundleID: String?, after: Int64, limit: Int,
-        _ session: any Session
+        _ session: any Connection
     ) throws -> [StoreTransaction] {
         try session.query(
             """
@@ -46,7 +46,7 @@ enum WaitingTable {
 
     /// The account's paid transactions, the same way.
     static func paid(
-        account: String, bundleID: String?, after: Int64, limit: Int, _ session: any Session
+        account: String, bundleID: String?, after: Int64, limit: Int, _ session: any Connection
     ) throws -> [StoreTransaction] {
         try session.query(
             """

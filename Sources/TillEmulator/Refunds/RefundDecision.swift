@@ -1,6 +1,6 @@
 import TillAppStore
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// From the customer's request to the App Store's decision, with the developer's answer between them.
 extension RefundDesk {

@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// How much of the money goes back.
 public enum RefundShare: Sendable, Hashable {

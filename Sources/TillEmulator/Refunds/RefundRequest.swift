@@ -1,6 +1,6 @@
 import TillAppStore
 import TillBilling
-import TillStorage
+import TillSQL
 
 extension StoreSchema {
     static let refundRequests: StaticString = """
@@ -54,7 +54,7 @@ public struct RefundRequest: Sendable, Hashable {
 
 /// The requests, the newest of each transaction.
 enum RefundRequestTable {
-    static func save(_ request: RefundRequest, _ session: any Session) throws {
+    static func save(_ request: RefundRequest, _ session: any Connection) throws {
         try session.execute(
             """
             INSERT INTO refund_requests (number, reason, decision, asked_at, outcome, preference, consumed, answer)
@@ -71,7 +71,7 @@ enum RefundRequestTable {
             ])
     }
 
-    static func find(_ number: Int64, _ session: any Session) throws -> RefundRequest? {
+    static func find(_ number: Int64, _ session: any Connection) throws -> RefundRequest? {
         try session.first(
             """
             SELECT number, reason, decision, asked_at, outcome, preference, consumed, answer

@@ -2,7 +2,7 @@ import TillAppStore
 import TillBilling
 import TillHTTP
 import TillJSON
-import TillStorage
+import TillSQL
 
 /// One authorised request, and what can be read out of it.
 struct APICall: Sendable {
@@ -45,7 +45,7 @@ struct APICall: Sendable {
     /// - Parameter absent: the code if there is none.
     func transaction(
         absent: ServerAPIErrorCode = .transactionIDNotFound, malformed: ServerAPIErrorCode = .invalidTransactionID,
-        _ session: any Session
+        _ session: any Connection
     ) throws -> StoreTransaction {
         let number = try Self.number(id, else: malformed)
         guard let found = try TransactionTable.find(number, session), found.bundleID == bundleID,
@@ -59,9 +59,9 @@ struct APICall: Sendable {
     }
 
     /// Whose `{any}` is: any of the customer's transactions in this app, or the app transaction (facts/server-api §3).
-    func customer(_ session: any Session) throws -> AppDownload { try customer(of: id, session) }
+    func customer(_ session: any Connection) throws -> AppDownload { try customer(of: id, session) }
 
-    func customer(of id: String, _ session: any Session) throws -> AppDownload {
+    func customer(of id: String, _ session: any Connection) throws -> AppDownload {
         let number = try Self.number(id)
         var appTransaction = number
         if let transaction = try TransactionTable.find(number, session) {
@@ -78,7 +78,7 @@ struct APICall: Sendable {
         return download
     }
 
-    private static func check(_ account: String, _ session: any Session) throws {
+    private static func check(_ account: String, _ session: any Connection) throws {
         guard try AccountTable.find(account, session)?.isDeleted != true else { throw APIRefusal(.accountNotFound) }
     }
 }

@@ -1,7 +1,6 @@
 import TillAppStore
 import TillBilling
 import TillHTTP
-import TillStorage
 
 /// What the developer says about a purchase before Apple decides about its refund (facts/server-api §3: 6, 6b).
 extension ServerAPIEndpoint {

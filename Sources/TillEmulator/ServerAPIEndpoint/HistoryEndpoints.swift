@@ -2,7 +2,6 @@ import TillAppStore
 import TillBilling
 import TillHTTP
 import TillJSON
-import TillStorage
 
 /// What a customer bought, and what was given back (facts/server-api §3: 2, 2b, 5, 5b).
 extension ServerAPIEndpoint {

@@ -2,7 +2,6 @@ import TillAppStore
 import TillBilling
 import TillHTTP
 import TillJSON
-import TillStorage
 
 /// Test notifications, and what was sent before (facts/server-api §3: 10, 11, 12).
 extension ServerAPIEndpoint {

@@ -1,7 +1,7 @@
 import TillBilling
 import TillHTTP
 import TillJSON
-import TillStorage
+import TillSQL
 
 /// The App Store Server API, as far as it is about purchases (facts/server-api §3). Each group of endpoints is an
 /// extension in a file of its own.
@@ -42,7 +42,7 @@ struct ServerAPIEndpoint: Sendable {
         } catch let refusal as APIRefusal {
             return refusal.response
         } catch {
-            let isRetryable = (error as? DatabaseFault)?.isRetryable ?? false
+            let isRetryable = (error as? DatabaseError)?.isRetryable ?? false
             return APIRefusal(isRetryable ? .generalInternalRetryable : .generalInternal).response
         }
     }

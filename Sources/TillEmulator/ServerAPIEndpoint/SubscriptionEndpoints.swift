@@ -2,7 +2,7 @@ import TillAppStore
 import TillBilling
 import TillHTTP
 import TillJSON
-import TillStorage
+import TillSQL
 
 /// Subscriptions, and the days that are added to them (facts/server-api §3: 3, 7, 8, 9).
 extension ServerAPIEndpoint {

@@ -1,7 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillHTTP
-import TillStorage
+import TillSQL
 
 /// Single transactions and downloads (facts/server-api §3: 1, 4, 13, 14, 15).
 extension ServerAPIEndpoint {

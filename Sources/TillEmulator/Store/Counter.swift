@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// Numbers that go up by one and are never given twice, in the sandbox's form (facts/limits §1).
 enum Counter: String, CaseIterable {
@@ -14,7 +14,7 @@ enum Counter: String, CaseIterable {
 
     /// Every store begins somewhere else, so that a store without a data directory does not give out yesterday's
     /// transaction ids again to a server that remembers them.
-    static func begin(environment: Environment, entropy: (Int) -> [UInt8], _ session: any Session) throws {
+    static func begin(environment: Environment, entropy: (Int) -> [UInt8], _ session: any Connection) throws {
         for counter in allCases {
             let random = entropy(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
             let offset = Int64(random % 900_000_000)
@@ -33,20 +33,20 @@ enum Counter: String, CaseIterable {
         }
     }
 
-    func take(_ session: any Session) throws -> Int64 { try add(1, session) - 1 }
+    func take(_ session: any Connection) throws -> Int64 { try add(1, session) - 1 }
 
     /// The value after the addition.
     @discardableResult
-    func add(_ difference: Int64, _ session: any Session) throws -> Int64 {
+    func add(_ difference: Int64, _ session: any Connection) throws -> Int64 {
         let changed = try session.first(
             "UPDATE counters SET next = next + ? WHERE name = ? RETURNING next",
             [.integer(difference), .text(rawValue)]
         ) { $0.integer(0) }
-        guard let changed else { throw DatabaseFault(.corrupt, "the emulator's database has no counter \(rawValue)") }
+        guard let changed else { throw DatabaseError(.corrupt, "the emulator's database has no counter \(rawValue)") }
         return changed
     }
 
-    func value(_ session: any Session) throws -> Int64 {
+    func value(_ session: any Connection) throws -> Int64 {
         try session.first("SELECT next FROM counters WHERE name = ?", [.text(rawValue)]) { $0.integer(0) } ?? 0
     }
 }

@@ -1,4 +1,4 @@
-import TillStorage
+import TillSQL
 
 /// What the emulator was told once and keeps: texts by name.
 enum SettingTable {
@@ -19,12 +19,12 @@ enum SettingTable {
         case faults
     }
 
-    static func value(_ name: Name, _ session: any Session) throws -> String? {
+    static func value(_ name: Name, _ session: any Connection) throws -> String? {
         try session.first("SELECT value FROM settings WHERE name = ?", [.text(name.rawValue)]) { $0.text(0) }
     }
 
     /// Nil forgets it.
-    static func set(_ name: Name, to value: String?, _ session: any Session) throws {
+    static func set(_ name: Name, to value: String?, _ session: any Connection) throws {
         guard let value else {
             try session.execute("DELETE FROM settings WHERE name = ?", [.text(name.rawValue)])
             return

@@ -1,6 +1,6 @@
 import TillAppStore
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// The emulated store's shelves, accounts and till. Everything that changes its state is a turn: one commit, together
 /// with the notifications that tell of it. What each room can do to the store is an extension in that room.
@@ -34,7 +34,7 @@ public struct Store: Sendable {
     }
 
     /// Reads the store as it is now.
-    func ask<Value: Sendable>(_ body: @escaping @Sendable (any Session) throws -> Value) async throws -> Value {
+    func ask<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value {
         try await catchUp()
         return try await database.read(body)
     }
@@ -57,7 +57,7 @@ public struct Store: Sendable {
 
     /// Takes an entry off the agenda and does what it stands for, at its own moment. Whoever does it may set the next.
     static func perform(
-        _ entry: Agenda.Entry, _ session: any Session, _ configuration: EmulatorConfiguration,
+        _ entry: Agenda.Entry, _ session: any Connection, _ configuration: EmulatorConfiguration,
         _ entropy: @escaping @Sendable (Int) -> [UInt8]
     ) throws {
         try Agenda.set(entry.kind, entry.subject, at: nil, session)

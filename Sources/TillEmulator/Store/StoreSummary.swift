@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// The whole store in a few numbers.
 struct StoreSummary: Sendable {
@@ -85,7 +85,7 @@ extension Store {
         }
     }
 
-    private static func tallies(_ session: any Session) throws -> [TransactionTally] {
+    private static func tallies(_ session: any Connection) throws -> [TransactionTally] {
         try session.query(
             "SELECT state, kind, finished, refunded, count FROM transaction_tallies WHERE count > 0", []
         ) { row in
@@ -95,7 +95,7 @@ extension Store {
         }
     }
 
-    private static func subscriptionsByState(_ session: any Session) throws -> [String: Int64] {
+    private static func subscriptionsByState(_ session: any Connection) throws -> [String: Int64] {
         let counts = try session.query("SELECT state, count(*) FROM subscriptions GROUP BY state", []) { row in
             (row.text(0), row.integer(1))
         }

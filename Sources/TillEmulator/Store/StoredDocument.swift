@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials
@@ -15,12 +15,12 @@ enum StoredDocument {
         return String(decoding: try encoder.encode(value), as: UTF8.self)
     }
 
-    /// - Throws: `DatabaseFault`, corrupt, for a text this version can't read.
+    /// - Throws: `DatabaseError`, corrupt, for a text this version can't read.
     static func read<Value: Decodable>(_ type: Value.Type, from text: String) throws -> Value {
         do {
             return try JSONDecoder().decode(type, from: Data(text.utf8))
         } catch {
-            throw DatabaseFault(.corrupt, "the emulator's database holds a \(type) that can't be read: \(error)")
+            throw DatabaseError(.corrupt, "the emulator's database holds a \(type) that can't be read: \(error)")
         }
     }
 }

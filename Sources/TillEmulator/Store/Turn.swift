@@ -1,11 +1,11 @@
 import TillAppStore
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// One write of the store: its session and its moment, and the notifications that tell of it. All of a turn is one
 /// commit.
 struct Turn {
-    let session: any Session
+    let session: any Connection
     /// The moment all of it happens at: now, or when the agenda said that it would.
     let now: Instant
     let configuration: EmulatorConfiguration

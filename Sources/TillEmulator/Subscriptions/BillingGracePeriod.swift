@@ -1,4 +1,4 @@
-import TillStorage
+import TillSQL
 
 /// Service goes on for a while after a renewal could not be charged: what a developer opts in to for an app
 /// (facts/business-rules §8.3). What a subscriber gets is fixed at the moment of the billing error.
@@ -35,7 +35,7 @@ public struct BillingGracePeriod: Sendable, Hashable {
 extension BillingGracePeriod {
     /// What billing errors from now on are met with: what the store was told last, or else what is configured.
     static func current(
-        _ configuration: EmulatorConfiguration, _ session: any Session
+        _ configuration: EmulatorConfiguration, _ session: any Connection
     ) throws -> BillingGracePeriod? {
         guard let text = try SettingTable.value(.billingGracePeriod, session) else {
             return configuration.billingGracePeriod
@@ -43,7 +43,7 @@ extension BillingGracePeriod {
         return BillingGracePeriod(setting: text)
     }
 
-    static func set(_ period: BillingGracePeriod?, _ session: any Session) throws {
+    static func set(_ period: BillingGracePeriod?, _ session: any Connection) throws {
         try SettingTable.set(.billingGracePeriod, to: period?.setting ?? "none", session)
     }
 

@@ -1,6 +1,6 @@
 import TillAppStore
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// What Apple does about a renewal that could not be charged: grace, where the developer opted in, and attempts for
 /// 60 days (facts/business-rules §8.3).

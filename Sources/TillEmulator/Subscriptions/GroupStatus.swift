@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// What one account has in one subscription group (`Product.SubscriptionInfo.status`, facts/storekit-client B4).
 struct GroupStatus: Sendable {
@@ -17,7 +17,7 @@ struct GroupStatus: Sendable {
 
     /// Every group on sale in the account's storefront or ever held in the app, in the order of their ids.
     static func all(
-        account: StoreAccount, bundleID: String, _ configuration: EmulatorConfiguration, _ session: any Session
+        account: StoreAccount, bundleID: String, _ configuration: EmulatorConfiguration, _ session: any Connection
     ) throws -> [GroupStatus] {
         var names: [String: String] = [:]
         for product in try ProductTable.subscriptions(storefront: account.storefront, session)

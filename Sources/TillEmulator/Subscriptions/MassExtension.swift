@@ -1,6 +1,6 @@
 import TillBilling
 import TillJSON
-import TillStorage
+import TillSQL
 
 /// More days for every active subscriber of a product (facts/server-api §3, numbers 8 and 9).
 enum MassExtension {
@@ -33,7 +33,7 @@ enum MassExtension {
 
     /// Nil if there was no such request for this product.
     static func status(
-        _ id: UniqueID, productID: ProductID, bundleID: String, _ session: any Session
+        _ id: UniqueID, productID: ProductID, bundleID: String, _ session: any Connection
     ) throws -> Status? {
         try MassExtensionTable.status(id, productID: productID, bundleID: bundleID, session)
     }

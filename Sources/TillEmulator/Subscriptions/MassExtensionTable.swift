@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 extension StoreSchema {
     static let massExtensions: StaticString = """
@@ -32,7 +32,7 @@ enum MassExtensionTable {
     }
 
     /// - Returns: the request's number; nil if there is one of this id.
-    static func insert(_ request: MassExtension.Request, at now: Instant, _ session: any Session) throws -> Int64? {
+    static func insert(_ request: MassExtension.Request, at now: Instant, _ session: any Connection) throws -> Int64? {
         try session.first(
             """
             INSERT INTO mass_extensions (id, bundle_id, product_id, days, reason, storefronts, begun_at)
@@ -47,7 +47,7 @@ enum MassExtensionTable {
     }
 
     static func status(
-        _ id: UniqueID, productID: ProductID, bundleID: String, _ session: any Session
+        _ id: UniqueID, productID: ProductID, bundleID: String, _ session: any Connection
     ) throws -> MassExtension.Status? {
         try session.first(
             """
@@ -62,7 +62,7 @@ enum MassExtensionTable {
     }
 
     /// Nil for one that is complete.
-    static func progress(_ number: Int64, _ session: any Session) throws -> Progress? {
+    static func progress(_ number: Int64, _ session: any Connection) throws -> Progress? {
         let found = try session.first(
             """
             SELECT id, bundle_id, product_id, days, reason, storefronts, done_to, succeeded, failed
@@ -81,7 +81,7 @@ enum MassExtensionTable {
         return found ?? nil
     }
 
-    static func save(_ progress: Progress, completed: Instant?, _ session: any Session) throws {
+    static func save(_ progress: Progress, completed: Instant?, _ session: any Connection) throws {
         try session.execute(
             "UPDATE mass_extensions SET done_to = ?, succeeded = ?, failed = ?, completed_at = ? WHERE number = ?",
             [

@@ -1,6 +1,5 @@
 import TillAppStore
 import TillBilling
-import TillStorage
 
 /// Higher prices for who subscribes already (facts/business-rules §8.4).
 enum PriceIncrease {

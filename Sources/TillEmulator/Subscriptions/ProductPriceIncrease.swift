@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 extension StoreSchema {
     static let priceIncreases: StaticString = """

@@ -1,6 +1,6 @@
 import TillAppStore
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// A renewal date that was moved.
 struct RenewalDateExtension: Sendable, Hashable {

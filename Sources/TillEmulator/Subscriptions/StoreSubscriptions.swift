@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 extension Store {
     public func subscription(_ original: Int64) async throws -> StoreSubscription? {

@@ -1,6 +1,6 @@
 import TillAppStore
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// What happens to subscriptions, and when (facts/business-rules §8). One customer has one subscription in a group;
 /// it is known by its first transaction for ever, through renewals, changes of plan, lapses and returns.
@@ -62,7 +62,7 @@ enum SubscriptionLife {
     /// The transaction of the newest period.
     static func current(of subscription: StoreSubscription, _ turn: Turn) throws -> StoreTransaction {
         guard let current = try TransactionTable.find(subscription.current, turn.session) else {
-            throw DatabaseFault(.corrupt, "the emulator's database lacks transaction \(subscription.current)")
+            throw DatabaseError(.corrupt, "the emulator's database lacks transaction \(subscription.current)")
         }
         return current
     }

@@ -1,12 +1,12 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// A subscription's transactions.
 extension TransactionTable {
     /// The paid periods of a subscription that end after `moment` and that nothing cut short, oldest first: two at
     /// most, since a renewal is charged in the last day.
     static func running(
-        original: Int64, at moment: Instant, isShared: Bool = false, _ session: any Session
+        original: Int64, at moment: Instant, isShared: Bool = false, _ session: any Connection
     ) throws -> [Int64] {
         try session.query(
             """
@@ -19,7 +19,7 @@ extension TransactionTable {
     }
 
     /// Whether any period of the subscription cost money.
-    static func wasPaid(original: Int64, _ session: any Session) throws -> Bool {
+    static func wasPaid(original: Int64, _ session: any Connection) throws -> Bool {
         try session.first(
             """
             SELECT 1 FROM transactions
@@ -29,7 +29,7 @@ extension TransactionTable {
     }
 
     /// A transaction that waited becomes one of a subscription that has come about meanwhile, at the price of now.
-    static func join(_ transaction: StoreTransaction, _ session: any Session) throws {
+    static func join(_ transaction: StoreTransaction, _ session: any Connection) throws {
         try session.execute(
             "UPDATE transactions SET original = ?, price = ?, offer = ? WHERE number = ?",
             [

@@ -1,6 +1,6 @@
 import TillAppStore
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// A period of a subscription that a customer pays for at the payment sheet: it begins at once.
 enum SubscriptionSale {

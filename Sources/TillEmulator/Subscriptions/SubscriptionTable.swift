@@ -1,10 +1,10 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// Every subscription the store has ever seen, by its original transaction.
 enum SubscriptionTable {
     /// Writes the subscription as it is now, new or not.
-    static func save(_ subscription: StoreSubscription, _ session: any Session) throws {
+    static func save(_ subscription: StoreSubscription, _ session: any Connection) throws {
         try session.execute(
             """
             INSERT INTO subscriptions (original, account, bundle_id, group_id, product_id, state, shared_from, content)
@@ -19,13 +19,13 @@ enum SubscriptionTable {
             ])
     }
 
-    static func find(_ original: Int64, _ session: any Session) throws -> StoreSubscription? {
+    static func find(_ original: Int64, _ session: any Connection) throws -> StoreSubscription? {
         try session.first("SELECT content FROM subscriptions WHERE original = ?", [.integer(original)], read)
     }
 
     /// What this account pays for in the group; not what a family shares with it.
     static func own(
-        account: String, bundleID: String, groupID: String, _ session: any Session
+        account: String, bundleID: String, groupID: String, _ session: any Connection
     ) throws -> StoreSubscription? {
         try session.first(
             """
@@ -35,7 +35,8 @@ enum SubscriptionTable {
     }
 
     /// All of an account's, shared ones too, in the order of their groups.
-    static func ofAccount(_ account: String, bundleID: String, _ session: any Session) throws -> [StoreSubscription] {
+    static func ofAccount(_ account: String, bundleID: String, _ session: any Connection) throws -> [StoreSubscription]
+    {
         try session.query(
             contents, [.text(account), .text(bundleID)], read)
     }
@@ -46,7 +47,7 @@ enum SubscriptionTable {
 
     /// The same as they lie in the store: what differs there differs.
     static func documents(
-        account: String, bundleID: String, _ session: any Session
+        account: String, bundleID: String, _ session: any Connection
     ) throws -> [(text: String, subscription: StoreSubscription)] {
         try session.query(
             contents, [.text(account), .text(bundleID)]
@@ -54,14 +55,14 @@ enum SubscriptionTable {
     }
 
     /// What members of a family have from this subscription.
-    static func shares(of original: Int64, _ session: any Session) throws -> [StoreSubscription] {
+    static func shares(of original: Int64, _ session: any Connection) throws -> [StoreSubscription] {
         try session.query(
             "SELECT content FROM subscriptions WHERE shared_from = ? ORDER BY original", [.integer(original)], read)
     }
 
     /// The paid ones of a product, beginning after the original transaction `after`.
     static func ofProduct(
-        _ productID: ProductID, bundleID: String, after: Int64, limit: Int, _ session: any Session
+        _ productID: ProductID, bundleID: String, after: Int64, limit: Int, _ session: any Connection
     ) throws -> [StoreSubscription] {
         try session.query(
             """
@@ -71,7 +72,7 @@ enum SubscriptionTable {
     }
 
     /// Every subscription, for pages and checkers, beginning after the original transaction `after`.
-    static func all(after: Int64, limit: Int, _ session: any Session) throws -> [StoreSubscription] {
+    static func all(after: Int64, limit: Int, _ session: any Connection) throws -> [StoreSubscription] {
         try session.query(
             "SELECT content FROM subscriptions WHERE original > ? ORDER BY original LIMIT ?",
             [.integer(after), .integer(Int64(limit))], read)
@@ -79,7 +80,7 @@ enum SubscriptionTable {
 
     /// Of one account or of all, in one app or in all, beginning after the original transaction `after`.
     static func page(
-        account: String?, bundleID: String?, after: Int64, limit: Int, _ session: any Session
+        account: String?, bundleID: String?, after: Int64, limit: Int, _ session: any Connection
     ) throws -> [StoreSubscription] {
         try session.query(
             """

@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// What will happen by itself, and when.
 enum Agenda {
@@ -26,7 +26,7 @@ enum Agenda {
     }
 
     /// Sets the date, in place of the one there was; nil takes it off.
-    static func set(_ kind: Kind, _ subject: Int64, at due: Instant?, _ session: any Session) throws {
+    static func set(_ kind: Kind, _ subject: Int64, at due: Instant?, _ session: any Connection) throws {
         guard let due else {
             try session.execute(
                 "DELETE FROM agenda WHERE kind = ? AND subject = ?", [.text(kind.rawValue), .integer(subject)])
@@ -40,7 +40,7 @@ enum Agenda {
     }
 
     /// The first entry that is due by `end`. What is due at one moment comes in the order of its subjects.
-    static func next(by end: Instant, _ session: any Session) throws -> Entry? {
+    static func next(by end: Instant, _ session: any Connection) throws -> Entry? {
         let found = try session.first(
             """
             SELECT kind, subject, due_at FROM agenda WHERE due_at <= ? ORDER BY due_at, subject, kind LIMIT 1
@@ -49,14 +49,14 @@ enum Agenda {
     }
 
     /// The first entries of all, in the order in which they will happen.
-    static func upcoming(limit: Int, _ session: any Session) throws -> [Entry] {
+    static func upcoming(limit: Int, _ session: any Connection) throws -> [Entry] {
         try session.query(
             "SELECT kind, subject, due_at FROM agenda ORDER BY due_at, subject, kind LIMIT ?", [.integer(Int64(limit))],
             read
         ).compactMap { $0 }
     }
 
-    static func date(_ kind: Kind, _ subject: Int64, _ session: any Session) throws -> Instant? {
+    static func date(_ kind: Kind, _ subject: Int64, _ session: any Connection) throws -> Instant? {
         try session.first(
             "SELECT due_at FROM agenda WHERE kind = ? AND subject = ?", [.text(kind.rawValue), .integer(subject)]
         ) { Instant(milliseconds: $0.integer(0)) }

@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// The store's clock as a person sees it.
 public struct ClockState: Sendable, Hashable {
@@ -23,7 +23,7 @@ public struct ClockState: Sendable, Hashable {
     /// In the order in which it will happen, a few at most.
     public var upcoming: [Event]
 
-    init(_ clock: StoreClock, _ session: any Session) throws {
+    init(_ clock: StoreClock, _ session: any Connection) throws {
         let kept = clock.kept
         now = clock.now
         ahead = kept.ahead

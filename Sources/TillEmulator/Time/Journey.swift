@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// Time travel. The clock stands at each moment at which something happens: what the agenda holds for it is done, and
 /// what is to be sent then is sent and waited for, before the clock goes on to the next.
@@ -12,7 +12,7 @@ extension Store {
     ///
     /// - Returns: the moment where the clock goes on from; or a refusal, `journey_cut_short` among them: where the task
     ///   was cancelled or the emulator was stopped, the clock goes on from the last moment reached.
-    /// - Throws: `DatabaseFault`. The clock goes on from the last moment reached, and nothing is lost.
+    /// - Throws: `DatabaseError`. The clock goes on from the last moment reached, and nothing is lost.
     public func advance(by span: Span) async throws -> Result<Instant, StoreRefusal> {
         try await travel { $0.adding(milliseconds: span.milliseconds) }
     }

@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// How fast subscriptions run (facts/business-rules §8.5).
 public enum RenewalPace: String, Sendable, Hashable, Codable, CaseIterable {
@@ -26,16 +26,16 @@ public enum RenewalPace: String, Sendable, Hashable, Codable, CaseIterable {
 
 extension RenewalPace {
     /// The pace that periods run at from now on. What has begun ends when it was said to end.
-    static func current(_ session: any Session) throws -> RenewalPace {
+    static func current(_ session: any Connection) throws -> RenewalPace {
         try SettingTable.value(.renewalPace, session).flatMap(RenewalPace.init) ?? .real
     }
 
-    static func set(_ pace: RenewalPace, _ session: any Session) throws {
+    static func set(_ pace: RenewalPace, _ session: any Connection) throws {
         try SettingTable.set(.renewalPace, to: pace.rawValue, session)
     }
 
     /// The configured pace holds until somebody sets another, which outlives a restart.
-    static func begin(_ configured: RenewalPace, _ session: any Session) throws {
+    static func begin(_ configured: RenewalPace, _ session: any Connection) throws {
         if try SettingTable.value(.renewalPace, session) == nil { try set(configured, session) }
     }
 }

@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// What the store does by itself while time passes.
 extension Store {

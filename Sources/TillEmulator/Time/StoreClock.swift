@@ -1,6 +1,6 @@
 import TillBilling
 import TillCrypto
-import TillStorage
+import TillSQL
 
 /// The store's time: the clock it was given, moved ahead by what somebody advanced it; or standing still, because
 /// somebody stopped it or because the store works through what happens on the way to a later moment.
@@ -130,13 +130,13 @@ final class StoreClock: Sendable {
 }
 
 extension StoreClock.Kept {
-    init(_ session: any Session) throws {
+    init(_ session: any Connection) throws {
         ahead = try SettingTable.value(.clockAhead, session).flatMap { Int64($0) } ?? 0
         stopped = try SettingTable.value(.clockStopped, session).flatMap { Int64($0) }
             .map { Instant(milliseconds: $0) }
     }
 
-    func store(_ session: any Session) throws {
+    func store(_ session: any Connection) throws {
         try SettingTable.set(.clockAhead, to: String(ahead), session)
         try SettingTable.set(.clockStopped, to: (stopped?.milliseconds).map { String($0) }, session)
     }

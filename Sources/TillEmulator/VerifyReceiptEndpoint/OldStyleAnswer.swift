@@ -2,7 +2,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillJSON
-import TillStorage
+import TillSQL
 
 /// What is answered about an old-style receipt: its purchase, flat, and beside it what became of the subscription, with
 /// status 21006 once that is over (facts/verify-receipt §9).

@@ -2,7 +2,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillJSON
-import TillStorage
+import TillSQL
 
 /// What is answered about an app receipt: what it says, and, if there are auto-renewables in it, what the store knows
 /// of its customer now (facts/verify-receipt §4 to §7).
@@ -113,7 +113,7 @@ struct UnifiedAnswer: Sendable {
 
 extension TransactionTable {
     /// Those of these transactions that there are, by number.
-    static func listed(_ numbers: [Int64], _ session: any Session) throws -> [Int64: StoreTransaction] {
+    static func listed(_ numbers: [Int64], _ session: any Connection) throws -> [Int64: StoreTransaction] {
         let list = "[" + numbers.map { String($0) }.joined(separator: ",") + "]"
         let found = try session.query(
             "SELECT * FROM transactions WHERE number IN (SELECT value FROM json_each(?))", [.text(list)], read

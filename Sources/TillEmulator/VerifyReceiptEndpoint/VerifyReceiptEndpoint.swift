@@ -3,7 +3,7 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 import TillJSON
-import TillStorage
+import TillSQL
 
 /// `/verifyReceipt` as Apple's two hosts answer it: HTTP 200, and the verdict in `status` (facts/verify-receipt).
 struct VerifyReceiptEndpoint: Sendable {
@@ -59,7 +59,7 @@ struct VerifyReceiptEndpoint: Sendable {
             return .json(try await verify(body, face: face))
         } catch let status as Status {
             return status.response
-        } catch is DatabaseFault {
+        } catch is DatabaseError {
             return Self.internalFault(Status.dataAccess.rawValue, retryable: nil)
         } catch {
             return Self.internalFault(Status.unavailable.rawValue, retryable: nil)

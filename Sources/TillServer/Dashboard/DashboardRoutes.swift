@@ -3,7 +3,7 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 import TillPages
-import TillStorage
+import TillSQL
 
 extension Server {
     /// The pages for operators (CONTRACT §2, U9).
@@ -74,7 +74,7 @@ extension Server {
                 return try await action(request, parameters, say)
             } catch let refused as Refused {
                 return refusal(refused, say)
-            } catch let fault as DatabaseFault where fault.isRetryable {
+            } catch let fault as DatabaseError where fault.isRetryable {
                 return refusal(Refused(.unavailable), say)
             } catch {
                 return refusal(Refused(.internalError), say)

@@ -1,5 +1,6 @@
 import TillBilling
 import TillCrypto
+import TillSQL
 import TillStorage
 
 /// Everything the ledger knows about one order, read in one snapshot.
@@ -15,7 +16,7 @@ struct OrderDossier: Sendable {
     let refused: [RefusedProofTable.Entry]
 
     /// Nil if there is no such order.
-    init?(_ id: OrderID, _ session: any Session) throws {
+    init?(_ id: OrderID, _ session: any Connection) throws {
         let orders = OrderTable(session)
         guard let stored = try orders.find(id) else { return nil }
         order = stored.order
@@ -44,7 +45,7 @@ struct TransactionDossier: Sendable {
     let transfers: [Transfer]
     let proof: ProofFacts?
 
-    init(_ transaction: TransactionTable.Stored, order: OrderID?, _ session: any Session) throws {
+    init(_ transaction: TransactionTable.Stored, order: OrderID?, _ session: any Connection) throws {
         self.transaction = transaction
         self.order = order
         evidence = try EvidenceTable(session).list(transaction: transaction.sequence)
@@ -59,7 +60,7 @@ struct TransactionDossier: Sendable {
     }
 
     /// Nil if there is no such transaction.
-    init?(sequence: Int64, _ session: any Session) throws {
+    init?(sequence: Int64, _ session: any Connection) throws {
         guard let transaction = try TransactionTable(session).find(sequence: sequence) else { return nil }
         let order = try transaction.orderSequence.flatMap { try OrderTable(session).find(sequence: $0)?.order.id }
         try self.init(transaction, order: order, session)

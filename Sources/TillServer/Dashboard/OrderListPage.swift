@@ -1,6 +1,7 @@
 import TillBilling
 import TillHTTP
 import TillPages
+import TillSQL
 import TillStorage
 
 extension Server {
@@ -35,7 +36,7 @@ struct OrderListing: Sendable {
     /// Transactions that were searched for and belong to no order.
     var strays: [TransactionTable.Stored] = []
 
-    init(_ filter: OrderFilter, before cursor: Int64?, _ session: any Session) throws {
+    init(_ filter: OrderFilter, before cursor: Int64?, _ session: any Connection) throws {
         if let search = filter.search {
             try find(search, session)
             return
@@ -47,7 +48,7 @@ struct OrderListing: Sendable {
         next = found.count > size ? orders.last?.sequence : nil
     }
 
-    private mutating func find(_ search: String, _ session: any Session) throws {
+    private mutating func find(_ search: String, _ session: any Connection) throws {
         if let id = OrderID(search) {
             orders = try OrderTable(session).find(id).map { [$0] } ?? []
             return

@@ -1,6 +1,7 @@
 import TillAPI
 import TillBilling
 import TillHTTP
+import TillSQL
 import TillStorage
 
 /// A purchase under an order's id that is of something else than was ordered: the order's user sees it and may accept
@@ -52,7 +53,7 @@ extension Server {
 
     private func accept(
         _ stored: TransactionTable.Stored, _ id: UniqueID, as user: UserID, actor: String, at now: Instant,
-        _ session: any Session
+        _ session: any Connection
     ) throws -> ClaimTable.Stored {
         var origin = Settle.Origin(
             door: .claim, caller: Caller(name: actor, naming: nil) ?? .user(user), claimedOrder: nil)

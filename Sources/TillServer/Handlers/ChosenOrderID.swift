@@ -1,5 +1,6 @@
 import TillAPI
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// The id of an order that is being opened, and where it came from (LEDGER R1–R3, R9).
@@ -45,7 +46,7 @@ extension Server {
     }
 
     /// What only the ledger knows of an id that is new.
-    func check(_ chosen: ChosenOrderID, of buyer: UserID, _ session: any Session) throws {
+    func check(_ chosen: ChosenOrderID, of buyer: UserID, _ session: any Connection) throws {
         guard chosen.source != nil else { throw Refused(.orderIDUnproven) }
         if let guest = chosen.guest, try GuestTable(session).account(of: guest) != buyer {
             throw Refused(.orderIDUnproven, "idUserId: not a guest who is part of this account")

@@ -1,6 +1,7 @@
 import TillAPI
 import TillBilling
 import TillHTTP
+import TillSQL
 import TillStorage
 
 extension Server {
@@ -83,7 +84,7 @@ extension Server {
     /// The same decision again is the same grant. What rests on a receipt, contested or not, rests on the operator's
     /// word from now on.
     private func granted(
-        _ sequence: Int64, to user: UserID, _ origin: Settle.Origin, _ now: Instant, _ session: any Session
+        _ sequence: Int64, to user: UserID, _ origin: Settle.Origin, _ now: Instant, _ session: any Connection
     ) throws -> Settle.Outcome? {
         let ownership = OwnershipTable(session)
         guard let grant = try GrantTable(session).find(transaction: sequence),
@@ -106,7 +107,7 @@ extension Server {
 }
 
 extension QuarantinedTransaction {
-    fileprivate init(_ stored: TransactionTable.Stored, _ session: any Session) throws {
+    fileprivate init(_ stored: TransactionTable.Stored, _ session: any Connection) throws {
         self.init(
             ids: (stored.id, stored.originalID), productID: stored.productID, quantity: stored.quantity,
             environment: stored.environment, price: stored.price, times: (stored.purchasedAt, stored.receivedAt),

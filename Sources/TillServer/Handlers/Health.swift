@@ -1,6 +1,7 @@
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillSQL
 import TillStorage
 
 extension Server {
@@ -32,7 +33,7 @@ extension Server {
             _ = try await database.read { try OrderTable($0).find(sequence: 1) }
             return nil
         } catch {
-            return (error as? DatabaseFault)?.kind.rawValue ?? "unknown"
+            return (error as? DatabaseError)?.kind.rawValue ?? "unknown"
         }
     }
 }

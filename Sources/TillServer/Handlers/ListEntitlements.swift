@@ -1,7 +1,6 @@
 import TillAPI
 import TillBilling
 import TillHTTP
-import TillStorage
 
 extension Server {
     /// `GET /v1/users/{userId}/entitlements?environment=`: what a user may use now.

@@ -3,6 +3,7 @@ import TillAppStore
 import TillBilling
 import TillHTTP
 import TillJSON
+import TillSQL
 import TillStorage
 
 extension Server {
@@ -102,7 +103,7 @@ extension Server {
 
     /// Nil unless the purchase is of a plan whose time is kept here, and stands.
     private static func serviceEnd(
-        _ verified: VerifiedTransaction, of user: UserID, _ catalogs: CatalogHistory, _ session: any Session
+        _ verified: VerifiedTransaction, of user: UserID, _ catalogs: CatalogHistory, _ session: any Connection
     ) throws -> Instant? {
         guard let product = catalogs.current[verified.productID], Plan(soldBy: product) != nil else { return nil }
         let purchases = try PlanHistory.purchases(of: user, in: verified.environment, catalogs, session)

@@ -1,6 +1,7 @@
 import TillAPI
 import TillBilling
 import TillHTTP
+import TillSQL
 import TillStorage
 
 extension Server {
@@ -48,7 +49,7 @@ enum PlanHistory {
 
     /// Those that stand, by Apple's purchase dates, oldest first. `Service` knows when each counts.
     static func purchases(
-        of user: UserID, in environment: Environment, _ catalogs: CatalogHistory, _ session: any Session
+        of user: UserID, in environment: Environment, _ catalogs: CatalogHistory, _ session: any Connection
     ) throws -> [PlanPurchase] {
         let entries = try GrantedPurchases(session).list(
             user: user, environment: environment, limit: transactionLimit

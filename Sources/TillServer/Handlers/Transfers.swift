@@ -1,6 +1,7 @@
 import TillAPI
 import TillBilling
 import TillHTTP
+import TillSQL
 import TillStorage
 
 extension Server {
@@ -116,7 +117,7 @@ extension Server {
 struct TransferView {
     private let transfers: TransferTable
 
-    init(_ session: any Session) { transfers = TransferTable(session) }
+    init(_ session: any Connection) { transfers = TransferTable(session) }
 
     private static let grantLimit = 100
 

@@ -2,6 +2,7 @@ import TillAPI
 import TillBilling
 import TillHTTP
 import TillJSON
+import TillSQL
 import TillStorage
 
 extension Server {
@@ -141,7 +142,7 @@ extension Server {
 
     /// - Throws: `unavailable` in the moment before the job has looked at a new endpoint.
     private static func known(
-        _ endpoint: WebhookEndpoint, _ session: any Session
+        _ endpoint: WebhookEndpoint, _ session: any Connection
     ) throws -> WebhookEndpointTable.Stored {
         guard let stored = try WebhookEndpointTable(session).find(endpoint.id) else { throw Refused(.unavailable) }
         return stored
@@ -149,7 +150,7 @@ extension Server {
 }
 
 extension WebhookEndpointReply {
-    fileprivate init(_ endpoint: WebhookEndpoint, at now: Instant, _ session: any Session) throws {
+    fileprivate init(_ endpoint: WebhookEndpoint, at now: Instant, _ session: any Connection) throws {
         let stored = try WebhookEndpointTable(session).find(endpoint.id)
         self.init(
             id: endpoint.id, url: endpoint.url.description, state: Self.state(endpoint, stored, now),

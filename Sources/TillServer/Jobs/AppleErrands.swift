@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// Tells Apple what is due: finishes what was granted and the phone did not finish (Finish Transaction, U2), and sets
@@ -135,7 +136,7 @@ public struct AppleErrands: Sendable {
 
     /// An operator can see it among the steps of the order (U9).
     private static func record(
-        _ errand: ErrandTable.Stored, leftTo later: TransactionID? = nil, at now: Instant, _ session: any Session
+        _ errand: ErrandTable.Stored, leftTo later: TransactionID? = nil, at now: Instant, _ session: any Connection
     ) throws {
         let (decision, ground, detail): (String, String, String?) =
             switch (errand.kind, later) {

@@ -1,6 +1,6 @@
 import TillBilling
 import TillCrypto
-import TillStorage
+import TillSQL
 
 /// Everything that a server does beside answering requests. Each job is a walk over what is due, which a crash at any
 /// moment leaves to the next walk.
@@ -80,7 +80,7 @@ public struct BackgroundJobs: Sendable {
     }
 
     private static func reason(_ error: any Error) -> String {
-        guard let fault = error as? DatabaseFault else { return "\(error)" }
+        guard let fault = error as? DatabaseError else { return "\(error)" }
         return "\(fault.kind.rawValue): \(fault.detail)"
     }
 }

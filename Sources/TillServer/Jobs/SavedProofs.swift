@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// Grants what was answered before it was settled (G4, order 2; G5): nobody needs to come back for it. A row goes after
@@ -66,7 +67,7 @@ public struct SavedProofs: Sendable {
             case .receipt:
                 _ = try await server.settleReceipt.withoutAsking(believed.value, proof: proof, origin: origin)
             }
-        } catch let fault as DatabaseFault where !fault.isRetryable {
+        } catch let fault as DatabaseError where !fault.isRetryable {
             return try await postpone(saved, "\(fault.kind.rawValue): \(fault.detail)")
         }
         try await server.database.write { try SavedProofTable($0).remove(saved.sequence) }

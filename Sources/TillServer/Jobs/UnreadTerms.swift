@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// Reads the terms of transactions that were stored before there were columns for them, from their proofs. Rows whose
@@ -32,7 +33,7 @@ public struct UnreadTerms: Sendable {
 
     /// Nothing is believed that is not verified, even if it was verified before it was stored.
     private static func read(
-        _ copy: RecordedCopies.Copy, _ verifier: SignedDataVerifier, _ now: Instant, _ session: any Session
+        _ copy: RecordedCopies.Copy, _ verifier: SignedDataVerifier, _ now: Instant, _ session: any Connection
     ) throws -> Bool {
         guard let proof = try ProofTable(session).find(transaction: copy.sequence) else { return false }
         let signed =

@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// Asks Apple again about the receipts that wait for its word: once for each purchase. Its answer is
@@ -64,7 +65,7 @@ public struct WaitingReceipts: Sendable {
     ) async throws -> Int? {
         do {
             return try await settle(waiting, lookup)
-        } catch let fault as DatabaseFault where !fault.isRetryable {
+        } catch let fault as DatabaseError where !fault.isRetryable {
             try await postpone(waiting, "\(fault.kind.rawValue): \(fault.detail)")
             return 0
         }
@@ -148,7 +149,7 @@ public struct WaitingReceipts: Sendable {
                 guard let receipt = try await receipt(of: row) else { return nil }
                 outcome = try await server.settle(receipt.transaction, proof: receipt.proof, origin: origin)
             }
-        } catch let fault as DatabaseFault where !fault.isRetryable {
+        } catch let fault as DatabaseError where !fault.isRetryable {
             try await postpone(row, "\(fault.kind.rawValue): \(fault.detail)")
             return nil
         }

@@ -1,6 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillHTTP
+import TillSQL
 import TillStorage
 
 /// Pushes the outbox to the endpoints of the configuration, at least once each, a user's events one after the other.
@@ -196,7 +197,7 @@ public struct WebhookDeliveries: Sendable {
     }
 
     private static func record(
-        _ attempt: WebhookAttempt, of delivery: WebhookDeliveryTable.Stored, at now: Instant, _ session: any Session
+        _ attempt: WebhookAttempt, of delivery: WebhookDeliveryTable.Stored, at now: Instant, _ session: any Connection
     ) throws {
         let (deliveries, endpoints) = (WebhookDeliveryTable(session), WebhookEndpointTable(session))
         switch attempt.outcome {

@@ -1,10 +1,11 @@
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// What the ledger says about itself. A new figure is one more function on the list: it gets an open session, and must
 /// answer from an index.
 enum LedgerMetrics {
-    typealias Reading = @Sendable (_ session: any Session, _ scope: Scope) throws -> [Metric]
+    typealias Reading = @Sendable (_ session: any Connection, _ scope: Scope) throws -> [Metric]
 
     struct Scope: Sendable {
         let environments: [Environment]
@@ -15,7 +16,7 @@ enum LedgerMetrics {
 
     static let readings: [Reading] = [lostOrders, unsettled, queues, outbox, forgiven, reconciliation]
 
-    static func read(_ session: any Session, _ scope: Scope) throws -> [Metric] {
+    static func read(_ session: any Connection, _ scope: Scope) throws -> [Metric] {
         try readings.flatMap { try $0(session, scope) }
     }
 
@@ -23,7 +24,7 @@ enum LedgerMetrics {
 
     /// A lost order is a purchase that Apple knows to be paid, and for which its buyer has had nothing for longer than
     /// a day: one that waits in quarantine, or one that only a reconciliation brought, that late.
-    private static func lostOrders(_ session: any Session, _ scope: Scope) throws -> [Metric] {
+    private static func lostOrders(_ session: any Connection, _ scope: Scope) throws -> [Metric] {
         let figures = LedgerFigures(session)
         let limit = scope.now.adding(milliseconds: -ReconciliationSettings.lostAfter)
         let known = try figures.purchases()
@@ -57,7 +58,7 @@ enum LedgerMetrics {
 
     // MARK: What waits
 
-    private static func unsettled(_ session: any Session, _ scope: Scope) throws -> [Metric] {
+    private static func unsettled(_ session: any Connection, _ scope: Scope) throws -> [Metric] {
         let figures = LedgerFigures(session)
         func age(_ since: Instant?) -> Double {
             since.map { max(0, Double(scope.now.milliseconds - $0.milliseconds) / 1_000) } ?? 0
@@ -89,7 +90,7 @@ enum LedgerMetrics {
         ]
     }
 
-    private static func queues(_ session: any Session, _ scope: Scope) throws -> [Metric] {
+    private static func queues(_ session: any Connection, _ scope: Scope) throws -> [Metric] {
         let figures = LedgerFigures(session)
         return [
             Metric(
@@ -111,7 +112,7 @@ enum LedgerMetrics {
         ]
     }
 
-    private static func outbox(_ session: any Session, _ scope: Scope) throws -> [Metric] {
+    private static func outbox(_ session: any Connection, _ scope: Scope) throws -> [Metric] {
         let written = try LedgerFigures(session).outboxEvents()
         var (waiting, dead) = ([Metric.Sample](), [Metric.Sample]())
         for name in scope.endpoints {
@@ -135,7 +136,7 @@ enum LedgerMetrics {
         ]
     }
 
-    private static func forgiven(_ session: any Session, _ scope: Scope) throws -> [Metric] {
+    private static func forgiven(_ session: any Connection, _ scope: Scope) throws -> [Metric] {
         let figures = LedgerFigures(session)
         return [
             Metric(
@@ -150,7 +151,7 @@ enum LedgerMetrics {
 
     // MARK: Reconciliation
 
-    private static func reconciliation(_ session: any Session, _ scope: Scope) throws -> [Metric] {
+    private static func reconciliation(_ session: any Connection, _ scope: Scope) throws -> [Metric] {
         let table = ReconciliationTable(session)
         var (ages, drift) = ([Metric.Sample](), [Metric.Sample]())
         for environment in scope.environments {

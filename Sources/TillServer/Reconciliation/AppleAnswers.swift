@@ -1,6 +1,5 @@
 import TillAppStore
 import TillBilling
-import TillStorage
 
 /// One of Apple's answers that is believed: a transaction, with its bytes and what came beside it.
 struct BelievedCopy: Sendable {

@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillSQL
 import TillStorage
 
 extension Server {
@@ -20,7 +21,7 @@ extension Server {
     ///   - environments: all that are configured if nil.
     ///   - api: who is asked; whom the server asks otherwise, if nil.
     ///   - onProgress: told after each question.
-    /// - Throws: `ServerAPIFault` if Apple did not answer, also not after some hours, or `DatabaseFault`; `Refusal`
+    /// - Throws: `ServerAPIFault` if Apple did not answer, also not after some hours, or `DatabaseError`; `Refusal`
     ///   `no_in_app_purchase_key` without anybody to ask.
     public func compareWithApple(
         since start: Instant? = nil, in environments: Set<Environment>? = nil, asking api: ServerAPI? = nil,
@@ -160,7 +161,7 @@ private struct ComparisonWalk {
             }
         } catch let undone as Undone {
             comparison.add(undone.differences)
-        } catch let fault as DatabaseFault where fault.isOfItsBody {
+        } catch let fault as DatabaseError where fault.isOfItsBody {
             comparison.add([Difference(.notSettled, in: environment, transaction: chain, was: fault.kind.rawValue)])
         }
         onProgress(comparison)

@@ -1,17 +1,18 @@
 import TillAppStore
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// Settles Apple's answers before an open ledger, through the same door as everything else, and tells what of it was
 /// news. Lives inside one commit, so that nothing is settled without its explanation.
 struct DifferenceBook {
-    private let session: any Session
+    private let session: any Connection
     private let settle: Settle
     private let now: Instant
 
     private static let origin = Settle.Origin(door: .reconciliation, caller: .apple, claimedOrder: nil)
 
-    init(_ session: any Session, settle: Settle, at now: Instant) {
+    init(_ session: any Connection, settle: Settle, at now: Instant) {
         self.session = session
         self.settle = settle
         self.now = now

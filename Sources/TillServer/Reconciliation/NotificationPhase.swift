@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// Apple's history of notifications (facts/server-api §4.3): what was sent since the last run, a month after the
@@ -171,7 +172,7 @@ private struct Missed: Sendable {
     /// Kept raw before anything is made of it: if the process dies then, `PendingNotifications` goes on.
     ///
     /// - Returns: that it had been missing.
-    func store(at now: Instant, _ session: any Session) throws -> Difference? {
+    func store(at now: Instant, _ session: any Connection) throws -> Difference? {
         guard (1...64).contains(notification.id.utf8.count) else { return nil }
         let sequence = try NotificationTable(session).insert(
             uuid: notification.id, environment: notification.environment, type: notification.type?.rawValue ?? "",

@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// What becomes of orders that stay open, after everything was asked that can be. A payment that comes later all the
@@ -36,7 +37,7 @@ extension ReconciliationWalk {
 
     private static func judge(
         _ stored: OrderTable.Stored, _ run: ReconciliationTable.Run, _ settings: ReconciliationSettings,
-        _ now: Instant, _ session: any Session
+        _ now: Instant, _ session: any Connection
     ) throws -> Difference? {
         let order = stored.order
         let environment = order.environment ?? (run.environments.contains(.production) ? .production : .sandbox)
@@ -55,7 +56,7 @@ extension ReconciliationWalk {
 
     /// Whether this run has read all that Apple tells of a buyer.
     private static func wereAsked(
-        _ user: UserID, _ run: ReconciliationTable.Run, _ session: any Session
+        _ user: UserID, _ run: ReconciliationTable.Run, _ session: any Connection
     ) throws -> Bool {
         for environment in run.environments {
             for chain in try SuspectList(session).chains(of: user, in: environment, limit: chainLimit) {

@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// One run on its way through its phases. A step is a question at Apple, or a batch of rows, and one commit that holds
@@ -69,7 +70,7 @@ struct ReconciliationWalk {
     /// - Parameter body: returns what it found to be different.
     mutating func commit(
         _ next: Place, counting counts: Counts = [],
-        _ body: @escaping @Sendable (any Session) throws -> [Difference] = { _ in [] }
+        _ body: @escaping @Sendable (any Connection) throws -> [Difference] = { _ in [] }
     ) async throws {
         let (run, environment, now) = (run.sequence, environment, server.clock())
         try await server.database.write { session in
@@ -88,8 +89,8 @@ struct ReconciliationWalk {
     ///   - after: what is written beside them at last.
     mutating func settle(
         _ answers: AppleAnswers, next: Place, counting counts: Counts,
-        before: @escaping @Sendable (any Session) throws -> [Difference] = { _ in [] },
-        after: @escaping @Sendable (any Session) throws -> Void = { _ in }
+        before: @escaping @Sendable (any Connection) throws -> [Difference] = { _ in [] },
+        after: @escaping @Sendable (any Connection) throws -> Void = { _ in }
     ) async throws {
         let (settle, now) = (server.settle, server.clock())
         let (copies, refused) = (answers.copies, answers.refused)
@@ -101,7 +102,7 @@ struct ReconciliationWalk {
                 try after(session)
                 return refused + early + found
             }
-        } catch let fault as DatabaseFault where fault.isOfItsBody {
+        } catch let fault as DatabaseError where fault.isOfItsBody {
             try await commit(place, counting: [], before)
             try await settleOneByOne(copies)
             try await commit(next, counting: counts) { session in
@@ -119,7 +120,7 @@ struct ReconciliationWalk {
                 try await commit(place) { session in
                     try DifferenceBook(session, settle: settle, at: now).settle([copy])
                 }
-            } catch let fault as DatabaseFault where fault.isOfItsBody {
+            } catch let fault as DatabaseError where fault.isOfItsBody {
                 let transaction = copy.transaction
                 try await commit(place) { session in
                     let isKnown = try DifferenceTable(session).has(
@@ -137,7 +138,7 @@ struct ReconciliationWalk {
     }
 
     private static func record(
-        _ difference: Difference, _ run: Int64, _ now: Instant, _ session: any Session
+        _ difference: Difference, _ run: Int64, _ now: Instant, _ session: any Connection
     ) throws {
         try DifferenceTable(session).insert(difference, run: run, at: now)
         guard difference.isLateGrant(at: now) else { return }
@@ -156,7 +157,7 @@ extension Difference {
     }
 }
 
-extension DatabaseFault {
+extension DatabaseError {
     /// Whether another body would do better: the disk is not what is wrong.
     var isOfItsBody: Bool { kind == .constraint || kind == .other }
 }

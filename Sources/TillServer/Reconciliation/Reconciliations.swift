@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// Compares the ledger with Apple's books, and settles what differs (U3): once a day, and when the server was away.
@@ -29,7 +30,7 @@ public struct Reconciliations: Sendable {
     /// Apple by it does nothing.
     ///
     /// - Returns: the run as it stands then; nil if there is none under way.
-    /// - Throws: `DatabaseFault`, or `CancellationError` if the task was cancelled; the next call goes on.
+    /// - Throws: `DatabaseError`, or `CancellationError` if the task was cancelled; the next call goes on.
     @discardableResult
     public func advance() async throws -> ReconciliationTable.Run? {
         guard let api, let run = try await beginIfDue() else { return nil }
@@ -106,7 +107,8 @@ public struct Reconciliations: Sendable {
     }
 
     private static func begin(
-        _ server: Server, reason: String, caller: String, since start: Instant?, at now: Instant, _ session: any Session
+        _ server: Server, reason: String, caller: String, since start: Instant?, at now: Instant,
+        _ session: any Connection
     ) throws -> ReconciliationTable.Run {
         let environments = server.configuration.apple.environments
         return try ReconciliationTable(session).insert(

@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// Service with plans whose time the server keeps: what is held now, and what there was.
@@ -10,7 +11,7 @@ struct PlanRights {
 
     init(
         _ user: UserID, _ environment: Environment, _ entries: [PurchaseHistory.Entry],
-        _ catalogs: CatalogHistory, _ session: any Session
+        _ catalogs: CatalogHistory, _ session: any Connection
     ) throws {
         let catalog = catalogs.current
         let plans = entries.filter { $0.sellsKeptPlan(catalog) }

@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// What a user may use at a moment, until when and why, and what the user could use before (C7, C11, P10): a fold over
@@ -19,7 +20,7 @@ struct Rights: Sendable {
 
     /// One query for all that was paid, one more for plans if there are any, and one for each subscription.
     static func load(
-        of user: UserID, in environment: Environment, at now: Instant, catalogs: CatalogHistory, session: any Session
+        of user: UserID, in environment: Environment, at now: Instant, catalogs: CatalogHistory, session: any Connection
     ) throws -> Rights {
         let catalog = catalogs.current
         let entries = try PurchaseHistory(session).list(of: user, in: environment, limit: transactionLimit)

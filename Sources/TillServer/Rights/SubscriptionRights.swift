@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// Subscriptions, and what they give now or gave once.
@@ -10,7 +11,7 @@ struct SubscriptionRights {
     /// - Parameter entries: oldest first.
     init(
         _ environment: Environment, _ entries: [PurchaseHistory.Entry], at now: Instant, catalog: Catalog,
-        _ session: any Session
+        _ session: any Connection
     ) throws {
         let table = SubscriptionTable(session)
         let chains = Dictionary(grouping: entries.filter { $0.isSubscription(catalog) }, by: \.originalID)

@@ -1,6 +1,7 @@
 import TillAPI
 import TillBilling
 import TillJSON
+import TillSQL
 import TillStorage
 
 /// Events as they are told, the same by push and by pull. What they are about is read when they are told: none of it
@@ -11,7 +12,7 @@ struct EventView {
     private let holders: HolderTable
     private let transfers: TransferTable
 
-    init(_ session: any Session) {
+    init(_ session: any Connection) {
         transactions = TransactionTable(session)
         grants = GrantTable(session)
         holders = HolderTable(session)

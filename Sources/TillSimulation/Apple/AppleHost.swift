@@ -2,6 +2,7 @@ import TillBilling
 import TillEmulator
 import TillHTTP
 import TillJSON
+import TillSQL
 import TillSQLite
 import TillStorage
 

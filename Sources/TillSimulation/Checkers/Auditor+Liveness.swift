@@ -1,5 +1,6 @@
 import TillBilling
 import TillClient
+import TillSQL
 import TillServer
 import TillStorage
 

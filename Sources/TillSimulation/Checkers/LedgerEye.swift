@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// The ledger as one look shows it: one row of facts for each transaction.
 struct LedgerEye: Sendable {
@@ -34,7 +34,7 @@ struct LedgerEye: Sendable {
     let entries: [String: Entry]
 
     /// - Parameter sequence: only this transaction; nil: all.
-    init(_ session: any Session, only sequence: Int64? = nil) throws {
+    init(_ session: any Connection, only sequence: Int64? = nil) throws {
         let rows = try session.query(
             """
             SELECT t.sequence, t.id, t.environment, t.state, \
@@ -71,7 +71,7 @@ struct LedgerEye: Sendable {
     subscript(id: String) -> Entry? { entries["1 \(id)"] }
 
     /// Moves that an order made and may not.
-    static func illegalMoves(_ session: any Session) throws -> [(order: String, move: String)] {
+    static func illegalMoves(_ session: any Connection) throws -> [(order: String, move: String)] {
         var last: (order: Int64, status: Int64)?
         var found: [(String, String)] = []
         _ = try session.query(

@@ -1,13 +1,14 @@
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// What the ledger tells of each purchase by itself: the moves of orders, and the evidence of every decision.
 enum LedgerStory {
-    static func lines(_ session: any Session) throws -> [Story.Line] {
+    static func lines(_ session: any Connection) throws -> [Story.Line] {
         try moves(session) + evidence(session)
     }
 
-    private static func moves(_ session: any Session) throws -> [Story.Line] {
+    private static func moves(_ session: any Connection) throws -> [Story.Line] {
         try session.query(
             """
             SELECT m.at, m.status, m.reason, o.id, o.user, o.product FROM order_moves m \
@@ -23,7 +24,7 @@ enum LedgerStory {
         }
     }
 
-    private static func evidence(_ session: any Session) throws -> [Story.Line] {
+    private static func evidence(_ session: any Connection) throws -> [Story.Line] {
         try session.query(
             """
             SELECT e.at, t.id, e.decision, e.ground, e.door, e.caller FROM evidence e \

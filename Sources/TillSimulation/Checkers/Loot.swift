@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillSQL
 
 /// What the ledger shows of things that went to somebody else than who paid: moves, and orders that are done.
 struct Loot: Sendable {
@@ -20,7 +20,7 @@ struct Loot: Sendable {
     /// References of moved points that don't come to nothing.
     let uneven: [String]
 
-    init(_ session: any Session) throws {
+    init(_ session: any Connection) throws {
         transfers = try session.query("SELECT from_user, to_user, kind FROM transfers ORDER BY sequence", []) {
             Transfer(from: $0.text(0), to: $0.text(1), kind: $0.text(2))
         }

@@ -2,6 +2,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillSQL
 import TillSQLite
 import TillServer
 import TillStorage
@@ -87,7 +88,7 @@ final class ServerHost: @unchecked Sendable {
         runs += 1
         let process = SimulatedProcess("server-\(runs)", on: parts.clockwork)
         do {
-            var options = SQLiteDatabase.Options()
+            var options = SQLiteDatabase.Options(.ledger)
             options.vfs = disk.vfs
             options.threads = .inline
             #if PLANTED_MISTAKES

@@ -1,4 +1,4 @@
-import TillStorage
+import TillSQL
 
 /// The ledger with an await before and after each of its commits, as the driver's own threads have it: at each of them
 /// others go first, and the server may be killed.
@@ -13,7 +13,7 @@ final class SteppedDatabase: Database {
     }
 
     func write<Value: Sendable>(
-        _ body: @escaping @Sendable (any Session) throws -> Value
+        _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
         await Task.yield()
         let result: Result<Value, any Error>
@@ -24,7 +24,7 @@ final class SteppedDatabase: Database {
     }
 
     func read<Value: Sendable>(
-        _ body: @escaping @Sendable (any Session) throws -> Value
+        _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
         await Task.yield()
         return try await inner.read(body)

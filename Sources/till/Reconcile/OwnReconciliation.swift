@@ -2,6 +2,7 @@ import TillAPI
 import TillAppStore
 import TillBilling
 import TillHTTP
+import TillSQL
 import TillSQLite
 import TillServer
 import TillStorage
@@ -21,7 +22,7 @@ struct OwnReconciliation {
         case .sqlite(let file): path = file
         }
         do {
-            ledger = try SQLiteDatabase.open(path: path, role: .server)
+            ledger = try SQLiteDatabase.open(path: path, role: .server, options: .init(.ledger))
         } catch {
             if error.kind == .inUse { return nil }
             throw error.failure(ledger: shown(path))
@@ -46,7 +47,7 @@ struct OwnReconciliation {
         } catch let fault as ServerAPIFault {
             await close()
             throw CommandFailure(fault.sentence)
-        } catch let fault as DatabaseFault {
+        } catch let fault as DatabaseError {
             await close()
             throw CommandFailure(Text(en: "the ledger: \(fault.detail)", zh: "账本：\(fault.detail)"))
         } catch {

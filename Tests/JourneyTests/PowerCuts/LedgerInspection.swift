@@ -1,4 +1,5 @@
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// Everything a ledger says about some sales, and what contradicts itself there: DESIGN §4's invariants 1, 2, 4 and 5,
@@ -14,7 +15,7 @@ struct LedgerInspection: Sendable {
     private(set) var debits: Set<String> = []
     private(set) var violations: [String] = []
 
-    init(of sales: [Sale], debits references: [String], in session: any Session) throws {
+    init(of sales: [Sale], debits references: [String], in session: any Connection) throws {
         let events = try OutboxTable(session).list(after: 0, limit: 1_000)
         for sale in sales { try inspect(sale, events, session) }
         let (ledger, notifications) = (LedgerTable(session), NotificationTable(session))
@@ -35,7 +36,7 @@ struct LedgerInspection: Sendable {
     }
 
     /// One sale: its order, transaction, grant, postings, evidence and events are there together or not at all.
-    private mutating func inspect(_ sale: Sale, _ events: [OutboxTable.Event], _ session: any Session) throws {
+    private mutating func inspect(_ sale: Sale, _ events: [OutboxTable.Event], _ session: any Connection) throws {
         func complain(_ text: String) { violations.append("\(sale.transaction): \(text)") }
         let order = try OrderTable(session).find(sale.order)?.order
         if order != nil { opened.insert(sale.order) }

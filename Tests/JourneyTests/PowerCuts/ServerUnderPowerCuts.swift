@@ -32,7 +32,7 @@ final class ServerUnderPowerCuts {
     private let configuration: ServerConfiguration
     private let clock: @Sendable () -> Instant
     private let disk: CrashableDisk
-    private var options = SQLiteDatabase.Options()
+    private var options = SQLiteDatabase.Options(.ledger)
     private var random: SeededNumbers
     private var promises = Promises()
     private(set) var violations: [String] = []

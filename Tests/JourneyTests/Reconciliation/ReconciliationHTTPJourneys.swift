@@ -4,7 +4,6 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 import TillServer
-import TillStorage
 
 @Suite("Reconciliation over HTTP, and what is watched") struct ReconciliationHTTPJourneys {
     private static let token = "op_reconciliation_0123456789"

@@ -1,6 +1,7 @@
 import Testing
 import TillAppStore
 import TillBilling
+import TillSQL
 import TillStorage
 
 /// All that a year comes to at a server, one fact a line: what each user may use and has, what became of each
@@ -55,7 +56,7 @@ struct YearBooks {
     /// The orders that customers opened; one that was made for a transaction stands beside it. A customer who comes
     /// back outside the app pays under the token of before: then the order is whichever purchase's came first, and the
     /// other has one of its own (DESIGN §1). Both are the same customer's, and which one it is nobody compares.
-    private static func orders(_ session: any Session, _ known: Set<OrderID>) throws -> [String] {
+    private static func orders(_ session: any Connection, _ known: Set<OrderID>) throws -> [String] {
         try session.query(
             """
             SELECT id, user, product, quantity, status, transaction_id FROM orders WHERE id NOT IN \
@@ -70,7 +71,7 @@ struct YearBooks {
         }.compactMap { $0 }
     }
 
-    private static func transactions(_ session: any Session) throws -> [String] {
+    private static func transactions(_ session: any Connection) throws -> [String] {
         try session.query(
             """
             SELECT t.id, t.original_id, t.product, t.quantity, t.state, coalesce(t.quarantine, ''), \
@@ -88,7 +89,7 @@ struct YearBooks {
         }
     }
 
-    private static func terms(_ session: any Session) throws -> [String] {
+    private static func terms(_ session: any Connection) throws -> [String] {
         try session.query(
             """
             SELECT id, coalesce(type, 0), coalesce(expires_at, 0), is_renewal, is_upgraded, is_shared, \
@@ -104,7 +105,7 @@ struct YearBooks {
     }
 
     /// What each grant comes to, however often it was taken back and given again.
-    private static func sums(_ session: any Session) throws -> [String] {
+    private static func sums(_ session: any Connection) throws -> [String] {
         try session.query(
             """
             SELECT t.id, p.user, p.currency, sum(p.amount) FROM postings p \

@@ -38,7 +38,7 @@ final class YearServer: Sendable {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-year-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         // What is compared is what was decided, not what a power cut leaves of it.
-        var options = SQLiteDatabase.Options()
+        var options = SQLiteDatabase.Options(.ledger)
         options.synchronous = "OFF"
         options.threads = .inline
         ledger = try SQLiteDatabase.open(

@@ -70,7 +70,7 @@ final class Shop: Sendable {
     ///   - store: which of Apple's environments the store is.
     static func open(
         _ reach: Reach = .inProcess, environments: Set<TillBilling.Environment> = [.sandbox],
-        ledger: SQLiteDatabase.Options = SQLiteDatabase.Options(),
+        ledger: SQLiteDatabase.Options = SQLiteDatabase.Options(.ledger),
         change: (inout ServerConfiguration) -> Void = { _ in }, time: TestClock = TestClock(),
         appleEffects: AppleEffects? = nil, line: AppleLine? = nil, store: TillBilling.Environment = .sandbox,
         _ journey: (Shop) async throws -> Void

@@ -1,6 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillCrypto
+
 @testable import TillJSON
 
 /// What a proof ended as.

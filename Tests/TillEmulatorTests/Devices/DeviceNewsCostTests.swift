@@ -1,26 +1,26 @@
 import Testing
 import TillAppStore
 import TillBilling
+import TillSQL
 import TillSQLite
-import TillStorage
 
 @testable import TillEmulator
 
 @Suite("What news cost")
 struct DeviceNewsCostTests {
     /// Counts the questions that go to a database, and the rows that come back.
-    private final class CountingSession: Session {
-        let session: any Session
+    private final class CountingConnection: Connection {
+        let session: any Connection
         var questions = 0
         var rows = 0
 
-        init(_ session: any Session) { self.session = session }
+        init(_ session: any Connection) { self.session = session }
 
-        func execute(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseFault) -> Int {
+        func execute(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseError) -> Int {
             try session.execute(sql, values)
         }
 
-        func insertIfNew(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseFault) -> Int64? {
+        func insertIfNew(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseError) -> Int64? {
             try session.insertIfNew(sql, values)
         }
 
@@ -58,7 +58,7 @@ struct DeviceNewsCostTests {
         _ = try await world.buy("points60", ["account": "ann"])
         let device = try #require(UniqueID(phone.id))
         let cost = try await world.database.read { session in
-            let counting = CountingSession(session)
+            let counting = CountingConnection(session)
             let news = try DeviceNews.read(
                 device: device, bundleID: EmulatedWorld.app, after: position, counting
             ).get()

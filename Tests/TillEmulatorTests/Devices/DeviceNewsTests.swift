@@ -3,7 +3,6 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 import TillJSON
-import TillStorage
 
 @testable import TillEmulator
 

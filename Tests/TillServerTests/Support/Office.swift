@@ -46,7 +46,8 @@ final class Office: Sendable {
         let emulator = try await Emulator(
             configuration: store, database: storeFile, clock: { time.now }, entropy: RandomBytes.make,
             send: { _, _ async throws(HTTPFault) in throw HTTPFault(.cannotConnect, "nobody listens") })
-        let ledger = try SQLiteDatabase.open(path: folder.appendingPathComponent("till.db").path, role: .server)
+        let ledger = try SQLiteDatabase.open(
+            path: folder.appendingPathComponent("till.db").path, role: .server, options: .init(.ledger))
         var configuration = ServerConfiguration(
             catalog: catalog,
             apple: AppleTrust(

@@ -5,6 +5,7 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 import TillJSON
+import TillSQL
 import TillSQLite
 import TillStorage
 
@@ -42,7 +43,7 @@ final class Mailroom: Sendable {
     private let job = Locked<WebhookDeliveries?>(nil)
 
     private init(_ path: String, _ endpoints: [WebhookEndpoint]) throws {
-        ledger = try SQLiteDatabase.open(path: path, role: .server)
+        ledger = try SQLiteDatabase.open(path: path, role: .server, options: .init(.ledger))
         faulty = FaultyLedger(ledger)
         var configuration = ServerConfiguration(
             catalog: Catalog(products: []),
@@ -156,12 +157,12 @@ final class FaultyLedger: Database {
 
     func breakDown(_ broken: Bool = true) { isBroken.withLock { $0 = broken } }
 
-    func write<Value: Sendable>(_ body: @escaping @Sendable (any Session) throws -> Value) async throws -> Value {
-        if isBroken.withLock({ $0 }) { throw DatabaseFault(.full, "there is no room") }
+    func write<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value {
+        if isBroken.withLock({ $0 }) { throw DatabaseError(.full, "there is no room") }
         return try await ledger.write(body)
     }
 
-    func read<Value: Sendable>(_ body: @escaping @Sendable (any Session) throws -> Value) async throws -> Value {
+    func read<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value {
         try await ledger.read(body)
     }
 

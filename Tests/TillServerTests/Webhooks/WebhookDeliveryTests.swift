@@ -3,6 +3,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillSQL
 import TillStorage
 
 @testable import TillServer
@@ -112,7 +113,7 @@ import TillStorage
                 if attempt.name != "u1#2" { ledger.breakDown() }
                 return HTTPResponse(status: 200)
             }
-            await #expect(throws: DatabaseFault.self) { try await room.pass() }
+            await #expect(throws: DatabaseError.self) { try await room.pass() }
             let before = room.received()
             #expect(before.map(\.name).sorted() == ["u1#1", "u2#1"])
             ledger.breakDown(false)

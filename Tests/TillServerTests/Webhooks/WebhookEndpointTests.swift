@@ -3,6 +3,7 @@ import TillAPI
 import TillBilling
 import TillHTTP
 import TillJSON
+import TillSQL
 import TillStorage
 
 @testable import TillServer
@@ -164,7 +165,7 @@ import TillStorage
             let next = try #require(room.received().first)
             #expect(next.name == "u2#2" && next.event["sequence"] == 3)
             for sql in ["DELETE FROM outbox", "UPDATE outbox SET at = 0"] as [StaticString] {
-                await #expect(throws: DatabaseFault.self) {
+                await #expect(throws: DatabaseError.self) {
                     try await room.ledger.write { try $0.execute(sql, []) }
                 }
             }

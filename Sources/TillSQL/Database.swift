@@ -1,38 +1,36 @@
-import TillBilling
-
-/// The ledger's durable store: one of the four effects (DESIGN §5).
+/// A durable store: one of the effects that are passed in.
 ///
 /// `write` bodies run one after another on a single writer. Several may share one commit on disk (group commit); each
 /// is still atomic by itself: if a body throws, its own changes are undone and the others stand.
 public protocol Database: Sendable {
     /// Runs `body` and returns its value only after the commit that holds it is on disk.
     ///
-    /// - Throws: what `body` threw, its changes undone; or a `DatabaseFault`. After a fault that
+    /// - Throws: what `body` threw, its changes undone; or a `DatabaseError`. After a fault that
     ///   `mayHaveCommitted`, nobody knows whether the changes are there: ask again.
-    func write<Value: Sendable>(_ body: @escaping @Sendable (any Session) throws -> Value) async throws -> Value
+    func write<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value
 
-    /// Runs `body` on a consistent snapshot of what is committed. The session refuses to change anything.
-    func read<Value: Sendable>(_ body: @escaping @Sendable (any Session) throws -> Value) async throws -> Value
+    /// Runs `body` on a consistent snapshot of what is committed. The connection refuses to change anything.
+    func read<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value
 
     /// Waits for the writes under way, then lets go of the files. Later calls fault with `.closed`.
     func close() async
 }
 
 /// One connection inside one `write` or `read`. Must not be kept after the body returns.
-public protocol Session: AnyObject {
+public protocol Connection: AnyObject {
     /// Runs one statement that returns no rows. `sql` is written once in the source; drivers keep it prepared.
     /// - Returns: how many rows were inserted, changed or deleted.
     @discardableResult
-    func execute(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseFault) -> Int
+    func execute(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseError) -> Int
 
     /// Runs one `INSERT` and returns the integer primary key of the new row; nil if `ON CONFLICT` kept it out.
-    func insertIfNew(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseFault) -> Int64?
+    func insertIfNew(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseError) -> Int64?
 
     /// Runs one query and reads each row as it comes. The row is valid only inside `read`.
     func query<Value>(_ sql: StaticString, _ values: [SQLValue], _ read: (any Row) throws -> Value) throws -> [Value]
 }
 
-extension Session {
+extension Connection {
     /// The first row of a query, or nil.
     public func first<Value>(
         _ sql: StaticString, _ values: [SQLValue], _ read: (any Row) throws -> Value
@@ -42,9 +40,9 @@ extension Session {
 
     /// Runs one `INSERT` that nothing may keep out; returns the new row's integer primary key.
     @discardableResult
-    public func insert(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseFault) -> Int64 {
+    public func insert(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseError) -> Int64 {
         guard let row = try insertIfNew(sql, values) else {
-            throw DatabaseFault(.other, "nothing was inserted by \(sql)")
+            throw DatabaseError(.other, "nothing was inserted by \(sql)")
         }
         return row
     }
@@ -66,8 +64,21 @@ public protocol Row {
     func blob(_ column: Int) -> [UInt8]
 }
 
+/// The tables of one program: a script for each version of them, and the number that marks a file as this program's.
+/// The program that opens a database passes it in.
+public struct DatabaseSchema: Sendable {
+    /// One for each version, the oldest first. A file is brought up to date when it is opened for writing.
+    public var migrations: [StaticString]
+    public var applicationID: Int32
+
+    public init(migrations: [StaticString], applicationID: Int32) {
+        self.migrations = migrations
+        self.applicationID = applicationID
+    }
+}
+
 /// Why the database could not do something.
-public struct DatabaseFault: Error, Sendable, Hashable {
+public struct DatabaseError: Error, Sendable, Hashable {
     public enum Kind: String, Sendable, Hashable {
         /// No space left on the device, or over a quota.
         case full

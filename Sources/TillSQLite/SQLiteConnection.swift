@@ -1,14 +1,14 @@
 import CTillSQLite
-import TillStorage
+import TillSQL
 
 /// One body's use of a connection. It ends with the body; whoever kept it gets faults.
-final class SQLiteSession: Session {
-    private var connection: Connection?
+final class SQLiteConnection: Connection {
+    private var connection: SQLiteHandle?
     private let access: Access
 
     /// Set when a statement failed in a way that leaves the whole transaction in doubt. A body that ignores this
     /// fault is not committed all the same.
-    private(set) var brokenBy: DatabaseFault?
+    private(set) var brokenBy: DatabaseError?
 
     /// Whether a statement of this body may have changed something.
     private(set) var hasChanged = false
@@ -19,14 +19,14 @@ final class SQLiteSession: Session {
         case writing(savepoint: Bool)
     }
 
-    init(_ connection: Connection, _ access: Access) {
+    init(_ connection: SQLiteHandle, _ access: Access) {
         self.connection = connection
         self.access = access
     }
 
     func end() { connection = nil }
 
-    func execute(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseFault) -> Int {
+    func execute(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseError) -> Int {
         let connection = try usable()
         let statement = try ready(sql, values, connection)
         defer { connection.finish(statement, sql) }
@@ -41,7 +41,7 @@ final class SQLiteSession: Session {
         return sqlite3_total_changes64(connection.handle) == before ? 0 : Int(sqlite3_changes64(connection.handle))
     }
 
-    func insertIfNew(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseFault) -> Int64? {
+    func insertIfNew(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseError) -> Int64? {
         guard try execute(sql, values) > 0, let connection else { return nil }
         return sqlite3_last_insert_rowid(connection.handle)
     }
@@ -75,15 +75,15 @@ final class SQLiteSession: Session {
         return answer
     }
 
-    private func usable() throws(DatabaseFault) -> Connection {
-        guard let connection else { throw DatabaseFault(.other, "the session was used after its body had returned") }
+    private func usable() throws(DatabaseError) -> SQLiteHandle {
+        guard let connection else { throw DatabaseError(.other, "the session was used after its body had returned") }
         if let brokenBy { throw brokenBy }
         return connection
     }
 
     private func ready(
-        _ sql: StaticString, _ values: [SQLValue], _ connection: Connection
-    ) throws(DatabaseFault) -> Statement {
+        _ sql: StaticString, _ values: [SQLValue], _ connection: SQLiteHandle
+    ) throws(DatabaseError) -> Statement {
         let statement: Statement
         do {
             statement = try connection.statement(sql)
@@ -92,11 +92,11 @@ final class SQLiteSession: Session {
             if error.kind != .other { brokenBy = error }
             throw error
         }
-        do throws(DatabaseFault) {
+        do throws(DatabaseError) {
             // The transaction is shared with other bodies.
-            guard !statement.isControl else { throw DatabaseFault(.other, "not for a body to say: \(sql)") }
+            guard !statement.isControl else { throw DatabaseError(.other, "not for a body to say: \(sql)") }
             guard statement.parameterCount == values.count else {
-                throw DatabaseFault(.other, "\(values.count) values for \(statement.parameterCount) marks in \(sql)")
+                throw DatabaseError(.other, "\(values.count) values for \(statement.parameterCount) marks in \(sql)")
             }
             if !statement.isReadOnly { try beforeChange(sql, connection) }
         } catch {
@@ -106,9 +106,9 @@ final class SQLiteSession: Session {
         return statement
     }
 
-    private func beforeChange(_ sql: StaticString, _ connection: Connection) throws(DatabaseFault) {
+    private func beforeChange(_ sql: StaticString, _ connection: SQLiteHandle) throws(DatabaseError) {
         guard case .writing(let savepoint) = access else {
-            throw DatabaseFault(.other, "a read cannot change anything: \(sql)")
+            throw DatabaseError(.other, "a read cannot change anything: \(sql)")
         }
         guard !hasChanged else { return }
         if savepoint {
@@ -122,7 +122,7 @@ final class SQLiteSession: Session {
         hasChanged = true
     }
 
-    private func failed(_ code: Int32, _ sql: StaticString, _ connection: Connection) -> DatabaseFault {
+    private func failed(_ code: Int32, _ sql: StaticString, _ connection: SQLiteHandle) -> DatabaseError {
         let fault = connection.fault(code, "running \(sql)")
         switch code & 0xFF {
         case SQLITE_CONSTRAINT, SQLITE_ERROR, SQLITE_MISMATCH, SQLITE_RANGE, SQLITE_TOOBIG, SQLITE_MISUSE:

@@ -1,20 +1,20 @@
 import CTillSQLite
-import TillStorage
+import TillSQL
 
 /// One SQLite connection with its prepared statements. Used by one thread at a time.
-final class Connection {
+final class SQLiteHandle {
     let handle: OpaquePointer
     private var statements: [StatementKey: Statement] = [:]
 
     /// How many pages the write-ahead log held after this connection's last commit.
     private(set) var logPages = 0
 
-    init(path: String, flags: Int32, vfs: String?, busyMilliseconds: Int32) throws(DatabaseFault) {
+    init(path: String, flags: Int32, vfs: String?, busyMilliseconds: Int32) throws(DatabaseError) {
         var handle: OpaquePointer?
         // NOMUTEX: this program gives a connection to one thread at a time. EXRESCODE: the kinds need the long codes.
         let code = sqlite3_open_v2(path, &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, vfs)
         guard code == SQLITE_OK, let handle else {
-            let fault = DatabaseFault(code: code, connection: handle, doing: "opening \(path)")
+            let fault = DatabaseError(code: code, connection: handle, doing: "opening \(path)")
             sqlite3_close(handle)
             throw fault
         }
@@ -29,7 +29,7 @@ final class Connection {
             handle,
             { context, _, _, pages in
                 guard let context else { return SQLITE_OK }
-                Unmanaged<Connection>.fromOpaque(context).takeUnretainedValue().logPages = Int(pages)
+                Unmanaged<SQLiteHandle>.fromOpaque(context).takeUnretainedValue().logPages = Int(pages)
                 return SQLITE_OK
             },
             // The connection closes its handle, and the hook with it, before it goes.
@@ -62,16 +62,16 @@ final class Connection {
     /// The extended code of the last fault.
     private(set) var lastCode = SQLITE_OK
 
-    func fault(_ code: Int32, _ doing: String) -> DatabaseFault {
+    func fault(_ code: Int32, _ doing: String) -> DatabaseError {
         lastCode = code
-        return DatabaseFault(code: code, connection: handle, doing: doing)
+        return DatabaseError(code: code, connection: handle, doing: doing)
     }
 
     // MARK: Statements
 
     /// The prepared form of `sql`, not running. Give it back with `finish`.
-    func statement(_ sql: StaticString) throws(DatabaseFault) -> Statement {
-        guard sql.hasPointerRepresentation else { throw DatabaseFault(.other, "not an SQL statement") }
+    func statement(_ sql: StaticString) throws(DatabaseError) -> Statement {
+        guard sql.hasPointerRepresentation else { throw DatabaseError(.other, "not an SQL statement") }
         let key = StatementKey(start: sql.utf8Start, count: sql.utf8CodeUnitCount)
         if let known = statements[key], !known.isRunning {
             known.isRunning = true
@@ -90,7 +90,7 @@ final class Connection {
         if statements[key] !== statement { sqlite3_finalize(statement.pointer) }
     }
 
-    private func prepare(_ key: StatementKey) throws(DatabaseFault) -> Statement {
+    private func prepare(_ key: StatementKey) throws(DatabaseError) -> Statement {
         var pointer: OpaquePointer?
         var tail: UnsafePointer<CChar>?
         let code = key.start.withMemoryRebound(to: CChar.self, capacity: key.count) { text in
@@ -105,7 +105,7 @@ final class Connection {
             let rest = UnsafeRawBufferPointer(start: tail, count: end - UnsafeRawPointer(tail))
             guard rest.allSatisfy({ $0 == 0x20 || $0 == 0x0A || $0 == 0x0D || $0 == 0x09 || $0 == 0x3B }) else {
                 sqlite3_finalize(pointer)
-                throw DatabaseFault(.other, "more than one statement in \(key.text)")
+                throw DatabaseError(.other, "more than one statement in \(key.text)")
             }
         }
         return Statement(pointer)
@@ -122,7 +122,7 @@ final class Connection {
     // MARK: The driver's own statements
 
     /// Runs a statement of the driver's own, without values; rows are ignored.
-    func run(_ sql: StaticString) throws(DatabaseFault) {
+    func run(_ sql: StaticString) throws(DatabaseError) {
         let statement = try statement(sql)
         defer { finish(statement, sql) }
         var code = sqlite3_step(statement.pointer)
@@ -131,13 +131,13 @@ final class Connection {
     }
 
     /// Runs a script of any number of statements.
-    func run(script: String) throws(DatabaseFault) {
+    func run(script: String) throws(DatabaseError) {
         let code = sqlite3_exec(handle, script, nil, nil, nil)
         guard code == SQLITE_OK else { throw fault(code, "running \(script.prefix(60))") }
     }
 
     /// The first column of the first row, as text; nil without a row.
-    func text(_ sql: StaticString) throws(DatabaseFault) -> String? {
+    func text(_ sql: StaticString) throws(DatabaseError) -> String? {
         let statement = try statement(sql)
         defer { finish(statement, sql) }
         let code = sqlite3_step(statement.pointer)
@@ -148,7 +148,7 @@ final class Connection {
         return sqlite3_column_text(statement.pointer, 0).map { String(cString: $0) } ?? ""
     }
 
-    func integer(_ sql: StaticString) throws(DatabaseFault) -> Int64 {
+    func integer(_ sql: StaticString) throws(DatabaseError) -> Int64 {
         guard let text = try text(sql) else { return 0 }
         return Int64(text) ?? 0
     }
@@ -156,7 +156,7 @@ final class Connection {
     /// Moves pages from the write-ahead log into the database file.
     /// - Returns: how many pages the log holds, and how many of them are in the database file now.
     @discardableResult
-    func checkpoint(_ mode: Int32) throws(DatabaseFault) -> (log: Int, moved: Int) {
+    func checkpoint(_ mode: Int32) throws(DatabaseError) -> (log: Int, moved: Int) {
         var log: Int32 = 0
         var moved: Int32 = 0
         let code = sqlite3_wal_checkpoint_v2(handle, nil, mode, &log, &moved)
