@@ -138,16 +138,6 @@ struct Settle: Sendable {
         return outcome
     }
 
-    #if PLANTED_MISTAKES
-        private func tellApart(of grant: Grant) async throws {
-            try await database.write { session in
-                let stored = try TransactionTable(session).find(grant.transactionID, in: grant.environment)
-                try OutboxTable(session).insert(
-                    type: "grant.created", user: grant.userID, transaction: stored?.sequence, at: grant.at)
-            }
-        }
-    #endif
-
     /// Settles once more what is in quarantine, as the ledger has it, for whoever claims it.
     ///
     /// - Returns: nil if it isn't in quarantine any more.

@@ -387,18 +387,6 @@ struct SettlementBooks {
         }
     }
 
-    #if PLANTED_MISTAKES
-        private func repeatPoints(of grant: Grant) throws {
-            for points in grant.points {
-                try ledger.post(
-                    Posting(
-                        environment: grant.environment, userID: grant.userID, contra: .given, currency: points.currency,
-                        amount: points.amount, kind: .bonus, reference: "again \(now.milliseconds)", at: now),
-                    grant: nil)
-            }
-        }
-    #endif
-
     /// - Parameter postings: the points that moved, where they are not the grant's own.
     func tell(_ type: String, _ grant: Grant, _ sequence: Int64, moved postings: [Posting]? = nil) throws {
         #if PLANTED_MISTAKES

@@ -69,7 +69,7 @@ struct SimulationTests {
         #expect(await process.finish().code == 2)
         #expect(process.complaints.contains("--plant"))
         let till = try Data(contentsOf: TillProcess.executable)
-        for name in ["PlantedMistake", "believes_caller", "keepsRefundedPoints", "spends_held_points"] {
+        for name in ["14PlantedMistakeO", "believes_caller", "keepsRefundedPoints", "spends_held_points"] {
             #expect(till.range(of: Data(name.utf8)) == nil, "\(name)")
         }
         #expect(till.range(of: Data("finished_too_early".utf8)) != nil, "texts are found in it")
