@@ -160,16 +160,8 @@ public struct SettlementFacts: Sendable {
     /// Whether the order that the token names is of something else. A later purchase in a chain that the order's user
     /// has is no contradiction: Apple keeps the first order's token on upgrades and renewals.
     public var contradictsTokenOrder: Bool {
-        guard let tokenOrder, tokenAccount == nil else { return false }
-        guard !tokenOrder.isFor(transaction) else { return isSecondPlan(under: tokenOrder) }
+        guard let tokenOrder, tokenAccount == nil, !tokenOrder.isFor(transaction) else { return false }
         return !isInChainOfTokenOrder && !tokenOrder.isPaid(by: transaction.id, in: transaction.environment)
-    }
-
-    /// Whether it buys a plan once more under an order that took what it ordered. A plan converts what its customer has
-    /// of other plans, so another payment of it needs their word too.
-    private func isSecondPlan(under order: Order) -> Bool {
-        !transaction.isSubscription && product.flatMap { Plan(soldBy: $0) } != nil
-            && !order.isFree(for: transaction.id, in: transaction.environment)
     }
 
     /// The user whom the token names.

@@ -26,8 +26,8 @@ struct DatabaseIdentity {
             throw DatabaseError(
                 .newerSchema,
                 "\(path) has schema version \(version), and this program knows versions up to "
-                    + "\(options.schema.migrations.count); upgrade the program, or restore the backup made before the upgrade"
-            )
+                    + "\(options.schema.migrations.count); upgrade the program, or restore the backup made "
+                    + "before the upgrade")
         }
     }
 }

@@ -228,24 +228,4 @@ import TillServer
             #expect(try await subscriptions.rights(of: "ann").contains("music:subscribed"))
         }
     }
-
-    @Test("A stranger's cheap plan under an older order of the buyer leaves her premium alone, too")
-    func olderOrder() async throws {
-        try await CloudShop.open { shop in
-            let basic = try await shop.openPlan("basic_monthly", as: "ann")
-            try await shop.payPlan(basic, as: "ann")
-            shop.time.advance(seconds: 86_400)
-            try await shop.buyPlan(Self.premium, as: "ann")
-            let before = try await shop.rights(of: "ann")
-            shop.time.advance(seconds: 60)
-            let order = try #require(UniqueID(basic["id"].text))
-            let cheap = try await shop.pay(
-                CloudShop.prefix + "basic_monthly", token: order, account: "eve", storefront: "USA")
-            let reply = try await shop.submit(cheap.signed, as: .user("eve"))
-            #expect(reply["reason"].text == "contradicts_order", "\(reply.body)")
-            #expect(try await shop.rights(of: "ann") == before)
-            #expect(try await accept(cheap.id, in: shop, as: "ann").status == 200)
-            #expect(try await shop.rights(of: "ann") != before)
-        }
-    }
 }
