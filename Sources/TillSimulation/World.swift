@@ -137,10 +137,10 @@ final class World: @unchecked Sendable {
         await calm(apple, household, weather, backend)
         if plan.isOfFamilies {
             await watchRights(auditor, apple, household, backend)
-            _ = await becomeStill(apple)
+            _ = await becomeStill(apple, backend)
         }
         await server.clearGraves()
-        if !terms.isKeyless { await compare(server, apple, auditor) }
+        if !terms.isKeyless { await compare(server, apple, auditor, backend) }
         if let ledger = server.ledger {
             await auditor.judge(ledger, backend, receiver)
         } else {
@@ -250,11 +250,13 @@ final class World: @unchecked Sendable {
     }
 
     /// Our server holds its own books against all of Apple's histories, while nothing is on its way.
-    private func compare(_ server: ServerHost, _ apple: AppleHost, _ auditor: Auditor) async {
+    private func compare(
+        _ server: ServerHost, _ apple: AppleHost, _ auditor: Auditor, _ backend: Backend
+    ) async {
         var found: Result<BookComparison, any Error>?
         // It takes a while, in which a subscription may renew: then it counts for nothing.
         for _ in 0..<10 {
-            let still = await becomeStill(apple)
+            let still = await becomeStill(apple, backend)
             guard let process = server.process, let running = server.server else { return }
             found = await process.ask {
                 do { return .success(try await running.compareWithApple(since: Self.start)) } catch {
@@ -356,10 +358,12 @@ final class World: @unchecked Sendable {
     /// Subscriptions go on, and plans end: what the last of that brought has to be everywhere before anybody is judged.
     ///
     /// - Returns: the moment at which nothing had happened for hours.
-    private func becomeStill(_ apple: AppleHost) async -> Instant {
+    private func becomeStill(_ apple: AppleHost, _ backend: Backend) async -> Instant {
         let quiet = Self.day / 8
         for _ in 0..<Self.calmDays * 8 {
             await parts.clockwork.pause(quiet)
+            // Renewals that came since wait for somebody, as a renewal under another customer's order does.
+            await backend.emptyQuarantine(truth, apple, byPerson: true)
             if await lastNews(apple).map({ $0.adding(milliseconds: quiet) <= parts.clockwork.now }) ?? true { break }
         }
         return parts.clockwork.now

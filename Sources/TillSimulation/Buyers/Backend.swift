@@ -142,14 +142,22 @@ final class Backend: @unchecked Sendable {
                 "support", "\(id) is \(owner)'s\(isSelfService ? ", who shows Apple's order number" : "")",
                 about: ["transaction \(id)", "user \(owner)"])
             if isSelfService, let number = await orderNumber(of: id, apple) {
-                let (status, _) = await send(
+                let (status, answer) = await send(
                     .post, "/v1/users/\(owner)/claims", ["orderNumber": .string(number)],
                     token: SimulatedShop.token(of: owner, at: parts.clockwork.now))
                 // What belongs to a subscription that another customer holds is for a person to decide.
-                guard let status, (400..<500).contains(status), status != 429 else { continue }
+                guard let status, (400..<500).contains(status) || Self.isUndecided(answer), status != 429 else {
+                    continue
+                }
             }
             await decide(id, for: owner)
         }
+    }
+
+    /// Whether an answered claim left something in quarantine.
+    private static func isUndecided(_ answer: JSONValue?) -> Bool {
+        guard case .object(let reply)? = answer, case .array(let told)? = reply["data"] else { return false }
+        return told.contains { $0["outcome"] == "quarantined" }
     }
 
     /// A person tries again when nothing comes back: a server may fall over days after the last fault was planned.

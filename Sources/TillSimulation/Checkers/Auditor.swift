@@ -223,6 +223,7 @@ final class Auditor: @unchecked Sendable {
                         """
                         SELECT state FROM transactions WHERE environment = 1 AND id = ?1 AND state <> 2 UNION ALL \
                         SELECT 0 FROM saved_proofs WHERE environment = 1 AND transaction_id = ?1 UNION ALL \
+                        SELECT 4 FROM waiting_proofs WHERE environment = 1 AND transaction_id = ?1 UNION ALL \
                         SELECT 3 FROM transactions t JOIN evidence e ON e.transaction_sequence = t.sequence \
                         WHERE t.environment = 1 AND t.id = ?1 AND e.decision = 'revoked' UNION ALL \
                         SELECT state FROM transactions WHERE environment = 1 AND id = ?1
@@ -234,8 +235,9 @@ final class Auditor: @unchecked Sendable {
                 finishes.append(id)
                 continue
             }
-            // Who saves first says "finish" before anything is decided: then the ledger answers for it.
-            if state == nil || state == 2 && !savesFirst {
+            // Who saves first says "finish" before anything is decided: then the ledger answers for it, also where the
+            // proof waits for Apple (4).
+            if state == nil || (state == 2 || state == 4) && !savesFirst {
                 complain(.finishedTooEarly, "\(id) was finished, and is not granted", about: ["transaction \(id)"])
             }
         }
