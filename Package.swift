@@ -45,13 +45,16 @@ let package = Package(
         .target(name: "TillAPI", dependencies: ["TillBilling"]),
         .target(name: "TillPages", dependencies: ["TillBilling"]),
         .target(name: "TillSQL"),
-        .target(name: "TillStorage", dependencies: ["TillBilling", "TillSQL"]),
+        .target(
+            name: "TillLedger",
+            dependencies: ["TillBilling", "TillJSON", "TillCrypto", "TillAppStore", "TillSQL"]
+        ),
         .target(name: "TillSQLite", dependencies: ["TillSQL", "CTillSQLite"]),
         .target(
             name: "TillServer",
             dependencies: [
                 "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillAPI", "TillPages", "TillSQL",
-                "TillStorage",
+                "TillLedger",
                 "TillHTTP",
             ]
         ),
@@ -68,7 +71,7 @@ let package = Package(
             name: "TillSimulation",
             dependencies: [
                 "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI", "TillSQL",
-                "TillStorage",
+                "TillLedger",
                 "TillSQLite",
                 "TillServer", "TillEmulator", "TillClient", "CTillSQLite", "CTillOpenSSL",
             ] + storeKit
@@ -77,7 +80,7 @@ let package = Package(
             name: "till",
             dependencies: [
                 "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI", "TillSQL",
-                "TillStorage",
+                "TillLedger",
                 "TillSQLite",
                 "TillServer", "TillEmulator", "TillClient", "TillSimulation",
             ] + storeKit
@@ -102,7 +105,7 @@ let package = Package(
         .executableTarget(
             name: "till-load",
             dependencies: [
-                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillSQL", "TillStorage",
+                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillSQL", "TillLedger",
                 "TillSQLite",
                 "TillEmulator",
                 "TillClient", "TillSimulation",
@@ -115,7 +118,7 @@ let package = Package(
             name: "TillSoak",
             dependencies: [
                 "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI", "TillSQL",
-                "TillStorage",
+                "TillLedger",
                 "TillSQLite",
             ],
             path: "Benchmarks/TillSoak"
@@ -129,12 +132,12 @@ let package = Package(
             name: "TillAppStoreTests",
             dependencies: ["TillAppStore", "TillJSON", "TillCrypto", "TillBilling", "CTillOpenSSL"]
         ),
-        .testTarget(name: "TillStorageTests", dependencies: ["TillSQL", "TillStorage", "TillSQLite", "TillBilling"]),
+        .testTarget(name: "TillLedgerTests", dependencies: ["TillSQL", "TillLedger", "TillSQLite", "TillBilling"]),
         .testTarget(name: "TillSQLiteTests", dependencies: ["TillSQLite", "TillSQL", "TillSimulation"]),
         .testTarget(
             name: "TillServerTests",
             dependencies: [
-                "TillServer", "TillSQL", "TillStorage", "TillSQLite", "TillHTTP", "TillAPI", "TillBilling",
+                "TillServer", "TillSQL", "TillLedger", "TillSQLite", "TillHTTP", "TillAPI", "TillBilling",
                 "TillCrypto",
                 "TillAppStore", "TillJSON", "TillEmulator", "TillPages",
             ]
@@ -154,12 +157,12 @@ let package = Package(
         .testTarget(
             name: "TillCommandTests",
             dependencies: [
-                "till", "TillAppStore", "TillJSON", "TillCrypto", "TillBilling", "TillServer", "TillSQL", "TillStorage",
+                "till", "TillAppStore", "TillJSON", "TillCrypto", "TillBilling", "TillServer", "TillSQL", "TillLedger",
                 "TillSQLite",
             ]
         ),
         .testTarget(
-            name: "SoakTests", dependencies: ["TillSoak", "TillBilling", "TillSQL", "TillStorage", "TillSQLite"]
+            name: "SoakTests", dependencies: ["TillSoak", "TillBilling", "TillSQL", "TillLedger", "TillSQLite"]
         ),
         // What the fuzzers claim, asked of what they begin with; `make fuzz` asks it of everything else.
         .testTarget(
@@ -176,7 +179,7 @@ let package = Package(
             name: "JourneyTests",
             dependencies: [
                 "TillServer", "TillEmulator", "TillClient", "TillSQLite", "TillHTTP", "TillAPI", "TillBilling",
-                "TillSQL", "TillStorage", "TillAppStore", "TillJSON", "TillCrypto", "TillSimulation", "till",
+                "TillSQL", "TillLedger", "TillAppStore", "TillJSON", "TillCrypto", "TillSimulation", "till",
                 "LearnPoints",
                 "CloudPlans",
                 "Game",

@@ -1,8 +1,8 @@
 import Foundation
 import TillBilling
+import TillLedger
 import TillSQL
 import TillSQLite
-import TillStorage
 
 /// Fills a ledger with purchases as they would have come, and makes the settlement report of them: two fiscal years,
 /// twenty products, eight storefronts, every type, one refund in forty, and renewals of subscriptions on chains.

@@ -1,5 +1,5 @@
+import TillLedger
 import TillSQLite
-import TillStorage
 
 /// What stands in a ledger's file, read beside a running server or without one.
 struct LedgerFigures {

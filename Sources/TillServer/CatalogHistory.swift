@@ -1,7 +1,7 @@
 import TillBilling
 import TillCrypto
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// The catalogue of this server, and those that the ledger had before it: what a product cost on a day.
 final class CatalogHistory: Sendable {

@@ -1,6 +1,6 @@
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// Keeps renewals where the purchase is that they renew, whichever of them came first. The rule is `RenewedPurchase`'s;
 /// here it is carried out, in the commit that brought the news.

@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillLedger
 
 /// What the rest of its chain says about one period of a subscription, by Apple's dates.
 struct ChainFacts {

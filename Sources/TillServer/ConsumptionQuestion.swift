@@ -1,7 +1,7 @@
 import TillAppStore
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// What Apple is told before it decides about a refund, as far as configuration says it.
 public struct ConsumptionSettings: Sendable, Hashable {

@@ -1,6 +1,6 @@
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// What Apple is to be told about a transaction that was just settled; written in the same commit. Only where there is
 /// a key to tell it with: without one the table would only grow.

@@ -1,7 +1,7 @@
 import TillAppStore
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// What Apple has told us about the purchases in a receipt since the receipt was made, and about the renewals of its
 /// subscriptions: refunds, new periods, tokens. Of anything that is not in the receipt or chained to it by its original

@@ -1,7 +1,7 @@
 import TillAPI
 import TillAppStore
 import TillBilling
-import TillStorage
+import TillLedger
 
 /// Asks Apple whose order a number is, and settles what it answers for whoever claims it (U1): what is nobody's becomes
 /// theirs, and what is somebody's stays so. Each transaction is settled in a commit of its own; whatever ends it half

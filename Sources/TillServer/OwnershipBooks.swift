@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillLedger
 
 /// What a grant rests on, and what a signed copy that comes later changes about whose it is. The rules are
 /// `OwnershipDecision`'s; here facts are read and decisions are carried out, in the settlement's commit.

@@ -1,7 +1,7 @@
 #if PLANTED_MISTAKES
     import TillBilling
     import TillSQL
-    import TillStorage
+    import TillLedger
 
     extension Settle {
         func tellApart(of grant: Grant) async throws {

@@ -1,6 +1,6 @@
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// A customer's reminders before the open ledger (C10). They are set in the commit that changes what the customer has,
 /// so that no crash can leave an end unannounced, or announce one that was moved.

@@ -1,7 +1,7 @@
 import TillAppStore
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// The one place where money becomes goods. Three doors lead here: an app's proof, Apple's notification, and Apple's
 /// answer to our own question; each brings a `VerifiedTransaction`, which only the verifier can make. Facts are loaded,

@@ -1,7 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillCrypto
-import TillStorage
+import TillLedger
 
 /// Settles one purchase of a genuine receipt. The receipt proves that it was paid and not for whom, so Apple is asked
 /// first; what Apple can't say now waits in the ledger and is asked about again (U7).

@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillLedger
 
 /// What is paid and has no owner yet (invariant 6). A caller chooses the words beside it and can bring it any
 /// number of times, so another reason in other words costs no event, a row of evidence once, and else a count.

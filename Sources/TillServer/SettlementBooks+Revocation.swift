@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillLedger
 
 /// What Apple takes back, and what it gives back of that.
 extension SettlementBooks {

@@ -1,6 +1,6 @@
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// What the token that Apple signed names, as the ledger has it (LEDGER R4, R5).
 struct NamedByToken {

@@ -1,6 +1,6 @@
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// One transaction before the open ledger: reads what a decision needs, then writes what was decided. Lives inside one
 /// commit.

@@ -1,7 +1,7 @@
 import TillAppStore
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// One chain before the open ledger: lists its periods, keeps the newest word about its renewal, and tells each
 /// customer who has something of it when that makes another subscription of theirs. Lives inside one commit.

@@ -1,6 +1,6 @@
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// Moves purchases from one customer to another before the open ledger. Lives inside one commit: the transfer, whose
 /// each purchase is now, the points and the events stand together or not at all.

@@ -1,6 +1,6 @@
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// The past of a shop that has been open for years: settled purchases, written straight into the tables as they would
 /// lie there, in the order in which they came (G6).

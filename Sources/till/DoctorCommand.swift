@@ -1,7 +1,7 @@
 import TillBilling
+import TillLedger
 import TillSQL
 import TillSQLite
-import TillStorage
 
 extension Command {
     /// `till doctor`: looks for what will go wrong, and says what to do about it (CONTRACT §1).

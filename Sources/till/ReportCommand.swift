@@ -1,9 +1,9 @@
 import TillAPI
 import TillBilling
+import TillLedger
 import TillSQL
 import TillSQLite
 import TillServer
-import TillStorage
 
 extension Flag {
     fileprivate static let fiscalYear = Flag(

@@ -1,9 +1,9 @@
 import TillBilling
 import TillHTTP
+import TillLedger
 import TillSQL
 import TillSQLite
 import TillServer
-import TillStorage
 
 /// A server with its ledger and its socket: what `serve` and the demo start, and stop in good order.
 final class RunningServer: Sendable {

@@ -2,8 +2,8 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillJSON
+import TillLedger
 import TillServer
-import TillStorage
 
 @Suite("Out of quarantine") struct ClaimJourneys {
     /// Order numbers are in production only.

@@ -1,8 +1,8 @@
 import Testing
 import TillBilling
 import TillJSON
+import TillLedger
 import TillServer
-import TillStorage
 
 @Suite("The only order of its device") struct DeviceRungJourneys {
     private func order(

@@ -2,10 +2,10 @@ import Testing
 import TillBilling
 import TillHTTP
 import TillJSON
+import TillLedger
 import TillSQLite
 import TillServer
 import TillSimulation
-import TillStorage
 
 /// A full disk, a read-only database and a failing disk under the real server, on the real driver: an SQLite VFS stands
 /// in for the disk.

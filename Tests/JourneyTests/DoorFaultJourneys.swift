@@ -2,11 +2,11 @@ import Testing
 import TillBilling
 import TillCrypto
 import TillJSON
+import TillLedger
 import TillSQL
 import TillSQLite
 import TillServer
 import TillSimulation
-import TillStorage
 
 /// Every door behind which somebody's money is: what can't be kept is not answered as if it were.
 @Suite("503 rather than losing") struct DoorFaultJourneys {

@@ -6,8 +6,8 @@ import TillCrypto
 import TillEmulator
 import TillHTTP
 import TillJSON
+import TillLedger
 import TillServer
-import TillStorage
 
 /// Apps already shipped, whose address of Apple's verifyReceipt was changed to ours.
 @Suite("POST /verifyReceipt for apps already shipped") struct DropInJourneys {

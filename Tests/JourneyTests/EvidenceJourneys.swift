@@ -3,8 +3,8 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillLedger
 import TillServer
-import TillStorage
 
 @Suite("What strangers post takes nothing from users and operators", .serialized) struct EvidenceJourneys {
     private static let operatorToken = "op_0123456789abcdef"

@@ -2,10 +2,10 @@ import Testing
 import TillBilling
 import TillHTTP
 import TillJSON
+import TillLedger
 import TillSQLite
 import TillServer
 import TillSimulation
-import TillStorage
 
 /// The disk becomes full at each write of a request in turn, so that every place between two commits is met.
 @Suite("A disk that fills up in the middle of a request") struct FaultSweepJourneys {

@@ -3,7 +3,7 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 import TillJSON
-import TillStorage
+import TillLedger
 
 /// Purchases in the emulated store, and what the server's books say Apple owes for them. The shop opens on 2026-09-21,
 /// in the last month of fiscal year 2026; ten days later it is 2027.

@@ -2,8 +2,8 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillClient
+import TillLedger
 import TillServer
-import TillStorage
 
 @Suite("What a phone never finished") struct FinishingJourneys {
     private static func open(

@@ -3,7 +3,7 @@ import TillBilling
 import TillCrypto
 import TillEmulator
 import TillJSON
-import TillStorage
+import TillLedger
 
 @Suite("Nothing forged is granted") struct ForgeryJourneys {
     /// Ways to turn a genuine proof into a bad one, with the code each is refused with.

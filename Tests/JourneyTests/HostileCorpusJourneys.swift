@@ -4,7 +4,7 @@ import TillBilling
 import TillCrypto
 import TillEmulator
 import TillJSON
-import TillStorage
+import TillLedger
 
 /// The hostile corpus at the server's own door: genuine proofs of the emulated store, harmed in hundreds of ways.
 /// Those that need Apple's own key to be made are in TillAppStoreTests/Hostile, at the verifier's.

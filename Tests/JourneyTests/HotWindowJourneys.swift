@@ -1,11 +1,11 @@
 import Testing
 import TillAppStore
 import TillBilling
+import TillLedger
 import TillSQL
 import TillSQLite
 import TillServer
 import TillSimulation
-import TillStorage
 
 /// The working set is what came lately; what came long ago is found by its id all the same (G6).
 @Suite("A ledger of many years") struct HotWindowJourneys {

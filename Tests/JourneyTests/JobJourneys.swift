@@ -4,8 +4,8 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillLedger
 import TillServer
-import TillStorage
 
 /// What goes on beside the requests: what holds up one queue holds up no other, and is seen.
 @Suite("Jobs beside the requests") struct JobJourneys {

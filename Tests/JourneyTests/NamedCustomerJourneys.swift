@@ -1,8 +1,8 @@
 import Testing
 import TillBilling
 import TillJSON
+import TillLedger
 import TillServer
-import TillStorage
 
 /// A customer whom a backend or an operator named is nobody's guest by an app's word, however the backend said it.
 @Suite("Customers whom a backend named") struct NamedCustomerJourneys {

@@ -2,8 +2,8 @@ import Testing
 import TillBilling
 import TillHTTP
 import TillJSON
+import TillLedger
 import TillServer
-import TillStorage
 
 @Suite("Apple's notification, the second door") struct NotificationJourneys {
     @Test("The phone never comes back: the notification alone completes the order (U2)", arguments: Reach.allCases)

@@ -3,8 +3,8 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 import TillJSON
+import TillLedger
 import TillServer
-import TillStorage
 
 @Suite("What one caller can do with orders") struct OrderQuotaJourneys {
     private static func open(

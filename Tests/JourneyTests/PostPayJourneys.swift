@@ -5,7 +5,7 @@ import TillCrypto
 import TillEmulator
 import TillHTTP
 import TillJSON
-import TillStorage
+import TillLedger
 
 @Suite("POST /postPay/ios, as an app already shipped posts it (C8)") struct PostPayJourneys {
     /// How the shipped client's own HTTP code writes its dictionary is not known; each of these has been seen.

@@ -1,9 +1,9 @@
 import Testing
 import TillBilling
 import TillJSON
+import TillLedger
 import TillSQL
 import TillServer
-import TillStorage
 
 /// Prices that change between order, preview and payment, at the store and in the catalogue.
 @Suite("A plan is worth what was paid for it") struct PriceJourneys {

@@ -1,7 +1,7 @@
 import Testing
 import TillBilling
 import TillJSON
-import TillStorage
+import TillLedger
 
 @Suite("A purchase, from tap to points") struct PurchaseJourneys {
     @Test(

@@ -1,8 +1,8 @@
 import Testing
 import TillAppStore
 import TillBilling
+import TillLedger
 import TillServer
-import TillStorage
 
 /// Who brings a proof chooses the words beside it, and may bring it any number of times.
 @Suite("Other words beside a quarantined purchase") struct QuarantineWordsJourneys {

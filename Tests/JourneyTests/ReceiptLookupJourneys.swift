@@ -2,8 +2,8 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillJSON
+import TillLedger
 import TillServer
-import TillStorage
 
 @Suite("A receipt says what was paid, Apple says for whom") struct ReceiptLookupJourneys {
     private func submit(

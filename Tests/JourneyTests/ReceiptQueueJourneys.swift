@@ -2,8 +2,8 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillJSON
+import TillLedger
 import TillServer
-import TillStorage
 
 /// What one user posts by the hundred, and what the others notice of it: nothing.
 @Suite("One user's proofs keep nobody else's waiting") struct ReceiptQueueJourneys {

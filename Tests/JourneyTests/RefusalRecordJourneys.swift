@@ -3,8 +3,8 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 import TillJSON
+import TillLedger
 import TillServer
-import TillStorage
 
 @Suite("Why a proof was refused is kept check by check") struct RefusalRecordJourneys {
     @Test("An altered proof leaves a record that names the check it failed, at both doors (P9, U9)")

@@ -1,8 +1,8 @@
 import Testing
 import TillBilling
 import TillJSON
+import TillLedger
 import TillServer
-import TillStorage
 
 @Suite("Reminders before the end of service, and at it (C10)") struct ReminderJourneys {
     private static let day: Int64 = 86_400

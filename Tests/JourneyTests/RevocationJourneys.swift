@@ -2,8 +2,8 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillHTTP
+import TillLedger
 import TillServer
-import TillStorage
 
 @Suite("Revocation, with the whole server (U7, field G7)", .timeLimit(.minutes(3))) struct RevocationJourneys {
     @Test("Good certificates: granted; each certificate was asked about once", arguments: Reach.allCases)

@@ -4,8 +4,8 @@ import TillAppStore
 import TillBilling
 import TillClient
 import TillCrypto
+import TillLedger
 import TillServer
-import TillStorage
 
 /// Delivery order 2: save, finish, then grant (G4, G5).
 @Suite("Saved first, granted by the server itself") struct SavedFirstJourneys {

@@ -3,9 +3,9 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillHTTP
+import TillLedger
 import TillSQL
 import TillSQLite
-import TillStorage
 
 @Suite("till serve, as a process") struct ServeJourneys {
     @Test("SIGTERM under load: the server ends with 0, and nothing that it answered is lost (O6)")

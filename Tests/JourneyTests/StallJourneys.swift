@@ -4,8 +4,8 @@ import Testing
 import TillBilling
 import TillHTTP
 import TillJSON
+import TillLedger
 import TillServer
-import TillStorage
 
 /// One anonymous request stalls nobody: what a stranger sends is not worked on before there is a reason to, and never
 /// where a purchase would wait for it.

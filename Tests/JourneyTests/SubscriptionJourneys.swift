@@ -3,7 +3,7 @@ import Testing
 import TillBilling
 import TillHTTP
 import TillJSON
-import TillStorage
+import TillLedger
 
 @testable import TillServer
 

@@ -1,8 +1,8 @@
 import Testing
 import TillAppStore
 import TillBilling
+import TillLedger
 import TillServer
-import TillStorage
 
 @Suite("An order id that Apple did not sign, in a subscription") struct TokenRepairJourneys {
     private static let basic = SubscriptionShop.prefix + "basic"

@@ -3,9 +3,9 @@ import Testing
 import TillBilling
 import TillHTTP
 import TillJSON
+import TillLedger
 import TillSQLite
 import TillServer
-import TillStorage
 
 @Suite("Notifications of the unknown: apps, types, orders (U4)") struct UnknownNotificationJourneys {
     @Test(

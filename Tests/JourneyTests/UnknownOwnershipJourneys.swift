@@ -2,8 +2,8 @@ import Testing
 import TillBilling
 import TillCrypto
 import TillJSON
+import TillLedger
 import TillServer
-import TillStorage
 
 @Suite("Seats that somebody else pays for, and more than ten at once (V6)") struct UnknownOwnershipJourneys {
     private static func signed(

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 import TillBilling
+import TillLedger
 import TillSQL
 import TillSQLite
-import TillStorage
 
 @testable import TillSoak
 

@@ -41,11 +41,11 @@ enum House {
         "TillPages": Room(["TillBilling"], system: []),
         // A durable store and its statements: what both drivers speak.
         "TillSQL": Room([]),
-        "TillStorage": Room(["TillBilling", "TillSQL"]),
+        "TillLedger": Room(["TillBilling", "TillJSON", "TillCrypto", "TillAppStore", "TillSQL"]),
         "TillSQLite": Room(["TillSQL", "CTillSQLite"]),
         "TillPostgres": Room(["TillSQL", "CTillPostgres"]),
         "TillServer": Room([
-            "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillAPI", "TillPages", "TillSQL", "TillStorage",
+            "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillAPI", "TillPages", "TillSQL", "TillLedger",
             "TillHTTP",
         ]),
         // A schema of its own: it knows nothing of the ledger's.
@@ -86,7 +86,7 @@ enum House {
 
     private static let everyLibrary: Set<String> = [
         "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI", "TillPages", "TillSQL",
-        "TillStorage", "TillSQLite", "TillPostgres", "TillServer", "TillEmulator", "StoreKit", "TillClient",
+        "TillLedger", "TillSQLite", "TillPostgres", "TillServer", "TillEmulator", "StoreKit", "TillClient",
     ]
 
     /// What tests may import beside the targets that Package.swift declares for them.

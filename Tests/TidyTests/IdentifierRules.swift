@@ -4,7 +4,7 @@ import Testing
 /// a thing is, no property or parameter that is named like an identifier is a `String`. Bodies of requests and answers,
 /// and what Apple signed, are text until they are read.
 enum IdentifierRules {
-    static let rooms: Set<String> = ["TillBilling", "TillStorage"]
+    static let rooms: Set<String> = ["TillBilling", "TillLedger"]
     static let names: Set<String> = [
         "userID", "user", "deviceID", "device", "productID", "planID", "transactionID", "originalID", "customerID",
     ]

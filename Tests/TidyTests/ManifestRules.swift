@@ -130,7 +130,7 @@ struct ManifestTests {
     func manifest() throws {
         let checkout = Checkout.current
         let manifest = try #require(Manifest(checkout))
-        #expect(manifest.targets["TillServer"]?.dependencies.contains("TillStorage") == true)
+        #expect(manifest.targets["TillServer"]?.dependencies.contains("TillLedger") == true)
         #expect(manifest.targets["TidyTests"]?.dependencies.isEmpty == true)
         let directories = checkout.targets(under: "Sources") + checkout.targets(under: "Tests")
         expectNone(ManifestRules.findings(in: manifest, directories: directories))
@@ -146,7 +146,7 @@ struct ManifestTests {
         "A dependency too many, an unknown room and an outside package are found",
         arguments: [
             #".target(name: "TillBilling", dependencies: ["TillCrypto"]),"#,
-            ".target(\n  name: \"TillStorage\",\n  dependencies: [\n\"TillBilling\", \"TillHTTP\",\n]\n),",
+            ".target(\n  name: \"TillLedger\",\n  dependencies: [\n\"TillBilling\", \"TillHTTP\",\n]\n),",
             #".target(name: "TillKitchen"),"#,
             #".systemLibrary(name: "CTillPython", pkgConfig: "python3"),"#,
             #".target(name: "StoreKit", dependencies: ["TillHTTP"]),"#,
@@ -178,7 +178,7 @@ struct ManifestTests {
     @Test("An import that only a neighbour declares is found")
     func findsUndeclared() {
         let manifest = Manifest(SwiftSource(path: "Package.swift", text: #".target(name: "TillServer"),"#))
-        let source = SwiftSource(path: "Sources/TillServer/A.swift", text: "import TillStorage\nimport StoreKit")
+        let source = SwiftSource(path: "Sources/TillServer/A.swift", text: "import TillLedger\nimport StoreKit")
         #expect(ManifestRules.undeclared(in: source, manifest).map(\.line) == [1])
     }
 }

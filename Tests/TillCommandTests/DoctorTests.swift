@@ -1,8 +1,8 @@
 import Testing
 import TillBilling
 import TillJSON
+import TillLedger
 import TillSQLite
-import TillStorage
 
 @testable import till
 

@@ -2,8 +2,8 @@ import Testing
 import TillBilling
 import TillCrypto
 import TillJSON
+import TillLedger
 import TillSQLite
-import TillStorage
 
 @testable import till
 

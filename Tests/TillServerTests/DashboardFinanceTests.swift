@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TillBilling
 import TillHTTP
-import TillStorage
+import TillLedger
 
 @testable import TillServer
 

@@ -3,8 +3,8 @@ import Testing
 import TillBilling
 import TillHTTP
 import TillJSON
+import TillLedger
 import TillPages
-import TillStorage
 
 @testable import TillServer
 

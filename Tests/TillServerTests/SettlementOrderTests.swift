@@ -4,9 +4,9 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillJSON
+import TillLedger
 import TillSQL
 import TillSQLite
-import TillStorage
 
 @testable import TillEmulator
 @testable import TillServer

@@ -1,8 +1,8 @@
 import TillAppStore
 import TillBilling
+import TillLedger
 import TillSQL
 import TillSQLite
-import TillStorage
 
 /// What the load knows must stand in the ledger in the end, and whether it does.
 struct KillBooks {

@@ -1,8 +1,8 @@
 import Foundation
 import TillBilling
 import TillHTTP
+import TillLedger
 import TillSQLite
-import TillStorage
 
 /// Kills a real server with signal 9 under load, again and again, some of them while they start and recover, and holds
 /// what the next one remembers against what was answered: nothing answered may be lost, nothing made twice (O6, DESIGN

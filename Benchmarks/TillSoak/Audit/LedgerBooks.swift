@@ -1,7 +1,7 @@
 import TillBilling
+import TillLedger
 import TillSQL
 import TillSQLite
-import TillStorage
 
 /// What stands in the server's ledger, read from its file.
 struct LedgerBooks: Sendable {

@@ -1,8 +1,8 @@
 import Foundation
 import TillBilling
+import TillLedger
 import TillSQL
 import TillSQLite
-import TillStorage
 
 /// Lies put into a copy of the ledger, one of each kind: an audit that finds less than all of them is worth nothing.
 struct PlantedLies: Sendable {

@@ -1,8 +1,8 @@
 import TillBilling
 import TillJSON
+import TillLedger
 import TillSQL
 import TillSQLite
-import TillStorage
 
 /// All that is known of one transaction: what the store says of it, what it told the server, and what the server wrote
 /// down.

@@ -1,6 +1,6 @@
 import TillBilling
+import TillLedger
 import TillPages
-import TillStorage
 
 /// Apple's reports: what was imported, how it compares, and the form to bring another.
 struct AppleReportSection {

@@ -1,8 +1,8 @@
 import TillAPI
 import TillBilling
 import TillHTTP
+import TillLedger
 import TillPages
-import TillStorage
 
 extension Server {
     /// `GET /dashboard/finance?fiscalYear=&period=&currency=&environment=`: what Apple owes, and what Apple says.

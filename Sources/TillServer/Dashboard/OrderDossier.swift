@@ -1,7 +1,7 @@
 import TillBilling
 import TillCrypto
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// Everything the ledger knows about one order, read in one snapshot.
 struct OrderDossier: Sendable {

@@ -1,8 +1,8 @@
 import TillBilling
 import TillHTTP
+import TillLedger
 import TillPages
 import TillSQL
-import TillStorage
 
 extension Server {
     /// Orders on one page of the list.

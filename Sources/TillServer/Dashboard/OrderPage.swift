@@ -1,7 +1,7 @@
 import TillBilling
 import TillHTTP
+import TillLedger
 import TillPages
-import TillStorage
 
 extension Server {
     /// `GET /dashboard/orders/{id}`: every step of one order with its evidence (U9).

@@ -1,6 +1,6 @@
 import TillBilling
+import TillLedger
 import TillPages
-import TillStorage
 
 /// What happened to one order, in one line of time: its own moves, the decisions about its transactions with their
 /// grounds, and the proofs that were refused beside it (U9).

@@ -1,7 +1,7 @@
 import TillBilling
 import TillCrypto
 import TillJSON
-import TillStorage
+import TillLedger
 
 /// What can be shown of a stored proof without showing the proof.
 struct ProofFacts: Sendable {

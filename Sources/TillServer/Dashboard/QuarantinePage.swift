@@ -1,7 +1,7 @@
 import TillBilling
 import TillHTTP
+import TillLedger
 import TillPages
-import TillStorage
 
 extension Server {
     /// `GET /dashboard/quarantine?cursor=`: paid, but nobody's yet.

@@ -1,8 +1,8 @@
 import TillBilling
 import TillHTTP
 import TillJSON
+import TillLedger
 import TillPages
-import TillStorage
 
 extension Server {
     /// `GET /dashboard/refusals?cursor=`: the proofs that were refused, and why (P9, U9).

@@ -1,6 +1,6 @@
 import TillBilling
+import TillLedger
 import TillPages
-import TillStorage
 
 /// Notifications that Apple signed for somebody else's app, or for ours under another name: if there are any of ours,
 /// the configuration is wrong.

@@ -1,6 +1,6 @@
 import TillBilling
+import TillLedger
 import TillPages
-import TillStorage
 
 /// One transaction with everything that is known of it: what Apple signed, what was decided and why, what was given.
 struct TransactionCard {

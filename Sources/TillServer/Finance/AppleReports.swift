@@ -2,7 +2,7 @@ import TillAPI
 import TillBilling
 import TillCrypto
 import TillHTTP
-import TillStorage
+import TillLedger
 
 extension Server {
     /// A line has some 200 bytes.

@@ -1,8 +1,8 @@
 import TillAPI
 import TillBilling
 import TillHTTP
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// A purchase under an order's id that is of something else than was ordered: the order's user sees it and may accept
 /// it. For anybody else it is an unknown transaction.

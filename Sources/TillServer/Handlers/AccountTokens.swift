@@ -1,7 +1,7 @@
 import TillAPI
 import TillBilling
 import TillHTTP
-import TillStorage
+import TillLedger
 
 /// Account tokens: the UUIDs that an app sets as `appAccountToken` for a user's payments, as Apple recommends. Only a
 /// backend registers them, because the app of a thief would name another customer's (LEDGER R6).

@@ -1,7 +1,7 @@
 import TillAPI
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// The id of an order that is being opened, and where it came from (LEDGER R1–R3, R9).
 struct ChosenOrderID: Sendable {

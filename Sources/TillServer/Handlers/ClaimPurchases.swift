@@ -2,7 +2,7 @@ import TillAPI
 import TillAppStore
 import TillBilling
 import TillHTTP
-import TillStorage
+import TillLedger
 
 extension Server {
     /// `POST /v1/users/{userId}/claims` (U1): what stands under Apple's order number and is nobody's becomes the

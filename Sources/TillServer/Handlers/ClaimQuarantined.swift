@@ -1,8 +1,8 @@
 import TillAPI
 import TillBilling
 import TillHTTP
+import TillLedger
 import TillSQL
-import TillStorage
 
 extension Server {
     /// `GET /v1/quarantine?limit=&cursor=`: paid and genuine, and nobody's yet; newest first.

@@ -1,8 +1,8 @@
 import TillAPI
 import TillBilling
 import TillHTTP
+import TillLedger
 import TillSQL
-import TillStorage
 
 extension Server {
     /// `POST /v1/orders/{id}/cancel`: the buyer cancelled (L10). If it turns out paid after all, it is granted (T3).

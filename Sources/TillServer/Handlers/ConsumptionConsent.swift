@@ -1,7 +1,7 @@
 import TillAPI
 import TillBilling
 import TillHTTP
-import TillStorage
+import TillLedger
 
 /// Whether a user lets Apple be told how much of a purchase was used: without that nothing is sent
 /// (facts/server-api §5).

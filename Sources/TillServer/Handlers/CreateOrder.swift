@@ -1,7 +1,7 @@
 import TillAPI
 import TillBilling
 import TillHTTP
-import TillStorage
+import TillLedger
 
 extension Server {
     /// `POST /v1/orders?environment=`: opens an order before any money moves (O1). The same id again is the same order.

@@ -2,7 +2,7 @@ import TillAPI
 import TillBilling
 import TillHTTP
 import TillJSON
-import TillStorage
+import TillLedger
 
 extension Server {
     /// `GET /v1/events?after=&limit=&user=`: what is pushed, for a backend that fetches; oldest first. `nextCursor` is

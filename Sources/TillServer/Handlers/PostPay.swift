@@ -3,8 +3,8 @@ import TillAppStore
 import TillBilling
 import TillHTTP
 import TillJSON
+import TillLedger
 import TillSQL
-import TillStorage
 
 extension Server {
     /// `POST /postPay/ios`: the first door under the name and in the words of apps already shipped (C8). The same

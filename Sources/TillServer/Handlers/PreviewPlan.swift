@@ -1,8 +1,8 @@
 import TillAPI
 import TillBilling
 import TillHTTP
+import TillLedger
 import TillSQL
-import TillStorage
 
 extension Server {
     /// `POST /v1/plans/preview?environment=`: what buying a plan at one moment would come to (C6). Nothing is stored:

@@ -1,6 +1,6 @@
 import TillAPI
 import TillBilling
-import TillStorage
+import TillLedger
 
 /// Proofs that come with the nonce of their order's id (LEDGER R5): the order is the caller's, though the request that
 /// opened it never arrived, or the ledger is one from before it.

@@ -1,7 +1,7 @@
 import TillAPI
 import TillBilling
 import TillHTTP
-import TillStorage
+import TillLedger
 
 extension Server {
     /// `GET /v1/orders/{id}`.

@@ -3,7 +3,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
-import TillStorage
+import TillLedger
 
 extension Server {
     /// `POST /v1/notifications/apple`: the second door. Stored raw before anything is made of it; 4xx only for what is

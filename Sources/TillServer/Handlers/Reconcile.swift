@@ -1,7 +1,7 @@
 import TillAPI
 import TillBilling
 import TillHTTP
-import TillStorage
+import TillLedger
 
 extension Server {
     /// `POST /v1/reconciliations`: begins one, or tells of the one that is under way. It goes on by itself.

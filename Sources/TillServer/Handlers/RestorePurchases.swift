@@ -3,7 +3,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
-import TillStorage
+import TillLedger
 
 extension Server {
     /// `POST /v1/restores`: what a device shows as its customer's own comes back to its owner (P10, T11). Every proof

@@ -2,7 +2,7 @@ import TillAPI
 import TillAppStore
 import TillBilling
 import TillHTTP
-import TillStorage
+import TillLedger
 
 /// Offers are signed for backends only: who deserves one is theirs to decide, and an app that could ask by itself would
 /// decide it for its user. A repetition under its `Idempotency-Key` is the same signature, nonce and all; as a nonce is

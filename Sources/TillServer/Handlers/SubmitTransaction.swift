@@ -3,7 +3,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
-import TillStorage
+import TillLedger
 
 extension Server {
     /// `POST /v1/transactions`: the first door. Any valid proof is taken from any signed-in user, because the phone

@@ -1,8 +1,8 @@
 import TillAPI
 import TillBilling
 import TillHTTP
+import TillLedger
 import TillSQL
-import TillStorage
 
 extension Server {
     /// `POST /v1/users/{userId}/guests`: everything a guest bought becomes the account's, once (P12). A backend is

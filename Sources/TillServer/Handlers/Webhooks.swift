@@ -2,8 +2,8 @@ import TillAPI
 import TillBilling
 import TillHTTP
 import TillJSON
+import TillLedger
 import TillSQL
-import TillStorage
 
 extension Server {
     /// `GET /v1/webhooks`: the endpoints of the configuration, and how each does.

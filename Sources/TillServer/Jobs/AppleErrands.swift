@@ -1,7 +1,7 @@
 import TillAppStore
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// Tells Apple what is due: finishes what was granted and the phone did not finish (Finish Transaction, U2), and sets
 /// the order id on purchases that carried none (Set App Account Token, U1). Both do no harm when they are done twice,

@@ -1,6 +1,6 @@
 import TillAppStore
 import TillBilling
-import TillStorage
+import TillLedger
 
 /// Answers Apple's questions about refunds (CONSUMPTION_REQUEST), each within its twelve hours and with the customer's
 /// consent or not at all (facts/server-api §5). What stands in the way may pass while the window is open: a consent

@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillLedger
 
 /// Tells the app's backend, by events in the outbox, what is about to end for a customer and what has ended (C10).
 public struct DueReminders: Sendable {

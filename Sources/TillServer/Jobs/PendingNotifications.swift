@@ -1,6 +1,6 @@
 import TillAppStore
 import TillBilling
-import TillStorage
+import TillLedger
 
 /// Takes up what was stored but not settled: after a crash between the two, a full disk, or while Apple could not be
 /// asked about its certificates; and what was another app's until the configuration changed.

@@ -1,6 +1,6 @@
 import TillAppStore
 import TillBilling
-import TillStorage
+import TillLedger
 
 /// Asks Apple for the signed copies of what receipts alone granted: before there was a key to ask with, or because
 /// Apple did not know the purchase yet. The copy is settled like every other one: it confirms the owner, or moves the

@@ -1,7 +1,7 @@
 import TillAppStore
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// Grants what was answered before it was settled (G4, order 2; G5): nobody needs to come back for it. A row goes after
 /// its settlement is durable; if the process dies in between, it is settled once more, which changes nothing.

@@ -1,6 +1,6 @@
 import TillAppStore
 import TillBilling
-import TillStorage
+import TillLedger
 
 extension AppleErrands {
     /// What an order id would be set on (Set App Account Token, U1).

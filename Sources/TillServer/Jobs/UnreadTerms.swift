@@ -1,7 +1,7 @@
 import TillAppStore
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// Reads the terms of transactions that were stored before there were columns for them, from their proofs. Rows whose
 /// type Apple never named stay as they are.

@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillLedger
 
 /// Asks Apple again about the order numbers that wait for its word (U1, U7).
 public struct WaitingClaims: Sendable {

@@ -1,7 +1,7 @@
 import TillAppStore
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// Asks Apple again about the receipts that wait for its word: once for each purchase. Its answer is
 /// settled with what each of them said beside it.

@@ -1,8 +1,8 @@
 import TillAppStore
 import TillBilling
 import TillHTTP
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// Pushes the outbox to the endpoints of the configuration, at least once each, a user's events one after the other.
 ///

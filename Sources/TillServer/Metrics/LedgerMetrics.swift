@@ -1,6 +1,6 @@
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// What the ledger says about itself. A new figure is one more function on the list: it gets an open session, and must
 /// answer from an index.

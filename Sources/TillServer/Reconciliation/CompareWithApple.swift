@@ -1,7 +1,7 @@
 import TillAppStore
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 extension Server {
     /// Holds the whole ledger against Apple's books, and changes nothing (U3).

@@ -1,6 +1,6 @@
 import TillAppStore
 import TillBilling
-import TillStorage
+import TillLedger
 
 /// Histories of transactions and of refunds, customer by customer (facts/server-api §4.1): who was never asked about or
 /// is under suspicion first, then those of whom was not asked for longest. Apple tells what is new since its last

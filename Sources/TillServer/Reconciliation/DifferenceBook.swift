@@ -1,7 +1,7 @@
 import TillAppStore
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// Settles Apple's answers before an open ledger, through the same door as everything else, and tells what of it was
 /// news. Lives inside one commit, so that nothing is settled without its explanation.

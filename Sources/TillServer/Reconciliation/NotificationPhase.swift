@@ -1,7 +1,7 @@
 import TillAppStore
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// Apple's history of notifications (facts/server-api §4.3): what was sent since the last run, a month after the
 /// other, so that a page token that has gone bad costs a month of pages and not half a year of them.

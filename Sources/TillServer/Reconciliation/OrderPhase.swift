@@ -1,6 +1,6 @@
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// What becomes of orders that stay open, after everything was asked that can be. A payment that comes later all the
 /// same finds its order: money outranks a failure (DESIGN §4, invariant 5).

@@ -1,6 +1,6 @@
 import TillAppStore
 import TillBilling
-import TillStorage
+import TillLedger
 
 /// What was paid and is nobody's, asked about one by one: a token may have been set since (Set App Account Token), or
 /// its money given back (U1).

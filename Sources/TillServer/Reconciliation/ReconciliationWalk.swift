@@ -1,7 +1,7 @@
 import TillAppStore
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// One run on its way through its phases. A step is a question at Apple, or a batch of rows, and one commit that holds
 /// what came of it together with the place from which to go on: whoever is killed between two steps asks again what he

@@ -1,7 +1,7 @@
 import TillAppStore
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// Compares the ledger with Apple's books, and settles what differs (U3): once a day, and when the server was away.
 ///

@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillLedger
 
 /// Who is to be asked about first: subscriptions of whose next period nobody told, what is nobody's, customers with
 /// orders that stay open, and those who wanted their money back. Asks Apple nothing, so a crash begins it anew.

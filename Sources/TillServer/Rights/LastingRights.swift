@@ -1,5 +1,5 @@
 import TillBilling
-import TillStorage
+import TillLedger
 
 /// Rights for good, one for each product: bought twice is had once, since the first time.
 struct LastingRights {

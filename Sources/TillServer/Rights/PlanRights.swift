@@ -1,6 +1,6 @@
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// Service with plans whose time the server keeps: what is held now, and what there was.
 struct PlanRights {

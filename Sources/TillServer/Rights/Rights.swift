@@ -1,6 +1,6 @@
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// What a user may use at a moment, until when and why, and what the user could use before (C7, C11, P10): a fold over
 /// the ledger, with nothing stored beside it.

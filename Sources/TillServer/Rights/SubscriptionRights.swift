@@ -1,6 +1,6 @@
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// Subscriptions, and what they give now or gave once.
 struct SubscriptionRights {

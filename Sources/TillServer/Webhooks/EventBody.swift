@@ -1,6 +1,6 @@
 import TillBilling
 import TillJSON
-import TillStorage
+import TillLedger
 
 /// What events say that no other table keeps as it was then: JSON for the outbox, written in their commit.
 enum EventBody {

@@ -1,8 +1,8 @@
 import TillAPI
 import TillBilling
 import TillJSON
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// Events as they are told, the same by push and by pull. What they are about is read when they are told: none of it
 /// ever changes, except that a newer copy of a transaction may bring its price.

@@ -2,9 +2,9 @@ import TillBilling
 import TillEmulator
 import TillHTTP
 import TillJSON
+import TillLedger
 import TillSQL
 import TillSQLite
-import TillStorage
 
 /// Apple: the emulated App Store on a disk that never fails. It is never killed; what it does to others is be out of
 /// reach, lose a token, and keep a notification to itself.

@@ -1,8 +1,8 @@
 import TillBilling
 import TillClient
+import TillLedger
 import TillSQL
 import TillServer
-import TillStorage
 
 // What has to have happened once all faults are over.
 

@@ -1,8 +1,8 @@
 import TillBilling
 import TillClient
+import TillLedger
 import TillSQL
 import TillServer
-import TillStorage
 
 /// Holds our server's books against what the world knows: the safety of DESIGN §4 at any moment, and liveness at the
 /// end.

@@ -1,6 +1,6 @@
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// What the ledger tells of each purchase by itself: the moves of orders, and the evidence of every decision.
 enum LedgerStory {

@@ -2,10 +2,10 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillLedger
 import TillSQL
 import TillSQLite
 import TillServer
-import TillStorage
 
 /// The machine of our server: the real server on the real driver, over a disk that forgets. It is killed, loses power,
 /// runs out of space, and is started again.

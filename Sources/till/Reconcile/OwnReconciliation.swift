@@ -2,10 +2,10 @@ import TillAPI
 import TillAppStore
 import TillBilling
 import TillHTTP
+import TillLedger
 import TillSQL
 import TillSQLite
 import TillServer
-import TillStorage
 
 /// A comparison by this process, on a ledger that no server has.
 struct OwnReconciliation {

@@ -5,7 +5,7 @@ import TillCrypto
 import TillEmulator
 import TillHTTP
 import TillJSON
-import TillStorage
+import TillLedger
 
 @Suite("Somebody on the phone or the line changes what the app sends") struct ForgedOnTheLineJourneys {
     struct Forgery: Sendable, CustomTestStringConvertible {

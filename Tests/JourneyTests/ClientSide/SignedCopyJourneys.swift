@@ -1,7 +1,7 @@
 import Testing
 import TillBilling
 import TillClient
-import TillStorage
+import TillLedger
 
 @Suite("StoreKit 1 with StoreKit 2's signed copies") struct SignedCopyJourneys {
     @Test("Granted by the token Apple signed, by a server that has no In-App Purchase key", arguments: Reach.allCases)

@@ -1,6 +1,6 @@
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// Everything a ledger says about some sales, and what contradicts itself there: DESIGN §4's invariants 1, 2, 4 and 5,
 /// asked of the tables after every power cut.

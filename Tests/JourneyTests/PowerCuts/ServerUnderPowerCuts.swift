@@ -2,9 +2,9 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 import TillJSON
+import TillLedger
 import TillServer
 import TillSimulation
-import TillStorage
 
 @testable import TillSQLite
 

@@ -3,8 +3,8 @@ import TillAppStore
 import TillBilling
 import TillEmulator
 import TillHTTP
+import TillLedger
 import TillServer
-import TillStorage
 
 @Suite("Reconciliation: what was lost comes back by itself") struct ReconciliationJourneys {
     /// Three customers of whom the server knows something, and a week of which it knows nothing.

@@ -3,8 +3,8 @@ import TillAppStore
 import TillBilling
 import TillEmulator
 import TillHTTP
+import TillLedger
 import TillServer
-import TillStorage
 
 /// A shop whose server does not get what the store posts, and a line on which it may ask the store.
 struct SilentShop: Sendable {

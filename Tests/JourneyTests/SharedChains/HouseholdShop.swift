@@ -4,8 +4,8 @@ import TillBilling
 import TillEmulator
 import TillHTTP
 import TillJSON
+import TillLedger
 import TillServer
-import TillStorage
 
 /// A shop whose customers share one Apple Account. Purchases are the emulated store's, or are signed in Apple's shapes
 /// under the store's root. The server hears of them by what a test sends in, and may ask the store.

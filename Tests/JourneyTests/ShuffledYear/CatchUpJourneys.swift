@@ -5,8 +5,8 @@ import TillCrypto
 import TillEmulator
 import TillHTTP
 import TillJSON
+import TillLedger
 import TillServer
-import TillStorage
 
 @Suite("Apple's answer to our own question, the third door") struct CatchUpJourneys {
     private static func doors(of transaction: String, in shop: Shop) async throws -> [String] {

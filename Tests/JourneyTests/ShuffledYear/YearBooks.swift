@@ -1,8 +1,8 @@
 import Testing
 import TillAppStore
 import TillBilling
+import TillLedger
 import TillSQL
-import TillStorage
 
 /// All that a year comes to at a server, one fact a line: what each user may use and has, what became of each
 /// transaction and of each order.

@@ -4,8 +4,8 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillLedger
 import TillServer
-import TillStorage
 
 @testable import TillEmulator
 @testable import TillSQLite

@@ -1,7 +1,7 @@
 import TillBilling
 import TillCrypto
 import TillJSON
-import TillStorage
+import TillLedger
 
 extension Shop {
     func post(

@@ -8,9 +8,9 @@ import TillCrypto
 import TillEmulator
 import TillHTTP
 import TillJSON
+import TillLedger
 import TillSQLite
 import TillServer
-import TillStorage
 
 /// How a journey reaches the server and the store: the same test body runs both ways.
 enum Reach: String, CaseIterable, Sendable {

@@ -1,7 +1,7 @@
 import Testing
 import TillBilling
 import TillJSON
-import TillStorage
+import TillLedger
 
 extension Shop {
     /// A guest signs in to an account: by the app with both tokens, or by the backend.

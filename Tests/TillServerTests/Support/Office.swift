@@ -5,8 +5,8 @@ import TillCrypto
 import TillEmulator
 import TillHTTP
 import TillJSON
+import TillLedger
 import TillSQLite
-import TillStorage
 
 @testable import TillServer
 

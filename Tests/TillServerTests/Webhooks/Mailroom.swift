@@ -5,9 +5,9 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 import TillJSON
+import TillLedger
 import TillSQL
 import TillSQLite
-import TillStorage
 
 @testable import TillServer
 

@@ -3,8 +3,8 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillLedger
 import TillSQL
-import TillStorage
 
 @testable import TillServer
 

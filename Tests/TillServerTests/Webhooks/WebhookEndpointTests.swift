@@ -3,8 +3,8 @@ import TillAPI
 import TillBilling
 import TillHTTP
 import TillJSON
+import TillLedger
 import TillSQL
-import TillStorage
 
 @testable import TillServer
 

@@ -2,7 +2,7 @@ import Testing
 import TillBilling
 import TillSQLite
 
-@testable import TillStorage
+@testable import TillLedger
 
 @Suite("The table of subscriptions") struct SubscriptionTableTests {
     private let at = Instant(milliseconds: 1_700_000_000_123)

@@ -2,7 +2,7 @@ import Foundation
 import TillSQL
 import TillSQLite
 
-@testable import TillStorage
+@testable import TillLedger
 
 /// A new ledger in a file of its own, gone again afterwards.
 func withLedger(_ body: (any Database) async throws -> Void) async throws {

@@ -2,7 +2,7 @@ import Testing
 import TillBilling
 import TillSQL
 
-@testable import TillStorage
+@testable import TillLedger
 
 @Suite("Lines of deliveries, and each user's numbers") struct WebhookTableTests {
     private static let now = Instant(seconds: 1_790_000_000)

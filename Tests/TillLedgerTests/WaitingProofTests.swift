@@ -3,7 +3,7 @@ import TillBilling
 import TillSQL
 import TillSQLite
 
-@testable import TillStorage
+@testable import TillLedger
 
 @Suite("Receipts that wait for Apple's word") struct WaitingProofTests {
     private let now = Instant(milliseconds: 1_700_000_000_123)

@@ -4,7 +4,7 @@ import TillBilling
 import TillSQL
 import TillSQLite
 
-@testable import TillStorage
+@testable import TillLedger
 
 /// The tables on the real driver: what the database promises by itself.
 @Suite("The ledger's tables") struct LedgerTests {

@@ -2,7 +2,7 @@ import Testing
 import TillBilling
 import TillSQL
 
-@testable import TillStorage
+@testable import TillLedger
 
 @Suite("What Apple asks, and what customers agreed to, on disk") struct ConsumptionTableTests {
     private let at = Instant(milliseconds: 1_700_000_000_123)

@@ -4,7 +4,7 @@ import TillBilling
 import TillSQL
 import TillSQLite
 
-@testable import TillStorage
+@testable import TillLedger
 
 @Suite("Seen tokens of an older ledger") struct SeenTokenMigrationTests {
     private static func token(_ number: UInt64) -> UniqueID { UniqueID(high: 9, low: number) }

@@ -4,7 +4,7 @@ import TillBilling
 import TillSQL
 import TillSQLite
 
-@testable import TillStorage
+@testable import TillLedger
 
 @Suite("Proofs that are saved first") struct SavedProofTests {
     private let now = Instant(seconds: 1_790_000_000)

@@ -2,7 +2,7 @@ import Testing
 import TillBilling
 import TillSQL
 
-@testable import TillStorage
+@testable import TillLedger
 
 @Suite("What the ledger adds up for settlement reports") struct FinanceEntriesTests {
     private static let day = CivilDate(daysSinceEpoch: 20_000)

@@ -3,7 +3,7 @@ import TillBilling
 import TillSQL
 import TillSQLite
 
-@testable import TillStorage
+@testable import TillLedger
 
 @Suite("Transfers in the ledger") struct TransferTableTests {
     private let at = Instant(seconds: 1_700_000_000)

@@ -2,7 +2,7 @@ import Testing
 import TillBilling
 import TillSQL
 
-@testable import TillStorage
+@testable import TillLedger
 
 @Suite("Which refusals are kept") struct RefusedProofTests {
     private static let at = Instant(seconds: 1_790_000_000)
