@@ -132,7 +132,12 @@ let package = Package(
             name: "TillAppStoreTests",
             dependencies: ["TillAppStore", "TillJSON", "TillCrypto", "TillBilling", "CTillOpenSSL"]
         ),
-        .testTarget(name: "TillLedgerTests", dependencies: ["TillSQL", "TillLedger", "TillSQLite", "TillBilling"]),
+        .testTarget(
+            name: "TillLedgerTests",
+            dependencies: [
+                "TillLedger", "TillSQL", "TillSQLite", "TillBilling", "TillAppStore", "TillJSON", "TillCrypto",
+            ]
+        ),
         .testTarget(name: "TillSQLiteTests", dependencies: ["TillSQLite", "TillSQL", "TillSimulation"]),
         .testTarget(
             name: "TillServerTests",

@@ -1,6 +1,7 @@
 import Foundation
 import TillAPI
 import TillBilling
+import TillLedger
 
 @testable import TillJSON
 @testable import TillServer

@@ -15,14 +15,7 @@ public struct EntitlementsReply: Codable, Sendable, Hashable {
 
 /// One right of a user.
 public struct EntitlementReply: Codable, Sendable, Hashable {
-    public enum Kind: String, Codable, Sendable, Hashable, CaseIterable {
-        /// For good.
-        case lasting
-        /// For a time that the server keeps: plans bought once, stacked and converted (C5, C11).
-        case service
-        /// For a period that Apple keeps and renews.
-        case subscription
-    }
+    public typealias Kind = EntitlementKind
 
     public let entitlement: String
     /// Of the newest purchase it comes from.

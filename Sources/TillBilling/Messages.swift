@@ -228,7 +228,7 @@ extension QuarantineReason {
     }
 }
 
-extension MatchingRung {
+extension OwnerMatch {
     /// For operators: by what evidence the owner was found.
     public var sentence: Text {
         switch self {

@@ -1,6 +1,7 @@
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillLedger
 
 /// Finds out who is calling from `Authorization: Bearer …` (CONTRACT §2).
 struct Authentication: Sendable {

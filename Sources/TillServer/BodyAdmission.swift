@@ -1,5 +1,6 @@
 import TillBilling
 import TillHTTP
+import TillLedger
 
 /// Which long bodies are taken, decided before they are read (``Admission``). Where a header shows the credential, it
 /// must be good; where the credential is in the body or nowhere, only so many strangers' bodies come in at once.

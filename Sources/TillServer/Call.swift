@@ -1,6 +1,7 @@
 import TillAPI
 import TillBilling
 import TillHTTP
+import TillLedger
 
 /// One request on its way through a handler, with who sent it.
 struct Call: Sendable {

@@ -1,4 +1,5 @@
 import TillBilling
+import TillLedger
 
 /// Who is calling.
 enum Credential: Sendable, Hashable {

@@ -63,11 +63,3 @@ extension Server {
         }
     }
 }
-
-extension GuestTable {
-    /// The id of a guest who signed in opens nothing more: what it bought, and what is still paid under its orders, is
-    /// the account's.
-    func requireUnmerged(_ user: UserID) throws {
-        guard try find(user) == nil else { throw Refused(.guestMerged) }
-    }
-}

@@ -1,4 +1,5 @@
 import TillHTTP
+import TillLedger
 
 /// Where long computations run: receipts, chains of certificates never seen before, bodies over 64 KiB. Not on a
 /// connection's thread and not on the few that all tasks share, where purchases would wait behind them.

@@ -1,5 +1,6 @@
 import TillHTTP
 import TillJSON
+import TillLedger
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials

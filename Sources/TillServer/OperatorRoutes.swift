@@ -1,6 +1,7 @@
 import TillAPI
 import TillBilling
 import TillHTTP
+import TillLedger
 
 /// Addresses for those who run the server: a person with an operator token, or a backend with its secret key.
 extension Server {

@@ -1,21 +1,8 @@
 import TillAPI
 import TillBilling
 import TillHTTP
+import TillLedger
 import TillSQL
-
-/// A handler's way of saying no.
-struct Refused: Error {
-    let refusal: Refusal
-    let detail: String?
-    /// Seconds after which it may be different; nil for what is usual.
-    let retryAfter: Int64?
-
-    init(_ refusal: Refusal, _ detail: String? = nil, retryAfter: Int64? = nil) {
-        self.refusal = refusal
-        self.detail = detail
-        self.retryAfter = retryAfter
-    }
-}
 
 extension Refusal {
     /// The HTTP status of a refusal (CONTRACT §2).

@@ -1,12 +1,13 @@
 import TillAppStore
 import TillBilling
 import TillCrypto
+import TillLedger
 
 /// Everything a server is told before it starts. Where it comes from (file, environment, flags) is the caller's
-/// business.
+/// business. The ledger's settings read as members of it: `configuration.catalog`.
+@dynamicMemberLookup
 public struct ServerConfiguration: Sendable {
-    public var catalog: Catalog
-    public var apple: AppleTrust
+    public var ledger: LedgerSettings
     public var secretKeys: [SecretKey]
     public var userTokens: [UserTokenKey]
     /// Who may see the dashboard, each by an operator token.
@@ -18,28 +19,10 @@ public struct ServerConfiguration: Sendable {
     public var reviewUsers: Set<UserID>
     /// Signs offers. Without one they can't be had.
     public var inAppPurchaseKey: InAppPurchaseKey?
-    /// What becomes of points that were spent before Apple took their purchase back.
-    public var debt = DebtPolicy.owe
-    /// How many refunds of one customer `forgive` writes off in 365 days; those that follow are owed.
-    public var forgivenPerYear = 1
-    /// What Apple is told before it decides about a refund.
-    public var consumption = ConsumptionSettings()
-    /// What becomes of another customer's purchase when somebody restores it.
-    public var restore = RestoreTerms()
-    /// Who is a guest, and how long becoming part of an account can be undone.
-    public var guests = GuestTerms()
-    /// What becomes of receipts whose signed copies Apple can't be asked for.
-    public var receipts = ReceiptTerms()
     /// What Apple agreed on with the developer, for settlement reports.
     public var developerTerms = DeveloperTerms()
-    /// When customers are reminded of what ends.
-    public var reminders = ReminderPolicy.standard
     /// Which ids apps may choose for their orders.
     public var orders = OrderSettings()
-    /// In which order purchases are delivered.
-    public var delivery = DeliveryTerms()
-    /// When and how much is compared with Apple's books.
-    public var reconciliation = ReconciliationSettings()
     /// Where events are pushed to.
     public var webhooks = WebhookSettings()
 
@@ -48,8 +31,7 @@ public struct ServerConfiguration: Sendable {
         operators: [SecretKey] = [], dashboardHosts: [String] = [], reviewUsers: Set<UserID> = [],
         inAppPurchaseKey: InAppPurchaseKey? = nil
     ) {
-        self.catalog = catalog
-        self.apple = apple
+        ledger = LedgerSettings(catalog: catalog, apple: apple)
         self.secretKeys = secretKeys
         self.userTokens = userTokens
         self.operators = operators
@@ -58,16 +40,14 @@ public struct ServerConfiguration: Sendable {
         self.inAppPurchaseKey = inAppPurchaseKey
     }
 
-    /// The environment whose wallets and orders are meant when nobody says: production, unless only sandbox counts.
-    public var usualEnvironment: Environment {
-        apple.environments.contains(.production) ? .production : .sandbox
+    public subscript<Value>(dynamicMember setting: WritableKeyPath<LedgerSettings, Value>) -> Value {
+        get { ledger[keyPath: setting] }
+        set { ledger[keyPath: setting] = newValue }
     }
-}
 
-/// What becomes of debts, and for how often.
-struct DebtTerms: Sendable {
-    let policy: DebtPolicy
-    let forgivenPerYear: Int
+    public subscript<Value>(dynamicMember setting: KeyPath<LedgerSettings, Value>) -> Value {
+        ledger[keyPath: setting]
+    }
 }
 
 /// Which ids apps may choose for their orders, and how many they may open.
@@ -84,34 +64,6 @@ public struct OrderSettings: Sendable {
     public var perHour = 120
 
     func acceptsUnprovenIDs(at now: Instant) -> Bool { acceptUnprovenIDsUntil.map { now < $0 } ?? false }
-}
-
-/// Whose signatures count, for which app, in which environments.
-public struct AppleTrust: Sendable {
-    /// Root certificates, DER. Apple's own if empty.
-    public var roots: [[UInt8]]
-    public var bundleID: String
-    /// The app's number in the App Store; needed for production.
-    public var appAppleID: Int64?
-    public var environments: Set<Environment>
-    /// Whether Apple is asked if its certificates were revoked; takes effect where there is somebody to ask through.
-    public var revocation: RevocationPolicy
-    /// The app's shared secret, which a question to `/verifyReceipt` about subscriptions has to carry. Nil: it is not
-    /// asked for.
-    public var sharedSecret: String?
-    /// Milliseconds for which a signer's chain need not be judged again; nil: as long as `TrustPolicy` says.
-    public var chainLifetime: Int64?
-
-    public init(
-        roots: [[UInt8]] = [], bundleID: String, appAppleID: Int64?, environments: Set<Environment>,
-        revocation: RevocationPolicy = .off
-    ) {
-        self.roots = roots
-        self.bundleID = bundleID
-        self.appAppleID = appAppleID
-        self.environments = environments
-        self.revocation = revocation
-    }
 }
 
 /// A secret that is known only by its hash.

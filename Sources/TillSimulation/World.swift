@@ -4,6 +4,7 @@ import TillBilling
 import TillClient
 import TillCrypto
 import TillHTTP
+import TillLedger
 import TillServer
 
 /// A whole world from one seed: Apple, our server, phones with our client kit, the people who use them, somebody who
@@ -259,7 +260,7 @@ final class World: @unchecked Sendable {
             let still = await becomeStill(apple, backend)
             guard let process = server.process, let running = server.server else { return }
             found = await process.ask {
-                do { return .success(try await running.compareWithApple(since: Self.start)) } catch {
+                do { return .success(try await running.ledger.compareWithApple(since: Self.start)) } catch {
                     return .failure(error)
                 }
             }

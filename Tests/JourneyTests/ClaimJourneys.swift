@@ -210,7 +210,7 @@ import TillServer
             #expect(evidence.last?.detail?.hasSuffix("reason showed Apple's bill, ticket 7 (li)") == true)
             // Apple is told whose it is, and the queue on the phone is cleared.
             shop.time.advance(seconds: 600)
-            #expect(try await AppleErrands(shop.server).runAll() == 2)
+            #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 2)
             let now = try await shop.ask(.get, "/emulator/transactions/\(payment.id)")
             #expect(now["appAccountToken"].text == reply["orderId"].text && now["finished"] == true)
         }

@@ -3,6 +3,7 @@ import TillAppStore
 import TillBilling
 import TillHTTP
 import TillJSON
+import TillLedger
 import TillServer
 
 /// Apple asks how much of a purchase was used, and is told with the customer's consent or not at all.
@@ -54,7 +55,7 @@ import TillServer
     }
 
     @discardableResult
-    private func answer(_ shop: Shop) async throws -> Int { try await ConsumptionAnswers(shop.server).answerAll() }
+    private func answer(_ shop: Shop) async throws -> Int { try await ConsumptionAnswers(shop.server.ledger).answerAll() }
 
     /// What the store was told, if anything.
     private func received(_ shop: Shop, _ id: String) async throws -> JSONValue? {

@@ -50,7 +50,7 @@ import TillSimulation
             var leftOver = 0
             let refused = try await sweep(disk, upTo: payloads.count, deliver) { number, reply in
                 #expect([200, 503].contains(reply.status))
-                let settled = try await PendingNotifications(shop.server).settleAll()
+                let settled = try await PendingNotifications(shop.server.ledger).processAll()
                 leftOver += settled
                 if reply.status == 503 {
                     #expect(settled == 0, "what was refused is not there")

@@ -38,7 +38,7 @@ import TillServer
             let payment = try await shop.pay(token: order)
             await shop.emulator.sendDueNotifications()
             #expect(try await shop.points(of: "ann") == 60)
-            let errands = AppleErrands(shop.server)
+            let errands = AppleTaskRuns(shop.server.ledger)
             #expect(try await errands.runAll() == 0)
             shop.time.advance(seconds: 599)
             #expect(try await errands.runAll() == 0 && line.asked.isEmpty, "the phone has ten minutes")
@@ -67,10 +67,10 @@ import TillServer
             let payment = try await shop.pay(token: nil)
             await shop.emulator.sendDueNotifications()
             shop.time.advance(seconds: 86_400)
-            #expect(try await AppleErrands(shop.server).runAll() == 0 && line.asked.isEmpty)
+            #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 0 && line.asked.isEmpty)
             _ = try await shop.submit(payment.signed, as: .backend, userID: "ann")
             shop.time.advance(seconds: 600)
-            #expect(try await AppleErrands(shop.server).runAll() == 1)
+            #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 1)
             #expect(try await isFinished(payment, in: shop))
         }
     }
@@ -82,11 +82,11 @@ import TillServer
             _ = try await shop.ask(.post, "/emulator/transactions/\(payment.id)/refund", [:])
             await shop.emulator.sendDueNotifications()
             shop.time.advance(seconds: 600)
-            #expect(try await AppleErrands(shop.server).runAll() == 1)
+            #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 1)
             _ = try await shop.ask(.post, "/emulator/transactions/\(payment.id)/refundReversal", [:])
             await shop.emulator.sendDueNotifications()
             shop.time.advance(seconds: 600)
-            #expect(try await AppleErrands(shop.server).runAll() == 0 && line.asked.count == 1)
+            #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 0 && line.asked.count == 1)
         }
     }
 
@@ -104,12 +104,12 @@ import TillServer
             #expect(try await waiting(in: shop) == 1, "what Apple took back may be finished")
             await shop.emulator.sendDueNotifications()
             shop.time.advance(seconds: 86_400)
-            #expect(try await AppleErrands(shop.server).runAll() == 0 && line.asked.isEmpty)
+            #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 0 && line.asked.isEmpty)
             #expect(try await isFinished(payment, in: shop) == false)
 
             _ = try await shop.submit(payment.signed, as: .backend, userID: "ann")
             shop.time.advance(seconds: 600)
-            #expect(try await AppleErrands(shop.server).runAll() == 1)
+            #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 1)
             #expect(try await isFinished(payment, in: shop))
         }
     }
@@ -122,7 +122,7 @@ import TillServer
             for payment in payments { _ = try await shop.submit(payment.signed, as: .user("ann")) }
             shop.time.advance(seconds: 600)
             line.outage = AppleOutage(.timedOut)
-            let errands = AppleErrands(shop.server)
+            let errands = AppleTaskRuns(shop.server.ledger)
             for _ in 0..<3 { #expect(try await errands.runAll() == 0) }
             #expect(line.asked.count == 3)
             line.outage = nil
@@ -160,7 +160,7 @@ import TillServer
             let next = try await shop.ledger.read { try ErrandTable($0).due(in: .sandbox, at: now, limit: 32) }
             #expect(next.count == 32)
             #expect(next[1].transactionID.text == payment.id)
-            #expect(try await AppleErrands(shop.server).runAll() == 41)
+            #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 41)
             #expect(line.asked.count == 41)
         }
     }
@@ -177,11 +177,11 @@ import TillServer
             }
             shop.time.advance(seconds: 600)
             line.isCut = { !$0.contains(real.id) }
-            #expect(try await AppleErrands(shop.server).runAll() == 1)
+            #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 1)
             #expect(try await waiting(in: shop) == 2)
             line.isCut = { $0.contains(real.id) }
             shop.time.advance(seconds: 3_600)
-            #expect(try await AppleErrands(shop.server).runAll() == 2)
+            #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 2)
         }
     }
 
@@ -193,7 +193,7 @@ import TillServer
             // What the first run did at Apple before it was killed.
             _ = try await shop.ask(.post, "/emulator/transactions/\(payment.id)/finish", [:])
             shop.time.advance(seconds: 600)
-            #expect(try await AppleErrands(shop.server).runAll() == 1)
+            #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 1)
             #expect(try await waiting(in: shop) == 0)
         }
     }
@@ -207,9 +207,9 @@ import TillServer
             line.answer = AppleAnswer(
                 status: 404, headers: [.init("Content-Type", "application/json")],
                 body: Array(#"{"errorCode": 4040010, "errorMessage": "Transaction id not found."}"#.utf8))
-            #expect(try await AppleErrands(shop.server).runAll() == 0)
+            #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 0)
             shop.time.advance(seconds: 86_400)
-            #expect(try await AppleErrands(shop.server).runAll() == 0 && line.asked.count == 1)
+            #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 0 && line.asked.count == 1)
             let left = try await errands(of: payment, in: shop)
             #expect(left.count == 1 && left.first?.isWaiting == false)
             #expect(left.first?.detail.contains("TransactionIdNotFound") == true)
@@ -222,14 +222,14 @@ import TillServer
             let payment = try await shop.pay(token: try await shop.openOrder(as: "ann"))
             _ = try await shop.submit(payment.signed, as: .user("ann"))
             shop.time.advance(seconds: 60)
-            #expect(try await AppleErrands(shop.server).runAll() == 1)
+            #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 1)
             #expect(try await isFinished(payment, in: shop))
         }
         try await Shop.open { shop in
             let payment = try await shop.pay(token: try await shop.openOrder(as: "ann"))
             _ = try await shop.submit(payment.signed, as: .user("ann"))
             #expect(try await waiting(in: shop) == 0)
-            #expect(try await AppleErrands(shop.server).runAll() == 0)
+            #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 0)
         }
     }
 
@@ -241,7 +241,7 @@ import TillServer
             let reply = try await shop.submit(payment.signed, as: .user("ann"), orderID: order)
             #expect(reply["outcome"].text == "granted")
             #expect(try await errands(of: payment, in: shop).map(\.kind).contains(.token(order)))
-            #expect(try await AppleErrands(shop.server).runAll() == 1)
+            #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 1)
             #expect(line.asked == ["/inApps/v1/transactions/\(payment.id)/appAccountToken"])
             let now = try await shop.ask(.get, "/emulator/transactions/\(payment.id)")
             #expect(now["appAccountToken"].text == order.description)
@@ -287,7 +287,7 @@ import TillServer
             await shop.emulator.sendDueNotifications()
             #expect(try await shop.points(of: "ann") == 60)
             shop.time.advance(seconds: 601)
-            #expect(try await AppleErrands(shop.server).runAll() == 1)
+            #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 1)
             #expect(try await phone.unfinished().isEmpty)
             #expect(try await phone.ordersOnDisk().map(\.status) == [.prepared])
             try await phone.relaunch()

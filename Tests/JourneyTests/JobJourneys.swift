@@ -120,7 +120,7 @@ import TillServer
                     """, [])
             }
             shop.time.advance(seconds: 60)
-            #expect((try? await WaitingReceipts(shop.server).askAll()) == 1)
+            #expect((try? await WaitingReceipts(shop.server.ledger).askAll()) == 1)
             #expect(try await shop.points(of: "ann") == 60)
             let rows = try await shop.ledger.read { session in
                 try WaitingProofTable(session).list(TransactionID(bad.id), in: .sandbox)
@@ -172,7 +172,7 @@ import TillServer
             let saved = try await figures(shop)
             #expect(saved["till_saved_proofs"] == 1 && (saved["till_oldest_saved_proof_age_seconds"] ?? 0) >= 40)
             line.outage = AppleOutage(.timedOut)
-            _ = try await SavedProofs(shop.server).settleAll()
+            _ = try await SavedProofs(shop.server.ledger).processAll()
             shop.time.advance(seconds: 50)
             let waiting = try await figures(shop)
             #expect(waiting["till_saved_proofs"] == 0 && waiting["till_waiting_receipts"] == 1)

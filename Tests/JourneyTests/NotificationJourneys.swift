@@ -99,7 +99,7 @@ import TillServer
             #expect(stored?.0 == NotificationTable.State.stuck.rawValue)
             #expect(stored?.1 == "wrong_environment: Sandbox")
             #expect(stored?.2 == payload)
-            #expect(try await PendingNotifications(shop.server).settleAll() == 0)
+            #expect(try await PendingNotifications(shop.server.ledger).processAll() == 0)
         }
     }
 
@@ -138,9 +138,9 @@ import TillServer
                     at: shop.time.now, payload: payload)
             }
             #expect(try await shop.grantCount() == 0)
-            #expect(try await PendingNotifications(shop.server).settleAll() == 1)
+            #expect(try await PendingNotifications(shop.server.ledger).processAll() == 1)
             #expect(try await shop.grantCount() == 1)
-            #expect(try await PendingNotifications(shop.server).settleAll() == 0)
+            #expect(try await PendingNotifications(shop.server.ledger).processAll() == 0)
         }
     }
 

@@ -3,6 +3,7 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 import TillJSON
+import TillLedger
 import TillServer
 
 @Suite("Cloud plans, from preview to service") struct PlanJourneys {

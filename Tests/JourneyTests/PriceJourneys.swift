@@ -168,7 +168,7 @@ import TillServer
         try await CloudShop.open { shop in
             let start = shop.time.now
             func kept() async throws -> [Int64] {
-                _ = try await shop.server.recordCatalog()
+                _ = try await shop.server.ledger.recordCatalog()
                 return try await shop.ledger.read { try CatalogVersionTable($0).list().map(\.since.seconds) }
                     .map { $0 - start.seconds }
             }
@@ -198,17 +198,17 @@ import TillServer
             let before = try await shop.rights(of: "u1")
             shop.time.advance(seconds: -400 * Self.day)
             try shop.reprice(["premium_monthly": 1])
-            _ = try await shop.server.recordCatalog()
+            _ = try await shop.server.ledger.recordCatalog()
             shop.time.advance(seconds: 400 * Self.day)
             #expect(try await shop.rights(of: "u1") == before)
         }
         try await CloudShop.open { shop in
             shop.time.advance(seconds: 400 * Self.day)
             try shop.reprice(["premium_monthly": 1])
-            _ = try await shop.server.recordCatalog()
+            _ = try await shop.server.ledger.recordCatalog()
             shop.time.advance(seconds: -400 * Self.day)
             try shop.reprice(["premium_monthly": 1_398])
-            _ = try await shop.server.recordCatalog()
+            _ = try await shop.server.ledger.recordCatalog()
             try await shop.buyPlan("basic_monthly", as: "u1")
             shop.time.advance(seconds: 1)
             let told = try await shop.preview("premium_monthly", as: "u1")
@@ -236,7 +236,7 @@ import TillServer
                             plan: PlanTerms(id: plan.id, length: week, rank: plan.rank, scope: plan.scope))
                     })
             }
-            _ = try await shop.server.recordCatalog()
+            _ = try await shop.server.ledger.recordCatalog()
             #expect(try await shop.rights(of: "u1") == before)
             shop.time.advance(seconds: Self.day)
             try await shop.buyPlan("basic_monthly", as: "u2")
@@ -248,7 +248,7 @@ import TillServer
     @Test("What was paid for in a currency that is not listed, while the list had it for nothing, is no trial")
     func paidForNothing() async throws {
         try await CloudShop.open { shop in
-            _ = try await shop.server.recordCatalog()
+            _ = try await shop.server.ledger.recordCatalog()
             shop.time.advance(seconds: Self.day)
             try shop.reprice(["basic_monthly": 0])
             try await shop.buyPlan("basic_monthly", as: "u1", storefront: "CHN")

@@ -2,6 +2,7 @@ import Testing
 import TillAPI
 import TillAppStore
 import TillBilling
+import TillLedger
 import TillServer
 
 /// Proofs that come with a nonce open orders, and are no way past what holds for orders that are asked for.
@@ -93,7 +94,7 @@ import TillServer
                 ["signedTransaction": .string(signed.signed), "idNonce": .string(proven.nonce.text)],
                 as: .user("guest-7"))
             #expect(reply.status == 202 && reply["finish"].bool == true)
-            #expect(try await SavedProofs(shop.server).settleAll() == 1)
+            #expect(try await SavedProofs(shop.server.ledger).processAll() == 1)
             #expect(try await shop.points(of: "ann") == 60)
             #expect(try await orders(of: "guest-7", in: shop) == 0)
         }

@@ -61,7 +61,7 @@ import TillServer
             #expect(try await waiting(in: shop) == 1)
             #expect(try await shop.grantCount() == 0)
 
-            let jobs = WaitingReceipts(shop.server)
+            let jobs = WaitingReceipts(shop.server.ledger)
             for _ in 0..<20 {
                 shop.time.advance(seconds: 60)
                 #expect(try await jobs.askAll() == 0)
@@ -100,9 +100,9 @@ import TillServer
             }
             #expect(try await shop.grantCount() == 0)
             line.answer = nil
-            #expect(try await WaitingReceipts(shop.server).askAll() == 0, "before Apple's quota opens again")
+            #expect(try await WaitingReceipts(shop.server.ledger).askAll() == 0, "before Apple's quota opens again")
             shop.time.advance(seconds: 7_300)
-            #expect(try await WaitingReceipts(shop.server).askAll() == 1)
+            #expect(try await WaitingReceipts(shop.server.ledger).askAll() == 1)
             #expect(try await shop.points(of: "ann") == 60)
         }
     }
@@ -154,7 +154,7 @@ import TillServer
             #expect(try await shop.submit(payment.signed, as: .user("ann"))["outcome"].text == "granted")
             let asked = line.asked.count
             shop.time.advance(seconds: 60)
-            #expect(try await WaitingReceipts(shop.server).askAll() == 1)
+            #expect(try await WaitingReceipts(shop.server.ledger).askAll() == 1)
             #expect(line.asked.count == asked)
             #expect(try await waiting(in: shop) == 0)
             #expect(try await shop.points(of: "ann") == 60)

@@ -77,7 +77,7 @@ import TillServer
             #expect(waiting >= 10 && line.asked.count == payments.count - waiting)
             #expect(try await post(honest, to: shop, as: "ann")["outcome"].text == "granted")
             shop.time.advance(seconds: 60)
-            #expect(try await WaitingReceipts(shop.server).askAll() == waiting)
+            #expect(try await WaitingReceipts(shop.server.ledger).askAll() == waiting)
             #expect(line.asked.count == payments.count + 1)
         }
     }
@@ -143,12 +143,12 @@ import TillServer
             }
             if order == .saveThenFinish {
                 #expect(next.contains { $0.bearer.name == "user:ann" })
-                _ = try await SavedProofs(shop.server).settleAll()
+                _ = try await SavedProofs(shop.server.ledger).processAll()
                 let waiting = try await shop.ledger.read { session in
                     try WaitingProofTable(session).due(in: .sandbox, at: now, limit: 2)
                 }
                 #expect(isSigned || waiting.contains { $0.bearer.name == "user:ann" })
-                _ = try await WaitingReceipts(shop.server).askAll()
+                _ = try await WaitingReceipts(shop.server.ledger).askAll()
             }
             #expect(try await shop.points(of: "ann") == 60)
             // One question about the stolen purchase, one about an honest receipt.
@@ -174,7 +174,7 @@ import TillServer
             line.outage = nil
             let before = line.asked.count
             shop.time.advance(seconds: 60)
-            #expect(try await WaitingReceipts(shop.server).askAll() == 3)
+            #expect(try await WaitingReceipts(shop.server.ledger).askAll() == 3)
             #expect(line.asked.count == before + 1)
             #expect(try await shop.points(of: "ann") == 60)
             #expect(try await shop.status(of: order) == "completed")
@@ -196,7 +196,7 @@ import TillServer
                 status: 404, headers: [.init("Content-Type", "application/json")],
                 body: Array(#"{"errorCode": 4040010, "errorMessage": "Transaction id not found."}"#.utf8))
             shop.time.advance(seconds: 60)
-            #expect(try await WaitingReceipts(shop.server).askAll() == 2)
+            #expect(try await WaitingReceipts(shop.server.ledger).askAll() == 2)
             #expect(try await shop.points(of: "ann") == 60)
         }
     }
@@ -214,7 +214,7 @@ import TillServer
             #expect(try await shop.ledger.read { try WaitingProofTable($0).count() } == 8)
             let before = line.asked.count
             shop.time.advance(seconds: 3_600)
-            #expect(try await WaitingReceipts(shop.server).askAll() == 0)
+            #expect(try await WaitingReceipts(shop.server.ledger).askAll() == 0)
             #expect(line.asked.count == before + 1)
         }
     }
@@ -236,11 +236,11 @@ import TillServer
             let honest = try await shop.pay(token: order)
             #expect(try await shop.submit(honest.signed, as: .user("ann"))["finish"] == true)
             line.outage = AppleOutage(.timedOut)
-            #expect(try await SavedProofs(shop.server).settleAll() == 9)
+            #expect(try await SavedProofs(shop.server.ledger).processAll() == 9)
             #expect(try await shop.points(of: "ann") == 60)
             #expect(line.asked.isEmpty)
             line.outage = nil
-            #expect(try await WaitingReceipts(shop.server).askAll() == 1)
+            #expect(try await WaitingReceipts(shop.server.ledger).askAll() == 1)
             #expect(line.asked.count == 1)
             #expect(try await shop.send(.get, "/v1/quarantine")["data"].list.count == 1)
         }
@@ -254,7 +254,7 @@ import TillServer
             line.outage = AppleOutage(.timedOut)
             for round in 0..<3 {
                 for number in 0..<40 { _ = try await post(payment, to: shop, as: "thief \(round) \(number)") }
-                _ = try await SavedProofs(shop.server).settleAll()
+                _ = try await SavedProofs(shop.server.ledger).processAll()
             }
             #expect(
                 try await shop.ledger.read { try WaitingProofTable($0).count() } == WaitingProofTable.mostOfOne)
@@ -277,7 +277,7 @@ import TillServer
             let paid = try await shop.pay(token: try await shop.openOrder(as: "ann"))
             for device in 0..<8 { _ = try await post(device, paid, as: "ann") }
             #expect(try await post(8, paid, as: "ann")["outcome"].text == "granted")
-            _ = try await SavedProofs(shop.server).settleAll()
+            _ = try await SavedProofs(shop.server.ledger).processAll()
             #expect(try await shop.grantCount() == 1)
         }
     }

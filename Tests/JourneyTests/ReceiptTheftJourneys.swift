@@ -3,6 +3,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillLedger
 import TillServer
 
 /// A receipt hides the token that Apple signed, so a thief can post somebody else's receipt with an order of their own.
@@ -105,7 +106,7 @@ import TillServer
                 as: .nobody)
             #expect(told.status == 200)
             #expect(try await shop.points(of: ["victim", "thief"]) == [60, 0])
-            let comparison = try await shop.server.compareWithApple(
+            let comparison = try await shop.server.ledger.compareWithApple(
                 asking: try await line.serverAPI(of: shop.emulator, time: shop.time))
             #expect(comparison.driftCount <= 1, "\(comparison.differences)")
             #expect(comparison.differences.allSatisfy { $0.kind == .notificationMissed }, "\(comparison.differences)")
@@ -319,15 +320,15 @@ import TillServer
                 configuration: shop.server.configuration, database: shop.ledger, clock: { shop.time.now },
                 entropy: RandomBytes.make, serverAPI: api)
             line.outage = AppleOutage(.unreachable)
-            #expect(try await ReceiptConfirmations(server).askAll() == 0)
+            #expect(try await ReceiptConfirmations(server.ledger).askAll() == 0)
             line.outage = nil
             shop.time.advance(seconds: 3_600)
-            #expect(try await ReceiptConfirmations(server).askAll() == 1)
+            #expect(try await ReceiptConfirmations(server.ledger).askAll() == 1)
             #expect(line.asked.last == "/inApps/v1/transactions/\(payment.id)")
             #expect(try await shop.points(of: ["victim", "thief"]) == [60, 0])
             let count = line.asked.count
             shop.time.advance(seconds: 86_400)
-            #expect(try await ReceiptConfirmations(server).askAll() == 0)
+            #expect(try await ReceiptConfirmations(server.ledger).askAll() == 0)
             #expect(line.asked.count == count, "what Apple signed is asked about no more")
         }
     }
@@ -338,7 +339,7 @@ import TillServer
         try await open(line: line) { shop in
             line.answer = AppleLine.notFound
             _ = try await steal(shop)
-            let confirmations = ReceiptConfirmations(shop.server)
+            let confirmations = ReceiptConfirmations(shop.server.ledger)
             for minute in 0..<20 {
                 if minute == 10 { line.answer = nil }
                 _ = try await confirmations.askAll()
@@ -358,7 +359,7 @@ import TillServer
             _ = try await steal(shop)
             for minute in 0..<60 {
                 if minute == 30 { line.answer = nil }
-                _ = try await ReceiptConfirmations(shop.server).askAll()
+                _ = try await ReceiptConfirmations(shop.server.ledger).askAll()
                 shop.time.advance(seconds: 60)
             }
             #expect(try await shop.points(of: ["victim", "thief"]) == [60, 0])

@@ -184,13 +184,13 @@ import TillServer
                 let order = try await shop.openOrder(as: "u1")
                 let payload = try Self.notification(authority, order, 1)
                 #expect(try await Signed.post(payload, to: shop).status == 200)
-                let jobs = PendingNotifications(shop.server)
-                #expect(try await jobs.settleAll() == 0)
+                let jobs = PendingNotifications(shop.server.ledger)
+                #expect(try await jobs.processAll() == 0)
                 #expect(try await Signed.stored(in: shop.ledger).map(\.state) == [.pending])
                 #expect(try await shop.grantCount() == 0)
                 authority.behave(.honest)
                 shop.time.advance(seconds: 600)
-                #expect(try await jobs.settleAll() == 1)
+                #expect(try await jobs.processAll() == 1)
                 #expect(try await shop.status(of: order) == "completed")
                 #expect(try await Signed.refusals(in: shop.ledger).isEmpty)
             }
@@ -208,7 +208,7 @@ import TillServer
                 authority.revoke(at: authority.time.now.adding(seconds: -60), reason: "keyCompromise")
                 authority.behave(.honest)
                 shop.time.advance(seconds: 600)
-                for _ in 0..<2 { #expect(try await PendingNotifications(shop.server).settleAll() == 0) }
+                for _ in 0..<2 { #expect(try await PendingNotifications(shop.server.ledger).processAll() == 0) }
                 let stored = try #require(await Signed.stored(in: shop.ledger).first)
                 #expect(stored.state == .stuck && stored.detail.hasPrefix("certificate_revoked: "))
                 #expect(try await shop.grantCount() == 0)

@@ -28,11 +28,11 @@ import TillServer
                     ])
             }
             #expect(try await shop.points(of: "ann") == 0)
-            #expect(try await SavedProofs(shop.server).settleAll() == 1)
+            #expect(try await SavedProofs(shop.server.ledger).processAll() == 1)
             #expect(try await shop.points(of: "ann") == 60)
             #expect(try await shop.status(of: order) == "completed")
             #expect(try await shop.submit(payment.signed, as: .user("ann"))["outcome"].text == "alreadyGranted")
-            #expect(try await SavedProofs(shop.server).settleAll() == 0)
+            #expect(try await SavedProofs(shop.server.ledger).processAll() == 0)
         }
     }
 
@@ -46,7 +46,7 @@ import TillServer
             let next = try Server(
                 configuration: shop.server.configuration, database: shop.ledger, clock: { shop.time.now },
                 entropy: RandomBytes.make)
-            #expect(try await SavedProofs(next).settleAll() == 1)
+            #expect(try await SavedProofs(next.ledger).processAll() == 1)
             #expect(try await shop.points(of: "ann") == 60)
             #expect(try await shop.points(of: "ben") == 0)
             #expect(try await shop.grantCount() == 1)
@@ -59,7 +59,7 @@ import TillServer
             let payment = try await shop.pay(token: nil)
             #expect(try await shop.submit(payment.signed + "A", as: .user("ann")).status == 422)
             #expect(try await shop.submit(payment.signed, as: .user("ann"))["outcome"].text == "accepted")
-            #expect(try await SavedProofs(shop.server).settleAll() == 1)
+            #expect(try await SavedProofs(shop.server.ledger).processAll() == 1)
             #expect(try await shop.send(.get, "/v1/quarantine")["data"].list.count == 1)
             // From now on the ledger knows it, and says so.
             #expect(try await shop.submit(payment.signed, as: .user("ann"))["outcome"].text == "quarantined")
@@ -81,11 +81,11 @@ import TillServer
                     "productId": .string(Shop.points60),
                 ], as: .user("ann"))
             #expect(reply.status == 202 && reply["finish"] == true)
-            #expect(try await SavedProofs(shop.server).settleAll() == 1)
+            #expect(try await SavedProofs(shop.server.ledger).processAll() == 1)
             #expect(try await shop.grantCount() == 0)
             line.outage = nil
             shop.time.advance(seconds: 3_600)
-            #expect(try await WaitingReceipts(shop.server).askAll() == 1)
+            #expect(try await WaitingReceipts(shop.server.ledger).askAll() == 1)
             #expect(try await shop.points(of: "ann") == 60)
         }
     }
@@ -110,7 +110,7 @@ import TillServer
             #expect(try await post(receiptOf: payment, to: shop)["finish"] == true)
             #expect(try await shop.submit(payment.signed, as: .user("ann"))["finish"] == true)
             #expect(try await post(receiptOf: payment, to: shop)["finish"] == true)
-            #expect(try await SavedProofs(shop.server).settleAll() == 2)
+            #expect(try await SavedProofs(shop.server.ledger).processAll() == 2)
             #expect(try await shop.points(of: "ann") == 60)
             #expect(try await shop.send(.get, "/v1/quarantine")["data"].list.isEmpty)
         }
@@ -124,9 +124,9 @@ import TillServer
             line.answer = AppleLine.notFound
             let reply = try await post(receiptOf: payment, to: shop)
             #expect(reply.status == 202 && reply["finish"] == true)
-            _ = try await SavedProofs(shop.server).settleAll()
+            _ = try await SavedProofs(shop.server.ledger).processAll()
             for _ in 0..<3 {
-                #expect(try await WaitingReceipts(shop.server).askAll() == 0)
+                #expect(try await WaitingReceipts(shop.server.ledger).askAll() == 0)
                 #expect(try await shop.points(of: "ann") == 0)
                 shop.time.advance(seconds: 10)
             }
@@ -134,7 +134,7 @@ import TillServer
             #expect(waiting.first?.at("reasons").list.first?.at("count").int == 1, "it was brought once: \(waiting)")
             line.answer = nil
             shop.time.advance(seconds: 600)
-            #expect(try await WaitingReceipts(shop.server).askAll() == 1)
+            #expect(try await WaitingReceipts(shop.server.ledger).askAll() == 1)
             #expect(try await shop.points(of: "ann") == 60)
         }
     }
@@ -146,15 +146,15 @@ import TillServer
             let payment = try await shop.pay(token: nil)
             line.answer = AppleLine.notFound
             for user in ["ann", "thief"] { _ = try await post(receiptOf: payment, to: shop, as: user) }
-            _ = try await SavedProofs(shop.server).settleAll()
+            _ = try await SavedProofs(shop.server.ledger).processAll()
             for _ in 0..<(24 * 60) {
-                _ = try await WaitingReceipts(shop.server).askAll()
+                _ = try await WaitingReceipts(shop.server.ledger).askAll()
                 shop.time.advance(seconds: 60)
             }
             #expect((20...45).contains(line.asked.count), "\(line.asked.count)")
             #expect(try await shop.ledger.read { try WaitingProofTable($0).count() } == 2)
             shop.time.advance(seconds: 3_600)
-            #expect(try await WaitingReceipts(shop.server).askAll() == 2)
+            #expect(try await WaitingReceipts(shop.server.ledger).askAll() == 2)
             #expect(try await shop.ledger.read { try WaitingProofTable($0).count() } == 0)
             #expect(try await shop.send(.get, "/v1/quarantine")["data"].list.count == 1)
         }
@@ -177,7 +177,7 @@ import TillServer
                 }
             }
             line.answer = AppleLine.notFound
-            #expect(try await WaitingReceipts(shop.server).askAll() == 0)
+            #expect(try await WaitingReceipts(shop.server.ledger).askAll() == 0)
             let due = try await shop.ledger.read { session in
                 try WaitingProofTable(session).due(in: .sandbox, at: now.adding(seconds: 9), limit: 1)
             }
@@ -240,7 +240,7 @@ import TillServer
             #expect(try await phone.isSettled(), "it was told to finish")
             #expect(try await phones.shop.grantCount() == 0)
             await phone.kill()
-            #expect(try await SavedProofs(phones.shop.server).settleAll() == 1)
+            #expect(try await SavedProofs(phones.shop.server.ledger).processAll() == 1)
             try await phone.reinstall()
             #expect(
                 await eventually {
@@ -252,16 +252,16 @@ import TillServer
 
     private func check(_ phone: Phone, _ story: String) async throws {
         let user = try #require(phone.user)
-        let jobs = SavedProofs(phone.shop.server)
+        let jobs = SavedProofs(phone.shop.server.ledger)
         #expect(
             await eventually {
-                _ = try? await jobs.settleAll()
+                _ = try? await jobs.processAll()
                 await phone.use { await $0.checkOrderStatus() }
                 let isShown = await phone.orders().allSatisfy { $0.status != .ongoing }
                 let left = try? await phone.unfinished()
                 return isShown && left?.isEmpty == true
             }, "\(story)")
-        _ = try await jobs.settleAll()
+        _ = try await jobs.processAll()
         let paid = try await phone.paid().count
         #expect(try await phone.shop.grants(of: user) == Int64(paid), "\(story)")
         #expect(try await phone.shop.points(of: user) == Int64(paid) * 60, "\(story)")

@@ -1,6 +1,7 @@
 import Testing
 import TillBilling
 import TillJSON
+import TillLedger
 import TillServer
 
 /// A UUID that was seen in a payment before an order had it: what may be said from that, and what not (R4).
@@ -109,7 +110,7 @@ import TillServer
                 .post, "/emulator/transactions/\(payment.id)/consumptionRequest", ["reason": "UNINTENDED_PURCHASE"])
             #expect(asked.status == 200, "\(asked.body)")
             await shop.emulator.sendDueNotifications()
-            #expect(try await ConsumptionAnswers(shop.server).answerAll() == 0)
+            #expect(try await ConsumptionAnswers(shop.server.ledger).answerAll() == 0)
             #expect(!line.asked.contains { $0.hasSuffix("consumption/\(payment.id)") })
             #expect(try await shop.events().filter { $0.hasPrefix("consumption") } == ["consumption.requested -"])
             let row = try #require(try await shop.send(.get, "/v1/consumption-requests")["data"].list.first)

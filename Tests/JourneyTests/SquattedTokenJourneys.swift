@@ -3,6 +3,7 @@ import TillAPI
 import TillBilling
 import TillCrypto
 import TillJSON
+import TillLedger
 import TillServer
 
 /// Nobody gets a purchase by opening an order under an id that stands in somebody else's payments (V2; LEDGER R1–R7).
@@ -182,7 +183,7 @@ import TillServer
                 .post, "/v1/transactions",
                 ["signedTransaction": .string(payment.signed), "idNonce": .string(Self.nonce.text)], as: .user("ann"))
             #expect(reply.status == 202 && reply["finish"].bool == true)
-            #expect(try await SavedProofs(shop.server).settleAll() == 1)
+            #expect(try await SavedProofs(shop.server.ledger).processAll() == 1)
             #expect(try await shop.points(of: "ann") == 60)
         }
     }

@@ -42,7 +42,7 @@ import TillServer
             // A renewal comes in between: Apple sets it on that.
             shop.time.advance(seconds: 32 * 86_400)
             try await subscriptions.doWhatIsDue()
-            #expect(try await AppleErrands(shop.server).runAll() >= 1)
+            #expect(try await AppleTaskRuns(shop.server.ledger).runAll() >= 1)
             let newest = try await shop.ask(.get, "/emulator/subscriptions/\(paid.id)")["currentTransactionId"].text
             #expect(newest != paid.id)
             #expect(try await Self.token(of: newest, in: shop) == order.description)
@@ -57,7 +57,7 @@ import TillServer
             // The same Apple Account, another user of the app, and our server hears nothing of it yet.
             let another = try await shop.openOrder(Self.premium, as: "ann")
             let upgrade = try await shop.pay(Self.premium, token: another, account: "home", storefront: "USA")
-            #expect(try await AppleErrands(shop.server).runAll() == 1)
+            #expect(try await AppleTaskRuns(shop.server.ledger).runAll() == 1)
             #expect(!line.asked.contains { $0.hasSuffix("/appAccountToken") })
             #expect(try await Self.token(of: upgrade.id, in: shop) == another.description)
             #expect(try await Self.decisions(about: paid.id, in: shop) == ["granted", "token_left"])
@@ -82,12 +82,12 @@ import TillServer
                 """
             line.answer = AppleAnswer(
                 status: 200, headers: [.init("Content-Type", "application/json")], body: Array(forged.utf8))
-            let done = try await AppleErrands(shop.server).runAll()
+            let done = try await AppleTaskRuns(shop.server.ledger).runAll()
             #expect(done == 0)
             #expect(!line.asked.contains { $0.hasSuffix("/appAccountToken") })
             line.answer = nil
             shop.time.advance(seconds: 86_400)
-            #expect(try await AppleErrands(shop.server).runAll() >= 1)
+            #expect(try await AppleTaskRuns(shop.server.ledger).runAll() >= 1)
             #expect(try await Self.token(of: paid.id, in: shop) == order.description)
         }
     }

@@ -22,7 +22,7 @@ import TillServer
             #expect(kept.map(\.payload) == [payload])
             #expect(kept.first?.code == "wrong_app")
             #expect(kept.first?.bundleID == "com.example.other")
-            #expect(try await PendingNotifications(shop.server).settleAll() == 0)
+            #expect(try await PendingNotifications(shop.server.ledger).processAll() == 0)
             #expect(try await shop.grantCount() == 0)
             #expect(try await shop.status(of: order) == "prepared")
             #expect(try await Signed.refusals(in: shop.ledger).isEmpty)
@@ -57,7 +57,7 @@ import TillServer
             let kept = try await Signed.foreign(in: shop.ledger)
             #expect(Set(kept.map(\.payload)) == Set(payloads))
             #expect(Set(kept.map(\.code)) == ["wrong_app", "wrong_environment"])
-            for _ in 0..<2 { #expect(try await PendingNotifications(shop.server).settleAll() == 0) }
+            for _ in 0..<2 { #expect(try await PendingNotifications(shop.server.ledger).processAll() == 0) }
             #expect(try await Signed.foreign(in: shop.ledger).count == 2)
         }
     }
@@ -222,17 +222,17 @@ import TillServer
                 ["bundleId": "com.example.other"], ["notificationUUID": "n2"], by: shop)
             for payload in [payload, alien] { #expect(try await Signed.post(payload, to: shop).status == 200) }
             #expect(try await Signed.foreign(in: shop.ledger).count == 2)
-            #expect(try await PendingNotifications(shop.server).settleAll() == 0)
+            #expect(try await PendingNotifications(shop.server.ledger).processAll() == 0)
 
             var configuration = shop.server.configuration
             configuration.apple.bundleID = Shop.bundleID
             let restarted = try Server(
                 configuration: configuration, database: shop.ledger, clock: { shop.time.now },
                 entropy: { [UInt8](repeating: 7, count: $0) })
-            #expect(try await PendingNotifications(restarted).settleAll() == 1)
+            #expect(try await PendingNotifications(restarted.ledger).processAll() == 1)
             #expect(try await Signed.stored(in: shop.ledger).map(\.detail) == ["quarantined: no_owner"])
             #expect(try await Signed.foreign(in: shop.ledger).map(\.uuid) == ["n2"])
-            #expect(try await PendingNotifications(restarted).settleAll() == 0)
+            #expect(try await PendingNotifications(restarted.ledger).processAll() == 0)
         }
     }
 

@@ -110,7 +110,7 @@ import TillBilling
     func sentences() {
         let texts =
             Refusal.allCases.map(\.sentence) + OrderStatus.allCases.map(\.title)
-            + QuarantineReason.allCases.map(\.sentence) + MatchingRung.allCases.map(\.sentence)
+            + QuarantineReason.allCases.map(\.sentence) + OwnerMatch.allCases.map(\.sentence)
         for text in texts {
             #expect(!text.en.isEmpty && !text.zh.isEmpty)
             #expect(text.zh.unicodeScalars.contains { (0x4E00...0x9FFF).contains($0.value) }, "\(text.zh)")

@@ -1,5 +1,6 @@
 import Testing
 import TillBilling
+import TillLedger
 import TillServer
 
 @testable import till

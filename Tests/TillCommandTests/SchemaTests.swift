@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import TillBilling
 import TillJSON
+import TillLedger
 import TillServer
 
 @testable import till

@@ -118,7 +118,7 @@ struct DashboardBrowserTests {
             try await page.click("#order-\(scene.paid)")
             try await page.until("document.querySelector('.timeline')", "the order opens")
             let read = try await page.text("document.querySelector('main').innerText")
-            for text in [scene.paid.description, MatchingRung.token.sentence.en, "key:backend", "+60"] {
+            for text in [scene.paid.description, OwnerMatch.token.sentence.en, "key:backend", "+60"] {
                 #expect(read.contains(text), "\(text)")
             }
             try await page.click("summary")
@@ -142,7 +142,7 @@ struct DashboardBrowserTests {
             try await page.until("document.documentElement.lang === 'zh-Hans'", "the page speaks Chinese")
             #expect(try await page.text("document.querySelector('h1').textContent") == "订单")
             try await page.open("\(address)/orders/\(scene.paid)")
-            #expect(try await page.text("document.body.innerText").contains(MatchingRung.token.sentence.zh))
+            #expect(try await page.text("document.body.innerText").contains(OwnerMatch.token.sentence.zh))
             try await page.click(".languages a")
             try await page.until("document.documentElement.lang === 'en'", "and English again")
             #expect(try await page.text("location.pathname").hasSuffix("/orders/\(scene.paid)"))

@@ -143,7 +143,7 @@ import TillPages
             #expect(page.status == 200)
             for text in [
                 order.description, payment.id, "lin", "iPad-7", #"{"level":3}"#, "60 points", "The order was opened.",
-                MatchingRung.token.sentence.en, "key:backend", "Sent to the server", "+60", "points", "user:lin",
+                OwnerMatch.token.sentence.en, "key:backend", "Sent to the server", "+60", "points", "user:lin",
                 "sold",
                 "Signed transaction (JWS)", "\(payment.signed.utf8.count) bytes", hexadecimal(sha256(payment.signed)),
                 "bundleId", Office.bundleID, "Proof refused", "chain_untrusted", Refusal.chainUntrusted.sentence.en,
@@ -157,7 +157,7 @@ import TillPages
             #expect(steps.count == 4)
             #expect(steps.map(\.lowerBound) == steps.map(\.lowerBound).sorted())
             let chinese = try await visitor.get("/dashboard/orders/\(order)", ["Accept-Language": "zh"])
-            for text in [MatchingRung.token.sentence.zh, Refusal.chainUntrusted.sentence.zh, "经过", "凭证被拒"] {
+            for text in [OwnerMatch.token.sentence.zh, Refusal.chainUntrusted.sentence.zh, "经过", "凭证被拒"] {
                 #expect(chinese.read.contains(text))
             }
         }

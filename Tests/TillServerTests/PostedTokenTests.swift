@@ -1,6 +1,7 @@
 import Testing
 import TillBilling
 
+@testable import TillLedger
 @testable import TillServer
 
 @Suite("The token of what shipped clients post")

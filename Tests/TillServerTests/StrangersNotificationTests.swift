@@ -3,6 +3,7 @@ import TillBilling
 import TillHTTP
 import TillJSON
 
+@testable import TillLedger
 @testable import TillServer
 
 @Suite("Strangers' notifications and doubts, as operators see them") struct StrangersNotificationTests {
@@ -35,12 +36,12 @@ import TillJSON
         try await Office.open { office in
             let order = try await office.openOrder(user: "lin")
             let payment = try await office.pay(token: order)
-            let verified = try await office.server.verifier.transaction(payment.signed)
-            _ = try await office.server.settle(
-                verified.value,
-                proof: Settle.Proof(
-                    kind: .signedTransaction, bytes: Array(payment.signed.utf8), isUnderDoubt: true),
-                origin: Settle.Origin(door: .app, caller: .user(UserID("lin")), claimedOrder: nil))
+            let intake = office.server.ledger.intake
+            let proof = PurchaseProof(
+                kind: .signedTransaction, bytes: Array(payment.signed.utf8), isUnderDoubt: true)
+            _ = try await intake.accept(
+                VerifiedPurchase(try await intake.verify(payment.signed).transaction, proof),
+                from: PurchaseOrigin(source: .app, caller: .user(UserID("lin"))))
             let page = try await Visitor.loggedIn(office).get("/dashboard/orders/\(order)")
             for text in ["Granted", "Certificates not checked", "accepted_on_signature"] {
                 #expect(page.read.contains(text), "\(text)")

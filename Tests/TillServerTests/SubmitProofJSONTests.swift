@@ -3,6 +3,7 @@ import Testing
 import TillAPI
 import TillBilling
 import TillJSON
+import TillLedger
 
 @testable import TillServer
 

@@ -25,7 +25,7 @@ public enum OwnershipBasis: String, Hashable, Sendable, CaseIterable, Comparable
     /// - Parameters:
     ///   - rung: how its owner was found.
     ///   - chain: the basis of what it renews; nil if it renews nothing that is granted.
-    public init(of transaction: PaidTransaction, foundBy rung: MatchingRung, chain: OwnershipBasis?) {
+    public init(of transaction: PaidTransaction, foundBy rung: OwnerMatch, chain: OwnershipBasis?) {
         switch rung {
         case .orderNumber, .operatorDecision: self = .person
         // A renewal is its owner's for the same reason as what it renews. A receipt does not say that it is one.

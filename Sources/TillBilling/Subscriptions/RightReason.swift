@@ -136,3 +136,13 @@ extension PaidPeriod {
             ? .familyAccessEnded : .refunded
     }
 }
+
+/// How long something may be used, by whose account.
+public enum EntitlementKind: String, Codable, Sendable, Hashable, CaseIterable {
+    /// For good.
+    case lasting
+    /// For a time that the server keeps: plans bought once, stacked and converted.
+    case service
+    /// For a period that Apple keeps and renews.
+    case subscription
+}

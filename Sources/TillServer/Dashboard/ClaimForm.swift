@@ -1,5 +1,6 @@
 import TillBilling
 import TillHTTP
+import TillLedger
 import TillPages
 
 extension Server {

@@ -1,6 +1,7 @@
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillLedger
 import TillPages
 
 /// The door of the pages for operators: which host they are asked for under, who asks, and in what language.

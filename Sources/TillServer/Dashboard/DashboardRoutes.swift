@@ -2,6 +2,7 @@ import TillAPI
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillLedger
 import TillPages
 import TillSQL
 

@@ -1,6 +1,7 @@
 import TillAPI
 import TillBilling
 import TillHTTP
+import TillLedger
 import TillPages
 
 extension Server {

@@ -149,9 +149,9 @@ enum Evidence {
     }
 
     private static func sentence(ground: String) -> Text? {
-        if let rung = MatchingRung(rawValue: ground) { return rung.sentence }
+        if let rung = OwnerMatch(rawValue: ground) { return rung.sentence }
         if let reason = QuarantineReason(rawValue: ground) { return reason.sentence }
-        if let succession = Succession.Ground(rawValue: ground) { return succession.sentence }
+        if let succession = NewOwner.Ground(rawValue: ground) { return succession.sentence }
         if let note = OwnershipDecision.Note(rawValue: ground) { return note.sentence }
         if let kind = Transfer.Kind(rawValue: ground) { return kind.sentence }
         if let basis = OwnershipBasis(rawValue: ground) { return basis.sentence }
@@ -202,7 +202,7 @@ enum Evidence {
         case (.refunded, "contradicts_order"): QuarantineReason.contradictsOrder.sentence
         case (.refunded, "revoked_by_apple"): Text(en: "Apple took the money back.", zh: "Apple 已退款。")
         case (_, "refund_reversed"): sentence(ground: move.reason)
-        default: MatchingRung(rawValue: move.reason)?.sentence
+        default: OwnerMatch(rawValue: move.reason)?.sentence
         }
     }
 

@@ -1,6 +1,7 @@
 import TillAPI
 import TillBilling
 import TillHTTP
+import TillLedger
 
 extension Call {
     /// `?from=&to=`, or `?fiscalYear=` with or without `&period=`; the fiscal year of today if there is none of them.

@@ -1,6 +1,7 @@
 import TillAPI
 import TillBilling
 import TillHTTP
+import TillLedger
 
 /// The rules behind the reports, for whoever wants to reckon along: the answers of `till calendar`, `till tiers` and
 /// `till proceeds`.

@@ -1,4 +1,5 @@
 import TillHTTP
+import TillLedger
 
 /// A form with a file in it (RFC 7578), as browsers send one: the fields, and the file's name.
 struct MultipartForm: Sendable {

@@ -27,12 +27,14 @@ extension Server {
     func acceptPurchase(_ text: String, in named: String?, as user: UserID, _ call: Call) async throws -> HTTPResponse {
         let id = TransactionID(try Bounds.string(text, "transactionId", 128))
         let environment = try Environment(parameter: named) ?? call.environment(for: user, configuration)
-        let (claimID, now, actor) = (UniqueID(random: entropy(16)), clock(), call.credential.name)
+        let (claimID, inputs, actor) = (
+            UniqueID(random: entropy(16)), ledger.intake.processor.inputs(), call.credential.name
+        )
         let terms = configuration.guests
         let reply = try await database.write { session in
             try GuestTable(session).requireUnmerged(user)
             if case .backend = call.credential {
-                try CustomerTable(session).recordNamed(user, under: terms, at: now)
+                try CustomerTable(session).recordNamed(user, under: terms, at: inputs.now)
             }
             guard let stored = try TransactionTable(session).find(id, in: environment) else {
                 throw Refused(.unknownTransaction)
@@ -44,23 +46,23 @@ extension Server {
                 return ClaimReply(known)
             }
             guard stored.quarantine == .contradictsOrder,
-                try SettlementBooks.userNamed(byTokenOf: stored.sequence, session) == user
+                try TokenFacts.user(namedByTokenOf: stored.sequence, session) == user
             else { throw Refused(.unknownTransaction) }
-            return ClaimReply(try accept(stored, claimID, as: user, actor: actor, at: now, session))
+            return ClaimReply(try accept(stored, claimID, as: user, actor: actor, inputs.begin(), session))
         }
         return JSONText.response(200, reply)
     }
 
     private func accept(
-        _ stored: TransactionTable.Stored, _ id: UniqueID, as user: UserID, actor: String, at now: Instant,
+        _ stored: TransactionTable.Stored, _ id: UniqueID, as user: UserID, actor: String, _ inputs: CommitInputs,
         _ session: any Connection
     ) throws -> ClaimTable.Stored {
-        var origin = Settle.Origin(
-            door: .claim, caller: Caller(name: actor, naming: nil) ?? .user(user), claimedOrder: nil)
+        var origin = PurchaseOrigin(
+            source: .claim, caller: Caller(name: actor, naming: nil) ?? .user(user))
         origin.claim = OwnershipClaim(user: user, ground: .order)
         let grant: Grant
         let outcome: ClaimedTransaction.Outcome
-        switch try settle.claimed(stored.sequence, origin: origin, now: now, session) {
+        switch try ledger.intake.processor.processClaimed(stored.sequence, from: origin, inputs, session) {
         case .granted(let given), .alreadyGranted(let given), .moved(let given), .contested(let given, _):
             (grant, outcome) = (given, .granted)
         // Of a part of it Apple took the money back: the rest is granted.
@@ -76,7 +78,7 @@ extension Server {
             outcome, transactionId: stored.id.text, productId: stored.productID.text, orderId: grant.orderID)
         return try ClaimTable(session).insert(
             id, acceptanceOf: stored.sequence, by: user, actor: actor,
-            answer: String(decoding: JSONText.encode([told]), as: UTF8.self), at: now)
+            answer: String(decoding: JSONText.encode([told]), as: UTF8.self), at: inputs.now)
     }
 }
 

@@ -18,7 +18,7 @@ extension Server {
         guard let token = UniqueID(call.parameters["token"]), !token.isAbsent else {
             throw Refused(.invalidField, "token: a UUID, and neither the nil nor the max UUID")
         }
-        let (now, terms) = (clock(), configuration.guests)
+        let (inputs, terms) = (ledger.intake.processor.inputs(), configuration.guests)
         let (entry, isNew) = try await database.write { session -> (AccountTokenTable.Entry, Bool) in
             let tokens = AccountTokenTable(session)
             if let known = try tokens.find(token) {
@@ -33,10 +33,10 @@ extension Server {
             guard try tokens.list(of: user, limit: Self.accountTokenLimit).count < Self.accountTokenLimit else {
                 throw Refused(.tooManyRequests, "at most \(Self.accountTokenLimit) account tokens for a user")
             }
-            let entry = AccountTokenTable.Entry(token: token, user: user, since: now)
-            try CustomerTable(session).recordNamed(user, under: terms, at: now)
+            let entry = AccountTokenTable.Entry(token: token, user: user, since: inputs.now)
+            try CustomerTable(session).recordNamed(user, under: terms, at: inputs.now)
             try tokens.insert(entry)
-            try settle.release(paidUnder: token, at: now, session)
+            try ledger.intake.processor.release(paidUnder: token, inputs.begin(), session)
             return (entry, true)
         }
         return JSONText.response(

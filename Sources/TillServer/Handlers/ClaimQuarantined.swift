@@ -57,15 +57,19 @@ extension Server {
     /// - Returns: the grant, and whether it was made just now.
     func decide(_ sequence: Int64, _ decision: OperatorClaim) async throws -> (isNew: Bool, grant: Grant) {
         try await requireKnownForm(of: decision.user, "userId")
-        let (id, now) = (UniqueID(random: entropy(16)), clock())
-        let outcome = try await database.write { session -> Settle.Outcome? in
+        let (id, inputs) = (UniqueID(random: entropy(16)), ledger.intake.processor.inputs())
+        let now = inputs.now
+        let outcome = try await database.write { session -> PurchaseOutcome? in
             let user = try GuestTable(session).account(of: decision.user) ?? decision.user
-            var origin = Settle.Origin(
-                door: .claim, caller: .backend(keyID: decision.actor, naming: nil), claimedOrder: nil)
+            var origin = PurchaseOrigin(
+                source: .claim, caller: .backend(keyID: decision.actor, naming: nil))
             origin.actor = decision.actor
             origin.claim = OwnershipClaim(user: user, ground: .operatorDecision)
             origin.claimReason = "\(decision.reason) (\(decision.operatorName))"
-            guard let outcome = try settle.claimed(sequence, origin: origin, now: now, session) else {
+            guard
+                let outcome = try ledger.intake.processor.processClaimed(
+                    sequence, from: origin, inputs.begin(), session)
+            else {
                 return try granted(sequence, to: user, origin, now, session)
             }
             try ClaimTable(session).insert(
@@ -84,8 +88,8 @@ extension Server {
     /// The same decision again is the same grant. What rests on a receipt, contested or not, rests on the operator's
     /// word from now on.
     private func granted(
-        _ sequence: Int64, to user: UserID, _ origin: Settle.Origin, _ now: Instant, _ session: any Connection
-    ) throws -> Settle.Outcome? {
+        _ sequence: Int64, to user: UserID, _ origin: PurchaseOrigin, _ now: Instant, _ session: any Connection
+    ) throws -> PurchaseOutcome? {
         let ownership = OwnershipTable(session)
         guard let grant = try GrantTable(session).find(transaction: sequence),
             let stored = try TransactionTable(session).find(sequence: sequence),
@@ -99,8 +103,8 @@ extension Server {
         try EvidenceTable(session).insert(
             transaction: sequence,
             EvidenceTable.Entry(
-                at: now, decision: "confirmed", ground: MatchingRung.operatorDecision.rawValue,
-                door: origin.door.rawValue, caller: origin.callerName,
+                at: now, decision: "confirmed", ground: OwnerMatch.operatorDecision.rawValue,
+                door: origin.source.rawValue, caller: origin.callerName,
                 detail: origin.claimReason.map { "reason \($0)" }))
         return .alreadyGranted(present)
     }

@@ -21,7 +21,8 @@ extension Server {
         let device = try body.deviceId.map(Bounds.device)
         if let plan = Plan(soldBy: product) { try plan.requireDevice(device) }
         let metadata = try body.metadata.map(Self.text)
-        let now = clock()
+        let inputs = ledger.intake.processor.inputs()
+        let now = inputs.now
         let chosen = try chosenID(body, for: buyer, call, at: now)
         let order = Order(
             id: chosen.id, userID: buyer, productID: product.id,
@@ -35,7 +36,7 @@ extension Server {
         if case .user = call.credential { try await checkQuota(of: buyer, opening: order.id, at: now) }
 
         let kind = call.kind ?? configuration.guests.kind(named: buyer)
-        let version = try await recordCatalog()
+        let version = try await ledger.recordCatalog()
         let (isRecorded, terms) = (recordedCustomers.contains(buyer, as: kind), configuration.guests)
         let (found, isNew) = try await database.write { session -> (OrderView, Bool) in
             let orders = OrderTable(session)
@@ -46,7 +47,7 @@ extension Server {
             if !isRecorded { try CustomerTable(session).record(buyer, as: kind, under: terms, at: now) }
             try check(chosen, of: buyer, session)
             let stored = try orders.insert(order, reason: "opened", catalogVersion: version)
-            try settle.release(paidUnder: order.id, at: now, session)
+            try ledger.intake.processor.release(paidUnder: order.id, inputs.begin(), session)
             let opened = try orders.find(order.id) ?? stored
             return (OrderView(opened.order, try orders.moves(of: opened.sequence)), true)
         }

@@ -1,6 +1,7 @@
 import TillAPI
 import TillBilling
 import TillHTTP
+import TillLedger
 
 extension Server {
     /// `GET /v1/users/{userId}/entitlements?environment=`: what a user may use now.
@@ -51,7 +52,7 @@ extension Server {
         let environment = try call.environment(for: user, configuration)
         let now = clock()
         let rights = try await database.read { [catalogs] session in
-            try Rights.load(of: user, in: environment, at: now, catalogs: catalogs, session: session)
+            try Rights.load(of: user, in: environment, at: now, catalogs: catalogs, connection: session)
         }
         return (rights, environment)
     }
@@ -64,7 +65,7 @@ extension Rights {
     /// Everything that one right comes from: what allows it on the device first, then what allows it elsewhere, and of
     /// each what lasts longest; then what ended last.
     func sources(of entitlement: String, on device: DeviceID?) -> [Right] {
-        let all = all.filter { $0.entitlement == entitlement }
+        let all = self.all.filter { $0.entitlement == entitlement }
         let sorted = all.sorted { left, right in
             guard left.isAllowed(on: device) == right.isAllowed(on: device) else { return left.isAllowed(on: device) }
             guard left.isAllowed == right.isAllowed else { return left.isAllowed }
@@ -86,5 +87,18 @@ extension EntitlementAnswer {
             entitlement: entitlement, until: sources.first?.until,
             why: isElsewhere ? .otherDevice : sources.first?.why ?? .neverHad,
             sources: sources.map(EntitlementReply.init), sandbox: sandbox)
+    }
+}
+
+extension EntitlementReply {
+    init(_ right: Right) {
+        self.init(
+            entitlement: right.entitlement, productId: right.productID, kind: right.kind, state: right.state,
+            why: right.why, since: right.since, expiresAt: right.until, transactionId: right.transactionID)
+        plan = right.planID?.text
+        deviceId = right.deviceID?.text
+        deviceIds = right.deviceIDs?.map(\.text)
+        willRenew = right.willRenew
+        originalTransactionId = right.originalID?.text
     }
 }

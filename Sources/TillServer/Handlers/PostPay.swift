@@ -27,9 +27,10 @@ extension Server {
             receipt: purchase.receipt, transactionId: purchase.transactionID, productId: product(of: purchase.plan),
             orderId: purchase.orderID(of: user))
         // Shipped clients finish on 200 and know no other order of delivery.
-        let brought = try await prove(
+        let submitted = try await verify(
             body, quantity: purchase.quantity, from: .user(user), at: request.clientNetwork)
-        let reply = try await postPayReply(to: user, brought.transaction, try await settle(brought))
+        let outcome = try await ledger.intake.accept(submitted.purchase, from: submitted.origin)
+        let reply = try await postPayReply(to: user, submitted.purchase.transaction, outcome)
         return JSONText.response(reply.status, reply)
     }
 
@@ -58,27 +59,27 @@ extension Server {
     }
 
     private func postPayReply(
-        to user: UserID, _ verified: VerifiedTransaction, _ outcome: SettleReceipt.Outcome
+        to user: UserID, _ verified: VerifiedTransaction, _ outcome: PurchaseIntake.Outcome
     ) async throws -> PostPayReply {
         let id = verified.id.text
         switch outcome {
-        case .settled(.granted(let grant)):
+        case .processed(.granted(let grant)):
             return try await postPayReply(to: user, 200, .granted, grant, verified)
-        case .settled(.moved(let grant)):
+        case .processed(.moved(let grant)):
             return try await postPayReply(
                 to: user, 200, grant.userID == user ? .granted : .alreadyGranted, grant, verified)
-        case .settled(.contested(let grant, let reason)) where grant.userID != user:
+        case .processed(.contested(let grant, let reason)) where grant.userID != user:
             return PostPayReply(status: 202, outcome: .quarantined, transactionId: id, reason: reason.rawValue)
-        case .settled(.alreadyGranted(let grant)), .settled(.contested(let grant, _)):
+        case .processed(.alreadyGranted(let grant)), .processed(.contested(let grant, _)):
             return try await postPayReply(to: user, 200, .alreadyGranted, grant, verified)
-        case .settled(.revoked(let grant)):
+        case .processed(.revoked(let grant)):
             return try await postPayReply(to: user, 410, .revoked, grant, verified)
-        case .settled(.revokedUnseen):
+        case .processed(.revokedUnseen):
             return PostPayReply(status: 410, outcome: .revoked, transactionId: id)
-        case .waiting:
+        case .waiting, .saved:
             return PostPayReply(
-                status: 202, outcome: .accepted, transactionId: id, reason: SettleReceipt.waitingReason)
-        case .settled(.quarantined(let reason)):
+                status: 202, outcome: .accepted, transactionId: id, reason: PurchaseIntake.waitingReason)
+        case .processed(.quarantined(let reason)):
             return PostPayReply(status: 202, outcome: .quarantined, transactionId: id, reason: reason.rawValue)
         }
     }

@@ -6,11 +6,11 @@ import TillLedger
 /// opened it never arrived, or the ledger is one from before it.
 extension Server {
     /// What a body says about the id of its order; nil without a nonce, or without a user that it can be about.
-    func tokenProof(_ body: SubmitProofBody, _ caller: Caller) throws -> Settle.TokenProof? {
+    func tokenProof(_ body: SubmitProofBody, _ caller: Caller) throws -> TokenProof? {
         guard let nonce = body.idNonce else { return nil }
         switch (try body.idUserId.map(Bounds.user), caller) {
         case (let user?, _), (nil, .user(let user)), (nil, .backend(_, let user?)):
-            return Settle.TokenProof(nonce: nonce, user: user)
+            return TokenProof(nonce: nonce, user: user)
         case (nil, .backend(_, nil)), (nil, .apple): return nil
         }
     }
@@ -18,13 +18,13 @@ extension Server {
     /// Opens the order of a proof that is not processed at once: what waits does not keep the nonce. A signed
     /// transaction that is processed at once opens its order in the same commit. What is decided already needs none,
     /// and an order that is opened so counts as any other that the caller opens.
-    func openProvenOrder(of brought: BroughtProof) async throws {
-        let (verified, origin) = (brought.transaction, brought.origin)
+    func openProvenOrder(of submitted: SubmittedPurchase) async throws {
+        let (verified, origin) = (submitted.purchase.transaction, submitted.origin)
         guard let proof = origin.tokenProof, case .user(let caller) = origin.caller,
             let product = configuration.catalog[verified.productID]
         else { return }
         let id: OrderID
-        switch brought.proof.kind {
+        switch submitted.purchase.proof.kind {
         case .receipt:
             guard let claimed = origin.claimedOrder else { return }
             id = claimed

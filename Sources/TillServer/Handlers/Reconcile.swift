@@ -9,16 +9,16 @@ extension Server {
         let body =
             call.request.body.isEmpty
             ? StartReconciliationBody() : try JSONText.decode(StartReconciliationBody.self, from: call.request.body)
-        guard serverAPI != nil else { throw Refused(.noInAppPurchaseKey) }
+        guard ledger.serverAPI != nil else { throw Refused(.noInAppPurchaseKey) }
         let now = clock()
         if let since = body.since, since > now { throw Refused(.invalidField, "since: lies ahead") }
         guard body.dryRun != true else {
-            let run = DryRunDesk.DryRun(
+            let run = DryRunQueue.DryRun(
                 id: UniqueID(random: entropy(16)), caller: caller, since: body.since, beganAt: now)
-            try dryRuns.open(run)
+            try ledger.dryRuns.open(run)
             return JSONText.response(202, ReconciliationReply(run))
         }
-        let run = try await Reconciliations(self).request(by: caller, since: body.since)
+        let run = try await Reconciliations(ledger).request(by: caller, since: body.since)
         return JSONText.response(202, ReconciliationReply(run, counts: []))
     }
 
@@ -43,7 +43,7 @@ extension Server {
         let after = call.request.queryValue("cursor") == nil ? 0 : try call.cursor()
         let id = call.parameters["id"]
         if let id = UniqueID(id) {
-            guard let run = dryRuns.find(id) else { throw Refused(.notFound) }
+            guard let run = ledger.dryRuns.find(id) else { throw Refused(.notFound) }
             return JSONText.response(200, ReconciliationDetail(run, after: after, limit: limit))
         }
         guard let sequence = Int64(id) else { throw Refused(.notFound) }
@@ -100,7 +100,7 @@ extension ReconciliationReply {
         counts = comparison.listedCounts
     }
 
-    fileprivate init(_ run: DryRunDesk.DryRun) {
+    fileprivate init(_ run: DryRunQueue.DryRun) {
         self.init(
             of: run.comparison, caller: run.caller, since: run.since, beganAt: run.beganAt, id: run.id.description)
         if run.endedAt != nil { state = run.failure == nil ? .finished : .failed }
@@ -120,7 +120,7 @@ extension BookComparison {
 }
 
 extension ReconciliationDetail {
-    fileprivate init(_ run: DryRunDesk.DryRun, after position: Int64, limit: Int) {
+    fileprivate init(_ run: DryRunQueue.DryRun, after position: Int64, limit: Int) {
         let all = run.comparison.differences
         let start = min(Int(clamping: position), all.count)
         let page = all[start...].prefix(limit)

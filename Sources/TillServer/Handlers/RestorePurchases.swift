@@ -34,8 +34,8 @@ extension Server {
         case .backend(let keyID): caller = .backend(keyID: keyID, naming: nil)
         case .user, .nobody: caller = .user(named)
         }
-        var origin = Settle.Origin(
-            door: .restore, caller: caller, claimedOrder: nil,
+        var origin = PurchaseOrigin(
+            source: .restore, caller: caller,
             claimant: configuration.restore.policy == .ask ? nil : named)
         if case .user = call.credential { origin.network = call.request.clientNetwork }
         return Restore(server: self, credential: call.credential, restorer: named, origin: origin)
@@ -48,7 +48,7 @@ private struct Restore {
     let server: Server
     let credential: Credential
     let restorer: UserID
-    let origin: Settle.Origin
+    let origin: PurchaseOrigin
 
     private var terms: RestoreTerms { server.configuration.restore }
 
@@ -56,32 +56,30 @@ private struct Restore {
 
     /// A proof that is none spoils nothing for the others: it is logged, and said to be refused.
     func signedTransaction(_ token: String) async throws -> RestoredTransaction {
-        let verified: Believed<VerifiedTransaction>
+        let purchase: VerifiedPurchase
         do {
             // A chain that was never judged before is judged where nobody else's purchase waits for it.
             if server.verifier.knowsSigner(of: token) {
-                verified = try await server.verifier.transaction(token)
+                purchase = try await server.ledger.intake.verify(token)
             } else {
                 guard server.unknownSigners.mayJudge(token, for: credential, now: server.clock()) else {
                     throw HeavyDesk.refusal
                 }
-                verified = try await server.heavy.run(for: credential) {
-                    try await server.verifier.transaction(token)
+                purchase = try await server.heavy.run(for: credential) {
+                    try await server.ledger.intake.verify(token)
                 }
             }
         } catch let error as ProofRefusal {
-            try await server.log(error, origin: origin)
+            try await server.ledger.intake.refusals.write(error, from: origin)
             return RestoredTransaction(
                 transaction: nil, outcome: .refused, reason: error.refusal.rawValue, finish: false)
         }
-        let proof = Settle.Proof(
-            kind: .signedTransaction, bytes: Array(token.utf8), isUnderDoubt: verified.isUnderDoubt)
-        return try await settled(
-            verified.value, .settled(try await server.settle(verified.value, proof: proof, origin: origin)))
+        let outcome = try await server.ledger.intake.accept(purchase, from: origin)
+        return try await decided(purchase.transaction, outcome)
     }
 
     func receipt(_ text: String) async throws -> [RestoredTransaction] {
-        let (bytes, receipt): ([UInt8], Believed<VerifiedReceipt>)
+        let (bytes, receipt): ([UInt8], Verified<VerifiedReceipt>)
         do {
             (bytes, receipt) = try await server.heavy.run(for: credential) {
                 guard let bytes = Base64.decode(ignoringBlanks: text) else {
@@ -90,14 +88,14 @@ private struct Restore {
                 return (bytes, try await server.verifier.receipt(bytes))
             }
         } catch let error as ProofRefusal {
-            try await server.log(error, origin: origin)
+            try await server.ledger.intake.refusals.write(error, from: origin)
             throw Refused(error.refusal, error.detail)
         }
-        let proof = Settle.Proof(kind: .receipt, bytes: bytes, isUnderDoubt: receipt.isUnderDoubt)
+        let proof = PurchaseProof(kind: .receipt, bytes: bytes, isUnderDoubt: receipt.isUnderDoubt)
         var restored: [RestoredTransaction] = []
         for verified in newest(in: receipt.value) {
-            let outcome = try await server.settleReceipt(verified, proof: proof, origin: origin)
-            restored.append(try await settled(verified, outcome))
+            let outcome = try await server.ledger.intake.accept(VerifiedPurchase(verified, proof), from: origin)
+            restored.append(try await decided(verified, outcome))
         }
         return restored
     }
@@ -125,25 +123,25 @@ private struct Restore {
 
     // MARK: Decisions
 
-    private func settled(
-        _ verified: VerifiedTransaction, _ outcome: SettleReceipt.Outcome
+    private func decided(
+        _ verified: VerifiedTransaction, _ outcome: PurchaseIntake.Outcome
     ) async throws -> RestoredTransaction {
         var reason: String?
         let standing: RestoreFacts.Standing
         switch outcome {
-        case .settled(.granted(let grant)): standing = try await granted(grant, verified)
-        case .settled(.alreadyGranted(let grant)), .settled(.moved(let grant)):
+        case .processed(.granted(let grant)): standing = try await granted(grant, verified)
+        case .processed(.alreadyGranted(let grant)), .processed(.moved(let grant)):
             standing = .granted(to: grant.userID)
-        case .settled(.contested(let grant, let why)):
+        case .processed(.contested(let grant, let why)):
             standing = grant.userID == restorer ? .granted(to: restorer) : .quarantined
             reason = why.rawValue
-        case .settled(.revoked), .settled(.revokedUnseen): standing = .revoked
-        case .settled(.quarantined(let why)):
+        case .processed(.revoked), .processed(.revokedUnseen): standing = .revoked
+        case .processed(.quarantined(let why)):
             standing = .quarantined
             reason = why.rawValue
-        case .waiting:
+        case .waiting, .saved:
             standing = .waiting
-            reason = SettleReceipt.waitingReason
+            reason = PurchaseIntake.waitingReason
         }
         let facts = RestoreFacts(standing: standing, type: type(of: verified), restorer: restorer)
         var decision = RestoreDecision(facts, terms)
@@ -186,7 +184,7 @@ private struct Restore {
             return try EvidenceTable(session).list(transaction: stored.sequence).last { $0.decision == "granted" }?
                 .ground
         }
-        return ground == MatchingRung.claim.rawValue ? .claimed : .granted(to: grant.userID)
+        return ground == OwnerMatch.claim.rawValue ? .claimed : .granted(to: grant.userID)
     }
 
     /// Decides again before the open ledger, and moves the chain if it still may be moved.
@@ -203,14 +201,14 @@ private struct Restore {
             let holder = try HolderTable(session).present(grant, of: stored.sequence).userID
             let moves = try TransferTable(session).moves(
                 of: chain, in: environment, kind: .restore, since: now.adding(milliseconds: -RestoreTerms.year))
-            let named = try SettlementBooks.userNamed(byTokenOf: stored.sequence, session)
+            let named = try TokenFacts.user(namedByTokenOf: stored.sequence, session)
             let facts = RestoreFacts(
                 standing: .granted(to: holder), type: type, restorer: restorer, moves: moves,
                 isNamed: named == restorer)
             let decision = RestoreDecision(facts, terms)
             if decision == .move {
-                let books = TransferBooks(
-                    session: session, actor: actor, now: now, freshID: freshID, reminders: server.reminders(session))
+                let books = TransferRecorder(
+                    session, actor: actor, now: now, freshID: freshID, reminders: server.ledger.reminders(session))
                 _ = try books.move(
                     chain: chain, in: environment, from: holder, to: restorer, kind: .restore, reason: "restored",
                     under: server.configuration.guests)

@@ -1,6 +1,7 @@
 import TillAPI
 import TillBilling
 import TillJSON
+import TillLedger
 
 /// The JSON of `POST /v1/transactions`, the one route whose speed counts: the same members as the bodies' `Codable`
 /// forms (a test holds them together), read and written by TillAppStore's JSON in a fifth of the time.

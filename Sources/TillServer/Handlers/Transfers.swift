@@ -102,12 +102,12 @@ extension Server {
     }
 
     private func changing<Value: Sendable>(
-        _ call: Call, _ change: @escaping @Sendable (TransferBooks, TransferView) throws -> Value
+        _ call: Call, _ change: @escaping @Sendable (TransferRecorder, TransferView) throws -> Value
     ) async throws -> Value {
         let (actor, now, id) = (call.credential.name, clock(), UniqueID(random: entropy(16)))
         return try await database.write { session in
-            let books = TransferBooks(
-                session: session, actor: actor, now: now, freshID: id, reminders: reminders(session))
+            let books = TransferRecorder(
+                session, actor: actor, now: now, freshID: id, reminders: ledger.reminders(session))
             return try change(books, TransferView(session))
         }
     }

@@ -1,6 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillHTTP
+import TillLedger
 
 extension Server {
     /// `POST /verifyReceipt`, for apps already shipped whose address of Apple's was changed to ours and nothing else:
@@ -17,15 +18,15 @@ extension Server {
     }
 
     private func verifyReceipt(_ body: [UInt8]) async -> HTTPResponse {
-        let query: ReceiptDesk.Query
-        do throws(ReceiptDesk.Unanswered) {
-            query = try receiptDesk.query(body)
+        let query: ReceiptAnswers.Query
+        do throws(ReceiptAnswers.Unanswered) {
+            query = try receiptAnswers.query(body)
         } catch {
             return Self.response(VerifyReceiptAnswer(status: error.status))
         }
         do {
-            let later = try await LaterKnowledge(of: query.receipt, in: database, verifier: receiptDesk.verifier)
-            return Self.response(receiptDesk.answer(query, later, at: clock()))
+            let later = try await ReceiptUpdates(of: query.receipt, in: database, verifier: receiptAnswers.verifier)
+            return Self.response(receiptAnswers.answer(query, later, at: clock()))
         } catch {
             // Without the ledger a refund could be missing from the answer.
             return Self.verifyReceiptIsBusy

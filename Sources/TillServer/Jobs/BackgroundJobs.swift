@@ -1,5 +1,6 @@
 import TillBilling
 import TillCrypto
+import TillLedger
 import TillSQL
 
 /// Everything that a server does beside answering requests. Each job is a walk over what is due, which a crash at any
@@ -15,15 +16,14 @@ public struct BackgroundJobs: Sendable {
 
     private static let usual: [Job] =
         [
-            Job(name: "catalog", interval: 60_000) { try await $0.recordCatalog() },
-            Job(name: "terms", interval: nil) { _ = try await UnreadTerms($0).readAll() },
-            Job(name: "notifications", interval: 60_000) { _ = try await PendingNotifications($0).settleAll() },
-            Job(name: "savedProofs", interval: 1_000) { _ = try await SavedProofs($0).settleAll() },
+            Job(name: "catalog", interval: 60_000) { try await $0.ledger.recordCatalog() },
+            Job(name: "notifications", interval: 60_000) { _ = try await PendingNotifications($0.ledger).processAll() },
+            Job(name: "savedProofs", interval: 1_000) { _ = try await SavedProofs($0.ledger).processAll() },
             Job(name: "claims", interval: 15_000) { _ = try await WaitingClaims($0).askAll() },
-            Job(name: "consumption", interval: 30_000) { _ = try await ConsumptionAnswers($0).answerAll() },
-            Job(name: "reconciliation", interval: 5_000) { _ = try await Reconciliations($0).advance() },
-            Job(name: "dryRuns", interval: 2_000) { try await DryRuns($0).runAll() },
-            Job(name: "reminders", interval: 30_000) { _ = try await DueReminders($0).tellAll() },
+            Job(name: "consumption", interval: 30_000) { _ = try await ConsumptionAnswers($0.ledger).answerAll() },
+            Job(name: "reconciliation", interval: 5_000) { _ = try await Reconciliations($0.ledger).advance() },
+            Job(name: "dryRuns", interval: 2_000) { try await DryRuns($0.ledger).runAll() },
+            Job(name: "reminders", interval: 30_000) { _ = try await DueReminders($0.ledger).tellAll() },
         ] + ofEachEnvironment
 
     /// A job for each environment: what comes in production while Apple's sandbox takes its time waits for no walk.
@@ -32,11 +32,11 @@ public struct BackgroundJobs: Sendable {
             environment == .production ? name : "sandbox" + name.prefix(1).uppercased() + name.dropFirst()
         }
         return [
-            Job(name: name("receipts"), interval: 5_000) { _ = try await WaitingReceipts($0).askAll(in: environment) },
+            Job(name: name("receipts"), interval: 5_000) { _ = try await WaitingReceipts($0.ledger).askAll(in: environment) },
             Job(name: name("receiptConfirmations"), interval: 60_000) {
-                _ = try await ReceiptConfirmations($0).askAll(in: environment)
+                _ = try await ReceiptConfirmations($0.ledger).askAll(in: environment)
             },
-            Job(name: name("errands"), interval: 15_000) { _ = try await AppleErrands($0).runAll(in: environment) },
+            Job(name: name("errands"), interval: 15_000) { _ = try await AppleTaskRuns($0.ledger).runAll(in: environment) },
         ]
     }
 

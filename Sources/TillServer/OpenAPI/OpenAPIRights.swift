@@ -1,6 +1,7 @@
 import TillAPI
 import TillBilling
 import TillJSON
+import TillLedger
 
 /// What users may use, and their subscriptions.
 extension OpenAPI {

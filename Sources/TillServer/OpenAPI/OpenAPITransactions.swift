@@ -1,6 +1,7 @@
 import TillAPI
 import TillBilling
 import TillJSON
+import TillLedger
 
 extension OpenAPI {
     private static let grantedExample: JSONValue = [
@@ -79,7 +80,7 @@ extension OpenAPI {
                 "reason": OpenAPISchema.words(
                     "Why it is quarantined, or accepted only.",
                     QuarantineReason.allCases.map(\.rawValue) + [
-                        SettleReceipt.waitingReason, Server.savedReason,
+                        PurchaseIntake.waitingReason, PurchaseIntake.savedReason,
                     ]),
             ], optional: ["orderId", "userId", "grant", "sandbox", "reason"]),
         "Grant": OpenAPISchema.object(

@@ -1,6 +1,7 @@
 import TillAPI
 import TillBilling
 import TillJSON
+import TillLedger
 
 extension OpenAPI {
     private static let eventExample: JSONValue = [

@@ -1,5 +1,6 @@
 import TillBilling
 import TillHTTP
+import TillLedger
 import TillServer
 
 /// What `till serve` is told: read from one JSON file, the environment and flags by `Configuration.load`.

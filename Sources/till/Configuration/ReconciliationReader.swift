@@ -1,4 +1,5 @@
 import TillBilling
+import TillLedger
 import TillServer
 
 /// `reconciliation.interval` and `reconciliation.customersPerRun`.

@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillLedger
 import TillServer
 
 /// `wallet.debt` and `forgivenPerYear`, `consumption.sampleContentProvided` and `refundPreference`. What is left out is

@@ -1,4 +1,5 @@
 import TillBilling
+import TillLedger
 import TillServer
 
 /// `webhooks.endpoints` and `webhooks.allowPrivate`. No message of this file repeats a secret.

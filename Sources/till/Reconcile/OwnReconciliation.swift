@@ -63,7 +63,7 @@ struct OwnReconciliation {
     }
 
     private func settle(since start: Instant?) async throws -> ReconcileResult {
-        let reconciliations = Reconciliations(server)
+        let reconciliations = Reconciliations(server.ledger)
         let sequence = try await reconciliations.request(by: "till", since: start).sequence
         while true {
             // A server that is started meanwhile can't take the ledger; so this ends by itself, or by Ctrl-C.
@@ -119,7 +119,7 @@ struct OwnReconciliation {
     private func compare(since start: Instant?) async throws -> ReconcileResult {
         let beganAt = call.process.clock()
         let progress = progress
-        let comparison = try await server.compareWithApple(
+        let comparison = try await server.ledger.compareWithApple(
             since: start,
             onProgress: { found in
                 progress.show(ReconciliationReply(of: found, caller: "till", since: start, beganAt: beganAt))

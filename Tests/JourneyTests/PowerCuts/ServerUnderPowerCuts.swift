@@ -184,7 +184,7 @@ final class ServerUnderPowerCuts {
         do {
             let (server, database) = try start()
             _ = try await inspection(of: database)
-            settledLater += try await PendingNotifications(server).settleAll()
+            settledLater += try await PendingNotifications(server.ledger).processAll()
             let found = try await inspection(of: database)
             if found.pendingNotices != 0 { violations.append("\(found.pendingNotices) notifications are left over") }
             for sale in sales where found.notices.contains(sale.notice.uuid) && found.opened.contains(sale.order) {

@@ -3,6 +3,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillHTTP
+import TillLedger
 import TillServer
 
 @Suite("Reconciliation over HTTP, and what is watched") struct ReconciliationHTTPJourneys {
@@ -36,7 +37,7 @@ import TillServer
                 .post, "/v1/reconciliations", ["dryRun": true], as: .bearer(Self.token))
             #expect(dry.status == 202 && dry["state"].text == "running" && dry["caller"].text == "operator:anna")
             let digest = try await silent.digest()
-            try await DryRuns(shop.server).runAll()
+            try await DryRuns(shop.server.ledger).runAll()
             #expect(try await silent.digest() == digest)
             let told = try await shop.send(.get, "/v1/reconciliations/\(dry["id"].text)")
             #expect(told["reconciliation"].at("ending").text == "different", "\(told.body)")
@@ -46,7 +47,7 @@ import TillServer
             #expect(run.status == 202 && run["caller"].text == "key:backend")
             let again = try await shop.send(.post, "/v1/reconciliations")
             #expect(again["id"].text == run["id"].text, "one at a time")
-            try await Reconciliations(shop.server).advance()
+            try await Reconciliations(shop.server.ledger).advance()
             let done = try await shop.send(.get, "/v1/reconciliations/\(run["id"].text)?limit=1")
             #expect(done["reconciliation"].at("state").text == "finished")
             let page = done["differences"]

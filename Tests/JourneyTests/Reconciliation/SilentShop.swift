@@ -27,7 +27,7 @@ struct SilentShop: Sendable {
     }
 
     /// As a process that was started just now would be.
-    var reconciliations: Reconciliations { Reconciliations(shop.server, asking: api) }
+    var reconciliations: Reconciliations { Reconciliations(shop.server.ledger, asking: api) }
 
     /// Pays, and tells the server nothing but that there is an order.
     func buy(_ product: String, as user: String, withToken: Bool = true) async throws -> Payment {
@@ -83,7 +83,7 @@ struct SilentShop: Sendable {
         }
     }
 
-    func compare() async throws -> BookComparison { try await shop.server.compareWithApple(asking: api) }
+    func compare() async throws -> BookComparison { try await shop.server.ledger.compareWithApple(asking: api) }
 
     /// Everything in the ledger that a settlement or a reconciliation could change, in one line.
     func digest() async throws -> String {

@@ -85,7 +85,7 @@ struct HouseholdShop: Sendable {
     /// What Apple's books say that ours do not, after one reconciliation.
     func driftAfterReconciliation() async throws -> [Difference] {
         let api = try await line.serverAPI(of: shop.emulator, time: shop.time)
-        return try await shop.server.compareWithApple(asking: api).differences.filter { $0.kind.isDrift }
+        return try await shop.server.ledger.compareWithApple(asking: api).differences.filter { $0.kind.isDrift }
     }
 
     /// Whether a reconciliation leaves each customer's subscriptions and rights as they are. Apple's answers about what

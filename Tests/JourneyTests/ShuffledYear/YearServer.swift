@@ -120,7 +120,7 @@ final class YearServer: Sendable {
     @discardableResult
     func catchUp() async throws -> Int64 {
         passTime()
-        let reconciliations = Reconciliations(server, asking: api)
+        let reconciliations = Reconciliations(server.ledger, asking: api)
         let run = try await reconciliations.request(by: "test", since: YearWorld.start)
         let ended = try await reconciliations.advance()
         try #require(ended?.state == .finished, "\(String(describing: ended))")
@@ -130,7 +130,7 @@ final class YearServer: Sendable {
 
     /// What another reconciliation finds that the ledger has otherwise than Apple.
     func drift() async throws -> [String] {
-        let reconciliations = Reconciliations(server, asking: api)
+        let reconciliations = Reconciliations(server.ledger, asking: api)
         let run = try await reconciliations.request(by: "test", since: YearWorld.start)
         let ended = try await reconciliations.advance()
         try #require(ended?.state == .finished, "\(String(describing: ended))")

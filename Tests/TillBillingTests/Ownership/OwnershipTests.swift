@@ -100,7 +100,7 @@ import TillBilling
             purchasedAt: Instant(seconds: 1), signedAt: Instant(seconds: 2), revokedAt: nil, isRenewal: false,
             isFromReceipt: parts[0] == "receipt", price: nil)
         let basis = OwnershipBasis(
-            of: transaction, foundBy: try #require(MatchingRung(rawValue: words[0])),
+            of: transaction, foundBy: try #require(OwnerMatch(rawValue: words[0])),
             chain: words.count > 1 ? OwnershipBasis(rawValue: words[1]) : nil)
         #expect(basis.rawValue == sides[1])
     }

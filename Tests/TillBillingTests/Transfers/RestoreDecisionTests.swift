@@ -90,8 +90,8 @@ import TillBilling
     func succession(_ line: String) {
         let cells = line.split(separator: "|").map { $0.split(separator: " ").joined(separator: " ") }
         func user(_ name: String) -> UserID? { name == "-" ? nil : UserID(name) }
-        let succession = Succession(buyer: UserID(cells[0]), chainHolder: user(cells[1]), account: user(cells[2]))
-        let words = [succession.heir.text] + (succession.ground.map { [$0.rawValue] } ?? [])
+        let succession = NewOwner(buyer: UserID(cells[0]), chainHolder: user(cells[1]), account: user(cells[2]))
+        let words = [succession.user.text] + (succession.ground.map { [$0.rawValue] } ?? [])
         #expect(words.joined(separator: " ") == cells[3], "\(line)")
     }
 

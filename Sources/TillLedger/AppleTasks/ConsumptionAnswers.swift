@@ -1,0 +1,104 @@
+import TillAppStore
+import TillBilling
+
+/// Answers Apple's questions about refunds (CONSUMPTION_REQUEST), each within its twelve hours and with the customer's
+/// consent or not at all (facts/server-api §5). What stands in the way may pass while the window is open: a consent
+/// that was not given yet, a key that is missing, an outage. So a question waits until then, and only then is given up.
+public struct ConsumptionAnswers: Sendable {
+    private let ledger: Ledger
+    private static let batch = 20
+    /// Seconds until it is looked again whether there is something to say.
+    private static let pause: Int64 = 300
+
+    public init(_ ledger: Ledger) { self.ledger = ledger }
+
+    /// Takes up those that are due, the longest overdue first, until none is left. Returns how many were answered.
+    @discardableResult
+    public func answerAll() async throws -> Int {
+        var answered = 0
+        while true {
+            let now = ledger.clock()
+            let due = try await ledger.database.read { try ConsumptionTable($0).due(at: now, limit: Self.batch) }
+            guard !due.isEmpty else { return answered }
+            for stored in due where try await answer(stored) { answered += 1 }
+        }
+    }
+
+    private func answer(_ stored: ConsumptionTable.Stored) async throws -> Bool {
+        let now = ledger.clock()
+        guard now < stored.question.answerBy else {
+            try await end(
+                stored, .unanswered, stored.detail.isEmpty ? ConsumptionSilence.tooLate.detail : stored.detail)
+            return false
+        }
+        let word = try await ledger.database.read { [ledger] connection in
+            try ledger.consumption(about: stored.question, at: now, connection)
+        }
+        switch word {
+        case .wait(let silence):
+            try await postpone(stored, until: now.adding(seconds: Self.pause), silence.detail)
+        case .nothing(let silence):
+            try await end(stored, .unanswered, silence.detail)
+        case .say(let information):
+            if let api = ledger.serverAPI { return try await send(information, for: stored, over: api) }
+            try await postpone(stored, until: now.adding(seconds: Self.pause), ConsumptionSilence.noKey.detail)
+        }
+        return false
+    }
+
+    /// Sent first and noted then: if the process dies in between, the same is sent once more, and Apple counts the
+    /// newest.
+    private func send(
+        _ information: ConsumptionInformation, for stored: ConsumptionTable.Stored, over api: ServerAPI
+    ) async throws -> Bool {
+        let question = stored.question
+        do throws(ServerAPIFault) {
+            let caller = RequestCaller("consumption", lane: .bulk)
+            try await api.asking(as: caller).sendConsumption(
+                information, of: question.transactionID, in: question.environment)
+        } catch {
+            switch error {
+            case .refused where !error.isRetryable: try await end(stored, .refused, error.sentence.en, information)
+            case .invalid: try await end(stored, .refused, error.sentence.en)
+            case .refused, .unauthorized, .rateLimited, .overBudget, .outage, .unreadable, .signing:
+                let now = ledger.clock()
+                let due = now.adding(seconds: PurchaseIntake.pause(after: stored.attempts))
+                try await postpone(
+                    stored, until: max(due, error.retryAfter ?? due),
+                    "\(ConsumptionSilence.outage.detail): \(error.kind): \(error.sentence.en)")
+            }
+            return false
+        }
+        try await end(stored, .answered, "", information)
+        return true
+    }
+
+    private func postpone(_ stored: ConsumptionTable.Stored, until due: Instant, _ detail: String) async throws {
+        let due = min(due, stored.question.answerBy)
+        try await ledger.database.write { connection in
+            try ConsumptionTable(connection).postpone(stored.sequence, until: due, detail: detail)
+        }
+    }
+
+    private func end(
+        _ stored: ConsumptionTable.Stored, _ state: ConsumptionTable.State, _ detail: String,
+        _ information: ConsumptionInformation? = nil
+    ) async throws {
+        let (question, now) = (stored.question, ledger.clock())
+        let answer = try information?.body().encoded()
+        let word = state == .answered ? "answered" : "unanswered"
+        try await ledger.database.write { connection in
+            try ConsumptionTable(connection).end(stored.sequence, state, answer: answer, detail: detail, at: now)
+            let purchase = try QuestionedPurchase.asked(question.transactionID, in: question.environment, connection)
+            if let sequence = purchase?.sequence {
+                let entry = EvidenceTable.Entry(
+                    at: now, decision: "consumption_\(word)", ground: answer ?? detail,
+                    door: PurchaseSource.notification.rawValue, caller: "apple")
+                try EvidenceTable(connection).insert(transaction: sequence, entry)
+            }
+            try OutboxTable(connection).insert(
+                type: "consumption.\(word)", user: purchase?.userID, transaction: purchase?.sequence, at: now,
+                body: EventBody.told(question, answer: answer, detail: detail))
+        }
+    }
+}

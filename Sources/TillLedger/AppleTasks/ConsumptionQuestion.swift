@@ -1,0 +1,151 @@
+import TillAppStore
+import TillBilling
+import TillSQL
+
+/// What Apple is told before it decides about a refund, as far as configuration says it.
+public struct ConsumptionSettings: Sendable, Hashable {
+    /// Whether customers can try before they buy.
+    public var hadSample = false
+    /// What the developer would like; nil says nothing.
+    public var preference: ConsumptionInformation.RefundPreference?
+
+    public init() {}
+}
+
+extension Ledger {
+    /// Keeps what a CONSUMPTION_REQUEST asks, in the commit that settles it. `ConsumptionAnswers` answers.
+    func noteConsumptionRequest(
+        _ sequence: Int64, _ notification: VerifiedNotification, _ connection: any Connection
+    ) throws {
+        guard notification.type == .consumptionRequest, let transaction = notification.transaction else { return }
+        let reason = notification.payload.data?.consumptionRequestReason?.rawValue
+        let question = ConsumptionTable.Question(
+            environment: notification.environment, transactionID: transaction.id,
+            reason: reason.map { String($0.prefix(64)) }, requestedAt: notification.signedDate ?? clock())
+        guard try ConsumptionTable(connection).insert(question, notification: sequence) else { return }
+        let purchase = try QuestionedPurchase.asked(transaction.id, in: notification.environment, connection)
+        try OutboxTable(connection).insert(
+            type: "consumption.requested", user: purchase?.userID, transaction: purchase?.sequence, at: clock(),
+            body: EventBody.asked(question))
+    }
+}
+
+/// What there is to say about a purchase at one moment, or why there is nothing.
+package enum ConsumptionWord: Sendable {
+    case say(ConsumptionInformation)
+    /// Nothing yet.
+    case wait(ConsumptionSilence)
+    /// Nothing any more.
+    case nothing(ConsumptionSilence)
+}
+
+/// Why Apple is told nothing. The raw values stand in the ledger, before a sentence for operators.
+package enum ConsumptionSilence: String, Sendable, CaseIterable {
+    case unknownOwner = "unknown_owner"
+    case noConsent = "no_consent"
+    case noKey = "no_in_app_purchase_key"
+    case alreadyRefunded = "already_refunded"
+    case tooLate = "too_late"
+    case outage
+
+    var sentence: String {
+        switch self {
+        case .unknownOwner: "nobody knows whose purchase it is, so nobody has agreed to an answer"
+        case .noConsent: "the customer has not agreed to an answer"
+        case .noKey: "there is no In-App Purchase key to answer with"
+        case .alreadyRefunded: "Apple has taken the purchase back already"
+        case .tooLate: "it was taken up after its window of twelve hours"
+        case .outage: "Apple did not take it"
+        }
+    }
+
+    var detail: String { "\(rawValue): \(sentence)" }
+}
+
+extension Ledger {
+    /// What can be said about a purchase now: only with the customer's consent of this moment, and computed from what
+    /// the ledger has at this moment (U5).
+    func consumption(
+        about question: ConsumptionTable.Question, at now: Instant, _ connection: any Connection
+    ) throws -> ConsumptionWord {
+        guard let purchase = try QuestionedPurchase.asked(question.transactionID, in: question.environment, connection),
+            let user = purchase.userID
+        else { return .wait(.unknownOwner) }
+        guard purchase.state != .revoked else { return .nothing(.alreadyRefunded) }
+        guard try ConsentTable(connection).newest(of: user)?.isGiven == true else { return .wait(.noConsent) }
+        let used = try used(purchase, of: user, in: question.environment, at: now, connection)
+        return .say(
+            ConsumptionInformation(
+                wasGranted: purchase.grantID != nil, used: used,
+                type: purchase.type ?? settings.catalog[purchase.productID]?.type,
+                settings: settings.consumption))
+    }
+
+    /// How much of a purchase is used: of points what was spent of its lots, of time that we keep what is over. Nil for
+    /// what Apple counts itself, and for what can't be used up.
+    private func used(
+        _ purchase: QuestionedPurchase, of user: UserID, in environment: Environment, at now: Instant,
+        _ connection: any Connection
+    ) throws -> UsedShare? {
+        guard let grant = purchase.grantID else { return nil }
+        let ledger = LedgerTable(connection)
+        let postings = try ledger.postings(grantOf: purchase.sequence).map(\.posting)
+        let shares = try Dictionary(grouping: postings, by: \.currency).map { currency, postings in
+            let bought = postings.filter { $0.kind == .purchase }.map(\.amount).reduce(0, +)
+            // Of everybody who had it.
+            let used = try Set(postings.map(\.userID)).map { holder in
+                try ledger.lots(of: holder, in: environment, currency: currency).lot(ofGrant: grant)?.used ?? 0
+            }
+            return UsedShare(used: used.reduce(0, +), of: bought)
+        }
+        if let share = UsedShare(mean: shares) { return share }
+        guard let product = settings.catalog[purchase.productID], let plan = Plan(soldBy: product),
+            let stored = try TransactionTable(connection).find(sequence: purchase.sequence)
+        else { return nil }
+        // What stands behind other time has not begun. What is not found any more is over, or was converted: of that
+        // the time since it was bought is told.
+        let service = Service(
+            try PlanHistory.purchases(of: user, in: environment, catalogs, connection)
+                .filter { $0.at <= now })
+        let period = service.current(at: now).first { $0.origin == .bought && $0.transactionID == stored.id }
+        return UsedShare(
+            from: period?.start ?? stored.purchasedAt,
+            milliseconds: plan.length.seconds * Int64(stored.quantity) * 1_000, at: now)
+    }
+}
+
+extension QuestionedPurchase {
+    /// A purchase with its customer: where nothing was granted, whom its token names under the rules of settling. An
+    /// order that was opened after its id was seen in a payment speaks for nobody.
+    package static func asked(
+        _ id: TransactionID, in environment: Environment, _ connection: any Connection
+    ) throws -> QuestionedPurchase? {
+        guard var purchase = try find(id, in: environment, connection) else { return nil }
+        if purchase.userID == nil {
+            purchase.userID = try TokenFacts.user(namedByTokenOf: purchase.sequence, connection)
+        }
+        return purchase
+    }
+}
+
+extension ConsumptionInformation {
+    /// What Apple's rules let be said (facts/server-api §5).
+    init(wasGranted: Bool, used: UsedShare?, type: TillBilling.ProductType?, settings: ConsumptionSettings) {
+        let isPeriod = type == .autoRenewable
+        let percentage = wasGranted ? (isPeriod ? nil : used?.thousandths) : 0
+        var preference = settings.preference
+        switch preference {
+        case .grantProrated where percentage == 0:
+            // Of what was not used at all, the unused part is all of it; a prorated refund needs a percentage above 0.
+            preference = .grantFull
+        case .grantProrated where percentage == nil && !isPeriod: preference = nil
+        // Nobody asks to keep money for what was not delivered.
+        case .decline where !wasGranted: preference = nil
+        case .grantProrated, .grantFull, .decline, nil: break
+        }
+        self.init(
+            hasConsent: true, delivery: wasGranted ? .delivered : .undelivered, hadSample: settings.hadSample,
+            percentage: percentage, preference: preference,
+            productType: type.map { TillAppStore.ProductType(rawValue: $0.rawValue) })
+    }
+}

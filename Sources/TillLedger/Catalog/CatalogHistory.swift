@@ -1,0 +1,71 @@
+import TillBilling
+import TillCrypto
+import TillSQL
+
+/// The catalogue of this server, and those that the ledger had before it: what a product cost on a day.
+package final class CatalogHistory: Sendable {
+    package let current: Catalog
+    private let sha256: [UInt8]
+    private let body: [UInt8]
+    /// When this server was started with it.
+    private let since: Instant
+
+    private struct Known {
+        /// The newest version of the ledger when `versions` were read; nil if it had none.
+        var newest: Int64?
+        var versions: CatalogVersions?
+        /// The number of the current one, once it is in the ledger.
+        var number: Int64?
+    }
+
+    private let known = Locked(Known())
+
+    package init(_ catalog: Catalog, since: Instant) {
+        current = catalog
+        body = SortedJSON.encode(catalog)
+        sha256 = Digest.sha256.hash(body)
+        self.since = since
+    }
+
+    /// All of them. The current one is among them before it is in the ledger.
+    func versions(_ connection: any Connection) throws -> CatalogVersions {
+        let table = CatalogVersionTable(connection)
+        let newest = try table.newest()
+        let found = known.withLock { $0.newest == newest?.version ? $0.versions : nil }
+        if let found { return found }
+        var all = try table.list().map { stored in
+            CatalogVersions.Version(
+                number: stored.version, since: stored.since,
+                catalog: stored.sha256 == sha256 ? current : try SortedJSON.decode(Catalog.self, from: stored.body))
+        }
+        if newest?.sha256 != sha256 {
+            all.append(
+                CatalogVersions.Version(
+                    number: (newest?.version ?? 0) + 1, since: try table.start(byClock: since), catalog: current))
+        }
+        let versions = CatalogVersions(all)
+        known.withLock { known in (known.newest, known.versions) = (newest?.version, versions) }
+        return versions
+    }
+
+    /// Writes the current one into the ledger, once for each process. A server does it when its jobs begin, and before
+    /// it opens its first order or books its first purchase.
+    ///
+    /// - Returns: its number.
+    func record(in database: any Database) async throws -> Int64 {
+        if let number = known.withLock({ $0.number }) { return number }
+        let number = try await database.write { [sha256, body, since] connection in
+            try CatalogVersionTable(connection).keep(sha256: sha256, body: body, since: since)
+        }
+        known.withLock { $0.number = number }
+        return number
+    }
+}
+
+extension Ledger {
+    /// Writes the catalogue into the ledger, if it is another than the newest one there.
+    ///
+    /// - Returns: the number of its version.
+    @discardableResult
+    public func recordCatalog() async throws -> Int64 { try await catalogs.record(in: database) }
+}

@@ -1,0 +1,136 @@
+import TillBilling
+import TillSQL
+
+/// Keeps renewals where the purchase is that they renew, whichever of them came first. The rule is `RenewedPurchase`'s;
+/// here it is carried out, in the commit that brought the news.
+extension PurchaseProcessor {
+    /// Renewals that another customer has than their purchase, and renewals of a purchase that waits, are decided once
+    /// more, without the words that came beside them.
+    ///
+    /// - Returns: what was decided again.
+    func align(
+        chainOf transaction: PaidTransaction, _ source: PurchaseSource, _ inputs: CommitInputs,
+        _ connection: any Connection
+    ) throws -> [PaidTransaction] {
+        let table = SubscriptionTable(connection)
+        guard transaction.isSubscription,
+            let found = try table.find(transaction.originalID, in: transaction.environment)
+        else { return [] }
+        let links = try table.links(of: found.sequence)
+        let misplaced = Set(RenewedPurchase.misplaced(in: links.map(\.chain)))
+        guard !misplaced.isEmpty else { return [] }
+        var decided: [PaidTransaction] = []
+        for link in links where misplaced.contains(link.period.transactionID) && link.state != .quarantined {
+            guard let copy = try RecordedCopies(connection).find(link.sequence) else { continue }
+            try decide(copy, .kept, from: .apple(source), inputs, connection)
+                .followPurchase(hasGrant: link.hasGrant)
+            decided.append(copy)
+        }
+        return decided
+    }
+
+    /// The points of time that a purchase of the chain replaced go with that time, whichever of the two came first.
+    func recordReplacedTime(
+        inChainOf transaction: PaidTransaction, _ source: PurchaseSource, _ inputs: CommitInputs,
+        _ connection: any Connection
+    ) throws {
+        let table = SubscriptionTable(connection)
+        guard transaction.isSubscription,
+            let found = try table.find(transaction.originalID, in: transaction.environment),
+            case let links = try table.links(of: found.sequence), links.count > 1
+        else { return }
+        let chain = SubscriptionChain(links.map(\.period))
+        // Of a receipt's period it may turn out later that the next one is a renewal.
+        let replaced = chain.replaced
+        for link in links where link.hasGrant {
+            guard replaced.contains(link.period.transactionID) || !link.period.statesReason,
+                try GrantTable(connection).find(transaction: link.sequence)?.points.isEmpty == false,
+                let copy = try RecordedCopies(connection).find(link.sequence)
+            else { continue }
+            try decide(copy, .kept, from: .apple(source), inputs, connection).recordReplacedTime(in: chain)
+        }
+    }
+
+    /// Who restores a renewal restores the purchase that it renews, if that waits: a device shows the newest period
+    /// alone.
+    func purchaseToRestore(
+        with transaction: PaidTransaction, _ origin: PurchaseOrigin, _ connection: any Connection
+    ) throws -> PaidTransaction? {
+        guard origin.claimant != nil, transaction.isRenewal, transaction.isSubscription else { return nil }
+        let table = SubscriptionTable(connection)
+        guard let found = try table.find(transaction.originalID, in: transaction.environment),
+            case let links = try table.links(of: found.sequence),
+            let renewed = RenewedPurchase(of: transaction.chainPeriod, in: links.map(\.chain)), renewed.isWaiting,
+            let link = links.first(where: { $0.period.transactionID == renewed.renewed.period.transactionID }),
+            link.state == .quarantined
+        else { return nil }
+        return try RecordedCopies(connection).find(link.sequence)
+    }
+}
+
+extension PurchaseRecorder {
+    /// A stable word: why a customer loses a renewal whose purchase is another customer's, or waits.
+    static let followedReason = "renews_other_purchase"
+
+    /// Puts a renewal where its purchase is.
+    func followPurchase(hasGrant: Bool) throws {
+        guard let stored, let product = facts.product else { return }
+        // A person's claim came with its own transaction, and is not repeated here.
+        guard hasGrant, let grant = known.grant else {
+            // Taken back before it was granted: only the history that it stands in is another one.
+            guard stored.state == .revoked else { return }
+            if case .grant(_, let order?, _, _) = decision.match {
+                return try transactions.link(stored.sequence, toOrder: known.orders[order.id]?.sequence)
+            }
+            return try transactions.link(stored.sequence, toOrder: nil)
+        }
+        switch decision.match {
+        case .grant(let user, let order, let newOrderID, let match):
+            let target = try target(order, newOrderID, for: user, product: product, reason: match.rawValue)
+            let newOwner = facts.newOwner(of: user, under: target.order.id).user
+            guard newOwner != grant.userID else { return }
+            try move(grant, stored.sequence, to: newOwner, under: target, match)
+        case .quarantine(let reason): try withdraw(grant, stored, reason)
+        case .alreadyGranted, .revoke, .reinstate, .revoked: return
+        }
+    }
+
+    private func move(
+        _ grant: Grant, _ sequence: Int64, to newOwner: UserID, under target: OrderTable.Stored, _ match: OwnerMatch
+    ) throws {
+        try transactions.link(sequence, toOrder: target.sequence)
+        try transferRecorder.moveToSignedBuyer(
+            [held(sequence)], from: grant.userID, to: newOwner, reason: Self.followedReason, under: grant.orderID)
+        try ownership.set(.token, of: held(sequence), owner: newOwner)
+        try setBasis(of: sequence, owner: newOwner, foundBy: match)
+        try note(
+            sequence, "moved", ground: Self.followedReason,
+            detail: "from \(grant.userID) to \(newOwner); \(explanation)")
+    }
+
+    /// Out of its owner's hands, until its purchase has an owner.
+    private func withdraw(_ grant: Grant, _ stored: TransactionTable.Stored, _ reason: QuarantineReason) throws {
+        let postings = try ownership.left(of: stored.sequence).map { currency, amount in
+            posting(-amount, of: currency, to: grant.userID, grant.id.description)
+        }
+        for posting in postings { try ledger.post(posting, grant: stored.sequence) }
+        if stored.state == .revoked {
+            try transactions.link(stored.sequence, toOrder: nil)
+        } else {
+            try record(.quarantined, quarantine: reason, orderSequence: nil)
+        }
+        try holders.remove(stored.sequence)
+        try ownership.set(.orderID, of: held(stored.sequence), owner: grant.userID)
+        try ownership.withdraw(stored.sequence, at: now)
+        try note(
+            stored.sequence, "quarantined", ground: reason.rawValue, detail: "from \(grant.userID); \(explanation)")
+        if stored.state != .revoked {
+            try outbox.insert(
+                type: "transaction.quarantined", user: nil, transaction: stored.sequence, at: now,
+                body: EventBody.quarantined(reason))
+        }
+        try outbox.insert(
+            type: "grant.withdrawn", user: grant.userID, transaction: stored.sequence, at: now,
+            body: EventBody.withdrawn(Self.followedReason, postings, under: grant.orderID))
+    }
+}

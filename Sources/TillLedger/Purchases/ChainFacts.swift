@@ -1,0 +1,94 @@
+import TillBilling
+
+/// What the rest of its chain says about one period of a subscription, by Apple's dates.
+struct ChainFacts {
+    fileprivate(set) var renewed: RenewedPurchase?
+    /// Of the purchase that is renewed, if it has an owner.
+    fileprivate(set) var order: OrderTable.Stored?
+    /// What that purchase rests on.
+    fileprivate(set) var basis: OwnershipBasis?
+    fileprivate(set) var replacedOwner: UserID?
+    /// Who has the newest earlier period that has an owner.
+    fileprivate(set) var previousOwner: UserID?
+    /// Who has anything else of the chain; nil where the ledger has no list of it.
+    fileprivate(set) var owners: Set<UserID>?
+    /// The same transaction, with the reason that the periods around it give where Apple gave none.
+    fileprivate(set) var transaction: PaidTransaction
+
+    /// Who has the purchase that is renewed, where the renewal's token does not name another customer.
+    var owner: UserID? { renewed.flatMap { $0.token == .ownWord ? nil : $0.renewed.owner } }
+}
+
+extension PurchaseReader {
+    /// Nil for what is no later period of a subscription.
+    func chain(of transaction: PaidTransaction, from origin: PurchaseOrigin) throws -> ChainFacts? {
+        guard transaction.isSubscription, transaction.id != transaction.originalID else { return nil }
+        let table = SubscriptionTable(connection)
+        guard let found = try table.find(transaction.originalID, in: transaction.environment) else {
+            return try unlisted(transaction)
+        }
+        let links = try table.links(of: found.sequence).filter { $0.period.transactionID != transaction.id }
+        let chain = SubscriptionChain(links.map(\.period) + [transaction.period])
+        var facts = ChainFacts(transaction: transaction.decided(among: chain))
+        facts.owners = Set(links.compactMap(\.owner))
+        facts.previousOwner =
+            links.filter { $0.owner != nil && PaidPeriod.isEarlier($0.period, transaction.period) }
+            .max { PaidPeriod.isEarlier($0.period, $1.period) }?.owner
+        guard facts.transaction.isRenewal else {
+            facts.replacedOwner = try replacedOwner(transaction, from: origin, links, chain)
+            return facts
+        }
+        facts.renewed = RenewedPurchase(of: transaction.chainPeriod, in: links.map(\.chain))
+        if let renewed = facts.renewed?.renewed, renewed.owner != nil,
+            let link = links.first(where: { $0.period.transactionID == renewed.period.transactionID })
+        {
+            facts.order = try link.orderSequence.flatMap { try OrderTable(connection).find(sequence: $0) }
+            facts.basis = link.basis
+        }
+        return facts
+    }
+
+    /// Who has the other periods of the chain that the first purchase began.
+    func listedOwners(of transaction: PaidTransaction) throws -> Set<UserID>? {
+        let table = SubscriptionTable(connection)
+        guard transaction.isSubscription,
+            let found = try table.find(transaction.originalID, in: transaction.environment)
+        else { return nil }
+        let others = try table.links(of: found.sequence).filter { $0.period.transactionID != transaction.id }
+        return Set(others.compactMap(\.owner))
+    }
+
+    /// A ledger from before there were lists of chains has the first purchase all the same.
+    private func unlisted(_ transaction: PaidTransaction) throws -> ChainFacts {
+        var facts = ChainFacts(transaction: transaction)
+        facts.previousOwner = try holders.holder(of: transaction.originalID, in: transaction.environment)
+        guard transaction.isRenewal else { return facts }
+        let first = try TransactionTable(connection).find(transaction.originalID, in: transaction.environment)
+        let sequence =
+            try first?.orderSequence ?? holders.order(of: transaction.originalID, in: transaction.environment)
+        facts.order = try sequence.flatMap { try OrderTable(connection).find(sequence: $0) }
+        facts.basis = try first.flatMap { try ownership.find($0.sequence)?.basis ?? .token }
+        return facts
+    }
+
+    /// The caller, if a purchase without a token ended what they had, in a chain that shows no token.
+    private func replacedOwner(
+        _ transaction: PaidTransaction, from origin: PurchaseOrigin, _ links: [SubscriptionTable.Link],
+        _ chain: SubscriptionChain
+    ) throws -> UserID? {
+        guard case .user(let caller) = origin.caller, transaction.token == nil, !transaction.terms.isPaidBySomebodyElse,
+            links.allSatisfy({ $0.chain.token == nil }), let replaced = chain.replaced(by: transaction.id),
+            let owner = links.first(where: { $0.period.transactionID == replaced.transactionID })?.owner
+        else { return nil }
+        return try owner == caller || guests.account(of: caller) == owner ? owner : nil
+    }
+}
+
+extension PaidTransaction {
+    /// As its chain has it before it is anybody's.
+    var chainPeriod: ChainPeriod {
+        var token: OrderID?
+        if case .order(let id)? = signedToken { token = id }
+        return ChainPeriod(period: period, owner: nil, token: token, hidesToken: isFromReceipt)
+    }
+}

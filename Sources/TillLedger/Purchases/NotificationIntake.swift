@@ -1,0 +1,96 @@
+import TillAppStore
+import TillBilling
+import TillSQL
+
+/// Apple's notifications: stored raw before anything is made of them, then processed like every purchase.
+extension Ledger {
+    /// Stores what Apple signed, whether it was sent or asked for, and processes it.
+    ///
+    /// - Returns: whether it is ours and was not here yet.
+    package func take(
+        _ reading: NotificationReading, payload: String, from source: PurchaseSource
+    ) async throws -> Bool {
+        switch reading {
+        case .foreign(let envelope, let reason):
+            guard (1...64).contains(envelope.id.utf8.count) else { return false }
+            let entry = ForeignNotificationTable.Entry(
+                uuid: envelope.id, app: (envelope.bundleID, envelope.appAppleID), environment: envelope.environment,
+                type: envelope.type?.rawValue ?? "", subtype: envelope.subtype?.rawValue, receivedAt: clock(),
+                reason: (reason.refusal.rawValue, reason.detail), payload: payload)
+            try await database.write { try ForeignNotificationTable($0).insert(entry) }
+            return false
+        case .undecided(let notification):
+            // Stored all the same: Apple's sandbox does not send again (facts/notifications §2).
+            return try await store(notification, payload: payload) != nil
+        case .ours(let notification, let isUnderDoubt):
+            guard let sequence = try await store(notification, payload: payload) else { return false }
+            // Stored is enough for Apple; what can't be processed now is taken up again by `PendingNotifications`.
+            try? await process(notification, sequence, isUnderDoubt: isUnderDoubt, from: source)
+            return true
+        }
+    }
+
+    /// Processes a stored notification. Its type decides nothing: what Apple signed about the transaction says what
+    /// became of it, also in types that are yet to come.
+    func process(
+        _ notification: VerifiedNotification, _ sequence: Int64, isUnderDoubt: Bool,
+        from source: PurchaseSource = .notification
+    ) async throws {
+        guard verifier.accepts(notification.environment) else {
+            let detail = "\(Refusal.wrongEnvironment.rawValue): \(notification.environment.rawValue)"
+            try await database.write { try NotificationTable($0).mark(sequence, .stuck, detail: detail) }
+            return
+        }
+        var detail = "no transaction"
+        let renewal = notification.renewal
+        if let transaction = notification.transaction, let token = notification.payload.data?.signedTransactionInfo {
+            let proof = PurchaseProof(
+                kind: .signedTransaction, bytes: Array(token.utf8), isUnderDoubt: isUnderDoubt)
+            var purchase = VerifiedPurchase(transaction, proof)
+            purchase.renewal = renewal
+            detail = try await intake.processor.process(purchase, from: .apple(source)).sentence
+        } else if let renewal {
+            try await intake.processor.recordRenewal(renewal)
+        }
+        let outcome = detail
+        try await database.write { connection in
+            try NotificationTable(connection).mark(sequence, .settled, detail: outcome)
+            try noteConsumptionRequest(sequence, notification, connection)
+        }
+    }
+
+    /// - Returns: the row's number; nil if it was there already.
+    private func store(_ notification: VerifiedNotification, payload: String) async throws -> Int64? {
+        let (environment, type, subtype) = (
+            notification.environment, notification.type?.rawValue ?? "", notification.subtype?.rawValue
+        )
+        let (uuid, signedAt, now) = (notification.id, notification.signedDate, clock())
+        return try await database.write { connection in
+            try NotificationTable(connection).insert(
+                uuid: uuid, environment: environment, type: type, subtype: subtype, signedAt: signedAt, at: now,
+                payload: payload)
+        }
+    }
+}
+
+extension PurchaseOutcome {
+    /// For operators.
+    fileprivate var sentence: String {
+        switch self {
+        case .granted: "granted"
+        case .alreadyGranted: "already granted"
+        case .moved: "moved to the signed buyer"
+        case .contested(_, let reason): "contested: \(reason.rawValue)"
+        case .revoked, .revokedUnseen: "revoked"
+        case .quarantined(let reason): "quarantined: \(reason.rawValue)"
+        }
+    }
+}
+
+extension VerifiedNotification {
+    /// What it says about the next renewal, with its bytes.
+    var renewal: SignedRenewal? {
+        guard let renewalInfo, let token = payload.data?.signedRenewalInfo else { return nil }
+        return SignedRenewal(info: renewalInfo, proof: Array(token.utf8))
+    }
+}

@@ -1,0 +1,196 @@
+import TillBilling
+
+/// What a grant rests on, and what a signed copy that comes later changes about whose it is. `OwnershipDecision` has the
+/// rules.
+extension PurchaseRecorder {
+    func held(_ sequence: Int64) -> HeldGrant {
+        HeldGrant(sequence: sequence, environment: transaction.environment, originalID: transaction.originalID)
+    }
+
+    var transferRecorder: TransferRecorder {
+        TransferRecorder(
+            connection, actor: origin.callerName, now: now, freshID: freshID(),
+            reminders: Reminders(connection: connection, catalogs: terms.catalogs, policy: terms.settings.reminders))
+    }
+
+    // MARK: New grants
+
+    /// What a new grant rests on, and until when its points are held.
+    func setBasis(
+        of sequence: Int64, owner: UserID, foundBy match: OwnerMatch) throws {
+        let basis = OwnershipBasis(of: transaction, foundBy: match, chain: facts.originalBasis)
+        // A token needs no row, and a new grant has none.
+        guard basis != .token else { return }
+        let isReceipt = basis == .receipt
+        try ownership.set(
+            basis, of: held(sequence), owner: owner, holdUntil: isReceipt ? terms.settings.receipts.holdEnd(from: now) : nil,
+            lookUpAt: isReceipt ? now : nil)
+        // A renewal that Apple signed with an unknown token is its owner's by what it renews alone.
+        if isReceipt, case .order(let token)? = transaction.signedToken {
+            try ownership.contest(sequence, by: token)
+        }
+    }
+
+    /// Gives what was granted before and taken back into quarantine: the same grant, to whom it belongs.
+    func grantAgain(
+        to target: OrderTable.Stored, newOwner: UserID, _ match: OwnerMatch
+    ) throws -> Grant? {
+        guard let stored, let first = try GrantTable(connection).find(transaction: stored.sequence) else { return nil }
+        let sequence = try record(.granted, quarantine: nil, orderSequence: target.sequence)
+        let grant = first.held(by: newOwner, under: target.order.id)
+        try holders.set(newOwner, held(sequence))
+        let postings = try ownership.left(of: sequence).map { currency, amount in
+            posting(amount, of: currency, to: newOwner, grant.id.description)
+        }
+        for posting in postings { try ledger.post(posting, grant: sequence) }
+        try ownership.set(.token, of: held(sequence), owner: newOwner)
+        try setBasis(of: sequence, owner: newOwner, foundBy: match)
+        try note(sequence, "granted", ground: match.rawValue, detail: explanation)
+        try tell("grant.created", grant, sequence, moved: postings)
+        return grant
+    }
+
+    func posting(_ amount: Int64, of currency: String, to user: UserID, _ reference: String) -> Posting {
+        Posting(
+            environment: transaction.environment, userID: user, contra: .moved, currency: currency, amount: amount,
+            kind: .moved, reference: reference, at: now)
+    }
+
+    // MARK: Changes
+
+    /// - Returns: what there is to tell; nil if the grant is where it was.
+    func changeOwner(of grant: Grant) throws -> PurchaseOutcome? {
+        let change = decision.ownership
+        guard let stored else { preconditionFailure("only a recorded grant changes its owner") }
+        switch change.decision {
+        case .keep: return nil
+        case .confirm(let basis):
+            try ownership.set(basis, of: held(stored.sequence), owner: grant.userID)
+            try note(stored.sequence, "confirmed", ground: basis.rawValue)
+            return nil
+        case .move:
+            guard let buyer = change.buyer, let product = facts.product else {
+                preconditionFailure("a move has a buyer")
+            }
+            let target = try target(
+                buyer.order, buyer.newOrderID, for: buyer.user, product: product, reason: buyer.match.rawValue)
+            return .moved(try move(grant, to: target, of: buyer))
+        case .contest: return try contest(grant, stored.sequence)
+        case .takeBack: return .quarantined(try takeBack(grant, stored))
+        case .note(let finding):
+            try noteOnce(finding, grant, stored.sequence)
+            return nil
+        }
+    }
+
+    /// All of it goes to the customer whom Apple's signature names, with the renewals that rest on it.
+    private func move(_ grant: Grant, to target: OrderTable.Stored, of buyer: OwnershipChange.Buyer) throws -> Grant {
+        guard let stored else { preconditionFailure("only a recorded grant is moved") }
+        let newOwner = buyer.newOwner
+        if stored.orderSequence != target.sequence {
+            try moveOwnOrder(stored.orderSequence, to: .refunded, reason: Self.movedReason)
+        }
+        let sequence = try record(.granted, quarantine: nil, orderSequence: target.sequence)
+        let renewals = try renewals(heldBy: grant.userID)
+        for renewal in renewals { try transactions.link(renewal.sequence, toOrder: target.sequence) }
+        try transferRecorder.moveToSignedBuyer(
+            [held(sequence)] + renewals, from: grant.userID, to: newOwner, reason: Self.movedReason,
+            under: grant.orderID)
+        try ownership.set(.token, of: held(sequence), owner: newOwner)
+        let basis = OwnershipBasis(of: transaction, foundBy: buyer.match, chain: facts.originalBasis)
+        if basis > .token { try ownership.set(basis, of: held(sequence), owner: newOwner) }
+        if try isGrantedByWords(of: grant.userID, sequence) { try ownership.distrust(grant.userID, at: now) }
+        try note(
+            sequence, "moved", ground: Transfer.Kind.signedBuyer.rawValue,
+            detail: "from \(grant.userID) to \(newOwner); \(explanation)")
+        return grant.held(by: newOwner, under: target.order.id)
+    }
+
+    /// The renewals of the purchase that an owner has by the purchase alone. What the owner bought later in the same
+    /// chain is no part of it.
+    private func renewals(heldBy owner: UserID) throws -> [HeldGrant] {
+        let found = try ownership.renewals(
+            after: transaction.purchasedAt, of: transaction.originalID, in: transaction.environment, owner: owner)
+        let table = SubscriptionTable(connection)
+        guard !found.isEmpty,
+            let subscription = try table.find(transaction.originalID, in: transaction.environment)
+        else { return [] }
+        let links = try table.links(of: subscription.sequence)
+        let paid = SubscriptionChain(links.map(\.period)).periods(ofPurchaseWith: transaction.id)
+        let ids = Set(paid.map(\.transactionID))
+        let sequences = Set(links.filter { ids.contains($0.period.transactionID) }.map(\.sequence))
+        return found.filter { sequences.contains($0.sequence) }
+    }
+
+    /// Whether a customer brought what they lose now, or it was granted under their order. By its chain alone a receipt
+    /// gives a purchase to an earlier subscriber, whichever user brings it.
+    private func isGrantedByWords(of loser: UserID, _ sequence: Int64) throws -> Bool {
+        try evidence.list(transaction: sequence).contains { entry in
+            guard ["granted", "quarantined"].contains(entry.decision) else { return false }
+            let isByChain = entry.ground == OwnerMatch.originalTransaction.rawValue
+            if entry.decision == "granted", !isByChain { return true }
+            guard entry.caller.hasPrefix("user:") else { return false }
+            let user = UserID(String(entry.caller.dropFirst("user:".utf8.count)))
+            return try (GuestTable(connection).account(of: user) ?? user) == loser
+        }
+    }
+
+    /// A stable word: why an order is refunded although Apple gave no money back.
+    static let movedReason = "moved_to_signed_buyer"
+
+    private func contest(_ grant: Grant, _ sequence: Int64) throws -> PurchaseOutcome {
+        var token: UniqueID?
+        if case .order(let id)? = known.brought.signedToken { token = id }
+        let isSomebodyElses = known.brought.terms.otherOwnership != nil
+        let reason: QuarantineReason =
+            isSomebodyElses ? .unknownOwnership : token == nil ? .unreadableToken : .unknownToken
+        let isKnown = known.basis.map { $0.contestedToken == token && $0.holdUntil == OwnershipTable.untilDecided }
+        guard isKnown != true else { return .contested(grant, reason) }
+        try ownership.contest(sequence, by: token)
+        try note(
+            sequence, "contested", ground: reason.rawValue, detail: token.map { "token \($0)" } ?? "token unreadable")
+        try tellContested(grant, sequence, reason.rawValue)
+        return .contested(grant, reason)
+    }
+
+    private func tellContested(_ grant: Grant, _ sequence: Int64, _ reason: String) throws {
+        try outbox.insert(
+            type: "grant.contested", user: grant.userID, transaction: sequence, at: now,
+            body: EventBody.contested(reason, token: known.brought.signedToken, under: grant.orderID))
+    }
+
+    /// Out of the owner's hands and into quarantine: the customer whom the copy names did not order this.
+    private func takeBack(_ grant: Grant, _ stored: TransactionTable.Stored) throws -> QuarantineReason {
+        let reason = QuarantineReason.contradictsOrder
+        try moveOwnOrder(stored.orderSequence, to: .refunded, reason: reason.rawValue)
+        let postings = try ownership.left(of: stored.sequence).map { currency, amount in
+            posting(-amount, of: currency, to: grant.userID, grant.id.description)
+        }
+        for posting in postings { try ledger.post(posting, grant: stored.sequence) }
+        try record(.quarantined, quarantine: reason, orderSequence: nil)
+        try holders.remove(stored.sequence)
+        try ownership.withdraw(stored.sequence, at: now)
+        if try isGrantedByWords(of: grant.userID, stored.sequence) {
+            try ownership.distrust(grant.userID, at: now)
+        }
+        try note(
+            stored.sequence, "quarantined", ground: reason.rawValue, detail: "from \(grant.userID); \(explanation)")
+        try outbox.insert(
+            type: "transaction.quarantined", user: nil, transaction: stored.sequence, at: now,
+            body: EventBody.quarantined(reason))
+        try outbox.insert(
+            type: "grant.withdrawn", user: grant.userID, transaction: stored.sequence, at: now,
+            body: EventBody.withdrawn(reason.rawValue, postings, under: grant.orderID))
+        return reason
+    }
+
+    private func noteOnce(_ finding: OwnershipDecision.Note, _ grant: Grant, _ sequence: Int64) throws {
+        var token = "token unreadable"
+        if case .order(let id)? = known.brought.signedToken { token = "token \(id)" }
+        guard
+            try !evidence.has(transaction: sequence, decision: "kept", ground: finding.rawValue, detail: token)
+        else { return }
+        try note(sequence, "kept", ground: finding.rawValue, detail: token)
+        if finding == .tokenChanged { try tellContested(grant, sequence, finding.rawValue) }
+    }
+}

@@ -1,0 +1,54 @@
+import TillBilling
+import TillCrypto
+
+/// So many at once, and then one in each interval (milliseconds).
+package struct Pace: Sendable {
+    let burst: Int64
+    let interval: Int64
+
+    package init(burst: Int64, interval: Int64) {
+        self.burst = burst
+        self.interval = interval
+    }
+
+    /// So many times as fast.
+    package func times(_ factor: Int64) -> Pace { Pace(burst: burst * factor, interval: interval / factor) }
+
+    /// How much of a pace is used up. It fills up again with time.
+    package struct Use: Sendable {
+        private var fullAt = Instant(milliseconds: 0)
+
+        package init() {}
+
+        package func isFull(at now: Instant) -> Bool { fullAt <= now }
+
+        package mutating func take(_ pace: Pace, now: Instant) -> Bool {
+            let start = max(fullAt, now)
+            guard start.milliseconds - now.milliseconds <= (pace.burst - 1) * pace.interval else { return false }
+            fullAt = start.adding(milliseconds: pace.interval)
+            return true
+        }
+    }
+}
+
+/// The same pace for each source, known by its name.
+package final class SourcePace: Sendable {
+    /// Sources that are remembered; if so many are busy at once, a further one has to wait.
+    package static let capacity = 4_096
+
+    private let pace: Pace
+    private let sources = Locked<[String: Pace.Use]>([:])
+
+    package init(_ pace: Pace) { self.pace = pace }
+
+    /// Whether this source may do one more now, which then counts.
+    package func take(_ name: String, now: Instant) -> Bool {
+        sources.withLock { sources in
+            if sources[name] == nil, sources.count >= Self.capacity {
+                sources = sources.filter { !$0.value.isFull(at: now) }
+                if sources.count >= Self.capacity { return false }
+            }
+            return sources[name, default: Pace.Use()].take(pace, now: now)
+        }
+    }
+}

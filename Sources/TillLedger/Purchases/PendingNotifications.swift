@@ -1,0 +1,97 @@
+import TillAppStore
+import TillBilling
+
+/// Takes up what was stored but not settled: after a crash between the two, a full disk, or while Apple could not be
+/// asked about its certificates; and what was another app's until the configuration changed.
+public struct PendingNotifications: Sendable {
+    private let ledger: Ledger
+    private static let batch = 50
+
+    public init(_ ledger: Ledger) { self.ledger = ledger }
+
+    /// One walk over all pending notifications, oldest first. Returns how many were settled. One that can't be settled
+    /// never stands in the way of the next.
+    @discardableResult
+    public func processAll() async throws -> Int {
+        _ = try? await adoptForeign()
+        var processed = 0
+        var position: Int64 = 0
+        while true {
+            let after = position
+            let pending = try await ledger.database.read { connection in
+                try NotificationTable(connection).pending(after: after, limit: Self.batch)
+            }
+            guard let last = pending.last else { return processed }
+            position = last.sequence
+            for stored in pending where await process(stored) { processed += 1 }
+        }
+    }
+
+    private func process(_ stored: NotificationTable.Stored) async -> Bool {
+        do throws(ProofRefusal) {
+            switch try await ledger.verifier.notification(stored.payload) {
+            case .ours(let notification, let isUnderDoubt):
+                let isSettled: Void? = try? await ledger.process(
+                    notification, stored.sequence, isUnderDoubt: isUnderDoubt)
+                return isSettled != nil
+            // It stays pending.
+            case .undecided: return false
+            case .foreign(_, let reason): await stick(stored, reason)
+            }
+        } catch {
+            await stick(stored, error)
+        }
+        return false
+    }
+
+    /// It was ours and Apple's when it came: the configuration has changed since, or a certificate was revoked.
+    private func stick(_ stored: NotificationTable.Stored, _ reason: ProofRefusal) async {
+        let detail = "\(reason.refusal.rawValue): \(reason.detail)"
+        _ = try? await ledger.database.write { connection in
+            try NotificationTable(connection).mark(stored.sequence, .stuck, detail: detail)
+        }
+    }
+
+    // MARK: Foreign ones
+
+    /// Notifications of an app that was not ours and is now: whoever mistyped the bundle id loses nothing by it. Only
+    /// those that state the configured app are looked at, and none twice.
+    private func adoptForeign() async throws {
+        let apple = ledger.settings.apple
+        var position: Int64 = 0
+        while true {
+            let after = position
+            let found = try await ledger.database.read { connection in
+                try ForeignNotificationTable(connection).stating(
+                    bundleID: apple.bundleID, appAppleID: apple.appAppleID, refusedAs: Refusal.wrongApp.rawValue,
+                    after: after, limit: Self.batch)
+            }
+            guard let last = found.last else { return }
+            position = last.sequence
+            for (sequence, entry) in found { try await adopt(sequence, entry) }
+        }
+    }
+
+    private func adopt(_ sequence: Int64, _ entry: ForeignNotificationTable.Entry) async throws {
+        let notification: VerifiedNotification
+        do throws(ProofRefusal) {
+            switch try await ledger.verifier.notification(entry.payload) {
+            case .ours(let ours, _), .undecided(let ours): notification = ours
+            case .foreign(_, let reason): throw reason
+            }
+        } catch {
+            let (code, detail) = (error.refusal.rawValue, error.detail)
+            try await ledger.database.write { connection in
+                try ForeignNotificationTable(connection).mark(sequence, code: code, detail: detail)
+            }
+            return
+        }
+        let (environment, signedAt) = (notification.environment, notification.signedDate)
+        try await ledger.database.write { connection in
+            try ForeignNotificationTable(connection).remove(sequence)
+            _ = try NotificationTable(connection).insert(
+                uuid: entry.uuid, environment: environment, type: entry.type, subtype: entry.subtype,
+                signedAt: signedAt, at: entry.receivedAt, payload: entry.payload)
+        }
+    }
+}

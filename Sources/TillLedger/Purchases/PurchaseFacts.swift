@@ -1,0 +1,241 @@
+import TillBilling
+import TillSQL
+
+/// What the ledger knows about one transaction: every read that its decision rests on, and the rows that the recorder
+/// writes to.
+struct KnownPurchase {
+    private(set) var facts: PurchaseFacts
+    /// The newest copy: the one that came, or the one that the ledger has.
+    private(set) var transaction: PaidTransaction
+    /// The copy that came.
+    let brought: PaidTransaction
+    private(set) var stored: TransactionTable.Stored?
+    private(set) var grant: Grant?
+    /// What that grant rests on, if not on a token.
+    private(set) var basis: OwnershipTable.Stored?
+    /// The orders that the decision may name, with their rows.
+    private(set) var orders: [OrderID: OrderTable.Stored]
+    /// The signed token, where it names no order and no account.
+    private(set) var unmatchedToken: OrderID?
+    /// Whether the proof names a device, and its plan is for one that no order has named.
+    private(set) var isDeviceMissing = false
+
+    /// Whether the copy that came says more than the ledger has. An older one changes nothing.
+    var isNews: Bool {
+        facts.known.map { SignedCopy(transaction).isNewer(than: SignedCopy($0)) } ?? true
+    }
+
+    /// The same after its first copy was recorded in this commit.
+    func recorded(as row: TransactionTable.Stored?) -> KnownPurchase {
+        var known = self
+        known.stored = row
+        return known
+    }
+
+    init(_ transaction: PaidTransaction, from origin: PurchaseOrigin, _ reader: PurchaseReader) throws {
+        var reader = reader
+        self.transaction = transaction
+        brought = transaction
+        stored = try TransactionTable(reader.connection).find(transaction.id, in: transaction.environment)
+        let copy = try stored.flatMap { try RecordedCopies(reader.connection).find($0.sequence) }
+        if let stored, stored.state != .quarantined {
+            grant = try GrantTable(reader.connection).find(transaction: stored.sequence)
+                .map { try HolderTable(reader.connection).present($0, of: stored.sequence) }
+            basis = try grant == nil ? nil : reader.ownership.find(stored.sequence)
+            if basis?.isWithdrawn == true { grant = nil }
+        }
+        if let copy, SignedCopy(transaction).isOlder(than: SignedCopy(copy)) { self.transaction.yield(to: copy) }
+        let chain = try reader.chain(of: self.transaction, from: origin)
+        if let decided = chain?.transaction { self.transaction = decided }
+        let token = try reader.token(of: self.transaction, from: origin)
+        unmatchedToken = token.unmatched
+        facts = try reader.facts(self.transaction, from: origin, chain, token, stored: stored, copy: copy, grant: grant)
+        facts.brought = transaction
+        facts.known = copy
+        if let basis { facts.basis = basis.basis }
+        if grant != nil, let copy, SignedCopy(transaction) < SignedCopy(copy) {
+            facts.userOfBroughtToken = try reader.user(namedBy: transaction.signedToken, in: transaction.environment)
+        }
+        try reader.readNewOwners(&facts, chain, token)
+        isDeviceMissing = try reader.isDeviceMissing(of: facts, stored, from: origin)
+        orders = reader.orders
+    }
+}
+
+/// Reads a purchase's facts. It remembers the orders that it finds, because a decision may name only those.
+struct PurchaseReader {
+    let connection: any Connection
+    let settings: LedgerSettings
+    let catalog: Catalog
+    let now: Instant
+    let ownership: OwnershipTable
+    let guests: GuestTable
+    let holders: HolderTable
+    fileprivate(set) var orders: [OrderID: OrderTable.Stored] = [:]
+
+    init(_ connection: any Connection, settings: LedgerSettings, catalog: Catalog, now: Instant) {
+        self.connection = connection
+        self.settings = settings
+        self.catalog = catalog
+        self.now = now
+        ownership = OwnershipTable(connection)
+        guests = GuestTable(connection)
+        holders = HolderTable(connection)
+    }
+
+    fileprivate mutating func facts(
+        _ transaction: PaidTransaction, from origin: PurchaseOrigin, _ chain: ChainFacts?, _ token: TokenFacts,
+        stored: TransactionTable.Stored?, copy: PaidTransaction?, grant: Grant?
+    ) throws -> PurchaseFacts {
+        if let order = chain?.order { orders[order.order.id] = order }
+        let claimed = token.decidesAlone ? nil : try origin.claimedOrder.flatMap { try order($0) }
+        var facts = PurchaseFacts(
+            transaction: transaction, caller: try caller(of: origin, claiming: claimed),
+            recorded: stored.map { stored in
+                RecordedTransaction(state: stored.state, newest: SignedCopy(copy ?? transaction), grant: grant)
+            },
+            tokenOrder: token.order, claimedOrderID: origin.claimedOrder, claimedOrder: claimed,
+            originalOrder: chain?.order?.order, product: catalog[transaction.productID],
+            claimant: try claimant(of: transaction, from: origin, chain))
+        facts.renewed = chain?.renewed
+        facts.replacedOwner = chain?.replacedOwner
+        facts.tokenAccount = token.account
+        facts.provenUser = token.provenUser
+        facts.isTokenOlderThanOrder = token.isOlderThanOrder
+        facts.isInChainOfTokenOrder = try isInChain(ofTokenOrderIn: facts, chain)
+        facts.deviceOrders = try deviceOrders(for: transaction, from: origin)
+        facts.ownershipClaim = try claim(to: transaction, from: origin, chain, token)
+        facts.originalBasis = chain?.basis
+        facts.needsSignedCopy = try needsSignedCopy(facts)
+        return facts
+    }
+
+    mutating func order(_ id: OrderID) throws -> Order? {
+        guard let found = try OrderTable(connection).find(id) else { return nil }
+        orders[id] = found
+        return found.order
+    }
+
+    func account(of user: UserID) throws -> UserID { try guests.account(of: user) ?? user }
+
+    // MARK: Who brought it
+
+    /// A guest who signed in brings the account's orders too: opened for payments that were under way.
+    private func caller(of origin: PurchaseOrigin, claiming order: Order?) throws -> Caller {
+        guard let order, case .user(let guest) = origin.caller, guest != order.userID,
+            try guests.account(of: guest) == order.userID
+        else { return origin.caller }
+        return .user(order.userID)
+    }
+
+    /// The unpaid orders of the device that brought it, of users whose own order Apple's token completed there before,
+    /// with the same Apple Account: a device's id is no secret. Only where Apple signed no token.
+    private mutating func deviceOrders(
+        for transaction: PaidTransaction, from origin: PurchaseOrigin
+    ) throws -> [Order]? {
+        guard let device = origin.device, transaction.token == nil, !transaction.isFromReceipt else { return nil }
+        var payer: String? = transaction.appTransactionID ?? ""
+        #if PLANTED_MISTAKES
+            if PlantedMistake.trustsAnyDevice.isPlanted { payer = nil }
+        #endif
+        let found = try OrderTable(connection).unpaid(
+            onDevice: device, product: transaction.productID, quantity: transaction.quantity,
+            openedBy: transaction.purchasedAt.adding(seconds: PurchaseFacts.clockTolerance),
+            ofBuyersBy: payer, limit: PurchaseFacts.deviceOrderLimit)
+        for stored in found { orders[stored.order.id] = stored }
+        return found.map(\.order)
+    }
+
+    fileprivate func isDeviceMissing(
+        of facts: PurchaseFacts, _ stored: TransactionTable.Stored?, from origin: PurchaseOrigin
+    ) throws -> Bool {
+        guard origin.device != nil, facts.product.flatMap({ Plan(soldBy: $0) })?.scope == .device,
+            let sequence = stored?.orderSequence
+        else { return false }
+        return try OrderTable(connection).find(sequence: sequence)?.order.deviceID == nil
+    }
+
+    // MARK: Restores and claims
+
+    /// Who may have it if it has no owner: who restores or claims it, unless another customer has anything of its
+    /// chain.
+    private func unlessHeld(_ transaction: PaidTransaction, by user: UserID, _ chain: ChainFacts?) throws -> UserID? {
+        try chainOwners(of: transaction, chain).isSubset(of: [try account(of: user)]) ? user : nil
+    }
+
+    /// The accounts that have anything else of its chain.
+    private func chainOwners(of transaction: PaidTransaction, _ chain: ChainFacts?) throws -> Set<UserID> {
+        var owners = try chain?.owners ?? listedOwners(of: transaction)
+        if owners == nil {
+            let holder = try holders.holder(of: transaction.originalID, in: transaction.environment)
+            owners = Set([holder].compactMap { $0 })
+        }
+        return Set(try (owners ?? []).map { try account(of: $0) })
+    }
+
+    /// A renewal is restored with its purchase.
+    private func claimant(
+        of transaction: PaidTransaction, from origin: PurchaseOrigin, _ chain: ChainFacts?
+    ) throws -> UserID? {
+        guard chain?.renewed?.isWaiting != true, let claimant = origin.claimant else { return nil }
+        return try unlessHeld(transaction, by: claimant, chain)
+    }
+
+    /// A claim, unless the chain is another customer's. What was bought in it anew, an upgrade or a return, may be that
+    /// of another customer of the same Apple Account all the same: then an operator decides, or the token names its
+    /// customer. A customer who has merged claims for the guest that they were. Of a renewal whose purchase waits, an
+    /// order number says less than that purchase.
+    private func claim(
+        to transaction: PaidTransaction, from origin: PurchaseOrigin, _ chain: ChainFacts?, _ token: TokenFacts
+    ) throws -> OwnershipClaim? {
+        guard var claim = origin.claim else { return nil }
+        if let guest = token.order?.userID ?? token.account, try guests.account(of: guest) == claim.user {
+            claim = OwnershipClaim(user: guest, ground: claim.ground)
+        }
+        let isWaiting = chain?.renewed?.isWaiting == true
+        let isNamed = token.order?.userID == claim.user && (!isWaiting || chain?.renewed?.isOfTakenBack == true)
+        let isDecided = claim.ground == .operatorDecision || isNamed
+        // A renewal with a token of its own is not what the chain's customer renews. A receipt hides whether it is one.
+        let isItsOwn = chain?.renewed?.token == .ownWord || chain?.renewed?.token == .hidden
+        if isDecided, !transaction.isRenewal || isWaiting || isItsOwn { return claim }
+        if isWaiting { return try chainOwners(of: transaction, chain).isEmpty ? claim : nil }
+        return try unlessHeld(transaction, by: claim.user, chain) == nil ? nil : claim
+    }
+
+    // MARK: Owners
+
+    /// Whether a receipt grants nothing by itself: by the shop's terms, or because one of the customers who may have
+    /// sent it lost a purchase to the token of another customer.
+    private func needsSignedCopy(_ facts: PurchaseFacts) throws -> Bool {
+        let transaction = facts.transaction
+        guard transaction.isFromReceipt else { return false }
+        if settings.receipts.policy == .quarantine { return true }
+        var candidates = [facts.claimedOrder?.userID, facts.originalOrder?.userID].compactMap { $0 }
+        candidates += try candidates.compactMap { try guests.account(of: $0) }
+        if facts.originalOrder != nil {
+            let holder = try holders.holder(of: transaction.originalID, in: transaction.environment)
+            if let holder { candidates.append(holder) }
+        }
+        let since = now.adding(milliseconds: -ReceiptTerms.distrust)
+        return try candidates.contains { try ownership.isDistrusted($0, since: since) }
+    }
+
+    /// What decides whether a purchase becomes another customer's than the buyer's.
+    fileprivate func readNewOwners(_ facts: inout PurchaseFacts, _ chain: ChainFacts?, _ token: TokenFacts) throws {
+        facts.chainOwner = chain?.owner
+        let (transaction, caller) = (facts.transaction, facts.caller)
+        var users = [
+            facts.tokenOrder?.userID, token.account, token.provenUser, facts.claimedOrder?.userID,
+            facts.originalOrder?.userID, facts.replacedOwner, facts.claimant, facts.ownershipClaim?.user,
+        ].compactMap { $0 }
+        if case .backend(_, let user?) = caller { users.append(user) }
+        users += (facts.deviceOrders ?? []).map(\.userID)
+        for user in Set(users) { facts.accounts[user] = try guests.account(of: user) }
+        guard transaction.originalID != transaction.id else { return }
+        for order in [facts.tokenOrder, facts.claimedOrder, facts.originalOrder].compactMap({ $0?.id }) {
+            guard facts.chainHolders[order] == nil, let stored = orders[order] else { continue }
+            facts.chainHolders[order] = try holders.holder(
+                of: transaction.originalID, in: transaction.environment, orderSequence: stored.sequence)
+        }
+    }
+}

@@ -1,0 +1,189 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+
+/// The one entrance for purchases, whatever brought them: an app, Apple's notification, reconciliation, a restore, a
+/// claim, a receipt or a proof that waited. It verifies, asks Apple about what a receipt hides, logs what is refused,
+/// and has the rest processed in one commit.
+package struct PurchaseIntake: Sendable {
+    package let processor: PurchaseProcessor
+    package let verifier: ProofVerifier
+    /// Nil without an In-App Purchase key: then only the order id beside a receipt can say whose it is.
+    package let lookup: SignedTransactionLookup?
+    package let refusals: RefusalLog
+    /// How often Apple is asked at once for one user; what is more waits in the ledger. Backends that name no user are
+    /// trusted with their number.
+    private let pace = SourcePace(Pace(burst: 40, interval: 2_000))
+
+    init(processor: PurchaseProcessor, verifier: ProofVerifier, lookup: SignedTransactionLookup?) {
+        self.processor = processor
+        self.verifier = verifier
+        self.lookup = lookup
+        refusals = RefusalLog(database: processor.database, clock: processor.clock)
+    }
+
+    package enum Outcome: Sendable {
+        case processed(PurchaseOutcome)
+        /// Kept, and asked about again until Apple answers.
+        case waiting
+        /// Its proof is durable, and its grant follows.
+        case saved
+    }
+
+    /// Why a purchase is accepted and not yet granted; stable codes.
+    package static let waitingReason = "waiting_for_apple"
+    package static let savedReason = "granted_soon"
+
+    // MARK: Verification
+
+    package func verify(_ token: String) async throws(ProofRefusal) -> VerifiedPurchase {
+        let verified = try await verifier.transaction(token)
+        return VerifiedPurchase(
+            verified.value,
+            PurchaseProof(
+                kind: .signedTransaction, bytes: Array(token.utf8), isUnderDoubt: verified.isUnderDoubt))
+    }
+
+    /// One purchase of an app receipt.
+    package func verify(
+        _ id: TransactionID, inReceipt bytes: [UInt8]
+    ) async throws(ProofRefusal) -> VerifiedPurchase {
+        let verified = try await verifier.transaction(id, inReceipt: bytes)
+        return VerifiedPurchase(
+            verified.value, PurchaseProof(kind: .receipt, bytes: bytes, isUnderDoubt: verified.isUnderDoubt))
+    }
+
+    // MARK: Acceptance
+
+    /// - Parameter savesFirst: whether its sender knows the second order of delivery: what the ledger does not know
+    ///   yet may be saved now and granted a moment later.
+    package func accept(
+        _ purchase: VerifiedPurchase, from origin: PurchaseOrigin, savesFirst: Bool = false
+    ) async throws -> Outcome {
+        if savesFirst, try await save(purchase, from: origin) { return .saved }
+        switch purchase.proof.kind {
+        case .signedTransaction: return .processed(try await processor.process(purchase, from: origin))
+        case .receipt: return try await acceptReceipt(purchase, from: origin)
+        }
+    }
+
+    /// Under *save then finish*, what the ledger does not know yet is stored and granted by `SavedProofs`. What it
+    /// knows, and what Apple took back, is processed at once: there is nothing to wait for.
+    ///
+    /// - Returns: whether it was stored; false also for one variant of a proof too many, which is processed at once.
+    private func save(_ purchase: VerifiedPurchase, from origin: PurchaseOrigin) async throws -> Bool {
+        let (verified, proof) = (purchase.transaction, purchase.proof)
+        guard processor.settings.delivery.order == .saveThenFinish, verified.revocationDate == nil else {
+            return false
+        }
+        let (id, environment) = (verified.id, verified.environment)
+        let isKnown = try await processor.database.read { try TransactionTable($0).find(id, in: environment) != nil }
+        guard !isKnown else { return false }
+        let now = processor.clock()
+        return try await processor.database.write { connection in
+            try SavedProofTable(connection).insert(
+                id, in: environment, kind: proof.kind, body: proof.bytes, by: origin.bearer, at: now)
+        }
+    }
+
+    // MARK: Receipts
+
+    /// A receipt proves that it was paid and not for whom, so Apple is asked first; what Apple can't say now waits in
+    /// the ledger and is asked about again.
+    private func acceptReceipt(_ purchase: VerifiedPurchase, from origin: PurchaseOrigin) async throws -> Outcome {
+        if let outcome = try await processUnasked(purchase, from: origin) { return .processed(outcome) }
+        let verified = purchase.transaction
+        let now = processor.clock()
+        let due = now.adding(seconds: Self.firstPause)
+        guard let lookup, origin.isTrustedWithNumber || pace.take(origin.asker.name, now: now) else {
+            try await wait(for: purchase, from: origin, due: due, "this user asks too often")
+            return .waiting
+        }
+        switch await lookup.ask(
+            verified.id, verified.environment, paidAt: verified.purchaseDate, for: origin.asker)
+        {
+        case .found(let signed): return .processed(try await processor.process(signed, from: origin))
+        case .none: return .processed(try await processor.process(purchase, from: origin))
+        case .later(let why, let instant):
+            try await wait(for: purchase, from: origin, due: max(instant ?? due, due), why)
+            return .waiting
+        }
+    }
+
+    /// The same for a receipt that was answered before it was processed: Apple is asked by `WaitingReceipts`.
+    func acceptSaved(_ purchase: VerifiedPurchase, from origin: PurchaseOrigin) async throws {
+        if purchase.proof.kind == .signedTransaction {
+            _ = try await processor.process(purchase, from: origin)
+        } else if try await processUnasked(purchase, from: origin) == nil {
+            // Its device has finished, so it is kept however many there are.
+            try await wait(for: purchase, from: origin, due: processor.clock(), "saved", isBounded: false)
+        }
+    }
+
+    /// Nil if Apple has to be asked.
+    private func processUnasked(
+        _ purchase: VerifiedPurchase, from origin: PurchaseOrigin
+    ) async throws -> PurchaseOutcome? {
+        guard lookup != nil else { return try await processor.process(purchase, from: origin) }
+        switch try await knowledge(of: purchase.transaction) {
+        case .unknown: return nil
+        case .decided: return try await processor.process(purchase, from: origin)
+        case .signed(let signed): return try await processor.process(signed, from: origin)
+        }
+    }
+
+    private func wait(
+        for purchase: VerifiedPurchase, from origin: PurchaseOrigin, due: Instant, _ why: String,
+        isBounded: Bool = true
+    ) async throws {
+        let (now, verified, proof) = (processor.clock(), purchase.transaction, purchase.proof)
+        let digest = Digest.sha256.hash(proof.bytes)
+        try await processor.database.write { connection in
+            try WaitingProofTable(connection).insert(
+                verified.id, in: verified.environment, by: origin.bearer, receipt: proof.bytes, digest: digest,
+                at: now, due: due, detail: why, isBounded: isBounded)
+        }
+    }
+
+    /// Seconds; doubled each time in vain, to an hour (facts/limits §7).
+    private static let firstPause: Int64 = 5
+    private static let longestPause: Int64 = 3_600
+
+    package static func pause(after attempts: Int64) -> Int64 {
+        attempts >= 10 ? longestPause : min(longestPause, firstPause << max(0, attempts))
+    }
+
+    /// What can be done about a receipt's purchase without asking Apple.
+    enum Knowledge: Sendable {
+        case unknown
+        /// The ledger knows what became of it.
+        case decided
+        /// It has no owner yet, and Apple signed this copy a moment ago: whose it is depends on the words beside it.
+        case signed(VerifiedPurchase)
+    }
+
+    /// Milliseconds for which Apple need not be asked again about what is in quarantine.
+    static let freshness = SharedQuestions.foundMemory
+
+    /// A purchase that stays in quarantine makes Apple be asked once in ten minutes, however often its receipt is
+    /// posted.
+    func knowledge(of verified: VerifiedTransaction) async throws -> Knowledge {
+        let (id, environment, now) = (verified.id, verified.environment, processor.clock())
+        let (stored, bytes) = try await processor.database.read { connection in
+            let stored = try TransactionTable(connection).find(id, in: environment)
+            let isFresh = stored.map { now.milliseconds - $0.signedAt.milliseconds < Self.freshness } ?? false
+            guard let stored, stored.state == .quarantined, isFresh,
+                let proof = try ProofTable(connection).find(transaction: stored.sequence),
+                proof.kind == .signedTransaction
+            else { return (stored, [UInt8]?.none) }
+            return (stored, proof.body)
+        }
+        guard let stored else { return .unknown }
+        guard stored.state == .quarantined else { return .decided }
+        // It was good when it came: if the configuration has changed since, Apple is asked.
+        guard let bytes, let signed = try? await verify(String(decoding: bytes, as: UTF8.self)) else {
+            return .unknown
+        }
+        return .signed(signed)
+    }
+}

@@ -1,0 +1,189 @@
+import TillAppStore
+import TillBilling
+import TillSQL
+
+/// Processes one purchase in one commit: reads its facts, decides, records. What the purchase releases, such as waiting
+/// renewals, follows in the same commit.
+package struct PurchaseProcessor: Sendable {
+    let database: any Database
+    let catalogs: CatalogHistory
+    let clock: Ledger.Clock
+    let entropy: Ledger.Entropy
+    let settings: LedgerSettings
+    /// What Apple is told by ourselves; nil where there is no key to tell it with.
+    let tasks: AppleTasks.Policy?
+
+    var catalog: Catalog { catalogs.current }
+
+    /// To be drawn before the body of a write.
+    package func inputs() -> CommitInputs { CommitInputs(now: clock(), seed: entropy(16)) }
+
+    package func process(_ purchase: VerifiedPurchase, from origin: PurchaseOrigin) async throws -> PurchaseOutcome {
+        let transaction = PaidTransaction(purchase.transaction)
+        let inputs = inputs()
+        // What is paid under a catalogue is priced by it for ever, so the ledger has it by then.
+        _ = try await catalogs.record(in: database)
+        let outcome = try await database.write { connection in
+            try process(
+                transaction, purchase.proof, from: origin, renewal: purchase.renewal, inputs.begin(), connection)
+        }
+        #if PLANTED_MISTAKES
+            if PlantedMistake.tellsApart.isPlanted, case .granted(let grant) = outcome {
+                try await tellApart(of: grant)
+            }
+        #endif
+        return outcome
+    }
+
+    /// Processes once more what is in quarantine, as the ledger has it, for the customer who claims it. Runs inside the
+    /// caller's transaction.
+    ///
+    /// - Returns: nil if it isn't in quarantine any more.
+    package func processClaimed(
+        _ sequence: Int64, from origin: PurchaseOrigin, _ inputs: CommitInputs, _ connection: any Connection
+    ) throws -> PurchaseOutcome? {
+        guard try TransactionTable(connection).find(sequence: sequence)?.state == .quarantined,
+            let copy = try RecordedCopies(connection).find(sequence)
+        else { return nil }
+        return try process(copy, .kept, from: origin, renewal: nil, inputs, connection)
+    }
+
+    /// Runs inside the caller's transaction.
+    ///
+    /// - Parameter renewal: what came beside it about the next renewal; kept in the same commit, if it is news.
+    func process(
+        _ transaction: PaidTransaction, _ proof: PurchaseProof, from origin: PurchaseOrigin, renewal: SignedRenewal?,
+        _ inputs: CommitInputs, _ connection: any Connection
+    ) throws -> PurchaseOutcome {
+        let now = inputs.now
+        #if PLANTED_MISTAKES
+            if PlantedMistake.refusesLate.isPlanted, transaction.purchasedAt.adding(seconds: 86_400) < now {
+                return .revokedUnseen(nil)
+            }
+        #endif
+        if let user = origin.namedUser {
+            try CustomerTable(connection).recordNamed(user, under: settings.guests, at: now)
+        }
+        let purchase = try purchaseToRestore(with: transaction, origin, connection)
+        var recorder = try decide(transaction, proof, from: origin, inputs, connection)
+        // A copy that says nothing new costs what it costs to recognize it, however long the customer's history is.
+        if purchase == nil, recorder.saysNothingNew {
+            let outcome = try recorder.record()
+            let changed = try renewal.map { try SubscriptionChanges.record($0, now: now, connection) } ?? []
+            try remind(about: [], and: changed, now, connection)
+            return outcome
+        }
+        var chains = SubscriptionChanges(now: now, connection)
+        try chains.watch(transaction)
+        if let purchase {
+            _ = try decide(purchase, .kept, from: origin, inputs, connection).record()
+            recorder = try decide(transaction, proof, from: origin, inputs, connection)
+        }
+        let outcome = try recorder.record()
+        let given = try processWaiting(for: [transaction], origin.source, &chains, inputs, connection)
+        try chains.list(transaction)
+        let moved = try align(chainOf: transaction, origin.source, inputs, connection)
+        try recordReplacedTime(inChainOf: transaction, origin.source, inputs, connection)
+        let isKept = try renewal.map { try chains.keep($0) } ?? true
+        var changed = try chains.tell()
+        if let renewal, !isKept { changed += try SubscriptionChanges.record(renewal, now: now, connection) }
+        try remind(about: [transaction] + given + moved, and: changed, now, connection)
+        return outcome
+    }
+
+    /// Reads the facts of a purchase and decides.
+    func decide(
+        _ transaction: PaidTransaction, _ proof: PurchaseProof, from origin: PurchaseOrigin, _ inputs: CommitInputs,
+        _ connection: any Connection
+    ) throws -> PurchaseRecorder {
+        let reader = PurchaseReader(connection, settings: settings, catalog: catalog, now: inputs.now)
+        let known = try KnownPurchase(transaction, from: origin, reader)
+        return PurchaseRecorder(
+            connection, known, PurchaseDecision(known.facts), proof: proof, from: origin, inputs, terms: self)
+    }
+
+    /// Keeps what Apple signed about a subscription's next renewal, if it is newer than what is known.
+    func recordRenewal(_ renewal: SignedRenewal) async throws {
+        let now = clock()
+        try await database.write { connection in
+            try remind(
+                about: [], and: try SubscriptionChanges.record(renewal, now: now, connection), now, connection)
+        }
+    }
+
+    // MARK: What a purchase releases
+
+    /// Gives what was paid under a token before an order or an account had it. Called in the commit that opens the
+    /// order or registers the account token.
+    package func release(paidUnder token: OrderID, _ inputs: CommitInputs, _ connection: any Connection) throws {
+        var given: [PaidTransaction] = []
+        var chains = SubscriptionChanges(now: inputs.now, connection)
+        for environment in Environment.allCases
+        where try UnmatchedTokenTable(connection).contains(token, in: environment) {
+            try decideContested(by: token, in: environment, .claim, inputs, connection)
+            guard let first = try RecordedCopies(connection).waiting(forOrder: token, of: environment).first else {
+                continue
+            }
+            given += try processWaiting(
+                for: [first.transaction], includingThem: true, .claim, &chains, inputs, connection)
+        }
+        for transaction in given {
+            given += try align(chainOf: transaction, .claim, inputs, connection)
+            try recordReplacedTime(inChainOf: transaction, .claim, inputs, connection)
+        }
+        try remind(about: given, and: try chains.tell(), inputs.now, connection)
+    }
+
+    /// What was paid and could not be given before this came: renewals of its chain that had no owner, and what was
+    /// paid under its order beside it.
+    ///
+    /// - Parameter includingThem: whether the transactions themselves still wait.
+    /// - Returns: what was given now.
+    private func processWaiting(
+        for processed: [PaidTransaction], includingThem: Bool = false, _ source: PurchaseSource,
+        _ chains: inout SubscriptionChanges, _ inputs: CommitInputs, _ connection: any Connection
+    ) throws -> [PaidTransaction] {
+        var given: [PaidTransaction] = []
+        let copies = RecordedCopies(connection)
+        var queue = processed
+        let done = includingThem ? [] : Set(processed.map(\.id))
+        var seen: Set<TransactionID> = []
+        var tokens: Set<OrderID> = []
+        while let next = queue.popLast() {
+            var waiting: [RecordedCopies.Copy] = []
+            if case .order(let token)? = next.token, tokens.insert(token).inserted {
+                waiting += try copies.waiting(forOrder: token, of: next.environment)
+                try decideContested(by: token, in: next.environment, except: done, source, inputs, connection)
+            }
+            if seen.insert(next.originalID).inserted {
+                waiting += try copies.waiting(inChain: next.originalID, of: next.environment)
+            }
+            for copy in waiting where !done.contains(copy.transaction.id) {
+                let recorder = try decide(copy.transaction, .kept, from: .apple(source), inputs, connection)
+                let state = recorder.stored?.state
+                if state == .revoked { try recorder.adopt() }
+                guard state == .quarantined else { continue }
+                if case .quarantine(.contradictsOrder) = recorder.decision.ruling { try recorder.tellContradiction() }
+                guard case .grant = recorder.decision.ruling else { continue }
+                try chains.watch(copy.transaction)
+                _ = try recorder.record()
+                queue.append(copy.transaction)
+                given.append(copy.transaction)
+            }
+        }
+        return given
+    }
+
+    /// Grants by receipts whose signed copies carry a token that was unknown: decided again, in case it is known now.
+    func decideContested(
+        by token: UniqueID, in environment: Environment, except processed: Set<TransactionID> = [],
+        _ source: PurchaseSource, _ inputs: CommitInputs, _ connection: any Connection
+    ) throws {
+        for sequence in try OwnershipTable(connection).contested(by: token, in: environment) {
+            guard let copy = try RecordedCopies(connection).find(sequence), !processed.contains(copy.id) else {
+                continue
+            }
+            _ = try decide(copy, .kept, from: .apple(source), inputs, connection).record()
+        }
+    }
+}

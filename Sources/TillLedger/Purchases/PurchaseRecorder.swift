@@ -1,0 +1,297 @@
+import TillBilling
+import TillSQL
+
+/// Writes what was decided about one purchase: order, transaction, proof, evidence, grant, postings, tasks for Apple and
+/// events, in the commit that read its facts.
+struct PurchaseRecorder {
+    let connection: any Connection
+    let known: KnownPurchase
+    let decision: PurchaseDecision
+    let proof: PurchaseProof
+    let origin: PurchaseOrigin
+    let inputs: CommitInputs
+    let terms: PurchaseProcessor
+    let orders: OrderTable
+    let transactions: TransactionTable
+    let evidence: EvidenceTable
+    let ledger: LedgerTable
+    let outbox: OutboxTable
+    let holders: HolderTable
+    let ownership: OwnershipTable
+    let tasks: AppleTasks
+
+    init(
+        _ connection: any Connection, _ known: KnownPurchase, _ decision: PurchaseDecision, proof: PurchaseProof,
+        from origin: PurchaseOrigin, _ inputs: CommitInputs, terms: PurchaseProcessor
+    ) {
+        self.connection = connection
+        self.known = known
+        self.decision = decision
+        self.proof = proof
+        self.origin = origin
+        self.inputs = inputs
+        self.terms = terms
+        orders = OrderTable(connection)
+        transactions = TransactionTable(connection)
+        evidence = EvidenceTable(connection)
+        ledger = LedgerTable(connection)
+        outbox = OutboxTable(connection)
+        holders = HolderTable(connection)
+        ownership = OwnershipTable(connection)
+        tasks = AppleTasks(connection, under: terms.tasks, now: inputs.now)
+    }
+
+    var facts: PurchaseFacts { known.facts }
+    /// The newest copy.
+    var transaction: PaidTransaction { known.transaction }
+    var stored: TransactionTable.Stored? { known.stored }
+    var isNews: Bool { known.isNews }
+
+    var now: Instant { inputs.now }
+
+    func freshID() -> UniqueID { inputs.freshID() }
+
+    // MARK: Decisions
+
+    /// Whether the ledger knows this copy or a newer one, and the decision leaves the purchase where it is.
+    var saysNothingNew: Bool {
+        guard let stored, !isNews else { return false }
+        return switch decision.ruling {
+        case .alreadyGranted: decision.ownership.decision == .keep && !known.isDeviceMissing
+        case .revoked: stored.state == .revoked
+        case .quarantine: stored.state == .quarantined
+        case .grant, .revoke, .reinstate: false
+        }
+    }
+
+    func record() throws -> PurchaseOutcome {
+        switch decision.ruling {
+        case .grant(let user, let order, let newOrderID, let match):
+            guard let product = facts.product else { preconditionFailure("nothing is granted for an unknown product") }
+            let target = try target(order, newOrderID, for: user, product: product, reason: match.rawValue)
+            let given = try grant(to: target, product: product, match)
+            guard transaction.revokedAt != nil else { return .granted(given) }
+            return .revoked(try afterRecording().revoke(given))
+        case .alreadyGranted(let grant):
+            #if PLANTED_MISTAKES
+                if PlantedMistake.grantsAgain.isPlanted, origin.source == .notification {
+                    try repeatPoints(of: grant)
+                }
+            #endif
+            try nameDevice(of: grant)
+            if let stored, isNews, !transaction.isFromReceipt {
+                try record(.granted, quarantine: nil, orderSequence: stored.orderSequence)
+            }
+            return try changeOwner(of: grant) ?? .alreadyGranted(grant)
+        case .revoke(let grant):
+            return .revoked(try revoke(grant))
+        case .reinstate(let grant):
+            let given = try reinstate(grant)
+            return try changeOwner(of: given) ?? .granted(given)
+        case .revoked:
+            return try recordRevocation()
+        case .quarantine(let reason):
+            return .quarantined(try quarantine(reason))
+        }
+    }
+
+    /// The same with the row that this commit has written for the first time.
+    private func afterRecording() throws -> PurchaseRecorder {
+        let row = try transactions.find(transaction.id, in: transaction.environment)
+        return PurchaseRecorder(
+            connection, known.recorded(as: row), decision, proof: proof, from: origin, inputs, terms: terms)
+    }
+
+    private func grant(to target: OrderTable.Stored, product: Product, _ match: OwnerMatch) throws -> Grant {
+        let points = product.points(quantity: transaction.quantity) ?? []
+        #if PLANTED_MISTAKES
+            var owner = facts.newOwner(of: target.order.userID, under: target.order.id)
+            if PlantedMistake.believesCaller.isPlanted, case .user(let user) = origin.caller {
+                owner = NewOwner(buyer: user, chainHolder: nil, account: nil)
+            }
+        #else
+            let owner = facts.newOwner(of: target.order.userID, under: target.order.id)
+        #endif
+        if let again = try grantAgain(to: target, newOwner: owner.user, match) { return again }
+        let grant = Grant(
+            id: freshID(), environment: transaction.environment, transactionID: transaction.id,
+            orderID: target.order.id, userID: owner.user, productID: product.id, quantity: transaction.quantity,
+            points: points.map { GrantedPoints(currency: $0.kind, amount: $0.amount) },
+            entitlement: product.entitlement, at: now)
+        let sequence = try record(.granted, quarantine: nil, orderSequence: target.sequence)
+        try GrantTable(connection).insert(grant, transaction: sequence, orderSequence: target.sequence)
+        for posting in grant.postings(at: now) { try ledger.post(posting, grant: sequence) }
+        if owner.user != target.order.userID || match == .claim {
+            try holders.set(owner.user, held(sequence))
+        }
+        try setBasis(of: sequence, owner: owner.user, foundBy: match)
+        try tasks.repairToken(transaction, sequence, order: target.order.id, foundBy: match)
+        // A token says it all; what else decided is told with what was ruled out.
+        try note(sequence, "granted", ground: match.rawValue, detail: match.needsNoDetail ? nil : explanation)
+        if let ground = owner.ground { try note(sequence, "succeeded", ground: ground.rawValue) }
+        try tell("grant.created", grant, sequence)
+        return grant
+    }
+
+    /// Names the device of a granted plan that has none yet, once, as soon as its customer brings it from there.
+    private func nameDevice(of grant: Grant) throws {
+        guard known.isDeviceMissing, try isSaid(by: grant.userID), let device = origin.device, let stored,
+            let sequence = stored.orderSequence
+        else { return }
+        try orders.name(device, of: sequence)
+        try note(
+            stored.sequence, "device_named", ground: "brought_from_device", detail: EvidenceText.value(device.text))
+    }
+
+    // MARK: Transactions
+
+    /// Writes the transaction's state, for the first time or again, and keeps the proof that decided it.
+    @discardableResult
+    func record(
+        _ state: RecordedTransaction.State, quarantine: QuarantineReason?, orderSequence: Int64?
+    ) throws -> Int64 {
+        if stored == nil || isNews, let token = known.unmatchedToken {
+            try UnmatchedTokenTable(connection).insert(token, in: transaction.environment, at: now)
+        }
+        guard let stored else {
+            let sequence = try transactions.insert(
+                transaction, state: state, quarantine: quarantine, orderSequence: orderSequence, at: now)
+            var isKept = true
+            #if PLANTED_MISTAKES
+                isKept = state != .quarantined || !PlantedMistake.dropsProofs.isPlanted
+            #endif
+            if isKept {
+                try ProofTable(connection).insert(transaction: sequence, kind: proof.kind, body: proof.bytes)
+            }
+            if state != .quarantined { try tasks.finish(sequence) }
+            return sequence
+        }
+        switch (stored.state, state) {
+        case (.quarantined, .granted), (.quarantined, .revoked): try tasks.finish(stored.sequence)
+        case (.granted, .quarantined), (.revoked, .quarantined): try tasks.withdrawFinish(stored.sequence)
+        default: break
+        }
+        try transactions.update(
+            stored.sequence, state: state, quarantine: quarantine, orderSequence: orderSequence,
+            signedAt: transaction.signedAt, revokedAt: transaction.revokedAt)
+        guard isNews else { return stored.sequence }
+        // A receipt says less of a purchase than a signed transaction, however new it is.
+        if !transaction.isFromReceipt || facts.known?.isFromReceipt == true {
+            try transactions.update(stored.sequence, to: transaction)
+        }
+        try ProofTable(connection).replace(transaction: stored.sequence, kind: proof.kind, body: proof.bytes)
+        return stored.sequence
+    }
+
+    // MARK: Orders
+
+    /// The order that pays it: the one that was found, or one that is made on the spot.
+    func target(
+        _ order: Order?, _ newOrderID: OrderID?, for user: UserID, product: Product, reason: String
+    ) throws -> OrderTable.Stored {
+        try order.map { try move($0, to: .completed, reason: reason) }
+            ?? openOrder(
+                newOrderID ?? freshID(), newOrderID == nil ? .payment : .proven, for: user, product: product,
+                reason: reason)
+    }
+
+    private func openOrder(
+        _ id: OrderID, _ source: OrderIDSource, for user: UserID, product: Product, reason: String
+    ) throws -> OrderTable.Stored {
+        let (price, overflow) = product.price.amount.multipliedReportingOverflow(by: Int64(transaction.quantity))
+        let opened = try orders.insert(
+            Order(
+                id: id, userID: user, productID: product.id, quantity: transaction.quantity,
+                price: Money(amount: overflow ? product.price.amount : price, currency: product.price.currency),
+                deviceID: Plan(soldBy: product)?.scope == .device ? try device(of: user) : nil, createdAt: now,
+                updatedAt: now, idSource: source),
+            reason: "opened_for_payment")
+        return try orders.move(
+            opened, along: [.completed], at: now, reason: reason, transaction: transaction.id,
+            environment: transaction.environment)
+    }
+
+    /// For which device a plan is that was paid without an order of its own: its customer's word, or the order's whose
+    /// id the token is. What others say beside a proof decides nothing.
+    private func device(of user: UserID) throws -> DeviceID? {
+        if try isSaid(by: user) { return origin.device }
+        return facts.tokenOrder.flatMap {
+            $0.userID == user && $0.productID == transaction.productID ? $0.deviceID : nil
+        }
+    }
+
+    private func isSaid(by user: UserID) throws -> Bool {
+        let guests = GuestTable(connection)
+        return switch origin.caller {
+        case .backend: true
+        case .user(let caller):
+            try caller == user || guests.account(of: caller) == guests.account(of: user) ?? user
+        case .apple: false
+        }
+    }
+
+    /// Moves an order as far as it may go towards `status`. A renewal pays for a new period, not for the order again.
+    func move(_ order: Order, to status: OrderStatus, reason: String) throws -> OrderTable.Stored {
+        guard let stored = known.orders[order.id] else {
+            preconditionFailure("a decision names only orders it was given")
+        }
+        guard !transaction.isRenewal else { return stored }
+        let (id, environment) = (transaction.id, transaction.environment)
+        // A purchase that was paid takes the place of one in the sandbox, whatever the order says already.
+        let takesPlace = order.isFree(for: id, in: environment) && !order.isPaid(by: id, in: environment)
+        guard let way = stored.order.status.way(to: status) ?? (takesPlace ? [] : nil) else { return stored }
+        return try orders.move(
+            stored, along: way, at: now, reason: reason, transaction: transaction.id,
+            environment: transaction.environment)
+    }
+
+    // MARK: Evidence and events
+
+    /// What owner matching looked at and what each step found, with what is evidence and decides nothing.
+    var explanation: String {
+        var parts = [decision.explanation]
+        if let device = origin.device { parts.append("device_id \(EvidenceText.value(device.text))") }
+        if let id = transaction.appTransactionID { parts.append("app_transaction_id \(EvidenceText.value(id))") }
+        if let reason = origin.claimReason { parts.append("reason \(reason)") }
+        return parts.filter { !$0.isEmpty }.joined(separator: "; ")
+    }
+
+    func note(_ sequence: Int64, _ decision: String, ground: String, detail: String? = nil) throws {
+        var notes = [(decision, ground, detail)]
+        if proof.isUnderDoubt { notes.append((Refusal.revocationUnknown.rawValue, "accepted_on_signature", nil)) }
+        for (decision, ground, detail) in notes {
+            try evidence.insert(
+                transaction: sequence,
+                EvidenceTable.Entry(
+                    at: now, decision: decision, ground: ground, door: origin.source.rawValue,
+                    caller: origin.callerName, detail: detail))
+        }
+    }
+
+    /// - Parameter postings: the points that moved, where they are not the grant's own.
+    func tell(_ type: String, _ grant: Grant, _ sequence: Int64, moved postings: [Posting]? = nil) throws {
+        #if PLANTED_MISTAKES
+            if PlantedMistake.tellsApart.isPlanted, type == "grant.created" { return }
+        #endif
+        try outbox.insert(
+            type: type, user: grant.userID, transaction: sequence, at: now,
+            body: postings.map { EventBody.moved($0, under: grant.orderID) })
+    }
+}
+
+/// How values that others chose stand in the text of evidence. Semicolons, commas and blanks part its fields.
+enum EvidenceText {
+    /// As it is where it can't look like another field; in quotation marks otherwise.
+    static func value(_ text: String) -> String {
+        let isPlain = text.utf8.allSatisfy { byte in
+            (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte & 0xDF) || "-_.:".utf8.contains(byte)
+        }
+        guard !isPlain || text.isEmpty else { return text }
+        var quoted = "\""
+        for character in text.unicodeScalars {
+            if character == "\"" || character == "\\" { quoted.append("\\") }
+            quoted.unicodeScalars.append(character)
+        }
+        return quoted + "\""
+    }
+}

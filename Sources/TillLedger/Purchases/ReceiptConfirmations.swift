@@ -1,0 +1,85 @@
+import TillAppStore
+import TillBilling
+
+/// Asks Apple for the signed copies of what receipts alone granted: before there was a key to ask with, or because
+/// Apple did not know the purchase yet. The copy is settled like every other one: it confirms the owner, or moves the
+/// grant to whom it names.
+public struct ReceiptConfirmations: Sendable {
+    private let ledger: Ledger
+    private static let batch = 20
+    /// Seconds until Apple is asked again about what it does not know: it may know a new purchase a little later. After
+    /// these a day, then twice as long each time.
+    private static let pauses: [Int64] = [60, 600, 3_600, 21_600]
+    /// How often Apple may say that it has no such transaction before it is asked no more.
+    private static let mostAttempts: Int64 = 12
+    /// Seconds while nobody answers.
+    private static let outagePause: Int64 = 300
+    /// Seconds before the end of a hold at which Apple is asked once more in any case.
+    private static let beforeHoldEnds: Int64 = 300
+
+    public init(_ ledger: Ledger) { self.ledger = ledger }
+
+    /// Both environments, one after the other.
+    @discardableResult
+    public func askAll() async throws -> Int {
+        let production = try await askAll(in: .production)
+        return production + (try await askAll(in: .sandbox))
+    }
+
+    /// Takes up those of an environment that are due, the longest overdue first, until none is left or Apple can't say.
+    /// Returns how many were answered.
+    public func askAll(in environment: Environment) async throws -> Int {
+        guard let api = ledger.serverAPI else { return 0 }
+        let lookup = SignedTransactionLookup(
+            api, verifier: ledger.verifier, asking: .bulk("receiptConfirmations"))
+        var answered = 0
+        while true {
+            let now = ledger.clock()
+            let due = try await ledger.database.read { connection in
+                try OwnershipTable(connection).dueLookups(in: environment, at: now, limit: Self.batch)
+            }
+            guard !due.isEmpty else { return answered }
+            for one in due {
+                guard try await process(one, lookup) else { return answered }
+                answered += 1
+            }
+        }
+    }
+
+    /// - Returns: false if Apple can't be asked now.
+    private func process(_ one: OwnershipTable.Lookup, _ lookup: SignedTransactionLookup) async throws -> Bool {
+        let now = ledger.clock()
+        switch await lookup.ask(one.id, one.environment, for: .init(name: "till")) {
+        case .found(let signed):
+            _ = try await ledger.intake.accept(signed, from: .apple(.reconciliation))
+            // A contest is not asked about again: the same token would come.
+            try await postpone(one, until: nil)
+            return true
+        case .none:
+            try await postpone(one, until: Self.next(after: one, at: now))
+            return true
+        case .later(_, let instant):
+            let pause = now.adding(seconds: Self.outagePause)
+            try await postpone(one, until: max(pause, instant ?? pause), isAnswered: false)
+            return false
+        }
+    }
+
+    /// When Apple is asked again about what it does not know; nil: never.
+    private static func next(after one: OwnershipTable.Lookup, at now: Instant) -> Instant? {
+        guard one.attempts + 1 < mostAttempts else { return nil }
+        let attempts = max(0, Int(one.attempts))
+        let pause = attempts < pauses.count ? pauses[attempts] : 86_400 << Int64(attempts - pauses.count)
+        let next = now.adding(seconds: pause)
+        guard let last = one.holdUntil?.adding(seconds: -beforeHoldEnds), now < last else { return next }
+        return min(next, last)
+    }
+
+    private func postpone(
+        _ one: OwnershipTable.Lookup, until instant: Instant?, isAnswered: Bool = true
+    ) async throws {
+        try await ledger.database.write { connection in
+            try OwnershipTable(connection).postponeLookup(one.sequence, until: instant, isAnswered: isAnswered)
+        }
+    }
+}

@@ -1,0 +1,204 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+
+/// Asks Apple about each transaction once at a time, whoever wants to know, and remembers the answer for a while. So a
+/// purchase that is posted by many, or many times, costs one question of the quota that all share.
+///
+/// Everybody waits for a turn under their own name; the first whose turn comes asks, and the answer is everybody's.
+/// From then on nobody else takes a turn of the quota for it.
+final class SharedQuestions: Sendable {
+    typealias Answer = SignedTransactionLookup.Answer
+
+    struct Subject: Hashable, Sendable {
+        let environment: Environment
+        let id: TransactionID
+    }
+
+    /// Milliseconds for which an answer is good. That nobody answered may change at any moment.
+    static let (foundMemory, noneMemory, silenceMemory): (Int64, Int64, Int64) = (600_000, 60_000, 5_000)
+    /// Milliseconds after a purchase in which Apple may know it at any moment, though it does not yet.
+    static let newness: Int64 = 120_000
+    /// Answers that are remembered.
+    static let capacity = 1_024
+
+    private struct Question {
+        /// Whether somebody's turn has come, who asks now.
+        var isAsked = false
+        var listeners: [UInt64: Listener] = [:]
+    }
+
+    private struct Listener {
+        let continuation: CheckedContinuation<Heard, Never>
+        /// Whether it waits for a turn of its own besides.
+        let waitsForTurn: Bool
+    }
+
+    private enum Heard: Sendable {
+        case answer(Answer)
+        /// Somebody asks now.
+        case begun
+        /// Nobody asks, or the task is cancelled.
+        case nothing
+    }
+
+    private struct State {
+        var questions: [Subject: Question] = [:]
+        var answers: [Subject: (answer: Answer, until: Instant)] = [:]
+        var lastNumber: UInt64 = 0
+    }
+
+    private let clock: Ledger.Clock
+    private let state = Locked(State())
+
+    init(clock: @escaping Ledger.Clock) { self.clock = clock }
+
+    private enum Event: Sendable {
+        case turn(Turn)
+        case heard(Heard)
+    }
+
+    /// What waiting for a turn came to.
+    enum Turn: Sendable {
+        /// Asks, once.
+        case mine(@Sendable () async -> Answer)
+        /// There is none for this caller now.
+        case refused(Answer)
+    }
+
+    /// - Parameters:
+    ///   - paidAt: when, if that is known.
+    ///   - turn: waits for the caller's turn; its task is cancelled when somebody else asks.
+    func answer(
+        about subject: Subject, paidAt: Instant? = nil, turn: @escaping @Sendable () async -> Turn
+    ) async -> Answer {
+        while !Task.isCancelled {
+            if let known = state.withLock({ known(subject, &$0) }) { return known }
+            if case .answer(let answer) = await hear(subject, isAskedOnly: true) { return answer }
+            if let answer = await askOrHear(subject, paidAt, turn) { return answer }
+        }
+        return .later("cancelled", not: nil)
+    }
+
+    /// Nil if somebody else asks from now on.
+    private func askOrHear(
+        _ subject: Subject, _ paidAt: Instant?, _ turn: @escaping @Sendable () async -> Turn
+    ) async -> Answer? {
+        await withTaskGroup(of: Event.self) { group in
+            group.addTask { .heard(await self.hear(subject, isAskedOnly: false)) }
+            group.addTask { .turn(await turn()) }
+            defer { group.cancelAll() }
+            while let event = await group.next() {
+                switch event {
+                case .heard(.nothing): continue
+                case .heard(.begun): return nil
+                case .heard(.answer(let answer)): return answer
+                case .turn(.refused(let refusal)):
+                    if case .answer(let answer) = await hear(subject, isAskedOnly: true) { return answer }
+                    return refusal
+                case .turn(.mine(let ask)): return await self.ask(subject, paidAt, ask)
+                }
+            }
+            return nil
+        }
+    }
+
+    /// Unless somebody else asks, or the answer came meanwhile.
+    private func ask(_ subject: Subject, _ paidAt: Instant?, _ ask: @Sendable () async -> Answer) async -> Answer {
+        while true {
+            let (answer, isMine, waiting) = state.withLock { state -> (Answer?, Bool, [Listener]) in
+                if let known = known(subject, &state) { return (known, false, []) }
+                if state.questions[subject]?.isAsked == true { return (nil, false, []) }
+                return (nil, true, begin(subject, &state))
+            }
+            if let answer { return answer }
+            if isMine {
+                for listener in waiting { listener.continuation.resume(returning: .begun) }
+                let answer = await ask()
+                end(subject, answer, paidAt, isRemembered: !Task.isCancelled)
+                return answer
+            }
+            if case .answer(let answer) = await hear(subject, isAskedOnly: true) { return answer }
+            if Task.isCancelled { return .later("cancelled", not: nil) }
+        }
+    }
+
+    /// - Returns: those who wait for a turn that they no longer need.
+    private func begin(_ subject: Subject, _ state: inout State) -> [Listener] {
+        var question = state.questions[subject] ?? Question()
+        let waiting = question.listeners.filter(\.value.waitsForTurn)
+        for number in waiting.keys { question.listeners[number] = nil }
+        question.isAsked = true
+        state.questions[subject] = question
+        return Array(waiting.values)
+    }
+
+    private func known(_ subject: Subject, _ state: inout State) -> Answer? {
+        guard let (answer, until) = state.answers[subject] else { return nil }
+        if clock() < until { return answer }
+        state.answers[subject] = nil
+        return nil
+    }
+
+    /// Waits for the answer.
+    /// - Parameter isAskedOnly: does not wait for a question that nobody is asking. Else it waits until one begins.
+    private func hear(_ subject: Subject, isAskedOnly: Bool) async -> Heard {
+        let number = state.withLock { state in
+            state.lastNumber += 1
+            return state.lastNumber
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Heard, Never>) in
+                let heard: Heard? = state.withLock { state in
+                    // Under the lock: a cancellation comes before this line, or finds the listener.
+                    if Task.isCancelled { return .nothing }
+                    if let known = known(subject, &state) { return .answer(known) }
+                    let isAsked = state.questions[subject]?.isAsked == true
+                    if isAsked != isAskedOnly { return isAsked ? .begun : .nothing }
+                    state.questions[subject, default: Question()].listeners[number] = Listener(
+                        continuation: continuation, waitsForTurn: !isAskedOnly)
+                    return nil
+                }
+                if let heard { continuation.resume(returning: heard) }
+            }
+        } onCancel: {
+            let listener = state.withLock { state in
+                let listener = state.questions[subject]?.listeners.removeValue(forKey: number)
+                if let left = state.questions[subject], !left.isAsked, left.listeners.isEmpty {
+                    state.questions[subject] = nil
+                }
+                return listener
+            }
+            listener?.continuation.resume(returning: .nothing)
+        }
+    }
+
+    private func end(_ subject: Subject, _ answer: Answer, _ paidAt: Instant?, isRemembered: Bool) {
+        let listeners = state.withLock { state in
+            if isRemembered { remember(subject, answer, paidAt, &state) }
+            return state.questions.removeValue(forKey: subject)?.listeners.values.map { $0 } ?? []
+        }
+        for listener in listeners { listener.continuation.resume(returning: .answer(answer)) }
+    }
+
+    private func remember(_ subject: Subject, _ answer: Answer, _ paidAt: Instant?, _ state: inout State) {
+        let now = clock()
+        if state.answers.count >= Self.capacity {
+            state.answers = state.answers.filter { now < $0.value.until }
+            if state.answers.count >= Self.capacity,
+                let first = state.answers.min(by: { $0.value.until < $1.value.until })
+            {
+                state.answers[first.key] = nil
+            }
+        }
+        let memory =
+            switch answer {
+            case .found: Self.foundMemory
+            case .none where paidAt.map { now.milliseconds - $0.milliseconds < Self.newness } ?? false:
+                Self.silenceMemory
+            case .none: Self.noneMemory
+            case .later: Self.silenceMemory
+            }
+        state.answers[subject] = (answer, now.adding(milliseconds: memory))
+    }
+}

@@ -1,0 +1,109 @@
+import TillAppStore
+import TillBilling
+
+/// A purchase whose proof is genuine: what Apple signed, and the bytes as they came.
+package struct VerifiedPurchase: Sendable {
+    package let transaction: VerifiedTransaction
+    package let proof: PurchaseProof
+
+    package init(_ transaction: VerifiedTransaction, _ proof: PurchaseProof) {
+        self.transaction = transaction
+        self.proof = proof
+    }
+
+    /// What Apple signed about the next renewal may come beside it.
+    package var renewal: SignedRenewal?
+}
+
+/// The signed bytes, as they came.
+package struct PurchaseProof: Sendable {
+    package let kind: ProofTable.Kind
+    package let bytes: [UInt8]
+    /// It was accepted on its signature, while Apple did not say whether its signer's certificate was revoked.
+    package var isUnderDoubt = false
+
+    package init(kind: ProofTable.Kind, bytes: [UInt8], isUnderDoubt: Bool = false) {
+        self.kind = kind
+        self.bytes = bytes
+        self.isUnderDoubt = isUnderDoubt
+    }
+
+    /// What the ledger has of it already.
+    static let kept = PurchaseProof(kind: .signedTransaction, bytes: [])
+}
+
+/// What Apple signed about the next renewal, with the bytes as they came.
+package struct SignedRenewal: Sendable {
+    package let info: VerifiedRenewalInfo
+    package let proof: [UInt8]
+
+    package init(info: VerifiedRenewalInfo, proof: [UInt8]) {
+        self.info = info
+        self.proof = proof
+    }
+}
+
+extension VerifiedTransaction {
+    /// Made by Apple's ledger. Before API 1.8 Apple gave no reason; a receipt gives none either: then a subscription's
+    /// transaction that isn't its first (facts/jws §4).
+    var isRenewal: Bool {
+        if let transactionReason { return transactionReason == .renewal }
+        return type == .autoRenewable && id != originalID
+    }
+}
+
+extension VerifiedTransaction {
+    /// Nil for the purchaser's own and the family's copies. A receipt does not say.
+    fileprivate var otherOwnership: String? {
+        guard source == .signedTransaction, let ownership, ownership != .purchased, ownership != .familyShared else {
+            return nil
+        }
+        #if PLANTED_MISTAKES
+            if PlantedMistake.grantsUnknownOwnership.isPlanted { return nil }
+        #endif
+        return ownership.rawValue
+    }
+
+    /// An assigned copy repeats the purchaser's number of seats and is one of them (facts/seats-and-groups §4).
+    fileprivate var seatsOfOwner: Int { otherOwnership == Ownership.assigned.rawValue ? 1 : quantity }
+}
+
+extension PaidTransaction {
+    /// What settling needs of what Apple signed.
+    init(_ verified: VerifiedTransaction) {
+        let token: AppAccountToken? =
+            if let order = verified.appAccountToken {
+                order.namesNone ? nil : .order(order)
+            } else if verified.appAccountTokenText?.isEmpty == false {
+                .unreadable
+            } else {
+                nil
+            }
+        self.init(
+            id: verified.id, originalID: verified.originalID, productID: verified.productID,
+            quantity: verified.seatsOfOwner, environment: verified.environment, token: token,
+            purchasedAt: verified.purchaseDate, signedAt: verified.signedDate, revokedAt: verified.revocationDate,
+            isRenewal: verified.isRenewal, isFromReceipt: verified.source == .receipt, price: verified.price,
+            terms: TransactionTerms(verified), chainBeganAt: verified.originalPurchaseDate,
+            statesReason: verified.transactionReason != nil || !verified.isRenewal)
+        appTransactionID = verified.appTransactionID.flatMap { $0.isEmpty ? nil : $0 }
+    }
+}
+
+extension TransactionTerms {
+    init(_ verified: VerifiedTransaction) {
+        self.init(
+            type: verified.type.flatMap { TillBilling.ProductType(rawValue: $0.rawValue) },
+            expiresAt: verified.expiresDate,
+            isUpgraded: verified.isUpgraded, isFamilyShared: verified.ownership == .familyShared,
+            groupID: verified.subscriptionGroupID, storefront: verified.storefront,
+            offer: verified.offer.flatMap { offer in
+                offer.type.map {
+                    Offer(type: $0.rawValue, id: offer.identifier, discount: offer.discountType?.rawValue)
+                }
+            })
+        otherOwnership = verified.otherOwnership
+        revocationType = verified.revocationType?.rawValue
+        revocationPercentage = verified.revocationPercentage
+    }
+}

@@ -1,0 +1,197 @@
+import TillAppStore
+import TillBilling
+import TillSQL
+
+/// Asks Apple again about the receipts that wait for its word: once for each purchase. Its answer is
+/// settled with what each of them said beside it.
+public struct WaitingReceipts: Sendable {
+    private let ledger: Ledger
+    /// So few that who comes now is not behind many: the next batch is chosen anew.
+    private static let batch = 8
+    /// Questions in vain in a row, after which Apple is left alone until the next walk.
+    private static let mostVain = 3
+
+    public init(_ ledger: Ledger) { self.ledger = ledger }
+
+    /// Milliseconds since a purchase in which Apple may not know it yet. Its device has finished perhaps, so nothing
+    /// else would ask.
+    private static let mayBeUnknown: Int64 = 86_400_000
+
+    /// Both environments, beside each other.
+    @discardableResult
+    public func askAll() async throws -> Int {
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for environment in [Environment.production, .sandbox] {
+                group.addTask { try await askAll(in: environment) }
+            }
+            return try await group.reduce(0, +)
+        }
+    }
+
+    /// Takes up those of an environment that are due, the callers in turns, until none is left or Apple can't say.
+    /// Returns how many no longer wait.
+    public func askAll(in environment: Environment) async throws -> Int {
+        guard let lookup = ledger.intake.lookup else { return 0 }
+        var done = 0
+        var vain = 0
+        while vain < Self.mostVain {
+            let now = ledger.clock()
+            let due = try await ledger.database.read { connection in
+                try WaitingProofTable(connection).due(in: environment, at: now, limit: Self.batch)
+            }
+            guard !due.isEmpty else { return done }
+            var asked: Set<TransactionID> = []
+            // The answer about one row is for all rows of its purchase.
+            for waiting in due where asked.insert(waiting.transactionID).inserted && vain < Self.mostVain {
+                let count = try await processOrPostpone(waiting, lookup)
+                done += count ?? 0
+                vain = count == nil ? vain + 1 : 0
+            }
+        }
+        return done
+    }
+
+    /// What Apple says of a purchase.
+    private enum Answer: Sendable {
+        case signed(VerifiedPurchase)
+        /// It has none: the receipt alone counts. When Apple is asked again, because it may know it later; nil: never.
+        case none(askedAgain: Instant?)
+    }
+
+    /// A row that the ledger refuses for good stands in nobody's way.
+    private func processOrPostpone(
+        _ waiting: WaitingProofTable.Stored, _ lookup: SignedTransactionLookup
+    ) async throws -> Int? {
+        do {
+            return try await process(waiting, lookup)
+        } catch let fault as DatabaseError where !fault.isRetryable {
+            try await postpone(waiting, "\(fault.kind.rawValue): \(fault.detail)")
+            return 0
+        }
+    }
+
+    /// Returns how many no longer wait; nil if Apple can't say.
+    private func process(_ waiting: WaitingProofTable.Stored, _ lookup: SignedTransactionLookup) async throws -> Int? {
+        guard let receipt = try await receipt(of: waiting) else { return 0 }
+        let verified = receipt.transaction
+        let answer: Answer
+        switch try await ledger.intake.knowledge(of: verified) {
+        case .decided: return try await removeAll(waiting)
+        case .signed(let signed): answer = .signed(signed)
+        case .unknown:
+            let asker = PurchaseOrigin(waiting.bearer)?.asker ?? .init(name: waiting.bearer.name)
+            switch await lookup.ask(verified.id, verified.environment, paidAt: verified.purchaseDate, for: asker) {
+            case .found(let signed): answer = .signed(signed)
+            case .none: answer = .none(askedAgain: nextQuestion(about: verified))
+            case .later(let why, let instant):
+                try await postponeAll(waiting, why, not: instant)
+                return nil
+            }
+        }
+        return try await process(waiting, by: answer)
+    }
+
+    /// Ever less often: a pause of half the purchase's age, so that all its rows are due together.
+    private func nextQuestion(about verified: VerifiedTransaction) -> Instant? {
+        let now = ledger.clock()
+        let age = now.milliseconds - verified.purchaseDate.milliseconds
+        guard age < Self.mayBeUnknown else { return nil }
+        return now.adding(milliseconds: min(3_600_000, max(10_000, age / 2)))
+    }
+
+    /// With the words of each bearer, the oldest first, until the ledger has decided. A bearer whose words leave the
+    /// purchase in quarantine takes no other bearer's away, and is kept where Apple may know the purchase later.
+    private func process(_ waiting: WaitingProofTable.Stored, by answer: Answer) async throws -> Int {
+        var done = 0
+        let rows = try await ledger.database.read { connection in
+            try WaitingProofTable(connection).list(waiting.transactionID, in: waiting.environment)
+        }
+        var next: Instant?
+        var isUnknown = false
+        if case .none(let askedAgain) = answer { (isUnknown, next) = (true, askedAgain) }
+        for row in rows {
+            // The ledger has heard these words, and only Apple's would say more.
+            if !(isUnknown && row.isTold) {
+                guard let isDecided = try await isDecided(row, by: answer) else { continue }
+                if isDecided { return done + (try await removeAll(row)) }
+            }
+            if next == nil {
+                try await ledger.database.write { try WaitingProofTable($0).remove(row.sequence) }
+                done += 1
+            } else if !row.isTold {
+                try await ledger.database.write { try WaitingProofTable($0).markTold(row.sequence) }
+            }
+        }
+        if let next {
+            try await ledger.database.write { connection in
+                try WaitingProofTable(connection).postponeTold(
+                    waiting.transactionID, in: waiting.environment, until: next, detail: Self.unknownToApple)
+            }
+        }
+        return done
+    }
+
+    /// Why a row waits; for operators.
+    private static let unknownToApple = "Apple does not know it yet"
+
+    /// Settles it; nil if that can't be done now.
+    private func isDecided(_ row: WaitingProofTable.Stored, by answer: Answer) async throws -> Bool? {
+        guard let origin = PurchaseOrigin(row.bearer) else {
+            try await postpone(row, "nobody of the name \(row.bearer.name)")
+            return nil
+        }
+        let processor = ledger.intake.processor
+        let outcome: PurchaseOutcome
+        do {
+            switch answer {
+            case .signed(let signed): outcome = try await processor.process(signed, from: origin)
+            case .none:
+                guard let receipt = try await receipt(of: row) else { return nil }
+                outcome = try await processor.process(receipt, from: origin)
+            }
+        } catch let fault as DatabaseError where !fault.isRetryable {
+            try await postpone(row, "\(fault.kind.rawValue): \(fault.detail)")
+            return nil
+        }
+        if case .quarantined = outcome { return false }
+        return true
+    }
+
+    /// Nil if there is none any more, or if it can't be judged now.
+    private func receipt(of row: WaitingProofTable.Stored) async throws -> VerifiedPurchase? {
+        guard let bytes = try await ledger.database.read({ try WaitingProofTable($0).receipt(of: row.sequence) })
+        else { return nil }
+        do throws(ProofRefusal) {
+            return try await ledger.intake.verify(row.transactionID, inReceipt: bytes)
+        } catch {
+            // It was good when it came: the configuration has changed since, and may change back.
+            try await postpone(row, "\(error.refusal.rawValue): \(error.detail)")
+            return nil
+        }
+    }
+
+    private func removeAll(_ waiting: WaitingProofTable.Stored) async throws -> Int {
+        try await ledger.database.write { connection in
+            try WaitingProofTable(connection).remove(waiting.transactionID, in: waiting.environment)
+        }
+    }
+
+    /// Apple can't say: about this purchase it is not asked for the next bearer either.
+    private func postponeAll(_ waiting: WaitingProofTable.Stored, _ why: String, not instant: Instant?) async throws {
+        let now = ledger.clock()
+        let rows = try await ledger.database.read { connection in
+            try WaitingProofTable(connection).list(waiting.transactionID, in: waiting.environment)
+        }
+        for row in rows where row.sequence == waiting.sequence || row.dueAt <= now {
+            try await postpone(row, why, not: instant)
+        }
+    }
+
+    private func postpone(_ row: WaitingProofTable.Stored, _ why: String, not instant: Instant? = nil) async throws {
+        let now = ledger.clock()
+        let due = max(instant ?? now, now.adding(seconds: PurchaseIntake.pause(after: row.attempts + 1)))
+        try await ledger.database.write { connection in
+            try WaitingProofTable(connection).postpone(row.sequence, until: due, detail: why)
+        }
+    }
+}

@@ -1,0 +1,189 @@
+import TillAppStore
+import TillBilling
+import TillSQL
+
+/// What Apple has told us about the purchases in a receipt since the receipt was made, and about the renewals of its
+/// subscriptions: refunds, new periods, tokens. Of anything that is not in the receipt or chained to it by its original
+/// transaction, nothing: the receipt may be in anybody's hands.
+package struct ReceiptUpdates: Sendable {
+    private let receipt: VerifiedReceipt
+    private let known: [String: Known]
+    /// The receipt's own purchases by id. Of two of one id, the one that was taken back.
+    private let stated: [String: ReceiptPurchase]
+
+    /// The newest purchases of a receipt that are looked up; older ones are told as the receipt has them. Real receipts
+    /// have a few; the largest that were heard of have thousands.
+    static let purchaseLimit = 1_000
+    static let subscriptionLimit = 20
+    /// The newest, of each subscription.
+    static let renewalLimit = 200
+
+    /// A transaction in the ledger.
+    private struct Known: Sendable {
+        let row: TransactionTable.Stored
+        /// Nil where the ledger has only a receipt for it.
+        let signed: VerifiedTransaction?
+    }
+
+    package init(of receipt: VerifiedReceipt, in database: any Database, verifier: SignedDataVerifier) async throws {
+        let purchases = receipt.payload.purchases.sorted { Self.isNewer($0.purchaseDate, than: $1.purchaseDate) }
+            .prefix(Self.purchaseLimit)
+        let environment = receipt.environment
+        let found = try await database.read { connection in
+            try Self.load(Array(purchases), in: environment, connection)
+        }
+        // Nothing is told that was not verified, even if it was verified before it was stored.
+        var known: [String: Known] = [:]
+        for (row, token) in found {
+            let signed = token.flatMap { try? verifier.transaction($0) }
+            let isThis = signed.map { $0.id == row.id && $0.environment == environment } ?? false
+            known[row.id.text] = Known(row: row, signed: isThis ? signed : nil)
+        }
+        self.receipt = receipt
+        self.known = known
+        stated = Dictionary(receipt.payload.purchases.map { ($0.transactionID ?? "", $0) }) { first, second in
+            first.cancellationDate == nil ? second : first
+        }
+    }
+
+    // MARK: The ledger
+
+    private typealias Found = (row: TransactionTable.Stored, token: [UInt8]?)
+
+    private static func load(
+        _ purchases: [ReceiptPurchase], in environment: Environment, _ connection: any Connection
+    ) throws -> [Found] {
+        let transactions = TransactionTable(connection)
+        var rows: [String: TransactionTable.Stored] = [:]
+        var orders: [TransactionID: Int64] = [:]
+        var subscriptions: [TransactionID] = []
+        for purchase in purchases {
+            guard let id = purchase.transactionID, rows[id] == nil else { continue }
+            let row = try transactions.find(TransactionID(id), in: environment)
+            rows[id] = row
+            guard purchase.isSubscription else { continue }
+            let stated = purchase.originalTransactionID ?? ""
+            let original = TransactionID(stated.isEmpty ? id : stated)
+            if !subscriptions.contains(original), subscriptions.count < subscriptionLimit {
+                subscriptions.append(original)
+            }
+            // What nobody owns yet is in no order, and its renewals are found by none. The newest purchase decides.
+            if let order = row?.orderSequence, row?.originalID == original, orders[original] == nil {
+                orders[original] = order
+            }
+        }
+        for original in subscriptions {
+            if orders[original] == nil {
+                orders[original] = try transactions.find(original, in: environment)?.orderSequence
+            }
+            guard let order = orders[original] else { continue }
+            let chain = try transactions.chain(
+                of: original, in: environment, orderSequence: order, limit: renewalLimit)
+            // What another customer has of the chain is none of the receipt's.
+            let holders = try HolderTable(connection).users(of: original, in: environment)
+            let newest = rows.values.filter { $0.originalID == original }.max { $0.purchasedAt < $1.purchasedAt }
+            func owner(_ transaction: Int64?, under order: Int64?) throws -> UserID? {
+                let ordered = try order.flatMap { try OrderTable(connection).find(sequence: $0)?.order.userID }
+                return try (transaction.flatMap { holders[$0] } ?? ordered).map {
+                    try GuestTable(connection).account(of: $0) ?? $0
+                }
+            }
+            let asked =
+                if let newest { try owner(newest.sequence, under: newest.orderSequence) } else {
+                    try owner(nil, under: order)
+                }
+            for row in chain {
+                let isAskers = try asked != nil && owner(row.sequence, under: row.orderSequence) == asked
+                if isAskers || rows[row.id.text] != nil { rows[row.id.text] = row }
+            }
+        }
+        let proofs = ProofTable(connection)
+        return try rows.values.map { row in
+            let proof = try proofs.find(transaction: row.sequence)
+            return (row, proof?.kind == .signedTransaction ? proof?.body : nil)
+        }
+    }
+
+    // MARK: Records
+
+    /// A purchase of the receipt, as the receipt has it; but taken back, or given back, if Apple said so since.
+    func inApp(_ purchase: ReceiptPurchase) -> AnsweredPurchase {
+        var record = AnsweredPurchase(purchase)
+        update(&record, isConsumable: purchase.type == .consumable)
+        return record
+    }
+
+    /// A record of `latest_receipt_info`.
+    struct Latest: Sendable {
+        var record: AnsweredPurchase
+        let isSubscription: Bool
+    }
+
+    /// Everything in the receipt and chained to it, oldest first.
+    ///
+    /// - Parameter withTokens: whether account tokens are told. They are the ids of orders.
+    func latest(withTokens: Bool) -> [Latest] {
+        var all = purchases()
+        if !withTokens {
+            for place in all.indices { all[place].record.appAccountToken = nil }
+        }
+        return all.sorted { Self.isNewer($1.record, than: $0.record) }
+    }
+
+    private func purchases() -> [Latest] {
+        var all: [Latest] = []
+        var told: Set<String> = []
+        for purchase in receipt.payload.purchases {
+            let id = purchase.transactionID ?? ""
+            guard told.insert(id).inserted, let purchase = stated[id] else { continue }
+            all.append(
+                Latest(record: known[id].flatMap(chained) ?? inApp(purchase), isSubscription: purchase.isSubscription))
+        }
+        for (id, entry) in known where !told.contains(id) {
+            // Only renewals can be here that the receipt does not name; without a signed copy little is known of them.
+            if let record = chained(entry) { all.append(Latest(record: record, isSubscription: true)) }
+        }
+        return all
+    }
+
+    /// The newest record of each subscription, oldest first.
+    static func newest(of all: [Latest]) -> [AnsweredPurchase] {
+        var newest: [String: AnsweredPurchase] = [:]
+        for latest in all where latest.isSubscription {
+            guard let chain = latest.record.originalTransactionID ?? latest.record.transactionID else { continue }
+            newest[chain] = latest.record
+        }
+        return newest.values.sorted { isNewer($1, than: $0) }
+    }
+
+    /// The record by the signed copy, which says more than the receipt.
+    private func chained(_ entry: Known) -> AnsweredPurchase? {
+        guard let signed = entry.signed else { return nil }
+        var record = AnsweredPurchase(signed)
+        // A receipt that is newer than the signed copy knows better what was taken back.
+        if signed.signedDate.seconds < receipt.creationDate.seconds, let purchase = stated[entry.row.id.text] {
+            record.cancellationDate = purchase.cancellationDate
+            if purchase.cancellationDate == nil { record.cancellationReason = nil }
+        }
+        return record
+    }
+
+    /// Whoever spoke last is right about what was taken back (U4).
+    private func update(_ record: inout AnsweredPurchase, isConsumable: Bool) {
+        guard let entry = record.transactionID.flatMap({ known[$0] }), !isConsumable,
+            entry.signed?.type != .consumable, entry.row.signedAt.seconds >= receipt.creationDate.seconds
+        else { return }
+        record.cancellationDate = entry.row.revokedAt.map { Instant(seconds: $0.seconds) }
+        record.cancellationReason = entry.row.revokedAt.map { _ in entry.signed?.revocationReason ?? .other }
+    }
+
+    private static func isNewer(_ left: Instant?, than right: Instant?) -> Bool {
+        (left?.milliseconds ?? .min) > (right?.milliseconds ?? .min)
+    }
+
+    /// Two of one second are told apart by their ids, so that the same question has the same answer.
+    private static func isNewer(_ left: AnsweredPurchase, than right: AnsweredPurchase) -> Bool {
+        let (first, second) = (left.purchaseDate?.milliseconds ?? .min, right.purchaseDate?.milliseconds ?? .min)
+        return first == second ? left.transactionID ?? "" > right.transactionID ?? "" : first > second
+    }
+}

@@ -1,0 +1,235 @@
+import TillAppStore
+import TillBilling
+import TillSQL
+
+extension Ledger {
+    /// Holds the whole ledger against Apple's books, and changes nothing (U3).
+    ///
+    /// Asked are the history of notifications, and of every customer who has a transaction in the ledger, or whom a
+    /// missed notification tells of: all transactions, all refunds, and where the subscriptions stand. Each customer's
+    /// answers are settled as a reconciliation would settle them, before an open ledger whose changes are then undone,
+    /// so a difference is exactly what a reconciliation would change. What Apple's books don't have of a customer whom
+    /// they do tell of is a difference too (`unknown_to_apple`).
+    ///
+    /// It takes three questions or four for each customer, in the bulk lane of the app's budget, and memory for the ids
+    /// of all transactions. What is bought while it goes on is no difference: either its notification and its proof are
+    /// settled when its customer is asked about, or the customer was asked before it was bought.
+    ///
+    /// - Parameters:
+    ///   - start: from when on notifications are compared; nil: as far back as Apple tells, 180 days.
+    ///   - environments: all that are configured if nil.
+    ///   - api: who is asked; whom the server asks otherwise, if nil.
+    ///   - onProgress: told after each question.
+    /// - Throws: `ServerAPIFault` if Apple did not answer, also not after some hours, or `DatabaseError`; `Refusal`
+    ///   `no_in_app_purchase_key` without anybody to ask.
+    public func compareWithApple(
+        since start: Instant? = nil, in environments: Set<Environment>? = nil, asking api: ServerAPI? = nil,
+        onProgress: @escaping @Sendable (BookComparison) -> Void = { _ in }
+    ) async throws -> BookComparison {
+        guard let api = api ?? serverAPI else { throw Refusal.noInAppPurchaseKey }
+        let asked = environments ?? settings.apple.environments
+        var comparison = BookComparison()
+        for environment in [Environment.production, .sandbox] where asked.contains(environment) {
+            var walk = ComparisonWalk(
+                ledger: self, api: api.asking(as: .bulk("comparison")), environment: environment,
+                comparison: comparison, onProgress: onProgress)
+            try await walk.compareNotifications(since: start)
+            try await walk.compareCustomers()
+            comparison = walk.comparison
+        }
+        return comparison
+    }
+}
+
+/// One environment's books on their way.
+private struct ComparisonWalk {
+    let ledger: Ledger
+    let api: ServerAPI
+    let environment: Environment
+    var comparison: BookComparison
+    let onProgress: @Sendable (BookComparison) -> Void
+
+    /// Chains that came up in a history, which has all that its customer bought.
+    private var read: Set<TransactionID> = []
+    /// Chains of which Apple did not tell.
+    private var untold: Set<TransactionID> = []
+    /// Every transaction that Apple listed.
+    private var listed: Set<TransactionID> = []
+    /// What notifications told of that never arrived.
+    private var heardOf: [TransactionID] = []
+
+    private static let batch = 200
+    private static let margin: Int64 = 3_600_000
+
+    init(
+        ledger: Ledger, api: ServerAPI, environment: Environment, comparison: BookComparison,
+        onProgress: @escaping @Sendable (BookComparison) -> Void
+    ) {
+        self.ledger = ledger
+        self.api = api
+        self.environment = environment
+        self.comparison = comparison
+        self.onProgress = onProgress
+    }
+
+    // MARK: Notifications
+
+    mutating func compareNotifications(since start: Instant?) async throws {
+        let now = ledger.clock()
+        let earliest = now.adding(milliseconds: Self.margin - NotificationQuery.reach)
+        let first = max(start ?? earliest, earliest)
+        guard first < now else { return }
+        let query = NotificationQuery(from: first, to: now)
+        var pages = api.notificationPages(query, in: environment).makeAsyncIterator()
+        while let page = try await pages.next() {
+            for sent in page.value.notifications { try await compare(sent.notification) }
+            comparison.count(page.value.notifications.count, "notifications", in: environment)
+            onProgress(comparison)
+        }
+    }
+
+    private mutating func compare(_ signed: SignedNotification) async throws {
+        let notification: VerifiedNotification
+        do throws(ProofRefusal) {
+            switch try await ledger.verifier.notification(signed.jws) {
+            case .ours(let ours, _), .undecided(let ours): notification = ours
+            case .foreign: return
+            }
+        } catch {
+            return refuse(error)
+        }
+        let uuid = notification.id
+        let isKnown = try await ledger.database.read { try NotificationTable($0).find(uuid: uuid) != nil }
+        guard !isKnown else { return }
+        var difference = Difference(
+            .notificationMissed, in: notification.environment, transaction: notification.transaction?.id,
+            was: "unknown", now: notification.type?.rawValue ?? "")
+        difference.notificationID = uuid
+        comparison.add([difference])
+        comparison.count(1, "new_notifications", in: environment)
+        if let transaction = notification.transaction { heardOf.append(transaction.originalID) }
+    }
+
+    private mutating func refuse(_ refusal: ProofRefusal) {
+        if refusal.refusal.isRetryable {
+            comparison.count(1, "undecided", in: environment)
+        } else {
+            comparison.add([Difference(.answerRefused, in: environment, was: refusal.refusal.rawValue)])
+        }
+    }
+
+    // MARK: Customers
+
+    mutating func compareCustomers() async throws {
+        let environment = environment
+        var position: Int64 = 0
+        while true {
+            let after = position
+            let page = try await ledger.database.read { connection in
+                try ChainList(connection).transactions(in: environment, after: after, limit: Self.batch)
+            }
+            guard let last = page.last else { break }
+            position = last.sequence
+            for entry in page {
+                try await compareCustomer(of: entry.originalID)
+                guard !listed.contains(entry.id), !untold.contains(entry.originalID) else { continue }
+                try await askAgain(about: entry.id)
+            }
+        }
+        for chain in heardOf { try await compareCustomer(of: chain) }
+    }
+
+    private mutating func compareCustomer(of chain: TransactionID) async throws {
+        guard read.insert(chain).inserted else { return }
+        var answers: [VerifiedCopy] = []
+        do {
+            answers = try await ask(chain)
+        } catch let fault as ServerAPIFault {
+            return try passOver(chain, fault)
+        }
+        for copy in answers {
+            read.insert(copy.transaction.originalID)
+            listed.insert(copy.transaction.id)
+        }
+        comparison.count(1, "customers", in: environment)
+        comparison.count(answers.count, "transactions", in: environment)
+        let (copies, processor) = (answers, ledger.intake.processor)
+        let inputs = processor.inputs()
+        do {
+            try await ledger.database.write { connection in
+                throw Undone(differences: try DifferenceRecorder(connection, processor, inputs.begin()).record(copies))
+            }
+        } catch let undone as Undone {
+            comparison.add(undone.differences)
+        } catch let fault as DatabaseError where fault.isOfItsBody {
+            comparison.add([Difference(.notSettled, in: environment, transaction: chain, was: fault.kind.rawValue)])
+        }
+        onProgress(comparison)
+    }
+
+    /// Carries out of a write what it found, and undoes it.
+    private struct Undone: Error {
+        let differences: [Difference]
+    }
+
+    /// All that Apple tells of a customer.
+    private mutating func ask(_ chain: TransactionID) async throws -> [VerifiedCopy] {
+        var copies: [VerifiedCopy] = []
+        var history = api.historyPages(of: chain, in: environment).makeAsyncIterator()
+        while let page = try await history.next() {
+            for signed in page.value.transactions { try await take(signed, nil, into: &copies) }
+        }
+        var refunds = api.refundPages(of: chain, in: environment).makeAsyncIterator()
+        while let page = try await refunds.next() {
+            for signed in page.value.transactions { try await take(signed, nil, into: &copies) }
+        }
+        guard copies.contains(where: \.transaction.isSubscription) else { return copies }
+        let environment = environment
+        let statuses = try await api.retrying(.patient) { (api) async throws(ServerAPIFault) in
+            try await api.subscriptionStatuses(of: chain, in: environment)
+        }
+        for subscription in statuses.value.groups.flatMap(\.subscriptions) {
+            guard let transaction = subscription.transaction else { continue }
+            try await take(transaction, subscription.renewalInfo, into: &copies)
+        }
+        return copies
+    }
+
+    private mutating func take(
+        _ signed: SignedTransaction, _ next: SignedRenewalInfo?, into copies: inout [VerifiedCopy]
+    ) async throws {
+        do throws(ProofRefusal) {
+            copies.append(try await VerifiedCopy(signed, beside: next, by: ledger.verifier))
+        } catch {
+            refuse(error)
+        }
+    }
+
+    private mutating func passOver(_ chain: TransactionID, _ fault: ServerAPIFault) throws(ServerAPIFault) {
+        switch fault {
+        case .refused(let refusal) where !fault.isRetryable:
+            let reason = refusal.code.name ?? String(refusal.code.rawValue)
+            comparison.add([Difference(.customerUntold, in: environment, transaction: chain, was: reason)])
+        case .invalid:
+            comparison.add([Difference(.customerUntold, in: environment, transaction: chain, was: fault.kind)])
+        case .refused, .unauthorized, .rateLimited, .overBudget, .outage, .unreadable, .signing: throw fault
+        }
+        untold.insert(chain)
+        comparison.count(1, "untold", in: environment)
+    }
+
+    /// Bought after its customer was asked about, perhaps.
+    private mutating func askAgain(about id: TransactionID) async throws {
+        let environment = environment
+        do throws(ServerAPIFault) {
+            _ = try await api.retrying(.patient) { (api) async throws(ServerAPIFault) in
+                try await api.transactionInfo(id, in: environment)
+            }
+        } catch {
+            guard error.code == .transactionIDNotFound else { throw error }
+            comparison.add([
+                Difference(.unknownToApple, in: environment, transaction: id, was: "known", now: "unknown")
+            ])
+        }
+    }
+}

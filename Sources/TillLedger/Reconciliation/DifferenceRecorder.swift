@@ -1,0 +1,111 @@
+import TillAppStore
+import TillBilling
+import TillSQL
+
+/// Settles Apple's answers before an open ledger, through the same door as everything else, and tells what of it was
+/// news. Lives inside one commit, so that nothing is settled without its explanation.
+struct DifferenceRecorder {
+    private let connection: any Connection
+    private let processor: PurchaseProcessor
+    private let inputs: CommitInputs
+
+    init(_ connection: any Connection, _ processor: PurchaseProcessor, _ inputs: CommitInputs) {
+        self.connection = connection
+        self.processor = processor
+        self.inputs = inputs
+    }
+
+    /// - Returns: what the ledger had otherwise, each once.
+    func record(_ copies: [VerifiedCopy]) throws -> [Difference] {
+        // What one copy settles may settle another one on the same page, so all are looked at before.
+        let transactions = Self.unique(copies.map { Key($0.transaction.id, $0.transaction.environment) })
+        let chains = Self.unique(copies.compactMap(\.renewal?.key))
+        let before = try transactions.map { try standing($0) }
+        let renewals = try chains.map { try renewal($0) }
+        for copy in copies {
+            _ = try processor.process(
+                copy.transaction, copy.proof, from: .apple(.reconciliation), renewal: copy.renewal, inputs, connection)
+        }
+        var found: [Difference] = []
+        for (key, before) in zip(transactions, before) {
+            guard let after = try standing(key),
+                var difference = Difference(of: key.id, in: key.environment, from: before, to: after)
+            else { continue }
+            difference.purchasedAt = copies.first { $0.transaction.id == key.id }?.transaction.purchasedAt
+            found.append(difference)
+        }
+        let told = Set(found.map(\.transactionID))
+        for (key, before) in zip(chains, renewals) where !told.contains(key.id) {
+            guard let difference = try difference(of: key, from: before) else { continue }
+            found.append(difference)
+        }
+        return found
+    }
+
+    fileprivate struct Key: Hashable {
+        let id: TransactionID
+        let environment: Environment
+
+        init(_ id: TransactionID, _ environment: Environment) {
+            self.id = id
+            self.environment = environment
+        }
+    }
+
+    private static func unique(_ keys: [Key]) -> [Key] {
+        var seen: Set<Key> = []
+        return keys.filter { seen.insert($0).inserted }
+    }
+
+    private func standing(_ key: Key) throws -> LedgerStanding? {
+        guard let row = try TransactionTable(connection).find(key.id, in: key.environment) else { return nil }
+        let order = try row.orderSequence.flatMap { try OrderTable(connection).find(sequence: $0)?.order.id }
+        let copy = try RecordedCopies(connection).find(row.sequence)
+        var terms = copy?.terms ?? TransactionTerms()
+        // That an upgrade took its place is no news where the upgrade is known.
+        if let copy, try isReplaced(copy) { terms.isUpgraded = true }
+        return LedgerStanding(
+            state: row.state, quarantine: row.quarantine, revokedAt: row.revokedAt, terms: terms, orderID: order)
+    }
+
+    private func isReplaced(_ copy: PaidTransaction) throws -> Bool {
+        let table = SubscriptionTable(connection)
+        guard copy.isSubscription, copy.revokedAt == nil,
+            let found = try table.find(copy.originalID, in: copy.environment)
+        else { return false }
+        let chain = SubscriptionChain(try table.periods(of: found.sequence).map(\.period))
+        return Subscription.fate(of: copy.period, in: chain).state == .upgraded
+    }
+
+    private func renewal(_ key: Key) throws -> RenewalTerms? {
+        try SubscriptionTable(connection).find(key.id, in: key.environment)?.renewal
+    }
+
+    private func difference(of key: Key, from before: RenewalTerms?) throws -> Difference? {
+        guard let after = try renewal(key) else { return nil }
+        // Apple signs anew whenever it is asked.
+        if var same = before {
+            same.signedAt = after.signedAt
+            if same == after { return nil }
+        }
+        return Difference(
+            .renewalDiffers, in: key.environment, transaction: key.id, was: before?.words ?? "unknown",
+            now: after.words)
+    }
+}
+
+extension SignedRenewal {
+    fileprivate var key: DifferenceRecorder.Key? {
+        info.originalTransactionID.map { DifferenceRecorder.Key($0, info.environment) }
+    }
+}
+
+extension RenewalTerms {
+    fileprivate var words: String {
+        switch autoRenews {
+        case true?: "renews: \(productID?.text ?? "")"
+        case false?: "does not renew"
+        case nil: "unsaid"
+        }
+    }
+}

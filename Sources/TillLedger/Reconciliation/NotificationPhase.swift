@@ -1,0 +1,193 @@
+import TillAppStore
+import TillBilling
+import TillSQL
+
+/// Apple's history of notifications (facts/server-api §4.3): what was sent since the last run, a month after the
+/// other, so that a page token that has gone bad costs a month of pages and not half a year of them.
+extension ReconciliationWalk {
+    /// Milliseconds that one question spans.
+    private static let slice: Int64 = 30 * 86_400_000
+    /// Milliseconds by which the first moment asked for is later than the earliest that Apple answers for.
+    private static let margin: Int64 = 3_600_000
+    /// How often a month is begun anew because its page token is not taken.
+    private static let restarts = 3
+    /// How often an answer that can't be read is asked for.
+    static let readings: Int64 = 5
+
+    mutating func readNotifications() async throws {
+        let end = run.beganAt.adding(milliseconds: 1)
+        if place.position == 0 {
+            let start = try await firstMoment()
+            place.position = start.milliseconds
+        }
+        var restarts = 0
+        while place.position < end.milliseconds {
+            let earliest = ledger.clock().adding(milliseconds: Self.margin - NotificationQuery.reach)
+            if place.position < earliest.milliseconds {
+                // It has waited so long that Apple has forgotten the rest.
+                place.position = earliest.milliseconds
+                place.token = nil
+                guard place.position < end.milliseconds else { return }
+            }
+            let start = Instant(milliseconds: place.position)
+            let query = NotificationQuery(from: start, to: min(start.adding(milliseconds: Self.slice), end))
+            let page: NotificationPage
+            do throws(ServerAPIFault) {
+                page = try await ask(query)
+            } catch {
+                let isTokenBad = error.code == .invalidPaginationToken || error.code == .paginationTokenExpired
+                if isTokenBad, place.token != nil, restarts < Self.restarts {
+                    restarts += 1
+                    place.token = nil
+                    continue
+                }
+                guard error.isUnreadable, failures >= Self.readings else { throw error }
+                try await pass(over: query, error)
+                continue
+            }
+            try await take(page, of: query)
+        }
+    }
+
+    private func ask(_ query: NotificationQuery) async throws(ServerAPIFault) -> NotificationPage {
+        let (token, environment) = (place.token, environment)
+        let page = try await api.retrying(.brief) { (api) async throws(ServerAPIFault) in
+            try await api.notificationHistory(query, paginationToken: token, in: environment)
+        }
+        if page.hasMore, page.paginationToken == token { throw .endless }
+        return page
+    }
+
+    private func firstMoment() async throws -> Instant {
+        let (environment, overlap) = (environment, settings.overlap)
+        let last = try await ledger.database.read { try ReconciliationTable($0).lastFinished(in: environment) }
+        let earliest = ledger.clock().adding(milliseconds: Self.margin - NotificationQuery.reach)
+        return max(run.since ?? last?.beganAt.adding(milliseconds: -overlap) ?? earliest, earliest)
+    }
+
+    private mutating func pass(over query: NotificationQuery, _ fault: ServerAPIFault) async throws {
+        var next = place
+        next.position = query.end.milliseconds
+        next.token = nil
+        let difference = Difference(
+            .answerUnreadable, in: environment, was: "notifications: \(query.start.rfc3339)", now: fault.kind)
+        try await commit(next) { _ in [difference] }
+    }
+
+    // MARK: A page
+
+    private mutating func take(_ page: NotificationPage, of query: NotificationQuery) async throws {
+        var answers = AppleAnswers()
+        var missed: [Missed] = []
+        for sent in page.notifications {
+            do throws(ProofRefusal) {
+                switch try await ledger.verifier.notification(sent.notification.jws) {
+                case .ours(let notification, let isUnderDoubt):
+                    missed.append(
+                        Missed(notification, sent.notification.jws, isUnderDoubt, isDecided: true, ledger.verifier))
+                case .undecided(let notification):
+                    missed.append(Missed(notification, sent.notification.jws, false, isDecided: false, ledger.verifier))
+                case .foreign(let envelope, let reason):
+                    await keep(envelope, reason, sent.notification.jws)
+                }
+            } catch {
+                try await answers.refuse(error, from: environment, by: ledger)
+            }
+        }
+        missed = try await unknown(missed)
+        for one in missed { if let copy = one.copy { answers.append(copy) } }
+        var next = place
+        next.done += 1
+        if page.hasMore {
+            next.token = page.paginationToken
+        } else {
+            next.position = query.end.milliseconds
+            next.token = nil
+        }
+        let (now, stored) = (ledger.clock(), missed)
+        try await process(
+            answers, next: next,
+            counting: [("notifications", page.notifications.count), ("new_notifications", missed.count)],
+            before: { connection in try stored.compactMap { try $0.store(at: now, connection) } })
+        for one in missed where one.isDecided { await mark(one) }
+    }
+
+    private func keep(_ envelope: NotificationEnvelope, _ reason: ProofRefusal, _ payload: String) async {
+        // Kept for the case that the configuration is wrong, as if it had been posted; nothing hangs on it.
+        _ = try? await ledger.take(.foreign(envelope, reason), payload: payload, from: .reconciliation)
+    }
+
+    /// Those that the ledger does not have.
+    private func unknown(_ all: [Missed]) async throws -> [Missed] {
+        let ids = all.map(\.notification.id)
+        let known = try await ledger.database.read { connection in
+            try ids.map { try NotificationTable(connection).find(uuid: $0) != nil }
+        }
+        return zip(all, known).filter { !$0.1 }.map(\.0)
+    }
+
+    /// What it brought is settled; the rest of what there is to make of it is made. If that fails it stays pending.
+    private func mark(_ one: Missed) async {
+        let uuid = one.notification.id
+        guard let stored = try? await ledger.database.read({ try NotificationTable($0).find(uuid: uuid) }),
+            stored.state == .pending
+        else { return }
+        try? await ledger.process(
+            one.notification, stored.sequence, isUnderDoubt: one.isUnderDoubt, from: .reconciliation)
+    }
+}
+
+/// A notification that is ours and was never here.
+private struct Missed: Sendable {
+    let notification: VerifiedNotification
+    let payload: String
+    /// Nil while nothing may be made of it.
+    let copy: VerifiedCopy?
+    let isUnderDoubt: Bool
+    /// Apple has told of its certificates.
+    let isDecided: Bool
+
+    init(
+        _ notification: VerifiedNotification, _ payload: String, _ isUnderDoubt: Bool, isDecided: Bool,
+        _ verifier: ProofVerifier
+    ) {
+        self.notification = notification
+        self.payload = payload
+        self.isUnderDoubt = isUnderDoubt
+        self.isDecided = isDecided
+        if isDecided, verifier.accepts(notification.environment), let transaction = notification.transaction,
+            let token = notification.payload.data?.signedTransactionInfo
+        {
+            copy = VerifiedCopy(
+                transaction: PaidTransaction(transaction),
+                proof: PurchaseProof(
+                    kind: .signedTransaction, bytes: Array(token.utf8), isUnderDoubt: isUnderDoubt),
+                renewal: notification.renewal)
+        } else {
+            copy = nil
+        }
+    }
+
+    /// Kept raw before anything is made of it: if the process dies then, `PendingNotifications` goes on.
+    ///
+    /// - Returns: that it had been missing.
+    func store(at now: Instant, _ connection: any Connection) throws -> Difference? {
+        guard (1...64).contains(notification.id.utf8.count) else { return nil }
+        let sequence = try NotificationTable(connection).insert(
+            uuid: notification.id, environment: notification.environment, type: notification.type?.rawValue ?? "",
+            subtype: notification.subtype?.rawValue, signedAt: notification.signedDate, at: now, payload: payload)
+        guard sequence != nil else { return nil }
+        var difference = Difference(
+            .notificationMissed, in: notification.environment, transaction: notification.transaction?.id,
+            was: "unknown", now: notification.type?.rawValue ?? "")
+        difference.notificationID = notification.id
+        return difference
+    }
+}
+
+extension ServerAPIFault {
+    /// A page that leads to itself.
+    static let endless = ServerAPIFault.unreadable(UnreadableAnswer(.endless, status: 200, "a page leads to itself"))
+
+    var isUnreadable: Bool { if case .unreadable = self { true } else { false } }
+}

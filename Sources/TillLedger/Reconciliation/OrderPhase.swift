@@ -1,0 +1,69 @@
+import TillBilling
+import TillSQL
+
+/// What becomes of orders that stay open, after everything was asked that can be. A payment that comes later all the
+/// same finds its order: money outranks a failure (DESIGN §4, invariant 5).
+extension ReconciliationWalk {
+    private static let batch = 100
+    /// Milliseconds after which an order that says it is being paid ought to be.
+    private static let payment: Int64 = 86_400_000
+
+    /// An order is in no environment before it is paid, so it is looked at when all of them are done.
+    mutating func readOrders() async throws {
+        guard environment == .sandbox || !run.environments.contains(.sandbox) else { return }
+        for status: OrderStatus in [.prepared, .deferred, .ongoing] {
+            var before = Int64.max
+            while let last = try await readOrders(status, before: before) { before = last }
+        }
+    }
+
+    /// A batch of them. Returns the position after it.
+    private mutating func readOrders(_ status: OrderStatus, before position: Int64) async throws -> Int64? {
+        let sequences = try await ledger.database.read { connection in
+            try SuspectList(connection).orders(status, before: position, limit: Self.batch)
+        }
+        guard let last = sequences.last else { return nil }
+        let (run, now, settings, place) = (run, ledger.clock(), settings, place)
+        try await commit(place) { connection in
+            try sequences.compactMap { sequence in
+                guard let stored = try OrderTable(connection).find(sequence: sequence), stored.order.status == status
+                else { return nil }
+                return try Self.judge(stored, run, settings, now, connection)
+            }
+        }
+        return last
+    }
+
+    private static func judge(
+        _ stored: OrderTable.Stored, _ run: ReconciliationTable.Run, _ settings: ReconciliationSettings,
+        _ now: Instant, _ connection: any Connection
+    ) throws -> Difference? {
+        let order = stored.order
+        let environment = order.environment ?? (run.environments.contains(.production) ? .production : .sandbox)
+        if order.status == .ongoing {
+            guard order.updatedAt.adding(milliseconds: Self.payment) <= now,
+                try !DifferenceTable(connection).has(.orderUnsettled, of: order.id)
+            else { return nil }
+            return Difference(.orderUnsettled, in: environment, order: order.id, was: order.status.name, now: "ongoing")
+        }
+        guard order.createdAt.adding(milliseconds: settings.orderPatience) <= now, order.transactionID == nil,
+            order.status.mayMove(to: .cancelled), try wereAsked(order.userID, run, connection)
+        else { return nil }
+        _ = try OrderTable(connection).move(stored, along: [.cancelled], at: now, reason: "no_payment_at_apple")
+        return Difference(.orderClosed, in: environment, order: order.id, was: order.status.name, now: "cancelled")
+    }
+
+    /// Whether this run has read all that Apple tells of a buyer.
+    private static func wereAsked(
+        _ user: UserID, _ run: ReconciliationTable.Run, _ connection: any Connection
+    ) throws -> Bool {
+        for environment in run.environments {
+            for chain in try SuspectList(connection).chains(of: user, in: environment, limit: chainLimit) {
+                guard try AppleChainTable(connection).lastRead(chain, in: environment) == run.sequence else {
+                    return false
+                }
+            }
+        }
+        return true
+    }
+}

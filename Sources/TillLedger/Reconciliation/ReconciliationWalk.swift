@@ -1,0 +1,164 @@
+import TillAppStore
+import TillBilling
+import TillSQL
+
+/// One run on its way through its phases. A step is a question at Apple, or a batch of rows, and one commit that holds
+/// what came of it together with the place from which to go on: whoever is killed between two steps asks again what he
+/// had asked last, and no more.
+struct ReconciliationWalk {
+    typealias Place = ReconciliationTable.Place
+
+    let ledger: Ledger
+    let api: ServerAPI
+    let run: ReconciliationTable.Run
+    var place: Place
+    /// How often in a row this very step has failed.
+    var failures: Int64
+
+    var settings: ReconciliationSettings { ledger.settings.reconciliation }
+    var environment: Environment { place.environment }
+
+    /// - Parameter api: asked in the bulk lane, so that buyers go first.
+    init(_ run: ReconciliationTable.Run, ledger: Ledger, api: ServerAPI) {
+        self.run = run
+        self.ledger = ledger
+        self.api = api.asking(as: .bulk("reconciliation"))
+        place = run.place
+        failures = run.attempts
+    }
+
+    /// Goes to the end of the run.
+    mutating func finish() async throws {
+        repeat {
+            switch place.phase {
+            case .notifications: try await readNotifications()
+            case .suspects: try await markSuspects()
+            case .customers: try await readCustomers(.history, atMost: settings.customersPerRun)
+            case .refunds: try await readCustomers(.refunds, atMost: settings.refundsPerRun)
+            case .quarantine: try await readQuarantine()
+            case .orders: try await readOrders()
+            }
+        } while try await enterNext()
+    }
+
+    /// The phase is over. Returns whether there is another one.
+    private mutating func enterNext() async throws -> Bool {
+        if let phase = ReconciliationTable.Phase(rawValue: place.phase.rawValue + 1) {
+            try await commit(Place(phase, in: environment))
+            return true
+        }
+        // Production was first.
+        if environment == .production, run.environments.contains(.sandbox) {
+            try await commit(Place(.notifications, in: .sandbox))
+            return true
+        }
+        let (run, now) = (run.sequence, ledger.clock())
+        try await ledger.database.write { connection in
+            try ReconciliationTable(connection).end(run, .finished, ending: "reconciled", at: now)
+        }
+        return false
+    }
+
+    // MARK: Commits
+
+    /// Counts of one step, by name.
+    typealias Counts = [(name: String, count: Int)]
+
+    /// Books what a step brought, and where it leads.
+    ///
+    /// - Parameter body: returns what it found to be different.
+    mutating func commit(
+        _ next: Place, counting counts: Counts = [],
+        _ body: @escaping @Sendable (any Connection) throws -> [Difference] = { _ in [] }
+    ) async throws {
+        let (run, environment, now) = (run.sequence, environment, ledger.clock())
+        try await ledger.database.write { connection in
+            let table = ReconciliationTable(connection)
+            for count in counts { try table.add(Int64(count.count), to: count.name, of: run, in: environment) }
+            for difference in try body(connection) { try Self.record(difference, run, now, connection) }
+            try table.move(run, to: next, at: now)
+            try PresenceTable(connection).note(at: now)
+        }
+        place = next
+        failures = 0
+    }
+
+    /// - Parameters:
+    ///   - before: written in the same commit before the copies are settled; returns what it found to be different.
+    ///   - after: what is written beside them at last.
+    mutating func process(
+        _ answers: AppleAnswers, next: Place, counting counts: Counts,
+        before: @escaping @Sendable (any Connection) throws -> [Difference] = { _ in [] },
+        after: @escaping @Sendable (any Connection) throws -> Void = { _ in }
+    ) async throws {
+        let processor = ledger.intake.processor
+        let inputs = processor.inputs()
+        let (copies, refused) = (answers.copies, answers.refused)
+        let counts = counts + [("transactions", copies.count), ("undecided", answers.undecided)]
+        do {
+            try await commit(next, counting: counts) { connection in
+                let early = try before(connection)
+                let found = try DifferenceRecorder(connection, processor, inputs.begin()).record(copies)
+                try after(connection)
+                return refused + early + found
+            }
+        } catch let fault as DatabaseError where fault.isOfItsBody {
+            try await commit(place, counting: [], before)
+            try await processOneByOne(copies)
+            try await commit(next, counting: counts) { connection in
+                try after(connection)
+                return refused
+            }
+        }
+    }
+
+    /// One of them can't be booked, whatever it is. The others can.
+    private mutating func processOneByOne(_ copies: [VerifiedCopy]) async throws {
+        let (processor, place) = (ledger.intake.processor, place)
+        for copy in copies {
+            let inputs = processor.inputs()
+            do {
+                try await commit(place) { connection in
+                    try DifferenceRecorder(connection, processor, inputs.begin()).record([copy])
+                }
+            } catch let fault as DatabaseError where fault.isOfItsBody {
+                let transaction = copy.transaction
+                try await commit(place) { connection in
+                    let isKnown = try DifferenceTable(connection).has(
+                        .notSettled, of: transaction.id, in: transaction.environment)
+                    return isKnown
+                        ? []
+                        : [
+                            Difference(
+                                .notSettled, in: transaction.environment, transaction: transaction.id,
+                                was: fault.kind.rawValue)
+                        ]
+                }
+            }
+        }
+    }
+
+    private static func record(
+        _ difference: Difference, _ run: Int64, _ now: Instant, _ connection: any Connection
+    ) throws {
+        try DifferenceTable(connection).insert(difference, run: run, at: now)
+        guard difference.isLateGrant(at: now) else { return }
+        try ReconciliationTable(connection).add(1, to: Difference.lateGrants, of: run, in: difference.environment)
+    }
+}
+
+extension Difference {
+    /// Under this name purchases are counted that only a reconciliation granted, and late.
+    package static let lateGrants = "late_grants"
+
+    /// Whether somebody had paid long before and had nothing for it until now.
+    func isLateGrant(at now: Instant) -> Bool {
+        guard kind == .purchaseMissed || kind == .quarantineResolved, let purchasedAt else { return false }
+        return purchasedAt.adding(milliseconds: ReconciliationSettings.lostAfter) <= now
+    }
+}
+
+extension DatabaseError {
+    /// Whether another body would do better: the disk is not what is wrong.
+    var isOfItsBody: Bool { kind == .constraint || kind == .other }
+}

@@ -1,0 +1,117 @@
+import TillBilling
+
+/// Who is to be asked about first: subscriptions of whose next period nobody told, what is nobody's, customers with
+/// orders that stay open, and those who wanted their money back. Asks Apple nothing, so a crash begins it anew.
+extension ReconciliationWalk {
+    private static let batch = 200
+    private static let range: Int64 = 2_000
+    /// Milliseconds after its end for which a subscription may come back by itself: Apple tries for sixty days
+    /// (facts/limits §4).
+    private static let lapse: Int64 = 61 * 86_400_000
+    /// Milliseconds for which a customer who asked Apple for money is worth an early look.
+    private static let refundWatch: Int64 = 90 * 86_400_000
+    /// Chains of one customer that are looked at.
+    static let chainLimit = 100
+
+    mutating func markSuspects() async throws {
+        let now = ledger.clock()
+        while try await ledger.database.write({ try AppleChainTable($0).discover(limit: 2_000, at: now) }) {}
+        try await markLapsed(at: now)
+        try await markQuarantined()
+        for status: OrderStatus in [.ongoing, .deferred, .prepared, .failed, .cancelled] {
+            try await markBuyers(with: status, at: now)
+        }
+        try await markRefundAskers(at: now)
+    }
+
+    private func mark(
+        _ chains: [TransactionID], _ question: AppleChainTable.Question = .history
+    ) async throws {
+        guard !chains.isEmpty else { return }
+        let environment = environment
+        try await ledger.database.write { connection in
+            for chain in chains { try AppleChainTable(connection).askSoon(chain, question, in: environment) }
+        }
+    }
+
+    private func markLapsed(at now: Instant) async throws {
+        let environment = environment
+        let newest = try await ledger.database.read { try SuspectList($0).newestSubscription() }
+        var first: Int64 = 1
+        while first <= newest {
+            let sequences = first...(first + Self.range - 1)
+            let found = try await ledger.database.read { connection in
+                try SuspectList(connection).lapsedSubscriptions(
+                    in: environment, sequences: sequences, endedFrom: now.adding(milliseconds: -Self.lapse), to: now)
+            }
+            try await mark(found.map(\.originalID))
+            first += Self.range
+        }
+    }
+
+    private func markQuarantined() async throws {
+        let environment = environment
+        var (before, count) = (Int64.max, Int64(0))
+        while count < settings.quarantinedPerRun {
+            let position = before
+            let found = try await ledger.database.read { connection in
+                try SuspectList(connection).quarantined(in: environment, before: position, limit: Self.batch)
+            }
+            guard let last = found.last else { return }
+            try await mark(found.map(\.originalID))
+            before = last.sequence
+            count += Int64(found.count)
+        }
+    }
+
+    /// Apple can't be asked whether an order was paid, but what else its buyer has leads to all of the buyer's
+    /// purchases.
+    private func markBuyers(with status: OrderStatus, at now: Instant) async throws {
+        let environment = environment
+        let (newest, oldest) = (
+            now.adding(milliseconds: -settings.orderQuiet), now.adding(milliseconds: -settings.orderPatience)
+        )
+        var seen: Set<UserID> = []
+        var before = Int64.max
+        while true {
+            let (position, known) = (before, seen)
+            let found = try await ledger.database.read { connection in
+                let list = SuspectList(connection)
+                let sequences = try list.orders(status, before: position, limit: Self.batch)
+                let orders = try sequences.compactMap { try OrderTable(connection).find(sequence: $0)?.order }
+                let users = Set(orders.filter { $0.createdAt <= newest }.map(\.userID)).subtracting(known)
+                let chains = try users.flatMap {
+                    try list.chains(of: $0, in: environment, limit: Self.chainLimit)
+                }
+                let isOver = orders.contains { $0.createdAt < oldest }
+                return (last: sequences.last, users: users, chains: chains, isOver: isOver)
+            }
+            try await mark(found.chains)
+            guard let last = found.last, !found.isOver else { return }
+            seen.formUnion(found.users)
+            before = last
+        }
+    }
+
+    private func markRefundAskers(at now: Instant) async throws {
+        let environment = environment
+        let oldest = now.adding(milliseconds: -Self.refundWatch)
+        var before = Int64.max
+        while true {
+            let position = before
+            let found = try await ledger.database.read { connection in
+                let page = try ConsumptionTable(connection).list(before: position, limit: Self.batch)
+                let chains = try page.filter { $0.question.environment == environment }.compactMap { stored in
+                    try TransactionTable(connection).find(stored.question.transactionID, in: environment)?.originalID
+                }
+                return (
+                    last: page.last?.sequence, chains: chains,
+                    isOver: page.contains { $0.question.requestedAt < oldest }
+                )
+            }
+            try await mark(found.chains, .refunds)
+            guard let last = found.last, !found.isOver else { return }
+            before = last
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import TillBilling
+
+/// Rights for good, one for each product: bought twice is had once, since the first time.
+package struct LastingRights {
+    private(set) var rights: [Right] = []
+
+    /// - Parameter entries: oldest first.
+    init(_ entries: [PurchaseHistory.Entry], catalog: Catalog) {
+        var places: [[String]: Int] = [:]
+        for entry in entries where !entry.isSubscription(catalog) && !entry.sellsKeptPlan(catalog) {
+            guard let entitlement = entry.right(catalog) else { continue }
+            let right = Self.right(entry, entitlement)
+            let key = [entitlement, entry.period.productID.text]
+            guard let place = places[key] else {
+                places[key] = rights.count
+                rights.append(right)
+                continue
+            }
+            if !rights[place].isAllowed { rights[place] = right }
+        }
+    }
+
+    private static func right(_ entry: PurchaseHistory.Entry, _ entitlement: String) -> Right {
+        let period = entry.period
+        var right = Right(
+            entitlement: entitlement, kind: .lasting, state: entry.isRevoked ? .revoked : .active,
+            why: entry.isRevoked
+                ? period.revocationReason : period.terms.isFamilyShared ? .familyShared : .bought,
+            productID: period.productID, transactionID: period.transactionID, since: period.purchasedAt,
+            until: entry.isRevoked ? period.revokedAt ?? period.signedAt : nil)
+        right.deviceID = entry.deviceID
+        return right
+    }
+}
+
+extension PurchaseHistory.Entry {
+    /// As Apple signed it; the catalogue says it where Apple did not, and a date of expiry where neither does.
+    func isSubscription(_ catalog: Catalog) -> Bool {
+        let product = catalog[period.productID]
+        if let type = period.terms.type ?? product?.type { return type == .autoRenewable }
+        return period.terms.expiresAt != nil
+    }
+
+    /// Whether its time is kept by the ledger.
+    func sellsKeptPlan(_ catalog: Catalog) -> Bool {
+        !isSubscription(catalog) && catalog[period.productID].flatMap { Plan(soldBy: $0) } != nil
+    }
+
+    /// As it was granted. What was taken back before anything was granted, and what sells a plan, has it from the
+    /// catalogue.
+    func right(_ catalog: Catalog) -> String? { entitlement ?? catalog[period.productID]?.right }
+}

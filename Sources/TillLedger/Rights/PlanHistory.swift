@@ -1,0 +1,58 @@
+import TillBilling
+import TillSQL
+
+/// The plans a user bought, as the ledger has them.
+package enum PlanHistory {
+    /// How many of a user's newest transactions are looked through.
+    static let transactionLimit = 20_000
+
+    /// Those that stand, by Apple's purchase dates, oldest first. `Service` knows when each counts.
+    package static func purchases(
+        of user: UserID, in environment: Environment, _ catalogs: CatalogHistory, _ connection: any Connection
+    ) throws -> [PlanPurchase] {
+        let entries = try GrantedPurchases(connection).list(
+            user: user, environment: environment, limit: transactionLimit
+        ) { id, _ in catalogs.current[id].flatMap { Plan(soldBy: $0) } != nil }
+        guard !entries.isEmpty else { return [] }
+        let versions = try catalogs.versions(connection)
+        return entries.compactMap { PlanPurchase($0, catalogs.current, versions) }
+    }
+
+    /// When the next purchase is made at the earliest. The store's clock may be ahead of ours, and nothing can be
+    /// bought before what was bought.
+    package static func next(after purchases: [PlanPurchase], at now: Instant) -> Instant {
+        (purchases + PlanPurchase.counted(purchases)).reduce(now) { max($0, $1.at) }
+    }
+}
+
+extension PlanPurchase {
+    /// Worth what was paid for it, at the list price of its date. The order's own price counts for nothing: who pays
+    /// may have opened the order years ago.
+    ///
+    /// Nil if the catalogue has no plan of the product: plans that were sold stay in it as long as somebody has them.
+    init?(_ entry: GrantedPurchases.Entry, _ catalog: Catalog, _ versions: CatalogVersions) {
+        guard let product = catalog[entry.productID] else { return nil }
+        let price = versions.listPrice(of: product, at: entry.purchasedAt, paid: entry.price)
+        let sold = versions.product(entry.productID, at: entry.purchasedAt)?.plan
+        guard let plan = Plan(soldBy: product, at: price.base, as: sold) else { return nil }
+        self.init(
+            plan: plan, quantity: entry.quantity,
+            worth: price.worth(of: entry.price, quantity: entry.quantity, isOffer: entry.isOffer),
+            at: entry.purchasedAt, preview: Self.preview(entry, product, versions), deviceID: entry.order.deviceID,
+            transactionID: entry.id)
+    }
+
+    /// What the buyer was shown of this very purchase, at the price that the catalogue had when the order was opened.
+    private static func preview(
+        _ entry: GrantedPurchases.Entry, _ product: Product, _ versions: CatalogVersions
+    ) -> Preview? {
+        let order = entry.order
+        guard let at = order.previewedAt, order.productID == entry.productID, order.quantity == entry.quantity else {
+            return nil
+        }
+        let shown =
+            order.catalogVersion.flatMap { versions.listPrice(of: product, inVersion: $0) }
+            ?? versions.listPrice(of: product, at: at)
+        return Preview(at: at, price: shown.base)
+    }
+}

@@ -1,0 +1,67 @@
+import TillBilling
+import TillSQL
+
+/// Service with plans whose time the server keeps: what is held now, and what there was.
+package struct PlanRights {
+    /// Those that stand, oldest first.
+    private let purchases: [PlanPurchase]
+    /// Oldest first.
+    private let revoked: [(entitlement: String, period: PaidPeriod)]
+
+    init(
+        _ user: UserID, _ environment: Environment, _ entries: [PurchaseHistory.Entry],
+        _ catalogs: CatalogHistory, _ connection: any Connection
+    ) throws {
+        let catalog = catalogs.current
+        let plans = entries.filter { $0.sellsKeptPlan(catalog) }
+        purchases =
+            try plans.contains { !$0.isRevoked }
+            ? PlanHistory.purchases(of: user, in: environment, catalogs, connection) : []
+        revoked = plans.filter(\.isRevoked).compactMap { entry in
+            entry.right(catalog).map { ($0, entry.period) }
+        }
+    }
+
+    func rights(at now: Instant) -> [Right] {
+        let held = Service(purchases).holdings(at: now).compactMap { holding in
+            Self.right(holding, .active, .paid, until: holding.expiresAt)
+        }
+        var told = Set(held.map(\.entitlement))
+        var rights = held
+        for index in purchases.indices.reversed() where told.insert(purchases[index].plan.entitlement).inserted {
+            if let lost = lost(at: index) { rights.append(lost) }
+        }
+        for (entitlement, period) in revoked.reversed() where told.insert(entitlement).inserted {
+            rights.append(
+                Right(
+                    entitlement: entitlement, kind: .service, state: .revoked, why: .refunded,
+                    productID: period.productID, transactionID: period.transactionID, since: period.purchasedAt,
+                    until: period.revokedAt ?? period.signedAt))
+        }
+        return rights
+    }
+
+    /// What became of a purchase that gives nothing any more: its time is over, or went into another plan.
+    private func lost(at index: Int) -> Right? {
+        let purchase = purchases[index]
+        let then = Service(Array(purchases[...index])).holdings(at: purchase.at)
+        guard let holding = then.first(where: { $0.plan.id == purchase.plan.id }) else { return nil }
+        let next = purchases[(index + 1)...].first { !$0.plan.isFree && $0.plan.id != purchase.plan.id }
+        if let next, !purchase.plan.isFree, next.at < holding.expiresAt {
+            return Self.right(holding, .upgraded, .replaced, until: next.at)
+        }
+        return Self.right(holding, .expired, .expired, until: holding.expiresAt)
+    }
+
+    private static func right(
+        _ holding: Service.Holding, _ state: Subscription.State, _ why: RightReason, until: Instant
+    ) -> Right? {
+        guard let transaction = holding.transactionID else { return nil }
+        var right = Right(
+            entitlement: holding.plan.entitlement, kind: .service, state: state, why: why,
+            productID: holding.plan.productID, transactionID: transaction, since: holding.since, until: until)
+        right.planID = holding.plan.id
+        (right.deviceID, right.deviceIDs) = (holding.deviceID, holding.deviceIDs)
+        return right
+    }
+}

@@ -1,0 +1,39 @@
+import TillBilling
+
+/// Tells the app's backend, by events in the outbox, what is about to end for a customer and what has ended (C10).
+public struct DueReminders: Sendable {
+    private let ledger: Ledger
+    private static let batch = 50
+
+    public init(_ ledger: Ledger) { self.ledger = ledger }
+
+    /// Writes the events of all reminders that are due; returns how many. Each is written together with the note that
+    /// it was, so none is written twice, whatever crashes.
+    @discardableResult
+    public func tellAll() async throws -> Int {
+        var told = 0
+        while true {
+            let now = ledger.clock()
+            let due = try await ledger.database.read { try ReminderTable($0).due(at: now, limit: Self.batch) }
+            guard !due.isEmpty else { return told }
+            var seen: Set<Customer> = []
+            for one in due where seen.insert(Customer(user: one.userID, environment: one.environment)).inserted {
+                told += try await tell(Customer(user: one.userID, environment: one.environment), at: now)
+            }
+        }
+    }
+
+    private struct Customer: Hashable, Sendable {
+        let user: UserID
+        let environment: Environment
+    }
+
+    /// Everything that is due for one customer, in one commit, after a look at what the customer has now.
+    private func tell(_ customer: Customer, at now: Instant) async throws -> Int {
+        try await ledger.database.write { [ledger] connection in
+            let book = ledger.reminders(connection)
+            try book.update(customer.user, in: customer.environment, at: now)
+            return try book.tell(customer.user, in: customer.environment, at: now)
+        }
+    }
+}

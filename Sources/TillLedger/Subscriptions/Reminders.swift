@@ -1,0 +1,105 @@
+import TillBilling
+import TillSQL
+
+/// A customer's reminders before the open ledger (C10). They are set in the commit that changes what the customer has,
+/// so that no crash can leave an end unannounced, or announce one that was moved.
+package struct Reminders {
+    let connection: any Connection
+    let catalogs: CatalogHistory
+    let policy: ReminderPolicy
+
+    /// Brings the reminders in step with what the customer has now.
+    func update(_ user: UserID, in environment: Environment, at now: Instant) throws {
+        let table = ReminderTable(connection)
+        let standing = try table.list(user: user, in: environment).map { stored in
+            ReminderChanges.Standing(
+                sequence: stored.sequence, reminder: stored.reminder, isSent: stored.sentAt != nil)
+        }
+        let rights = try Rights.load(of: user, in: environment, at: now, catalogs: catalogs, connection: connection)
+        let changes = ReminderChanges(
+            from: standing, to: rights.held.compactMap(ServiceEnd.init), policy: policy, at: now)
+        for sequence in changes.removed { try table.remove(sequence) }
+        for reminder in changes.set { try table.set(reminder, for: user, in: environment) }
+    }
+
+    /// Writes the events of what is due; returns how many. Of several announcements of one end that are late together,
+    /// because nobody ran for a while, only the last is made.
+    func tell(_ user: UserID, in environment: Environment, at now: Instant) throws -> Int {
+        let table = ReminderTable(connection)
+        let due = try table.list(user: user, in: environment).filter { $0.sentAt == nil && $0.reminder.dueAt <= now }
+        var told = 0
+        for (index, one) in due.enumerated() {
+            let isOutdone = due.dropFirst(index + 1).contains { $0.reminder.end.subject == one.reminder.end.subject }
+            if !isOutdone {
+                try OutboxTable(connection).insert(
+                    type: one.reminder.kind.event, user: user, transaction: nil, at: now,
+                    body: String(decoding: SortedJSON.encode(Notice(one)), as: UTF8.self))
+                told += 1
+            }
+            try table.markSent(one.sequence, at: now)
+        }
+        return told
+    }
+
+    /// The body of `service.expiring` and `service.expired`.
+    private struct Notice: Encodable {
+        let entitlement: String
+        let environment: String
+        let expiresAt: Instant
+        let productId: String
+        let reminder: String
+        let subject: String
+
+        init(_ stored: ReminderTable.Stored) {
+            let (reminder, end) = (stored.reminder, stored.reminder.end)
+            entitlement = end.entitlement
+            environment = stored.environment.rawValue
+            expiresAt = end.expiresAt
+            productId = end.productID.text
+            self.reminder = reminder.kind.name
+            subject = end.subject
+        }
+    }
+}
+
+extension ServiceEnd {
+    /// Nil for what lasts.
+    init?(_ right: Right) {
+        guard let until = right.until else { return nil }
+        let subject =
+            switch right.kind {
+            case .subscription: "subscription:\(right.originalID ?? right.transactionID)"
+            case .service, .lasting:
+                (["plan:\(right.planID?.text ?? right.productID.text)"] + (right.deviceIDs ?? []).map(\.text)).joined(
+                    separator: "@")
+            }
+        self.init(
+            subject: subject, entitlement: right.entitlement, productID: right.productID, expiresAt: until,
+            renews: right.willRenew == true)
+    }
+}
+
+extension PurchaseProcessor {
+    /// Brings the reminders of those in step who have what was settled, and of those whose subscriptions changed with
+    /// it. What lasts, or is points, ends by no date.
+    func remind(
+        about processed: [PaidTransaction], and changed: [SubscriptionChanges.Changed], _ now: Instant, _ connection: any Connection
+    ) throws {
+        let book = Reminders(connection: connection, catalogs: catalogs, policy: settings.reminders)
+        var seen: Set<SubscriptionChanges.Changed> = []
+        for transaction in processed where sellsTime(transaction) {
+            guard let stored = try TransactionTable(connection).find(transaction.id, in: transaction.environment),
+                let grant = try GrantTable(connection).find(transaction: stored.sequence),
+                case let user = try HolderTable(connection).present(grant, of: stored.sequence).userID,
+                seen.insert(SubscriptionChanges.Changed(user: user, environment: transaction.environment)).inserted
+            else { continue }
+            try book.update(user, in: transaction.environment, at: now)
+        }
+        for one in changed where seen.insert(one).inserted { try book.update(one.user, in: one.environment, at: now) }
+    }
+
+    private func sellsTime(_ transaction: PaidTransaction) -> Bool {
+        transaction.terms.type == .autoRenewable || transaction.terms.expiresAt != nil
+            || catalog[transaction.productID]?.plan != nil
+    }
+}

@@ -1,0 +1,66 @@
+import TillBilling
+import TillSQL
+
+/// The chains that one commit may change, each as it was before. At the end every customer whose subscription became
+/// another one is told, once.
+struct SubscriptionChanges {
+    private let now: Instant
+    private let connection: any Connection
+    /// In the order in which they came up.
+    private var books: [SubscriptionRecorder] = []
+
+    /// A customer whose subscriptions changed.
+    struct Changed: Hashable {
+        let user: UserID
+        let environment: Environment
+    }
+
+    init(now: Instant, _ connection: any Connection) {
+        self.now = now
+        self.connection = connection
+    }
+
+    private func index(_ original: TransactionID?, _ environment: Environment) -> Int? {
+        books.firstIndex { $0.originalID == original && $0.environment == environment }
+    }
+
+    /// Called before anything of the transaction's chain is changed.
+    mutating func watch(_ transaction: PaidTransaction) throws {
+        guard transaction.isSubscription, index(transaction.originalID, transaction.environment) == nil else { return }
+        books.append(
+            try SubscriptionRecorder(of: transaction.originalID, in: transaction.environment, now: now, connection))
+    }
+
+    /// Lists a recorded transaction as one of its chain's periods.
+    mutating func list(_ transaction: PaidTransaction) throws {
+        guard transaction.isSubscription, let index = index(transaction.originalID, transaction.environment) else {
+            return
+        }
+        try books[index].list(transaction)
+    }
+
+    /// Keeps what Apple signed about the next renewal of a chain that is watched.
+    ///
+    /// - Returns: whether it is.
+    mutating func keep(_ renewal: SignedRenewal) throws -> Bool {
+        guard let index = index(renewal.info.originalTransactionID, renewal.info.environment) else { return false }
+        try books[index].keep(renewal)
+        return true
+    }
+
+    func tell() throws -> [Changed] {
+        try books.flatMap { book in
+            try book.tell().map { Changed(user: $0, environment: book.environment) }
+        }
+    }
+
+    /// Keeps what came without a transaction, and tells of it.
+    static func record(_ renewal: SignedRenewal, now: Instant, _ connection: any Connection) throws -> [Changed] {
+        guard let original = renewal.info.originalTransactionID else { return [] }
+        var watch = SubscriptionChanges(now: now, connection)
+        watch.books.append(
+            try SubscriptionRecorder(of: original, in: renewal.info.environment, now: now, connection))
+        _ = try watch.keep(renewal)
+        return try watch.tell()
+    }
+}

@@ -1,0 +1,139 @@
+import TillAppStore
+import TillBilling
+import TillSQL
+
+/// One chain before the open ledger: lists its periods, keeps the newest word about its renewal, and tells each
+/// customer who has something of it when that makes another subscription of theirs. Lives inside one commit.
+struct SubscriptionRecorder {
+    let originalID: TransactionID
+    let environment: Environment
+    private let now: Instant
+    private let connection: any Connection
+    private let table: SubscriptionTable
+    private var stored: SubscriptionTable.Stored?
+    /// What each customer had before.
+    private let before: [UserID: Change]
+
+    init(
+        of original: TransactionID, in environment: Environment, now: Instant, _ connection: any Connection
+    ) throws {
+        originalID = original
+        self.environment = environment
+        self.now = now
+        self.connection = connection
+        let table = SubscriptionTable(connection)
+        let stored = try table.find(original, in: environment)
+        self.table = table
+        self.stored = stored
+        before = try stored.map { try Self.states($0, now, table).mapValues(Change.init) } ?? [:]
+    }
+
+    /// Lists a recorded transaction as one of its periods.
+    mutating func list(_ transaction: PaidTransaction) throws {
+        guard let row = try TransactionTable(connection).find(transaction.id, in: environment) else { return }
+        try table.add(transaction: row.sequence, to: try opened())
+    }
+
+    /// Keeps what Apple signed about the next renewal, if it is news.
+    mutating func keep(_ renewal: SignedRenewal) throws {
+        guard let terms = RenewalTerms(renewal.info) else { return }
+        if let known = stored?.renewal, !terms.isNewer(than: known) { return }
+        try table.update(try opened(), to: terms, proof: renewal.proof, at: now)
+    }
+
+    private mutating func opened() throws -> Int64 {
+        if let stored { return stored.sequence }
+        let made = try table.insert(originalID, in: environment, at: now)
+        stored = made
+        return made.sequence
+    }
+
+    /// Tells each customer of what Apple's words have changed for them. What changes by time alone is nobody's event
+    /// here, and what a customer has lost to another one is told of by that grant's own event.
+    ///
+    /// - Returns: whose subscription changed, also who has nothing of the chain any more.
+    func tell() throws -> [UserID] {
+        guard let stored = try table.find(originalID, in: environment) else { return [] }
+        let after = try Self.states(stored, now, table)
+        var changed = before.keys.filter { after[$0] == nil }.sorted { $0.text < $1.text }
+        for (user, subscription) in after.sorted(by: { $0.key.text < $1.key.text })
+        where before[user] != Change(subscription) {
+            changed.append(user)
+            let body = Event(
+                originalTransactionId: originalID.text, environment: environment.rawValue,
+                productId: subscription.current.productID.text, state: subscription.state.rawValue,
+                until: subscription.until, willRenew: subscription.willRenew)
+            try OutboxTable(connection).insert(
+                type: "subscription.updated", user: user,
+                body: String(decoding: SortedJSON.encode(body), as: UTF8.self), at: now)
+        }
+        return changed
+    }
+
+    /// What each customer has of it.
+    private static func states(
+        _ stored: SubscriptionTable.Stored, _ now: Instant, _ table: SubscriptionTable
+    ) throws -> [UserID: Subscription] {
+        let links = try table.links(of: stored.sequence)
+        let all = links.map(\.period)
+        return Dictionary(grouping: links.filter { $0.owner != nil }, by: \.owner).reduce(into: [:]) { states, held in
+            guard let user = held.key else { return }
+            states[user] = Subscription(held.value.map(\.period), among: all, renewal: stored.renewal, at: now)
+        }
+    }
+
+    /// What a backend wants to hear of.
+    private struct Change: Equatable {
+        let state: Subscription.State
+        let product: ProductID
+        let until: Instant
+        let willRenew: Bool?
+        let renewalProduct: ProductID?
+        let priceIncrease: Subscription.PriceIncrease?
+
+        init(_ subscription: Subscription) {
+            state = subscription.state
+            product = subscription.current.productID
+            until = subscription.until
+            willRenew = subscription.willRenew
+            renewalProduct = subscription.renewalProductID
+            priceIncrease = subscription.priceIncrease
+        }
+    }
+
+    /// The body of `subscription.updated`.
+    private struct Event: Encodable {
+        let originalTransactionId: String
+        let environment: String
+        let productId: String
+        let state: String
+        let until: Instant
+        let willRenew: Bool?
+    }
+}
+
+extension RenewalTerms {
+    /// Nil if Apple did not say when it signed it: then nobody knows whether it is news.
+    init?(_ info: VerifiedRenewalInfo) {
+        let payload = info.payload
+        guard let signedAt = payload.signedDate else { return nil }
+        self.init(signedAt: signedAt)
+        productID = payload.autoRenewProductID.map(ProductID.init)
+        autoRenews = payload.autoRenewStatus.map { $0 == .on }
+        isInBillingRetry = payload.isInBillingRetryPeriod
+        graceUntil = payload.gracePeriodExpiresDate
+        expirationIntent = payload.expirationIntent?.rawValue
+        priceIncrease = payload.priceIncreaseStatus?.rawValue
+        renewsAt = payload.renewalDate
+        if let milliunits = payload.renewalPriceMilliunits, let text = payload.currency {
+            let currency = Currency(text)
+            price = currency.isWellFormed ? Money(milliunits: milliunits, currency: currency) : nil
+        }
+        offer = payload.offer.flatMap { offer in
+            offer.type.map {
+                TransactionTerms.Offer(
+                    type: $0.rawValue, id: offer.identifier, discount: offer.discountType?.rawValue)
+            }
+        }
+    }
+}

@@ -1,0 +1,227 @@
+import TillBilling
+import TillSQL
+
+/// Moves purchases from one customer to another before the open ledger. Lives inside one commit: the transfer, whose
+/// each purchase is now, the points and the events stand together or not at all.
+package struct TransferRecorder {
+    private let now: Instant
+    private let freshID: UniqueID
+    private let actor: String
+    private let transfers: TransferTable
+    private let holders: HolderTable
+    private let ownership: OwnershipTable
+    private let guests: GuestTable
+    private let customers: CustomerTable
+    private let transactions: TransactionTable
+    private let ledger: LedgerTable
+    private let outbox: OutboxTable
+    private let reminders: Reminders
+
+    /// - Parameters:
+    ///   - actor: who asked for it, as in evidence.
+    ///   - freshID: of the transfer that is made, if one is.
+    package init(_ connection: any Connection, actor: String, now: Instant, freshID: UniqueID, reminders: Reminders) {
+        self.now = now
+        self.freshID = freshID
+        self.actor = actor
+        transfers = TransferTable(connection)
+        holders = HolderTable(connection)
+        ownership = OwnershipTable(connection)
+        guests = GuestTable(connection)
+        customers = CustomerTable(connection)
+        transactions = TransactionTable(connection)
+        ledger = LedgerTable(connection)
+        outbox = OutboxTable(connection)
+        self.reminders = reminders
+    }
+
+    /// A transfer, and whether it was made just now.
+    package struct Made {
+        package let stored: TransferTable.Stored
+        package let isNew: Bool
+    }
+
+    // MARK: Guests
+
+    /// Everything that a guest has becomes the account's, and what the guest pays from now on too (P12). The same pair
+    /// again is the same transfer.
+    package func merge(
+        guest: UserID, into account: UserID, reason: String, for requester: MergeRequester, under terms: GuestTerms
+    ) throws -> Made {
+        guard guest != account else { throw Refused(.sameUser) }
+        if let entry = try guests.find(guest) {
+            guard entry.account == account, let stored = try transfers.find(sequence: entry.transferSequence) else {
+                throw Refused(.guestTaken)
+            }
+            return Made(stored: stored, isNew: false)
+        }
+        guard try guests.find(account) == nil else { throw Refused(.accountMerged) }
+        guard requester.mayMerge(try customers.kind(of: guest, under: terms)) else { throw Refused(.notAGuest) }
+        try customers.record(guest, as: .guest, under: terms, at: now)
+        if requester == .backend { try customers.recordNamed(account, under: terms, at: now) }
+        let points = try Environment.allCases.flatMap { try everything(of: guest, in: $0) }
+        let stored = try carryOut(
+            transfer(.guestMerge, from: guest, to: account, reason: reason), try holders.all(of: guest), points)
+        try guests.insert(guest, account: account, transfer: stored.sequence)
+        // Both customers' backends hear of it: nobody is merged without a word.
+        for user in [guest, account] {
+            try outbox.insert(type: "guest.merged", user: user, transaction: nil, transfer: stored.sequence, at: now)
+        }
+        return Made(stored: stored, isNew: true)
+    }
+
+    /// What is left of each purchase, so that a refund of it finds it in the account; then whatever else there is,
+    /// debts too: it is the same person.
+    private func everything(of guest: UserID, in environment: Environment) throws -> [MovedPoints] {
+        let balances = try ledger.wallet(of: guest, in: environment).balances
+        return try balances.sorted { $0.key < $1.key }.flatMap { currency, balance -> [MovedPoints] in
+            let lots = try ledger.lots(of: guest, in: environment, currency: currency).settled().lots
+            let purchases = try lots.filter { $0.remaining > 0 }.compactMap { lot -> MovedPoints? in
+                guard let id = lot.opening.transactionID, let paid = try transactions.find(id, in: environment) else {
+                    return nil
+                }
+                return MovedPoints(
+                    environment: environment, currency: currency, amount: lot.remaining, grant: paid.sequence)
+            }
+            let rest = purchases.reduce(balance) { $0 - $1.amount }
+            guard rest != 0 else { return purchases }
+            return purchases + [MovedPoints(environment: environment, currency: currency, amount: rest)]
+        }
+    }
+
+    // MARK: Chains
+
+    /// What a customer has of one chain becomes another's, with what is left of the points that came with it.
+    package func move(
+        chain original: TransactionID, in environment: Environment, from: UserID, to: UserID, kind: Transfer.Kind,
+        reason: String, by operatorName: String? = nil, under terms: GuestTerms
+    ) throws -> TransferTable.Stored {
+        guard from != to else { throw Refused(.sameUser) }
+        guard try guests.find(to) == nil else { throw Refused(.accountMerged) }
+        let moved = try holders.chain(of: original, in: environment, heldBy: from)
+        guard !moved.isEmpty else { throw Refused(.notTheHolder) }
+        if kind == .support { try customers.recordNamed(to, under: terms, at: now) }
+        return try carryOut(
+            transfer(kind, from: from, to: to, reason: reason, by: operatorName), moved,
+            try left(of: try moved.flatMap { try holders.points(of: $0, in: from) }, in: from))
+    }
+
+    /// What a receipt had granted goes to the customer whom Apple's signature names, all of it: what was spent of it is
+    /// the giver's debt, whatever the policy for debts.
+    ///
+    /// - Parameter order: the giver's.
+    func moveToSignedBuyer(
+        _ grants: [HeldGrant], from: UserID, to: UserID, reason: String, under order: OrderID
+    ) throws {
+        let points = try grants.flatMap { grant in
+            try ownership.left(of: grant.sequence).map { currency, amount in
+                MovedPoints(
+                    environment: grant.environment, currency: currency, amount: amount, grant: grant.sequence)
+            }
+        }
+        let transfer = transfer(.signedBuyer, from: from, to: to, reason: reason)
+        let stored = try carryOut(transfer, grants, points)
+        for grant in grants {
+            let taken = points.filter { $0.grant == grant.sequence }.map { $0.postings(transfer)[0] }
+            try outbox.insert(
+                type: "grant.withdrawn", user: from, transaction: grant.sequence, transfer: stored.sequence, at: now,
+                body: EventBody.withdrawn(reason, taken, under: order))
+        }
+    }
+
+    // MARK: Reversal
+
+    /// Moves back what is still where a transfer brought it, once. What has gone on from there stays where it is, and
+    /// points that were spent stay spent.
+    package func reverse(
+        _ id: UniqueID, reason: String, by operatorName: String, terms: GuestTerms
+    ) throws -> Made {
+        guard let original = try transfers.find(id) else { throw Refused(.unknownTransfer) }
+        if let known = try transfers.reversal(of: original.sequence) { return Made(stored: known, isNew: false) }
+        guard original.transfer.kind != .reversal else { throw Refused(.notReversible) }
+        let isMerge = original.transfer.kind == .guestMerge
+        guard !isMerge || now <= terms.undoEnds(for: original.transfer) else { throw Refused(.undoExpired) }
+        try guests.delete(transfer: original.sequence)
+        // Who was a customer then may be part of another account by now.
+        let giver = original.transfer.to
+        let taker = try guests.account(of: original.transfer.from) ?? original.transfer.from
+        guard giver != taker else { throw Refused(.notReversible) }
+        let back = try holders.stillMoved(by: original)
+        var points = try back.flatMap { try holders.points(of: $0, in: giver, withMoved: !isMerge) }
+        // What a merge moved is written down, of the purchases and beside them.
+        if isMerge { points = Self.sums(of: points + (try transfers.points(of: original.sequence))) }
+        let stored = try carryOut(
+            transfer(.reversal, from: giver, to: taker, reason: reason, by: operatorName), back,
+            try left(of: points, in: giver), reverses: original)
+        return Made(stored: stored, isNew: true)
+    }
+
+    // MARK: Writing
+
+    private func transfer(
+        _ kind: Transfer.Kind, from: UserID, to: UserID, reason: String, by operatorName: String? = nil
+    ) -> Transfer {
+        Transfer(
+            id: freshID, kind: kind, from: from, to: to, reason: reason, actor: actor, operatorName: operatorName,
+            at: now)
+    }
+
+    private func carryOut(
+        _ transfer: Transfer, _ grants: [HeldGrant], _ points: [MovedPoints],
+        reverses: TransferTable.Stored? = nil
+    ) throws -> TransferTable.Stored {
+        let isDecision =
+            transfer.kind == .support || reverses.map { $0.transfer.kind != .guestMerge } ?? false
+        let stored = try transfers.insert(transfer, reverses: reverses?.sequence)
+        try transfers.add(grants, to: stored.sequence)
+        try transfers.add(points, to: stored.sequence)
+        try outbox.insert(
+            type: "transfer.created", user: transfer.to, transaction: nil, transfer: stored.sequence, at: now)
+        for grant in grants {
+            try holders.set(transfer.to, grant)
+            // Who merges or restores answers for nothing: what rested on a receipt still does.
+            if isDecision {
+                try ownership.set(.person, of: grant, owner: transfer.to)
+            } else {
+                try ownership.move(grant.sequence, to: transfer.to)
+            }
+            try outbox.insert(
+                type: "grant.moved", user: transfer.to, transaction: grant.sequence, transfer: stored.sequence,
+                at: now)
+        }
+        for points in points {
+            for posting in points.postings(transfer) { try ledger.post(posting, grant: points.grant) }
+        }
+        if !grants.isEmpty {
+            for environment in Environment.allCases {
+                for user in [transfer.from, transfer.to] { try reminders.update(user, in: environment, at: now) }
+            }
+        }
+        return stored
+    }
+
+    /// As much of it as a customer's wallets still hold.
+    private func left(of points: [MovedPoints], in user: UserID) throws -> [MovedPoints] {
+        try Environment.allCases.flatMap { environment in
+            MovedPoints.left(
+                of: points.filter { $0.environment == environment }, in: try ledger.wallet(of: user, in: environment))
+        }
+    }
+
+    private static func sums(of points: [MovedPoints]) -> [MovedPoints] {
+        Environment.allCases.flatMap { environment in
+            let amounts = Dictionary(
+                points.filter { $0.environment == environment }.map { ($0.currency, $0.amount) }, uniquingKeysWith: +)
+            return amounts.sorted { $0.key < $1.key }.filter { $0.value != 0 }
+                .map { MovedPoints(environment: environment, currency: $0.key, amount: $0.value) }
+        }
+    }
+}
+
+extension GuestTable {
+    /// The id of a guest who signed in opens nothing more: what it bought, and what is still paid under its orders, is
+    /// the account's.
+    package func requireUnmerged(_ user: UserID) throws {
+        guard try find(user) == nil else { throw Refused(.guestMerged) }
+    }
+}

@@ -1,0 +1,160 @@
+import TillAPI
+import TillAppStore
+import TillBilling
+import TillLedger
+
+/// Asks Apple whose order a number is, and settles what it answers for whoever claims it (U1): what is nobody's becomes
+/// theirs, and what is somebody's stays so. Each transaction is settled in a commit of its own; whatever ends it half
+/// way, asking again goes on.
+struct OrderNumberClaim: Sendable {
+    let server: Server
+    let api: ServerAPI
+
+    enum Answer: Sendable {
+        case found([ClaimedTransaction])
+        /// Apple knows no such order of this app, or all of it is other customers'. Both are told alike: whoever read
+        /// another customer's mail learns nothing of the purchase.
+        case unknown
+        /// Nobody could say now. When to ask again, if that was said too.
+        case later(String, not: Instant?)
+    }
+
+    /// Attempts that a user has in a day: order numbers are long, and nobody has many of their own to claim.
+    static let dailyLimit: Int64 = 10
+    static let day: Int64 = 86_400
+    /// Milliseconds for which a customer's request waits for a turn in the app's budget.
+    private static let patience: Int64 = 3_000
+
+    /// - Parameter user: who waits for the answer; nil if it is a job.
+    init?(_ server: Server, askedBy user: UserID?) {
+        guard let api = server.ledger.serverAPI else { return nil }
+        self.server = server
+        // By user, so that customers take turns in the app's budget.
+        let urgent = user.map { RequestCaller("claims user:\($0)", patience: Self.patience) }
+        self.api = api.asking(as: urgent ?? .bulk("claims"))
+    }
+
+    /// Asks, settles, and writes down what became of it; the claim as it stands then.
+    func answer(_ claim: ClaimTable.Stored) async throws -> ClaimReply {
+        guard let number = claim.orderNumber else { return ClaimReply(claim) }
+        let answer = try await ask(number, for: claim)
+        let now = server.clock()
+        return try await server.database.write { session in
+            let claims = ClaimTable(session)
+            switch answer {
+            case .found(let found): try claims.end(claim.sequence, .answered, answer: text(of: found), at: now)
+            case .unknown: try claims.end(claim.sequence, .unknown, answer: "[]", at: now)
+            case .later(let why, let instant):
+                let due = now.adding(seconds: PurchaseIntake.pause(after: claim.attempts + 1))
+                try claims.postpone(claim.sequence, until: max(due, instant ?? due), detail: why)
+            }
+            return ClaimReply(try claims.find(claim.id) ?? claim)
+        }
+    }
+
+    private func text(of found: [ClaimedTransaction]) -> String {
+        String(decoding: JSONText.encode(found), as: UTF8.self)
+    }
+
+    private func ask(_ number: String, for claim: ClaimTable.Stored) async throws -> Answer {
+        let lookup: OrderLookup
+        do throws(ServerAPIFault) {
+            lookup = try await api.lookUpOrder(number)
+        } catch {
+            switch error {
+            case .refused where !error.isRetryable: return .unknown
+            case .invalid: return .unknown
+            case .refused, .unauthorized, .rateLimited, .overBudget, .outage, .unreadable, .signing:
+                return .later("\(error.kind): \(error.sentence.en)", not: error.retryAfter)
+            }
+        }
+        guard lookup.status == .valid else { return .unknown }
+        var found: [ClaimedTransaction] = []
+        for signed in lookup.transactions {
+            switch try await process(signed, for: claim) {
+            case .told(let claimed): found.append(claimed)
+            case .ofAnother: continue
+            case .later: return .later("Apple's certificates could not be checked", not: nil)
+            }
+        }
+        return found.isEmpty ? .unknown : .found(found)
+    }
+
+    private enum Decided {
+        case told(ClaimedTransaction)
+        /// Another customer's, of which nothing is told.
+        case ofAnother
+        /// It can't be judged now.
+        case later
+    }
+
+    private func process(_ signed: SignedTransaction, for claim: ClaimTable.Stored) async throws -> Decided {
+        // A merged guest claims for the account.
+        let user = try await server.database.read { try GuestTable($0).account(of: claim.user) } ?? claim.user
+        var origin = PurchaseOrigin(
+            source: .claim, caller: Caller(name: claim.actor, naming: nil) ?? .user(claim.user))
+        origin.claim = OwnershipClaim(user: user, ground: .orderNumber)
+        let purchase: VerifiedPurchase
+        do throws(ProofRefusal) {
+            purchase = try await server.ledger.intake.verify(signed.jws)
+        } catch {
+            guard !error.refusal.isRetryable else { return .later }
+            try await server.ledger.intake.refusals.write(error, from: origin)
+            return .told(ClaimedTransaction(.refused, reason: error.refusal.rawValue))
+        }
+        let verified = purchase.transaction
+        let outcome = try await server.ledger.intake.processor.process(purchase, from: origin)
+        func told(
+            _ outcome: ClaimedTransaction.Outcome, order: OrderID? = nil, reason: String? = nil
+        ) -> Decided {
+            .told(
+                ClaimedTransaction(
+                    outcome, transactionId: verified.id.text, productId: verified.productID.text, orderId: order,
+                    reason: reason))
+        }
+        if try await isNamed(verified, anotherThan: user) { return .ofAnother }
+        switch outcome {
+        case .granted(let grant) where grant.userID == user: return told(.granted, order: grant.orderID)
+        case .alreadyGranted(let grant) where grant.userID == user: return told(.owned, order: grant.orderID)
+        case .moved(let grant) where grant.userID == user: return told(.granted, order: grant.orderID)
+        case .contested(let grant, _) where grant.userID == user: return told(.owned, order: grant.orderID)
+        case .revoked(let grant) where grant.userID == user: return told(.revoked)
+        case .granted, .alreadyGranted, .moved, .contested, .revoked: return .ofAnother
+        case .revokedUnseen: return told(.revoked)
+        case .quarantined(let reason): return told(.quarantined, reason: reason.rawValue)
+        }
+    }
+
+    /// Whether a purchase that was not granted is another known customer's: by Apple's token, or by its order.
+    private func isNamed(_ verified: VerifiedTransaction, anotherThan user: UserID) async throws -> Bool {
+        let (id, environment) = (verified.id, verified.environment)
+        return try await server.database.read { session in
+            guard let stored = try TransactionTable(session).find(id, in: environment), stored.state != .granted else {
+                return false
+            }
+            let ordered = try stored.orderSequence.flatMap { try OrderTable(session).find(sequence: $0)?.order.userID }
+            let account = try ordered.map { try GuestTable(session).account(of: $0) ?? $0 }
+            guard let owner = try account ?? TokenFacts.user(namedByTokenOf: stored.sequence, session) else {
+                return false
+            }
+            let grant = try GrantTable(session).find(transaction: stored.sequence)
+            let holder = try grant.map { try HolderTable(session).present($0, of: stored.sequence).userID }
+            return (holder ?? owner) != user
+        }
+    }
+}
+
+extension ClaimReply {
+    init(_ stored: ClaimTable.Stored) {
+        let state: State =
+            switch stored.state {
+            case .waiting: .waiting
+            case .answered: .answered
+            case .unknown: .unknown
+            }
+        let data = stored.answer.flatMap { try? JSONText.decode([ClaimedTransaction].self, from: Array($0.utf8)) }
+        self.init(
+            id: stored.id, orderNumber: stored.orderNumber, state: state, at: stored.at,
+            endedAt: stored.endedAt, data: data ?? [])
+    }
+}
