@@ -54,6 +54,11 @@ import TillHTTP
             ("/v1/users/u1/wallet/debits", ["currency": "points", "amount": 1], 400, "reference: missing"),
             ("/v1/users/u1/wallet/bonuses", debit(["reason": long(501)]), 400, "reason: 1 to 500 bytes"),
             ("/v1/users/u1/wallet/bonuses", debit(["reason": "a\u{7}"]), 400, "reason: no control characters"),
+            ("/v1/users/u1/wallet/corrections", correction(0), 400, "amount: not 0, at most 1000000000000 either way"),
+            (
+                "/v1/users/u1/wallet/corrections", correction(.min), 400,
+                "amount: -1000000000000 to 1000000000000"
+            ),
             (Paths.orders, order(["quantity": 11]), 422, nil), (Paths.orders, order(["quantity": 0]), 422, nil),
             (Paths.orders, order(["deviceId": ""]), 400, "deviceId: 1 to 128 bytes"),
             (Paths.orders, order(["orderNumber": long(256)]), 400, "orderNumber: 1 to 255 bytes"),
@@ -104,6 +109,10 @@ import TillHTTP
 
     private static func debit(_ change: [String: JSONValue]) -> JSONValue {
         .object(["currency": "points", "amount": 1, "reference": "r"].merging(change) { $1 })
+    }
+
+    private static func correction(_ amount: Int64) -> JSONValue {
+        debit(["amount": .int(amount), "reason": "why", "operator": "anna"])
     }
 
     private static func order(_ change: [String: JSONValue]) -> JSONValue {

@@ -36,12 +36,15 @@ extension Server {
     /// answers for. Only where the body allows it does the balance go below zero.
     func correctWallet(_ call: Call) async throws -> HTTPResponse {
         let body = try call.body(CorrectionBody.self)
-        guard body.amount != 0 else { throw Refused(.invalidField, "amount: not 0") }
+        guard body.amount != 0 else {
+            throw Refused(.invalidField, "amount: not 0, at most 1000000000000 either way")
+        }
         var wanted = try await posting(call, .correction, .corrected, body.amount, of: body.currency, body.reference)
         wanted.note = Posting.Note(reason: body.reason, actor: body.operatorName)
         let posted = try await post(wanted) { [wanted] wallet in
             try Bounds.balance(wallet, after: wanted)
-            guard body.amount > 0 || body.allowDebt == true || wallet.hasBalance(abs(body.amount), of: body.currency) else {
+            let isCovered = body.amount > 0 || wallet.hasBalance(-body.amount, of: body.currency)
+            guard isCovered || body.allowDebt == true else {
                 throw Refused(.insufficientFunds, "the balance would go below zero; \"allowDebt\": true lets it")
             }
         }
