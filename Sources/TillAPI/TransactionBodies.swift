@@ -37,7 +37,7 @@ public struct SubmitProofBody: Codable, Sendable {
 
 /// What became of a proof.
 public struct SubmitProofReply: Codable, Sendable, Hashable {
-    public enum Outcome: String, Codable, Sendable, Hashable {
+    public enum Outcome: String, Codable, Sendable, Hashable, CaseIterable {
         case granted
         case alreadyGranted
         /// The proof is kept, and what is missing is being asked for.

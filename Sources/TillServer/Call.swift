@@ -10,6 +10,8 @@ struct Call: Sendable {
     let credential: Credential
     /// What kind of customer the token speaks of; nil for a backend.
     var kind: CustomerKind?
+    /// The operator who calls, where operators may.
+    var operatorID: String?
     /// Set by `Idempotency`: an id that a repetition of this call under the same key gets again.
     var repeatableID: UniqueID?
 
@@ -18,6 +20,9 @@ struct Call: Sendable {
         self.parameters = parameters
         self.credential = credential
     }
+
+    /// Who calls, as it stands on record: `key:backend`, `operator:anna`.
+    var caller: String { operatorID.map { "operator:\($0)" } ?? credential.name }
 
     /// The user in the path, if this caller may read and act for that user.
     func userInPath() throws -> UserID {

@@ -25,12 +25,19 @@ enum JSONText {
         return [UInt8](data)
     }
 
+    /// - Parameter check: holds the members to bounds, after their types were found right.
     /// - Throws: `Refused` with the member that doesn't fit.
-    static func decode<Value: Decodable>(_ type: Value.Type, from body: [UInt8]) throws -> Value {
+    static func decode<Value: Decodable>(
+        _ type: Value.Type, from body: [UInt8], check: (JSONValue) throws -> Void = { _ in }
+    ) throws -> Value {
         // Read by our own reader first, which bounds what Foundation would hash for minutes (`CombiningRun`).
-        guard (try? JSONValue(decoding: body)) != nil else { throw Refused(.malformedJSON) }
+        guard let json = try? JSONValue(decoding: body) else { throw Refused(.malformedJSON) }
         do {
-            return try JSONDecoder().decode(type, from: Data(body))
+            let value = try JSONDecoder().decode(type, from: Data(body))
+            try check(json)
+            return value
+        } catch let refused as Refused {
+            throw refused
         } catch let error as DecodingError {
             switch error {
             case .keyNotFound(let key, let context):

@@ -1,6 +1,7 @@
 import TillAPI
 import TillBilling
 import TillHTTP
+import TillLedger
 
 extension Server {
     /// Receipts of heavy buyers reach 4 MiB, and base64 adds a third (CONTRACT §2).
@@ -15,62 +16,10 @@ extension Server {
             if response.headers["Cache-Control"] == nil { response.headers.add("Cache-Control", "no-store") }
             response.headers.set("X-Content-Type-Options", "nosniff")
         }
-        router.on(.get, Paths.health, open(readHealth))
-        router.on(.get, Paths.readiness, open(readReadiness))
-        router.on(.get, Paths.products, open(listProducts))
-        router.on(.post, Paths.appleNotifications, open(receiveNotification))
-        router.on(
-            .post, Paths.verifyReceipt, bodyLimit: Self.receiptBodyLimit,
-            open(verifyReceipt, crowded: Self.verifyReceiptIsBusy))
-        // Its user token is in the body.
-        router.on(.post, Paths.postPay, bodyLimit: Self.receiptBodyLimit, open(postPay))
-
-        addOrders(to: &router)
-        router.on(.post, Paths.transactions, bodyLimit: Self.receiptBodyLimit, post(submitTransaction))
-        router.on(.post, Paths.restores, bodyLimit: Self.receiptBodyLimit, post(restorePurchases))
-        router.on(.post, Paths.guests, post(mergeGuest))
-        router.on(.get, Paths.userTransfers, guarded(listTransfers))
-        router.on(.post, Paths.transfers, post(makeTransfer))
-        router.on(.post, Paths.transferReversal, post(reverseTransfer))
-        router.on(.post, Paths.claims, post(claimPurchases))
-        router.on(.get, Paths.claims, guarded(listClaims))
-        router.on(.get, Paths.claimable, guarded(listClaimable))
-        router.on(.get, Paths.quarantine, guarded(listQuarantined))
-        router.on(.post, Paths.quarantineClaims, post(claimQuarantined))
-        router.on(.get, Paths.wallet, guarded(readWallet))
-        router.on(.post, Paths.debits, post(debitWallet))
-        router.on(.post, Paths.bonuses, post(giveBonus))
-        router.on(.post, Paths.corrections, post(correctWallet))
-        router.on(.get, Paths.postings, guarded(listPostings))
-        router.on(.get, Paths.lots, guarded(listLots))
-        router.on(.get, Paths.consumptionConsent, guarded(readConsumptionConsent))
-        router.on(.put, Paths.consumptionConsent, guarded(recordConsumptionConsent))
-        router.on(.get, Paths.consumptionRequests, guarded(listConsumptionRequests))
-        router.on(.get, Paths.entitlements, guarded(listEntitlements))
-        router.on(.get, Paths.entitlement, guarded(readEntitlement))
-        router.on(.get, Paths.subscriptions, guarded(listSubscriptions))
-        // Changes nothing, so a repetition needs no key.
-        router.on(.post, Paths.planPreview, guarded(previewPlan))
-        router.on(.post, Paths.promotionalOffers, post(signPromotionalOffer))
-        router.on(.post, Paths.introductoryOffers, post(signIntroductoryOffer))
-        router.on(.get, Paths.financeReport, guarded(readFinanceReport))
-        router.on(.get, Paths.fiscalCalendar, guarded(readFiscalCalendar))
-        router.on(.get, Paths.priceTiers, guarded(readPriceTiers))
-        router.on(.get, Paths.proceeds, guarded(readProceeds))
-        // The text's own digest makes a repetition the same.
-        router.on(.post, Paths.appleReports, bodyLimit: Self.appleReportLimit, guarded(importAppleReport))
-        router.on(.get, Paths.appleReports, guarded(listAppleReports))
-        router.on(.get, Paths.reportComparison, guarded(compareAppleReports))
-        router.on(.get, Paths.events, guarded(listEvents))
-        router.on(.get, Paths.webhooks, guarded(listWebhooks))
-        router.on(.get, Paths.webhookDeliveries, guarded(listWebhookDeliveries))
-        router.on(.post, Paths.webhookDeliveryReplay, post(replayWebhookDelivery))
-        router.on(.post, Paths.webhookReplays, post(replayWebhooks))
-        router.on(.get, Paths.webhookReplays, guarded(listWebhookReplays))
-        router.on(.post, Paths.webhookTest, post(testWebhook))
-        router.on(.post, Paths.webhookResumption, post(resumeWebhook))
-        router.on(.get, Paths.openAPI, open(readOpenAPI))
-        addOperations(to: &router)
+        for endpoint in Endpoint.all {
+            guard let action = endpoint.action else { continue }
+            router.on(endpoint.method, endpoint.path, bodyLimit: endpoint.bodyLimit, service(endpoint, action(self)))
+        }
         addDashboard(to: &router)
         return router
     }
@@ -86,22 +35,24 @@ extension Server {
         return response
     }
 
-    /// Orders, and the tokens that name users in place of orders.
-    private func addOrders(to router: inout Router) {
-        router.on(.post, Paths.orders, post(recordsCustomer: false, createOrder))
-        router.on(.get, Paths.order, guarded(readOrder))
-        router.on(.post, Paths.cancelOrder, post(cancelOrder))
-        router.on(.post, Paths.failOrder, post(failOrder))
-        router.on(.get, Paths.userOrders, guarded(listUserOrders))
-        router.on(.put, Paths.accountToken, guarded(registerAccountToken))
-        router.on(.get, Paths.accountTokens, guarded(listAccountTokens))
+    private typealias Action = @Sendable (Call) async throws -> HTTPResponse
+
+    private func service(_ endpoint: Endpoint, _ action: @escaping Action) -> Router.Service {
+        switch endpoint.caller {
+        case .anybody: open(action, crowded: endpoint.crowded)
+        case .app: signedIn(endpoint, action)
+        case .backend:
+            signedIn(endpoint) { call in
+                try call.credential.requireBackend()
+                return try await action(call)
+            }
+        case .operatorOrBackend: operated(action)
+        case .operators: watched(action)
+        }
     }
 
-    typealias Action = @Sendable (Call) async throws -> HTTPResponse
-
     /// For anybody.
-    /// - Parameter crowded: the response where too many long bodies of strangers come in; a problem unless told.
-    private func open(_ action: @escaping Action, crowded: HTTPResponse? = nil) -> Router.Service {
+    private func open(_ action: @escaping Action, crowded: HTTPResponse?) -> Router.Service {
         Router.Service(admission: strangers(crowded: crowded)) { request, parameters in
             await answering(request) {
                 try await action(Call(request: request, parameters: parameters, credential: .nobody))
@@ -109,32 +60,17 @@ extension Server {
         }
     }
 
-    /// For those who show a key or a token.
-    private func guarded(_ action: @escaping Action) -> Router.Service {
-        Router.Service(admission: signedInOnly) { request, parameters in
-            await answering(request) {
-                let bearer = try authentication.bearer(of: request)
-                try await record(bearer)
-                var made = Call(request: request, parameters: parameters, credential: bearer.credential)
-                made.kind = bearer.kind
-                let call = made
-                return try await apart(call) { try await action(call) }
-            }
-        }
-    }
-
-    /// For those who show a key or a token, and may repeat themselves under an `Idempotency-Key`.
-    ///
-    /// - Parameter recordsCustomer: false where the action itself does, in its own commit. Where it wrote nothing, the
-    ///   customer is recorded afterwards, before the answer.
-    private func post(recordsCustomer: Bool = true, _ action: @escaping Action) -> Router.Service {
-        Router.Service(admission: signedInOnly) { request, parameters in
+    /// For those who show a key or a token. Where the endpoint takes an `Idempotency-Key`, they may repeat themselves.
+    private func signedIn(_ endpoint: Endpoint, _ action: @escaping Action) -> Router.Service {
+        let (recordsCustomer, takesKey) = (endpoint.recordsCustomer, endpoint.takesIdempotencyKey)
+        return Router.Service(admission: signedInOnly) { request, parameters in
             await answering(request) {
                 let bearer = try authentication.bearer(of: request)
                 if recordsCustomer { try await record(bearer) }
                 var made = Call(request: request, parameters: parameters, credential: bearer.credential)
                 made.kind = bearer.kind
                 let call = made
+                guard takesKey else { return try await apart(call) { try await action(call) } }
                 let response = await answering(request) {
                     try await apart(call) {
                         try await idempotency.once(call) { call in
@@ -146,6 +82,45 @@ extension Server {
                 return response
             }
         }
+    }
+
+    /// For an operator with a token, or a backend with its secret key.
+    private func operated(_ action: @escaping Action) -> Router.Service {
+        Router.Service(admission: admit { head in _ = try operatorOrBackend(head) }) { request, parameters in
+            await answering(request) {
+                let (credential, operatorID) = try operatorOrBackend(request)
+                var call = Call(request: request, parameters: parameters, credential: credential)
+                call.operatorID = operatorID
+                return try await action(call)
+            }
+        }
+    }
+
+    /// For operators alone, and the programs that watch for them: a token, or a session of the dashboard, which counts
+    /// only under this server's own name.
+    private func watched(_ action: @escaping Action) -> Router.Service {
+        Router.Service(admission: strangers()) { request, parameters in
+            await answering(request) {
+                guard request.headers["Authorization"] != nil || dashboard.isAddressedHere(request),
+                    let visitor = try dashboard.visitor(request)
+                else { throw Refused(.unauthorized) }
+                var call = Call(request: request, parameters: parameters, credential: .nobody)
+                call.operatorID = visitor.operatorID
+                return try await action(call)
+            }
+        }
+    }
+
+    private func operatorOrBackend(_ request: HTTPRequest) throws -> (Credential, operatorID: String?) {
+        // A secret key is no failed try to guess an operator's token.
+        if let credential = try? authentication.credential(of: request) {
+            try credential.requireBackend()
+            return (credential, nil)
+        }
+        guard request.headers["Authorization"] != nil, let visitor = try dashboard.visitor(request) else {
+            throw Refused(.unauthorized)
+        }
+        return (.nobody, visitor.operatorID)
     }
 
     /// Reading a long body takes long: it is done where no other request waits for it.

@@ -27,7 +27,7 @@ import TillHTTP
             #expect(served.subtracting(told).isEmpty, "not described: \(served.subtracting(told))")
             #expect(told.subtracting(served).isEmpty, "not served: \(told.subtracting(served))")
             #expect(served.count == routes.count && routes.count > 20)
-            #expect(OpenAPI.operations.count == routes.count)
+            #expect(Endpoint.all.count == routes.count)
             for route in routes where route.method == .post {
                 let operation = described.first { $0.method == "POST" && $0.path == route.pattern }?.operation
                 #expect(operation?["x-body-limit"]?.int == Int64(route.bodyLimit), "\(route.pattern)")
@@ -74,7 +74,7 @@ import TillHTTP
         #expect(Set(listed).count == listed.count)
         for refusal in Refusal.allCases { #expect(listed.contains(refusal.rawValue)) }
         for reason in BadRequest.allCases { #expect(listed.contains(reason.rawValue)) }
-        for operation in OpenAPI.operations {
+        for operation in Endpoint.all {
             for refusal in operation.allRefusals where operation.answers.allSatisfy({ $0.status != refusal.status }) {
                 let answer = operation.json["responses"]?[String(refusal.status)]
                 #expect(answer?["description"]?.string?.contains("`\(refusal.rawValue)`") == true)
@@ -198,7 +198,7 @@ import TillHTTP
     @Test("Addresses that are described as guarded turn strangers away, and the open ones don't")
     func security() async throws {
         try await Office.open { office async throws in
-            for operation in OpenAPI.operations where operation.tag != .dashboard {
+            for operation in Endpoint.all where operation.tag != .dashboard {
                 let path = operation.path.replacing("{id}", with: "x").replacing("{userId}", with: "u1")
                 let reply = await office.server.respond(to: HTTPRequest(method: operation.method, path: path))
                 #expect((reply.status == 401) == (operation.caller != .anybody), "\(operation.id)")

@@ -4,6 +4,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillJSON
+import TillLedger
 import TillSQL
 import TillSQLite
 

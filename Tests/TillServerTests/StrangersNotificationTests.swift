@@ -2,6 +2,7 @@ import Testing
 import TillBilling
 import TillHTTP
 import TillJSON
+import TillLedger
 
 @testable import TillLedger
 @testable import TillServer

@@ -8,14 +8,12 @@ import TillLedger
 extension Server {
     /// `GET /v1/finance/calendar?year=`: Apple's fiscal year, the present one unless asked.
     func readFiscalCalendar(_ call: Call) async throws -> HTTPResponse {
-        try call.credential.requireBackend()
         let year = try call.fiscalYear("year") ?? FiscalCalendar.period(containing: CivilDate(clock())).fiscalYear
         return JSONText.response(200, FiscalCalendarReply(year: year))
     }
 
     /// `GET /v1/finance/tiers?tier=|price=&currency=`: the classic table, or what of it fits (C1).
     func readPriceTiers(_ call: Call) async throws -> HTTPResponse {
-        try call.credential.requireBackend()
         guard let table = PriceTierTable.latest else { throw Refused(.notFound) }
         let language = Language(preference: call.request.headers["Accept-Language"] ?? "")
         if let id = call.request.queryValue("tier") {
@@ -33,7 +31,6 @@ extension Server {
     /// `GET /v1/finance/proceeds?price=&currency=&storefront=&at=&type=&paidDays=&smallBusiness=`: where the price of
     /// one unit goes (C2). The program is as configured unless the question says otherwise.
     func readProceeds(_ call: Call) async throws -> HTTPResponse {
-        try call.credential.requireBackend()
         guard let price = try call.price() else { throw Refused(.invalidField, "price: missing") }
         guard let storefront = call.request.queryValue("storefront"), let territory = Territory(code: storefront) else {
             throw Refused(.invalidField, "storefront: a country's code like CHN")

@@ -25,7 +25,7 @@ extension Server {
 
     /// `POST /v1/users/{userId}/claims` with a `transactionId`. Apple's token names the user, so nobody is asked.
     func acceptPurchase(_ text: String, in named: String?, as user: UserID, _ call: Call) async throws -> HTTPResponse {
-        let id = TransactionID(try Bounds.string(text, "transactionId", 128))
+        let id = TransactionID(text)
         let environment = try Environment(parameter: named) ?? call.environment(for: user, configuration)
         let (claimID, inputs, actor) = (
             UniqueID(random: entropy(16)), ledger.intake.processor.inputs(), call.credential.name

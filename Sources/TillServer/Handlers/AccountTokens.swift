@@ -12,7 +12,6 @@ extension Server {
     /// `PUT /v1/users/{userId}/account-tokens/{token}`: payments that carry the token are the user's from now on, and
     /// those that wait in quarantine are given at once.
     func registerAccountToken(_ call: Call) async throws -> HTTPResponse {
-        try call.credential.requireBackend()
         let user = try call.userInPath()
         try await requireKnownForm(of: user, "userId")
         guard let token = UniqueID(call.parameters["token"]), !token.isAbsent else {
@@ -45,7 +44,6 @@ extension Server {
 
     /// `GET /v1/users/{userId}/account-tokens`.
     func listAccountTokens(_ call: Call) async throws -> HTTPResponse {
-        try call.credential.requireBackend()
         let user = try call.userInPath()
         let found = try await database.read { try AccountTokenTable($0).list(of: user, limit: Self.accountTokenLimit) }
         return JSONText.response(

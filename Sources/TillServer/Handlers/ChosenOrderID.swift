@@ -22,8 +22,7 @@ extension Server {
             guard body.id == nil, body.idNonce == nil else {
                 throw Refused(.invalidField, "orderNumber: without id and idNonce")
             }
-            let text = try Bounds.string(number, "orderNumber", 255)
-            return ChosenOrderID(id: OrderIDCommitment(user: buyer, orderNumber: text).id, source: .proven)
+            return ChosenOrderID(id: OrderIDCommitment(user: buyer, orderNumber: number).id, source: .proven)
         }
         guard let id = body.id else {
             return ChosenOrderID(id: call.repeatableID ?? UniqueID(random: entropy(16)), source: .server)

@@ -11,7 +11,7 @@ extension Server {
     func claimPurchases(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()
         try await requireKnownForm(of: user, "userId")
-        let body = try JSONText.decode(ClaimOrderBody.self, from: call.request.body)
+        let body = try call.body(ClaimOrderBody.self)
         let number: String
         switch (body.orderNumber, body.transactionId) {
         case (let text?, nil): number = try Self.orderNumber(text)

@@ -7,7 +7,6 @@ import TillSQL
 extension Server {
     /// `GET /v1/quarantine?limit=&cursor=`: paid and genuine, and nobody's yet; newest first.
     func listQuarantined(_ call: Call) async throws -> HTTPResponse {
-        try call.credential.requireBackend()
         let (limit, cursor) = (try call.limit(), try call.cursor())
         let found = try await database.read { session in
             try TransactionTable(session).quarantined(before: cursor, limit: limit + 1).map { stored in
@@ -24,16 +23,14 @@ extension Server {
 
     /// `POST /v1/quarantine/{transactionId}/claims`: an operator of the app decides whose it is, with a reason.
     func claimQuarantined(_ call: Call) async throws -> HTTPResponse {
-        try call.credential.requireBackend()
-        let body = try JSONText.decode(ClaimQuarantinedBody.self, from: call.request.body)
+        let body = try call.body(ClaimQuarantinedBody.self)
         let id = TransactionID(try Bounds.string(call.parameters["transactionId"], "transactionId", 128))
         let environment = try Environment(parameter: body.environment) ?? configuration.usualEnvironment
         guard let stored = try await database.read({ try TransactionTable($0).find(id, in: environment) }) else {
             throw Refused(.unknownTransaction)
         }
         let decision = OperatorClaim(
-            user: try Bounds.user(body.userId), reason: try Bounds.prose(body.reason, "reason", 500),
-            operatorName: try Bounds.string(body.operator, "operator", 128), actor: call.credential.name)
+            user: UserID(body.userId), reason: body.reason, operatorName: body.operator, actor: call.credential.name)
         let (isNew, grant) = try await decide(stored.sequence, decision)
         return JSONText.response(
             200,

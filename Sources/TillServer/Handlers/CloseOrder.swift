@@ -13,11 +13,7 @@ extension Server {
 
     private func close(_ call: Call, as status: OrderStatus) async throws -> HTTPResponse {
         let id = try call.orderInPath()
-        let body =
-            call.request.body.isEmpty
-            ? OrderReasonBody(reason: nil) : try JSONText.decode(OrderReasonBody.self, from: call.request.body)
-        let reason = body.reason ?? ""
-        guard reason.utf8.count <= 500 else { throw Refused(.invalidField, "reason: at most 500 bytes") }
+        let reason = try call.bodyIfAny(OrderReasonBody.self)?.reason ?? ""
         let now = clock()
         let credential = call.credential
         let view = try await database.write { session -> OrderView in

@@ -21,7 +21,7 @@ extension Server {
     func recordConsumptionConsent(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()
         try await requireKnownForm(of: user, "userId")
-        let body = try JSONText.decode(ConsentBody.self, from: call.request.body)
+        let body = try call.body(ConsentBody.self)
         let said = ConsentTable.Consent(isGiven: body.given, actor: call.credential.name, at: clock())
         let stands = try await database.write { session in
             try GuestTable(session).requireUnmerged(user)

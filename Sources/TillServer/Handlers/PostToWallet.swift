@@ -8,9 +8,7 @@ extension Server {
     /// `POST /v1/users/{userId}/wallet/debits?environment=`: spends points. The reference makes a repetition the same
     /// debit; the balance never goes below zero here.
     func debitWallet(_ call: Call) async throws -> HTTPResponse {
-        try call.credential.requireBackend()
-        let body = try JSONText.decode(DebitBody.self, from: call.request.body)
-        try Bounds.points(body.amount)
+        let body = try call.body(DebitBody.self)
         let wanted = try await posting(call, .debit, .spent, -body.amount, of: body.currency, body.reference)
         let posted = try await post(wanted) { [debt = configuration.debt] wallet in
             if let refusal = debt.refusal(ofSpending: body.amount, of: body.currency, from: wallet) {
@@ -26,11 +24,9 @@ extension Server {
 
     /// `POST /v1/users/{userId}/wallet/bonuses?environment=`: gives points away.
     func giveBonus(_ call: Call) async throws -> HTTPResponse {
-        try call.credential.requireBackend()
-        let body = try JSONText.decode(BonusBody.self, from: call.request.body)
-        try Bounds.points(body.amount)
+        let body = try call.body(BonusBody.self)
         var wanted = try await posting(call, .bonus, .given, body.amount, of: body.currency, body.reference)
-        wanted.note.reason = try body.reason.map { try Bounds.prose($0, "reason", Bounds.reason) }
+        wanted.note.reason = body.reason
         let posted = try await post(wanted) { [wanted] wallet in try Bounds.balance(wallet, after: wanted) }
         return JSONText.response(
             posted.isNew ? 201 : 200, HandPostingReply(posted.posting, balance: posted.balance))
@@ -39,19 +35,16 @@ extension Server {
     /// `POST /v1/users/{userId}/wallet/corrections?environment=`: puts a balance right, for a reason that an operator
     /// answers for. Only where the body allows it does the balance go below zero.
     func correctWallet(_ call: Call) async throws -> HTTPResponse {
-        try call.credential.requireBackend()
-        let body = try JSONText.decode(CorrectionBody.self, from: call.request.body)
-        guard let size = body.amount == .min ? nil : abs(body.amount), size > 0 else {
+        let body = try call.body(CorrectionBody.self)
+        guard body.amount != 0 else {
             throw Refused(.invalidField, "amount: not 0, at most 1000000000000 either way")
         }
-        try Bounds.points(size)
         var wanted = try await posting(call, .correction, .corrected, body.amount, of: body.currency, body.reference)
-        wanted.note = Posting.Note(
-            reason: try Bounds.prose(body.reason, "reason", Bounds.reason),
-            actor: try Bounds.string(body.operatorName, "operator", 128))
+        wanted.note = Posting.Note(reason: body.reason, actor: body.operatorName)
         let posted = try await post(wanted) { [wanted] wallet in
             try Bounds.balance(wallet, after: wanted)
-            guard body.amount > 0 || body.allowDebt == true || wallet.hasBalance(size, of: body.currency) else {
+            let isCovered = body.amount > 0 || wallet.hasBalance(-body.amount, of: body.currency)
+            guard isCovered || body.allowDebt == true else {
                 throw Refused(.insufficientFunds, "the balance would go below zero; \"allowDebt\": true lets it")
             }
         }
@@ -67,8 +60,7 @@ extension Server {
         try await requireKnownForm(of: user, "userId")
         return Posting(
             environment: try call.environment(for: user, configuration), userID: user, contra: contra,
-            currency: try Bounds.string(currency, "currency", Bounds.currency), amount: amount, kind: kind,
-            reference: try Bounds.string(reference, "reference", 128), at: clock())
+            currency: currency, amount: amount, kind: kind, reference: reference, at: clock())
     }
 
     private struct Posted: Sendable {
@@ -153,15 +145,8 @@ extension Catalog {
 extension Bounds {
     /// Bytes of the name of a kind of points.
     static let currency = 64
-    static let reason = 500
     /// No balance is brought further from zero by hand.
     private static let balance: Int64 = 1_000_000_000_000_000_000
-
-    static func points(_ amount: Int64) throws {
-        guard (1...1_000_000_000_000).contains(amount) else {
-            throw Refused(.invalidField, "amount: 1 to 1000000000000")
-        }
-    }
 
     static func balance(_ wallet: Wallet, after posting: Posting) throws {
         let (sum, overflow) = wallet.balances[posting.currency, default: 0].addingReportingOverflow(posting.amount)

@@ -8,14 +8,13 @@ extension Server {
     /// `POST /v1/plans/preview?environment=`: what buying a plan at one moment would come to (C6). Nothing is stored:
     /// the purchase itself is folded by the same arithmetic.
     func previewPlan(_ call: Call) async throws -> HTTPResponse {
-        let body = try JSONText.decode(PlanPreviewBody.self, from: call.request.body)
+        let body = try call.body(PlanPreviewBody.self)
         let user = try call.credential.buyer(naming: body.userId)
         let environment = try call.environment(for: user, configuration)
-        let plan = try keptPlan(named: try Bounds.string(body.planId, "planId", 255))
-        let device = try body.deviceId.map(Bounds.device)
+        let plan = try keptPlan(named: body.planId)
+        let device = body.deviceId.map(DeviceID.init)
         try plan.requireDevice(device)
         let quantity = body.quantity ?? 1
-        guard (1...10).contains(quantity) else { throw Refused(.quantityNotAllowed) }
         let purchases = try await database.read { [catalogs] session in
             try PlanHistory.purchases(of: user, in: environment, catalogs, session)
         }

@@ -25,7 +25,7 @@ extension Server {
     }
 
     private static func payload(of call: Call) throws -> String {
-        try JSONText.decode(AppleNotificationBody.self, from: call.request.body).signedPayload
+        try call.body(AppleNotificationBody.self).signedPayload
     }
 
     private func receiveNotification(_ payload: String, _ call: Call) async throws -> HTTPResponse {

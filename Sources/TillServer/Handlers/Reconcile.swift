@@ -5,25 +5,23 @@ import TillLedger
 
 extension Server {
     /// `POST /v1/reconciliations`: begins one, or tells of the one that is under way. It goes on by itself.
-    func startReconciliation(_ call: Call, by caller: String) async throws -> HTTPResponse {
-        let body =
-            call.request.body.isEmpty
-            ? StartReconciliationBody() : try JSONText.decode(StartReconciliationBody.self, from: call.request.body)
+    func startReconciliation(_ call: Call) async throws -> HTTPResponse {
+        let body = try call.bodyIfAny(StartReconciliationBody.self) ?? StartReconciliationBody()
         guard ledger.serverAPI != nil else { throw Refused(.noInAppPurchaseKey) }
         let now = clock()
         if let since = body.since, since > now { throw Refused(.invalidField, "since: lies ahead") }
         guard body.dryRun != true else {
             let run = DryRunQueue.DryRun(
-                id: UniqueID(random: entropy(16)), caller: caller, since: body.since, beganAt: now)
+                id: UniqueID(random: entropy(16)), caller: call.caller, since: body.since, beganAt: now)
             try ledger.dryRuns.open(run)
             return JSONText.response(202, ReconciliationReply(run))
         }
-        let run = try await Reconciliations(ledger).request(by: caller, since: body.since)
+        let run = try await Reconciliations(ledger).request(by: call.caller, since: body.since)
         return JSONText.response(202, ReconciliationReply(run, counts: []))
     }
 
     /// `GET /v1/reconciliations?limit=&cursor=`: those that are on record, newest first. Dry runs are not.
-    func listReconciliations(_ call: Call, by caller: String) async throws -> HTTPResponse {
+    func listReconciliations(_ call: Call) async throws -> HTTPResponse {
         let (limit, cursor) = (try call.limit(), try call.cursor())
         let found = try await database.read { session in
             let table = ReconciliationTable(session)
@@ -38,7 +36,7 @@ extension Server {
     }
 
     /// `GET /v1/reconciliations/{id}?limit=&cursor=`: how far it is, and what it found.
-    func readReconciliation(_ call: Call, by caller: String) async throws -> HTTPResponse {
+    func readReconciliation(_ call: Call) async throws -> HTTPResponse {
         let limit = try call.limit()
         let after = call.request.queryValue("cursor") == nil ? 0 : try call.cursor()
         let id = call.parameters["id"]

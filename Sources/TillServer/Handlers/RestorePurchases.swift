@@ -9,14 +9,11 @@ extension Server {
     /// `POST /v1/restores`: what a device shows as its customer's own comes back to its owner (P10, T11). Every proof
     /// is verified and settled as through the first door; what becomes of another customer's is the shop's policy.
     func restorePurchases(_ call: Call) async throws -> HTTPResponse {
-        let body = try JSONText.decode(RestoreBody.self, from: call.request.body)
+        let body = try call.body(RestoreBody.self)
         let restore = try await restore(body, call)
         var restored: [RestoredTransaction] = []
         switch (body.signedTransactions, body.receipt) {
         case (let tokens?, nil):
-            guard (1...RestoreBody.maximumCount).contains(tokens.count) else {
-                throw Refused(.invalidField, "signedTransactions: 1 to \(RestoreBody.maximumCount)")
-            }
             for token in tokens { restored.append(try await restore.signedTransaction(token)) }
         case (nil, let text?): restored = try await restore.receipt(text)
         default: throw Refused(.invalidField, "one of signedTransactions and receipt")

@@ -10,8 +10,7 @@ import TillLedger
 extension Server {
     /// `POST /v1/offers/promotional`: a promotional offer, in the classic form or as JWS.
     func signPromotionalOffer(_ call: Call) async throws -> HTTPResponse {
-        try call.credential.requireBackend()
-        let body = try JSONText.decode(PromotionalOfferBody.self, from: call.request.body)
+        let body = try call.body(PromotionalOfferBody.self)
         let signer = try offerSigner()
         let product = try subscription(body.productId)
         let form = try Self.form(of: body)
@@ -39,8 +38,7 @@ extension Server {
 
     /// `POST /v1/offers/introductory`: whether a customer may have the introductory offer, whatever StoreKit thinks.
     func signIntroductoryOffer(_ call: Call) async throws -> HTTPResponse {
-        try call.credential.requireBackend()
-        let body = try JSONText.decode(IntroductoryOfferBody.self, from: call.request.body)
+        let body = try call.body(IntroductoryOfferBody.self)
         let signer = try offerSigner()
         let product = try subscription(body.productId)
         let eligibility = try Self.checked { () throws(OfferRefusal) in

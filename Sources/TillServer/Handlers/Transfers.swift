@@ -9,12 +9,12 @@ extension Server {
     /// believed about both; an app shows that it speaks for both.
     func mergeGuest(_ call: Call) async throws -> HTTPResponse {
         let account = try call.userInPath()
-        let body = try JSONText.decode(MergeGuestBody.self, from: call.request.body)
-        let guest = UserID(try Bounds.string(body.guestId, "guestId", UserID.maximumLength))
+        let body = try call.body(MergeGuestBody.self)
+        let guest = UserID(body.guestId)
         let requester = try await mergeRequester(call, of: guest, token: body.guestToken)
         try await requireKnownForm(of: account, "userId")
         try await requireKnownForm(of: guest, "guestId")
-        let reason = try body.reason.map { try Bounds.prose($0, "reason", Self.reasonLimit) } ?? "signed_in"
+        let reason = body.reason ?? "signed_in"
         let terms = configuration.guests
         let (isNew, reply) = try await changing(call) { books, view in
             let made = try books.merge(guest: guest, into: account, reason: reason, for: requester, under: terms)
@@ -37,35 +37,27 @@ extension Server {
 
     /// `POST /v1/transfers`: an operator of the app decides whose a purchase is, whatever the policy of restoring.
     func makeTransfer(_ call: Call) async throws -> HTTPResponse {
-        try call.credential.requireBackend()
-        let body = try JSONText.decode(MakeTransferBody.self, from: call.request.body)
-        let from = UserID(try Bounds.string(body.from, "from", UserID.maximumLength))
-        let to = UserID(try Bounds.string(body.to, "to", UserID.maximumLength))
+        let body = try call.body(MakeTransferBody.self)
+        let to = UserID(body.to)
         try await requireKnownForm(of: to, "to")
-        let original = TransactionID(try Bounds.string(body.originalTransactionId, "originalTransactionId", 128))
-        let environment = try Self.environment(body.environment) ?? configuration.usualEnvironment
-        let reason = try Bounds.prose(body.reason, "reason", Self.reasonLimit)
-        let name = try Bounds.string(body.operator, "operator", Self.operatorLimit)
+        let environment = try Environment(parameter: body.environment) ?? configuration.usualEnvironment
         let terms = configuration.guests
         let reply = try await changing(call) { books, view in
             try view.reply(
                 try books.move(
-                    chain: original, in: environment, from: from, to: to, kind: .support, reason: reason, by: name,
-                    under: terms))
+                    chain: TransactionID(body.originalTransactionId), in: environment, from: UserID(body.from), to: to,
+                    kind: .support, reason: body.reason, by: body.operator, under: terms))
         }
         return JSONText.response(201, reply)
     }
 
     /// `POST /v1/transfers/{id}/reversal`: moves back what is still where it went, once.
     func reverseTransfer(_ call: Call) async throws -> HTTPResponse {
-        try call.credential.requireBackend()
         guard let id = UniqueID(call.parameters["id"]) else { throw Refused(.unknownTransfer) }
-        let body = try JSONText.decode(ReverseTransferBody.self, from: call.request.body)
-        let reason = try Bounds.prose(body.reason, "reason", Self.reasonLimit)
-        let name = try Bounds.string(body.operator, "operator", Self.operatorLimit)
+        let body = try call.body(ReverseTransferBody.self)
         let terms = configuration.guests
         let (isNew, reply) = try await changing(call) { books, view in
-            let made = try books.reverse(id, reason: reason, by: name, terms: terms)
+            let made = try books.reverse(id, reason: body.reason, by: body.operator, terms: terms)
             return (made.isNew, try view.reply(made.stored))
         }
         return JSONText.response(isNew ? 201 : 200, reply)
@@ -73,7 +65,6 @@ extension Server {
 
     /// `GET /v1/users/{userId}/transfers?limit=&cursor=`: to and from a user, newest first.
     func listTransfers(_ call: Call) async throws -> HTTPResponse {
-        try call.credential.requireBackend()
         let user = try call.userInPath()
         let (limit, cursor) = (try call.limit(), try call.cursor())
         let found = try await database.read { session in
@@ -87,18 +78,6 @@ extension Server {
             Page(
                 data: page.map { $0.1 }, hasMore: found.count > limit,
                 nextCursor: found.count > limit ? page.last.map { String($0.0) } : nil))
-    }
-
-    private static let reasonLimit = 500
-    private static let operatorLimit = 128
-
-    private static func environment(_ name: String?) throws -> Environment? {
-        switch name {
-        case nil: return nil
-        case "production": return .production
-        case "sandbox": return .sandbox
-        default: throw Refused(.invalidField, "environment: production or sandbox")
-        }
     }
 
     private func changing<Value: Sendable>(

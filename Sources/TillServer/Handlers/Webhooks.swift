@@ -8,7 +8,6 @@ import TillSQL
 extension Server {
     /// `GET /v1/webhooks`: the endpoints of the configuration, and how each does.
     func listWebhooks(_ call: Call) async throws -> HTTPResponse {
-        try call.credential.requireBackend()
         let (endpoints, now) = (configuration.webhooks.endpoints, clock())
         let replies = try await database.read { session in
             try endpoints.map { try WebhookEndpointReply($0, at: now, session) }
@@ -18,7 +17,6 @@ extension Server {
 
     /// `GET /v1/webhooks/{id}/deliveries?state=&limit=&cursor=`: newest events first.
     func listWebhookDeliveries(_ call: Call) async throws -> HTTPResponse {
-        try call.credential.requireBackend()
         let endpoint = try endpoint(in: call)
         let (limit, cursor) = (try call.limit(), try call.cursor())
         let asked = call.request.queryValue("state")
@@ -45,7 +43,6 @@ extension Server {
 
     /// `POST /v1/webhooks/{id}/deliveries/{sequence}/replay`: sends one event once more, whatever became of it.
     func replayWebhookDelivery(_ call: Call) async throws -> HTTPResponse {
-        try call.credential.requireBackend()
         let (endpoint, now) = (try endpoint(in: call), clock())
         guard let sequence = Int64(call.parameters["sequence"]) else { throw Refused(.unknownEvent) }
         let reply = try await database.write { session in
@@ -64,8 +61,7 @@ extension Server {
 
     /// `POST /v1/webhooks/replays`: a span of time is to be sent once more. The job puts its events in line.
     func replayWebhooks(_ call: Call) async throws -> HTTPResponse {
-        try call.credential.requireBackend()
-        let body = try JSONText.decode(WebhookReplayBody.self, from: call.request.body)
+        let body = try call.body(WebhookReplayBody.self)
         guard body.from < body.to else { throw Refused(.invalidField, "to: must be after from") }
         var endpoints = configuration.webhooks.endpoints
         if let id = body.endpoint {
@@ -88,7 +84,6 @@ extension Server {
 
     /// `GET /v1/webhooks/replays?limit=&cursor=`: newest first.
     func listWebhookReplays(_ call: Call) async throws -> HTTPResponse {
-        try call.credential.requireBackend()
         let (limit, cursor) = (try call.limit(), try call.cursor())
         let found = try await database.read { session in
             try WebhookReplayTable(session).list(before: cursor, limit: limit + 1)
@@ -105,7 +100,6 @@ extension Server {
     /// `POST /v1/webhooks/{id}/test`: sends an event of its own now, once, and tells what came of it. It stands in no
     /// outbox.
     func testWebhook(_ call: Call) async throws -> HTTPResponse {
-        try call.credential.requireBackend()
         let endpoint = try endpoint(in: call)
         guard let send = webhookSend else { throw Refused(.unavailable) }
         let id = "evt_test_\(UniqueID(random: entropy(16)))"
@@ -124,7 +118,6 @@ extension Server {
 
     /// `POST /v1/webhooks/{id}/resumption`: an endpoint that answered 410, or is left alone, is sent to again.
     func resumeWebhook(_ call: Call) async throws -> HTTPResponse {
-        try call.credential.requireBackend()
         let (endpoint, now) = (try endpoint(in: call), clock())
         let reply = try await database.write { session in
             try WebhookEndpointTable(session).resume(Self.known(endpoint, session).sequence)

@@ -3,7 +3,7 @@ import TillHTTP
 
 extension Server {
     /// `GET /metrics`: figures for Prometheus, of one moment.
-    func readMetrics(_ request: HTTPRequest) async throws -> HTTPResponse {
+    func readMetrics(_ call: Call) async throws -> HTTPResponse {
         let accepted = configuration.apple.environments
         let scope = LedgerMetrics.Scope(
             environments: [.production, .sandbox].filter(accepted.contains),

@@ -14,6 +14,8 @@ import TillSQLite
 final class Office: Sendable {
     static let host = "127.0.0.1:8787"
     static let secretKey = "sk_office_0123456789abcdef"
+    /// Signs user tokens.
+    static let userSecret = Array("a user token's secret of 32 bytes".utf8)
     static let operatorToken = "op_office_fedcba9876543210"
     static let bundleID = "com.example.learn"
     static let points60 = "com.example.learn.points60"
@@ -54,6 +56,7 @@ final class Office: Sendable {
                 roots: [emulator.issuer.rootCertificate], bundleID: bundleID, appAppleID: nil,
                 environments: [.sandbox]),
             secretKeys: [SecretKey(id: "backend", sha256: Digest.sha256.hash(secretKey.utf8))],
+            userTokens: [UserTokenKey(id: "app", algorithm: .hs256(secret: userSecret))],
             operators: operators.map { SecretKey(id: "anna", sha256: Digest.sha256.hash($0.utf8)) },
             dashboardHosts: hosts)
         // There is no key to ask Apple with, and receipts are granted by the order id beside them.

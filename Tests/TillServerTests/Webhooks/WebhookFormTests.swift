@@ -108,13 +108,13 @@ import TillLedger
         let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("Sources")
         var written: Set<String> = []
-        for room in ["TillServer", "TillBilling/Reminders"] {
+        for room in ["TillServer", "TillLedger", "TillBilling/Reminders"] {
             let folder = sources.appendingPathComponent(room)
             let names = try #require(FileManager.default.enumerator(atPath: folder.path)).compactMap { $0 as? String }
             for name in names
-            where name.hasSuffix(".swift") && !name.contains("Webhooks/") && !name.contains("OpenAPI/") {
+            where name.hasSuffix(".swift") && !name.contains("Webhooks/") && !name.contains("Endpoints/") {
                 let text = try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8)
-                guard text.contains("utbox") || text.contains("try tell(") || room != "TillServer" else { continue }
+                guard text.contains("utbox") || text.contains("try tell(") || room == "TillBilling/Reminders" else { continue }
                 let event =
                     /"((?:grant|guest|transfer|transaction|subscription|service|consumption|order|wallet)\.[a-z_]+)"/
                 for match in text.matches(of: event) {

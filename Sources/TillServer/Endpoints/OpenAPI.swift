@@ -4,16 +4,17 @@ import TillCrypto
 import TillHTTP
 import TillJSON
 
-/// The description of everything this server answers, in OpenAPI 3.1 (CONTRACT §2). Written beside the routes and held
-/// to them by tests: each route is described, and each description is served.
+/// The description of everything this server answers, in OpenAPI 3.1 (CONTRACT §2): written from the endpoints that
+/// the router serves, and from the bodies that requests are checked against.
 enum OpenAPI {
-    /// All operations, in the order people read them.
-    static let operations =
-        orderOperations + accountTokenOperations + transactionOperations + dropInOperations + transferOperations
-        + claimOperations
-        + walletOperations
-        + consumptionOperations + rightOperations + planOperations + offerOperations + financeOperations
-        + reconciliationOperations + webhookOperations + shopOperations + dashboardOperations
+    static let schemas: [String: JSONValue] = Dictionary(
+        Body.all.map { ($0.name, $0.json) }, uniquingKeysWith: { first, _ in first })
+
+    /// By the name of a body, each in one place.
+    static let examples: [String: JSONValue] = [
+        orderExamples, transactionExamples, ownershipExamples, walletExamples, planExamples, shopExamples,
+        financeExamples, operationExamples, webhookExamples,
+    ].reduce([:]) { $0.merging($1) { first, _ in first } }
 
     static let document: JSONValue = [
         "openapi": "3.1.0",
@@ -25,7 +26,7 @@ enum OpenAPI {
         ],
         "servers": [["url": "/", "description": "This server."]],
         "tags": .array(
-            OpenAPIOperation.Tag.allCases.map { ["name": .string($0.rawValue), "description": .string($0.text)] }),
+            Endpoint.Tag.allCases.map { ["name": .string($0.rawValue), "description": .string($0.text)] }),
         "paths": paths,
         "components": [
             "schemas": .object(schemas), "responses": ["Problem": defaultResponse],
@@ -46,8 +47,8 @@ enum OpenAPI {
 
     private static let paths: JSONValue = {
         var paths: [String: [String: JSONValue]] = [:]
-        for operation in operations {
-            paths[operation.path, default: [:]][operation.method.rawValue.lowercased()] = operation.json
+        for endpoint in Endpoint.all {
+            paths[endpoint.path, default: [:]][endpoint.method.rawValue.lowercased()] = endpoint.json
         }
         return .object(paths.mapValues { .object($0) })
     }()
@@ -82,6 +83,25 @@ enum OpenAPI {
     ]
 
     static func ref(_ schema: String) -> JSONValue { ["$ref": .string("#/components/schemas/\(schema)")] }
+}
+
+extension Endpoint.Parameter {
+    static let idempotencyKey = header(
+        "Idempotency-Key", schema: ["type": "string", "minLength": 1, "maxLength": 255],
+        "A repetition with this key is answered as the first request was, for 48 hours; for this caller and address."
+    )
+    static let orderID = path("id", .uuid("The order's id."), "The order's id.")
+    static let transferID = path("id", .uuid("The transfer's id."), "The transfer's id.")
+    static let endpointID = path("id", "An endpoint's id.", "The endpoint's id.")
+    static let userID = path(
+        "userId", .userID, "The user's id, percent-encoded. A user token's own; any for a backend.")
+    static let environment = query(
+        "environment", schema: ["type": "string", "enum": ["production", "sandbox"]],
+        "Which books are meant. Production if the server accepts it; sandbox for App Review's users.")
+    static let limit = query(
+        "limit", schema: ["type": "integer", "minimum": 1, "maximum": 100, "default": 20], "How many at most.")
+    static let cursor = query(
+        "cursor", schema: ["type": "string", "pattern": "^[1-9][0-9]{0,17}$"], "`nextCursor` of the page before.")
 }
 
 extension Server {

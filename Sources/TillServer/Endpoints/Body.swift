@@ -1,0 +1,138 @@
+import TillAPI
+import TillBilling
+import TillJSON
+
+/// A body of our API as it is described and checked. Its members, their types and which may be absent are the Swift
+/// type's (`CodableMembers`). Beside it stands what the type can't say: a sentence for each member, and its bounds.
+struct Body: Sendable {
+    /// The name of its schema.
+    let name: String
+    /// Nil for what has no type of ours: Apple's words, forms, events. Their members are all named in the table.
+    let type: (any (Decodable & Sendable).Type)?
+    let sentence: String
+    fileprivate(set) var members: [(name: String, says: Member)] = []
+    /// JSON Schema that stands beside the members, or in place of them.
+    var schema: [String: JSONValue]?
+    /// Of a page: what it lists.
+    fileprivate(set) var element: Any.Type?
+
+    init(
+        _ name: String, _ type: any (Decodable & Sendable).Type, _ sentence: String, schema: [String: JSONValue]? = nil
+    ) {
+        self.name = name
+        self.type = type
+        self.sentence = sentence
+        self.schema = schema
+    }
+
+    init(_ name: String, _ sentence: String, schema: [String: JSONValue]? = nil) {
+        self.name = name
+        type = nil
+        self.sentence = sentence
+        self.schema = schema
+    }
+
+    static func page<Element: Codable & Sendable>(_ name: String, of element: Element.Type) -> Body {
+        var page = Body(name, Page<Element>.self, "One page, newest first.")
+        page.element = element
+        page.members = [
+            ("data", "The page."), ("hasMore", "Whether there are older ones."),
+            ("nextCursor", .orNull("For `cursor`, to go on with older ones.")),
+        ]
+        return page
+    }
+}
+
+/// Bodies, each with what is said of its members. A member that is a body of its own needs no line.
+struct BodyTable: Sendable, ExpressibleByDictionaryLiteral {
+    let bodies: [Body]
+
+    init(dictionaryLiteral elements: (Body, KeyValuePairs<String, Member>)...) {
+        bodies = elements.map { body, members in
+            var body = body
+            body.members += members.map { ($0.key, $0.value) }
+            return body
+        }
+    }
+}
+
+// MARK: Schemas
+
+extension Body {
+    static let all: [Body] = [
+        OpenAPI.orderBodies, OpenAPI.transactionBodies, OpenAPI.ownershipBodies, OpenAPI.walletBodies,
+        OpenAPI.planBodies, OpenAPI.shopBodies, OpenAPI.financeBodies, OpenAPI.operationBodies,
+        OpenAPI.webhookBodies, OpenAPI.dashboardBodies,
+    ].flatMap(\.bodies)
+
+    private static let named = Dictionary(all.map { ($0.name, $0) }) { first, _ in first }
+    private static let typed = Dictionary(
+        all.compactMap { body in body.type.map { (ObjectIdentifier($0), body) } }
+    ) { first, _ in first }
+
+    static func of(_ type: Any.Type) -> Body? { typed[ObjectIdentifier(type)] }
+
+    /// As the examples' table has it; a page shows one element.
+    static func example(of name: String) -> JSONValue? {
+        if let example = OpenAPI.examples[name] { return example }
+        guard let element = named[name]?.element.flatMap(of), let example = example(of: element.name) else {
+            return nil
+        }
+        return ["data": [example], "hasMore": false, "nextCursor": nil]
+    }
+
+    /// Members that the table lacks, and names in it that the Swift type lacks. A test holds it to be empty.
+    var differences: [String] {
+        guard let type else { return [] }
+        let own = CodableMembers.of(type)
+        let lacking = own.filter { member in
+            Body.of(member.type) == nil && says(of: member.name) == nil
+        }
+        let foreign = members.filter { said in !own.contains { $0.name == said.name } }
+        return lacking.map(\.name) + foreign.map(\.name)
+    }
+
+    /// `sandbox` is the same in every answer.
+    private func says(of name: String) -> Member? {
+        members.first { $0.name == name }?.says ?? (name == "sandbox" ? .sandbox : nil)
+    }
+
+    var json: JSONValue {
+        var properties: [String: JSONValue] = [:]
+        var required: [String] = []
+        if let type {
+            for member in CodableMembers.of(type) {
+                let said = says(of: member.name)
+                let base = CodableMembers.schema(of: member.type)
+                properties[member.name] = said?.json(of: base) ?? .object(base)
+                if !(said?.isOptional ?? member.isOptional) { required.append(member.name) }
+            }
+        } else {
+            for (name, said) in members {
+                properties[name] = said.json(of: ["type": "string"])
+                if said.isOptional != true { required.append(name) }
+            }
+        }
+        var json: [String: JSONValue] = ["description": .string(sentence)]
+        if !properties.isEmpty || schema == nil {
+            json["type"] = "object"
+            json["properties"] = .object(properties)
+        }
+        if !required.isEmpty { json["required"] = .array(required.sorted().map { .string($0) }) }
+        return .object(json.merging(schema ?? [:]) { $1 })
+    }
+}
+
+extension Member {
+    /// - Parameter type: what the member's Swift type says.
+    fileprivate func json(of type: [String: JSONValue]) -> JSONValue {
+        if schema["$ref"] != nil { return .object(schema) }
+        if type["$ref"] != nil { return isNullable ? ["anyOf": [.object(type), ["type": "null"]]] : .object(type) }
+        var json = type.merging(schema) { $1 }
+        if isNullable {
+            json["type"] = json["type"].map { [$0, "null"] }
+            if let words = json["enum"]?.array { json["enum"] = .array(words + [.null]) }
+        }
+        return .object(json)
+    }
+}

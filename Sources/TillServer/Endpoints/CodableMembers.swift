@@ -1,0 +1,134 @@
+import TillAPI
+import TillBilling
+import TillJSON
+
+/// The members of a `Codable` type, learnt from its own `init(from:)`: so that no second list of them can go astray.
+struct CodableMembers {
+    struct Member {
+        let name: String
+        let type: Any.Type
+        let isOptional: Bool
+    }
+
+    /// Empty for what is no object.
+    static func of(_ type: any Decodable.Type) -> [Member] {
+        let recorder = Recorder()
+        _ = try? type.init(from: recorder)
+        return recorder.members
+    }
+
+    /// What a member's type says by itself.
+    static func schema(of type: Any.Type) -> [String: JSONValue] {
+        if let body = Body.of(type) { return OpenAPI.ref(body.name).object ?? [:] }
+        if type == Bool.self { return ["type": "boolean"] }
+        if type == Int.self || type == Int64.self { return ["type": "integer", "format": "int64"] }
+        if type == Instant.self { return ["type": "string", "format": "date-time"] }
+        if type == UniqueID.self { return ["type": "string", "format": "uuid"] }
+        if let list = type as? any ListType.Type {
+            return ["type": "array", "items": .object(schema(of: list.element))]
+        }
+        if let map = type as? any MapType.Type {
+            return ["type": "object", "additionalProperties": .object(schema(of: map.value))]
+        }
+        if let words = type as? any CaseIterable.Type {
+            return ["type": "string", "enum": .array(rawValues(words).map { .string($0) })]
+        }
+        return ["type": "string"]
+    }
+
+    private static func rawValues<Words: CaseIterable>(_: Words.Type) -> [String] {
+        Words.allCases.compactMap { ($0 as? any RawRepresentable)?.rawValue as? String }
+    }
+}
+
+private protocol ListType { static var element: Any.Type { get } }
+extension Array: ListType { fileprivate static var element: Any.Type { Element.self } }
+
+private protocol MapType { static var value: Any.Type { get } }
+extension Dictionary: MapType where Key == String { fileprivate static var value: Any.Type { Value.self } }
+
+// MARK: The decoder that listens
+
+/// Gives a type nothing but placeholders, and notes what it asks for.
+private final class Recorder: Decoder {
+    let codingPath: [any CodingKey] = []
+    let userInfo: [CodingUserInfoKey: Any] = [:]
+    private(set) var members: [CodableMembers.Member] = []
+    private var optional: Set<String> = []
+
+    struct NotThere: Error {}
+
+    func noteOptional(_ name: String) { optional.insert(name) }
+
+    func note(_ name: String, _ type: Any.Type) {
+        members.append(CodableMembers.Member(name: name, type: type, isOptional: optional.contains(name)))
+    }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
+        KeyedDecodingContainer(Members(recorder: self))
+    }
+
+    func unkeyedContainer() -> any UnkeyedDecodingContainer { NoElements() }
+    func singleValueContainer() -> any SingleValueDecodingContainer { Placeholder() }
+
+    /// Any value of the type: those that not every text is one of are at hand.
+    static func placeholder<Value: Decodable>(for type: Value.Type) throws -> Value {
+        let known: [Any] = [
+            "", 0, Int64(0), 0.0, false, UniqueID(high: 1, low: 2), Instant(milliseconds: 0), Metadata.null,
+            OrderIDNonce(bytes: Array(repeating: 0, count: 16)) as Any, PlanLength("P1D") as Any,
+        ]
+        if let value = known.lazy.compactMap({ $0 as? Value }).first { return value }
+        if let words = type as? any CaseIterable.Type, let first = first(of: words) as? Value { return first }
+        return try Value(from: Recorder())
+    }
+
+    private static func first<Words: CaseIterable>(of _: Words.Type) -> Any? { Words.allCases.first }
+
+    private struct Members<Key: CodingKey>: KeyedDecodingContainerProtocol {
+        let recorder: Recorder
+        var codingPath: [any CodingKey] { [] }
+        var allKeys: [Key] { [] }
+
+        func contains(_ key: Key) -> Bool { true }
+
+        /// Asked only of what may be absent.
+        func decodeNil(forKey key: Key) -> Bool {
+            recorder.noteOptional(key.stringValue)
+            return false
+        }
+
+        func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
+            recorder.note(key.stringValue, type)
+            return try Recorder.placeholder(for: type)
+        }
+
+        func nestedContainer<Nested: CodingKey>(
+            keyedBy type: Nested.Type, forKey key: Key
+        ) throws -> KeyedDecodingContainer<Nested> { throw NotThere() }
+        func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer { throw NotThere() }
+        func superDecoder() throws -> any Decoder { throw NotThere() }
+        func superDecoder(forKey key: Key) throws -> any Decoder { throw NotThere() }
+    }
+
+    private struct NoElements: UnkeyedDecodingContainer {
+        var codingPath: [any CodingKey] { [] }
+        var count: Int? { 0 }
+        var isAtEnd: Bool { true }
+        var currentIndex: Int { 0 }
+
+        mutating func decodeNil() -> Bool { false }
+        mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { throw NotThere() }
+        mutating func nestedContainer<Nested: CodingKey>(
+            keyedBy type: Nested.Type
+        ) throws -> KeyedDecodingContainer<Nested> { throw NotThere() }
+        mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer { throw NotThere() }
+        mutating func superDecoder() throws -> any Decoder { throw NotThere() }
+    }
+
+    private struct Placeholder: SingleValueDecodingContainer {
+        var codingPath: [any CodingKey] { [] }
+
+        func decodeNil() -> Bool { false }
+        func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try Recorder.placeholder(for: type) }
+    }
+}
