@@ -1,26 +1,20 @@
+import TillBilling
+
 // Values that Apple may extend any year. Each keeps the raw value it came with, so an unknown one survives
 // (facts/jws §1); the known ones have names.
 
-/// Kind of product. JWS: `type`; receipts: attribute 1707.
-public struct ProductType: RawRepresentable, Hashable, Sendable {
-    public let rawValue: String
-    public init(rawValue: String) { self.rawValue = rawValue }
+extension ProductType {
+    /// The types that receipts number from 0 (attribute 1707, facts/pkcs7-receipt §3.2).
+    private static let receiptTypes: [ProductType] = [.nonConsumable, .consumable, .nonRenewing, .autoRenewable]
 
-    public static let autoRenewable = ProductType(rawValue: "Auto-Renewable Subscription")
-    public static let nonConsumable = ProductType(rawValue: "Non-Consumable")
-    public static let consumable = ProductType(rawValue: "Consumable")
-    public static let nonRenewing = ProductType(rawValue: "Non-Renewing Subscription")
-
-    /// From a receipt's attribute 1707, by the meanings that facts/pkcs7-receipt §3.2 knows; others survive as digits.
-    public init(receiptNumber number: Int64) {
-        switch number {
-        case 0: self = .nonConsumable
-        case 1: self = .consumable
-        case 2: self = .nonRenewing
-        case 3: self = .autoRenewable
-        default: self.init(rawValue: String(number))
-        }
+    /// Nil for a number that means nothing here.
+    public init?(receiptNumber number: Int64) {
+        guard let index = Int(exactly: number), Self.receiptTypes.indices.contains(index) else { return nil }
+        self = Self.receiptTypes[index]
     }
+
+    /// Nil for a type that no receipt has.
+    public var receiptNumber: Int64? { Self.receiptTypes.firstIndex(of: self).map(Int64.init) }
 }
 
 public struct Ownership: RawRepresentable, Hashable, Sendable {

@@ -77,6 +77,7 @@ public struct VerifiedTransaction: Sendable {
 }
 
 extension VerifiedTransaction {
+    /// Nil for a type that Apple added since; `payload.typeText` has it.
     public var type: ProductType? { payload.type }
     public var originalPurchaseDate: Instant? { payload.originalPurchaseDate }
     /// Subscriptions only; take it, never compute it from the purchase date.

@@ -89,7 +89,7 @@ struct AppTransactionTests {
         download.originalVersion = "0.9"
         let content = AppTransactionContent(
             download: download, app: EmulatedApp(bundleID: "b"), environment: .production)
-        let members = content.members(signed: Instant(seconds: 1_800_000_000))
+        let members = content.payload(signed: Instant(seconds: 1_800_000_000)).json
         #expect(members["preorderDate"] == 1_699_000_000_000)
         #expect(members["originalPlatform"] == "visionOS")
         #expect(members["originalApplicationVersion"] == "0.9")

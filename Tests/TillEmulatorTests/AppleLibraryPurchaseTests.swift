@@ -300,7 +300,7 @@ struct AppleLibraryPurchaseTests {
             "NotificationTypeV2": texts(NotificationType.known), "Subtype": texts(NotificationSubtype.known),
             "Status": Set((1...5).map(String.init)),
             "OfferType": texts([OfferType.introductory, .promotional, .offerCode, .winBack]),
-            "OfferDiscountType": texts(ProductOffer.Discount.allCases), "Type": texts(ProductKind.allCases),
+            "OfferDiscountType": texts(ProductOffer.Discount.allCases), "Type": texts(ProductType.sold),
             "InAppOwnershipType": texts([Ownership.purchased, .familyShared]),
             "TransactionReason": texts([TransactionReason.purchase, .renewal]),
             "RevocationReason": texts([RevocationReason.other, .issueWithApp]),

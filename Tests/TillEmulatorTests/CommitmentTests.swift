@@ -70,7 +70,7 @@ struct CommitmentTests {
         let expected = zip(ends, 1...12).map { "\($0) 500 \($1)/12 to 2027-03-01 of 6000" }
         #expect(try await months(world) == expected + ["2027-04-01 500 1/12 to 2028-03-01 of 6000"])
         #expect(try await world.names() == ["SUBSCRIBED/INITIAL_BUY"] + Array(repeating: "DID_RENEW", count: 12))
-        let signed = SignedContent.transaction(first, signed: world.now)
+        let signed = SignedContent.transaction(first, signed: world.now).json
         #expect(signed["billingPlanType"] == "MONTHLY")
         #expect(signed["price"] == 5_000)
         let info: JSONValue = [
@@ -150,7 +150,7 @@ struct CommitmentTests {
         let other = try await bought(up)
         _ = try await buy(up, "upper.annual", byTheMonth: false).get()
         #expect(try await months(up).last == "2027-03-01 11999")
-        let signed = SignedContent.transaction(try #require(try await up.transactions().last), signed: up.now)
+        let signed = SignedContent.transaction(try #require(try await up.transactions().last), signed: up.now).json
         #expect(signed["billingPlanType"] == "BILLED_UPFRONT" && signed["commitmentInfo"] == nil)
         #expect(try await up.renewal(other.number)["renewalBillingPlanType"] == "BILLED_UPFRONT")
         await up.remove()

@@ -11,7 +11,7 @@ extension EmulatedWorld {
     /// Bought now by `account`; `shape` makes it another than a plain consumable.
     @discardableResult
     func plant(
-        _ product: String = "points60", kind: ProductKind = .consumable, account: String = Emulator.defaultAccount,
+        _ product: String = "points60", kind: ProductType = .consumable, account: String = Emulator.defaultAccount,
         _ shape: @escaping @Sendable (inout StoreTransaction) -> Void = { _ in }
     ) async throws -> StoreTransaction {
         try await emulator.store.change { turn in

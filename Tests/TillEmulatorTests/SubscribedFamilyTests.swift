@@ -49,7 +49,7 @@ struct SubscribedFamilyTests {
             let info = try await world.renewal(share.original)
             #expect(info["appAccountToken"] == nil && info["autoRenewStatus"] == (share.renews ? 1 : 0))
             for copy in try await world.transactions(account: name) where copy.sharedFrom != nil {
-                let signed = SignedContent.transaction(copy, signed: world.now)
+                let signed = SignedContent.transaction(copy, signed: world.now).json
                 #expect(signed["inAppOwnershipType"] == "FAMILY_SHARED" && signed["price"] == 0)
                 #expect(signed["appAccountToken"] == nil && signed["offerType"] == nil)
             }

@@ -160,7 +160,7 @@ final class SubscribedWorld: Sendable {
     func renewal(_ original: Int64) async throws -> [String: JSONValue] {
         let subscription = try await subscription(original)
         let current = try #require(try await store.transaction(subscription.current))
-        return SignedContent.renewal(subscription, current: current, signed: now)
+        return SignedContent.renewal(subscription, current: current, signed: now).json.object ?? [:]
     }
 
     // MARK: The shelf

@@ -78,7 +78,7 @@ struct SubscriptionCodeTests {
             return
         }
         for (transaction, expected) in [(inside, Optional(token)), (outside, nil)] {
-            let signed = SignedContent.transaction(transaction, signed: world.now)
+            let signed = SignedContent.transaction(transaction, signed: world.now).json
             #expect(signed["offerType"] == 3 && signed["offerIdentifier"] == "all" && signed["price"] == 990)
             #expect(signed["offerDiscountType"] == "PAY_AS_YOU_GO" && signed["offerPeriod"] == "P1M")
             #expect(signed["appAccountToken"] == expected.map { .string($0.description) })

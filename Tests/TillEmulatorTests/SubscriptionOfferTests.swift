@@ -21,7 +21,7 @@ struct SubscriptionOfferTests {
         let first = try await world.bought("trial.monthly")
         #expect(first.offer?.kind == .introductory)
         #expect(first.offer?.discount == .freeTrial)
-        let signed = SignedContent.transaction(first, signed: world.now)
+        let signed = SignedContent.transaction(first, signed: world.now).json
         #expect(signed["price"] == 0)
         #expect(signed["offerType"] == 1)
         #expect(signed["offerIdentifier"] == nil)

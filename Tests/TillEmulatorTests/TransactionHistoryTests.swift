@@ -19,7 +19,7 @@ struct TransactionHistoryTests {
                 return filter.start.map { transaction.purchased >= $0 } ?? true
                     && filter.end.map { transaction.purchased < $0 } ?? true
                     && (filter.products.isEmpty || filter.products.contains(transaction.productID))
-                    && (filter.kinds.isEmpty || filter.kinds.map(ProductKind.init).contains(transaction.kind))
+                    && (filter.kinds.isEmpty || filter.kinds.map(ProductType.init).contains(transaction.kind))
                     && (groups.isEmpty || groups.contains(transaction.subscription?.groupID ?? ""))
                     && filter.ownership.map { $0.rawValue == transaction.ownership } ?? true
                     && filter.isRevoked.map { $0 == (transaction.revocation != nil) } ?? true

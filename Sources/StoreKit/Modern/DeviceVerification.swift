@@ -29,11 +29,7 @@ struct DeviceVerification: Sendable {
     ) -> VerificationResult<Value>? {
         guard let text = SignedText(jws), let value = Value(text) else { return nil }
         do throws(VerificationFailure) {
-            switch type.token {
-            case .transaction: _ = try verifier.transaction(jws)
-            case .renewal: _ = try verifier.renewalInfo(jws)
-            case .download: _ = try verifier.appTransaction(jws)
-            }
+            try Value.verify(jws, by: verifier)
         } catch {
             return .unverified(value, Self.error(error.verdict, text))
         }

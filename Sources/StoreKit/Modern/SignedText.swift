@@ -1,4 +1,6 @@
 import Foundation
+import TillAppStore
+import TillBilling
 import TillCrypto
 import TillJSON
 
@@ -31,64 +33,50 @@ struct SignedText: Sendable, Hashable {
 
 /// What the store signs and StoreKit hands out: a transaction, a renewal, a download.
 protocol SignedValue: Sendable {
-    static var token: SignedToken { get }
-    /// Lenient: what is missing has a neutral value, because Apple hands out what fails its checks too. Nil only for a
-    /// payload that is no JSON object at all.
-    init?(_ text: SignedText)
+    associatedtype Payload: WrittenPayload
+    /// Lenient: what is missing has a neutral value, because Apple hands out what fails its checks too.
+    init(_ payload: Payload, _ text: SignedText)
+    /// Asks the verifier about a token of this kind.
+    static func verify(_ jws: String, by verifier: SignedDataVerifier) throws(VerificationFailure)
     var signedText: SignedText { get }
     /// What proves that the token was signed for this device; empty where there is none.
     var deviceVerification: Data { get }
     var deviceVerificationNonce: UUID { get }
 }
 
-/// The tokens of facts/jws that a device reads.
-enum SignedToken: Sendable {
-    /// §4.
-    case transaction
-    /// §5.
-    case renewal
-    /// §6.
-    case download
+extension SignedValue {
+    /// Nil for a payload that is no JSON object at all, or names a member twice.
+    init?(_ text: SignedText) {
+        guard text.members != nil, let json = try? JSONObject(Array(text.payload)) else { return nil }
+        self.init(Payload(lenient: json), text)
+    }
 }
 
-/// The members of a payload, read leniently.
-struct SignedMembers: Sendable, Equatable {
-    private var members: [String: JSONValue]
-
-    /// Nil for what is no JSON object.
-    init?(_ text: SignedText) {
-        guard let members = (try? JSONValue(decoding: text.payload))?.object else { return nil }
-        self.members = members
-    }
+extension SignedText {
+    fileprivate var members: [String: JSONValue]? { (try? JSONValue(decoding: payload))?.object }
 
     /// What is said, without what every signing makes anew.
-    var withoutSigning: SignedMembers {
-        var said = self
-        for name in ["signedDate", "deviceVerification", "deviceVerificationNonce"] { said.members[name] = nil }
-        return said
+    var membersWithoutSigning: [String: JSONValue]? {
+        members?.filter { !["signedDate", "deviceVerification", "deviceVerificationNonce"].contains($0.key) }
     }
 
-    func text(_ name: String) -> String? { members[name]?.string }
-    func integer(_ name: String) -> Int? { members[name]?.int.map { Int($0) } }
-    func flag(_ name: String) -> Bool? { members[name]?.bool }
-    func texts(_ name: String) -> [String]? { members[name]?.array?.compactMap(\.string) }
-    func uuid(_ name: String) -> UUID? { text(name).flatMap { UUID(uuidString: $0) } }
-    func base64(_ name: String) -> Data? { text(name).flatMap { Data(base64Encoded: $0) } }
-
-    /// Apple writes ids as texts of digits, some as numbers.
-    func id(_ name: String) -> UInt64? {
-        text(name).flatMap { UInt64($0) } ?? members[name]?.int.flatMap { UInt64(exactly: $0) }
+    /// Nothing where no device asked for the token.
+    var deviceProof: (verification: Data, nonce: UUID) {
+        let proof = (try? JSONObject(Array(payload))).map { DeviceProofPayload(lenient: $0) }
+        let verification = (proof?.verification).flatMap { Data(base64Encoded: $0) }
+        return (verification ?? Data(), (proof?.nonce).flatMap { UUID(uuidString: $0) } ?? UUID([]))
     }
+}
 
-    /// Apple's milliseconds; Xcode writes fractions of them.
-    func date(_ name: String) -> Date? {
-        members[name]?.number.map { Date(timeIntervalSince1970: $0.rounded(.down) / 1_000) }
-    }
+extension Date {
+    init(_ instant: Instant) { self.init(timeIntervalSince1970: Double(instant.milliseconds) / 1_000) }
 
-    /// Thousandths of a currency's unit.
-    func money(_ name: String) -> Decimal? {
-        members[name]?.int.map {
-            Decimal(sign: $0 < 0 ? .minus : .plus, exponent: -3, significand: Decimal($0.magnitude))
-        }
+    static let epoch = Date(timeIntervalSince1970: 0)
+}
+
+extension Decimal {
+    /// - Parameter milliunits: thousandths of a currency's unit.
+    init(milliunits: Int64) {
+        self.init(sign: milliunits < 0 ? .minus : .plus, exponent: -3, significand: Decimal(milliunits.magnitude))
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TillAppStore
 
 /// What was bought: one charge of the App Store, as it signed it.
 ///
@@ -49,41 +50,39 @@ public struct Transaction: Identifiable, Hashable, Sendable {
 }
 
 extension Transaction: SignedValue {
-    static var token: SignedToken { .transaction }
+    static func verify(_ jws: String, by verifier: SignedDataVerifier) throws(VerificationFailure) {
+        _ = try verifier.transaction(jws)
+    }
 
-    init?(_ text: SignedText) {
-        guard let payload = SignedMembers(text) else { return nil }
-        let nowhen = Date(timeIntervalSince1970: 0)
+    init(_ payload: TransactionPayload, _ text: SignedText) {
         signedText = text
-        id = payload.id("transactionId") ?? 0
-        originalID = payload.id("originalTransactionId") ?? id
-        webOrderLineItemID = payload.text("webOrderLineItemId")
-        productID = payload.text("productId") ?? ""
-        productType = Product.ProductType(rawValue: payload.text("type") ?? "")
-        subscriptionGroupID = payload.text("subscriptionGroupIdentifier")
-        appBundleID = payload.text("bundleId") ?? ""
-        purchaseDate = payload.date("purchaseDate") ?? nowhen
-        originalPurchaseDate = payload.date("originalPurchaseDate") ?? purchaseDate
-        expirationDate = payload.date("expiresDate")
-        purchasedQuantity = payload.integer("quantity") ?? 1
-        isUpgraded = payload.flag("isUpgraded") ?? false
-        ownershipType = payload.text("inAppOwnershipType").map { OwnershipType(rawValue: $0) } ?? .purchased
-        appAccountToken = payload.uuid("appAccountToken")
-        revocationDate = payload.date("revocationDate")
-        revocationReason = payload.integer("revocationReason").map { RevocationReason(rawValue: $0) }
-        revocationType = payload.text("revocationType").map { RevocationType(rawValue: $0) }
-        offer = Offer(payload)
-        environment = AppStore.Environment(rawValue: payload.text("environment") ?? "")
-        currency = payload.text("currency").map { Locale.Currency($0) }
+        id = payload.transactionID.flatMap { UInt64($0) } ?? 0
+        originalID = payload.originalTransactionID.flatMap { UInt64($0) } ?? id
+        webOrderLineItemID = payload.webOrderLineItemID
+        productID = payload.productID ?? ""
+        productType = Product.ProductType(rawValue: payload.typeText ?? "")
+        subscriptionGroupID = payload.subscriptionGroupID
+        appBundleID = payload.bundleID ?? ""
+        purchaseDate = payload.purchaseDate.map { Date($0) } ?? .epoch
+        originalPurchaseDate = payload.originalPurchaseDate.map { Date($0) } ?? purchaseDate
+        expirationDate = payload.expiresDate.map { Date($0) }
+        purchasedQuantity = payload.quantity ?? 1
+        isUpgraded = payload.isUpgraded ?? false
+        ownershipType = payload.ownership.map { OwnershipType(rawValue: $0.rawValue) } ?? .purchased
+        appAccountToken = payload.appAccountToken.flatMap { UUID(uuidString: $0) }
+        revocationDate = payload.revocationDate.map { Date($0) }
+        revocationReason = payload.revocationReason.map { RevocationReason(rawValue: $0.rawValue) }
+        revocationType = payload.revocationType.map { RevocationType(rawValue: $0.rawValue) }
+        offer = payload.offer.flatMap { Offer($0) }
+        environment = AppStore.Environment(rawValue: payload.environment ?? "")
+        currency = payload.currency.map { Locale.Currency($0) }
         storefront = Storefront(
-            countryCode: payload.text("storefront") ?? "", id: payload.text("storefrontId") ?? "",
-            currency: payload.text("currency"))
-        reason = payload.text("transactionReason").map { Reason(rawValue: $0) } ?? .purchase
-        price = payload.money("price")
-        appTransactionID = payload.text("appTransactionId") ?? ""
-        signedDate = payload.date("signedDate") ?? nowhen
-        deviceVerification = payload.base64("deviceVerification") ?? Data()
-        deviceVerificationNonce = payload.uuid("deviceVerificationNonce") ?? UUID([])
+            countryCode: payload.storefront ?? "", id: payload.storefrontID ?? "", currency: payload.currency)
+        reason = payload.transactionReason.map { Reason(rawValue: $0.rawValue) } ?? .purchase
+        price = payload.priceMilliunits.map { Decimal(milliunits: $0) }
+        appTransactionID = payload.appTransactionID ?? ""
+        signedDate = payload.signedDate.map { Date($0) } ?? .epoch
+        (deviceVerification, deviceVerificationNonce) = text.deviceProof
     }
 }
 

@@ -1,4 +1,5 @@
 import Foundation
+import TillAppStore
 
 // Values of a transaction that Apple may add to: the raw ones survive (facts/jws §4).
 extension Transaction {
@@ -69,13 +70,13 @@ extension Transaction {
         /// ISO 8601.
         let periodText: String?
 
-        /// Apple writes the members flat, beside the others; nil if there is no offer. A renewal's are the same.
-        init?(_ payload: SignedMembers) {
-            guard let type = payload.integer("offerType") else { return nil }
-            self.type = OfferType(rawValue: type)
-            id = payload.text("offerIdentifier")
-            paymentMode = payload.text("offerDiscountType").map { PaymentMode(rawValue: $0) }
-            periodText = payload.text("offerPeriod")
+        /// Nil for one without a type. A renewal's are the same.
+        init?(_ offer: TransactionPayload.Offer) {
+            guard let type = offer.type else { return nil }
+            self.type = OfferType(rawValue: type.rawValue)
+            id = offer.identifier
+            paymentMode = offer.discountType.map { PaymentMode(rawValue: $0.rawValue) }
+            periodText = offer.period
             period = periodText.flatMap { Product.SubscriptionPeriod(iso8601: $0) }
         }
     }

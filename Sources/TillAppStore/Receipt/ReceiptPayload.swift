@@ -6,61 +6,88 @@ import TillBilling
 /// Instants are of whole seconds, and nil also where the receipt has an empty text. Attributes that Apple does not
 /// document are nil too if they are not as they always were; `attributes` has them as they are.
 public struct ReceiptPayload: Equatable, Sendable {
+    /// The numbers of the attributes; each property says what its own holds.
+    package enum Attribute: Int64 {
+        case receiptType = 0
+        case appAppleID = 1
+        case bundleID = 2
+        case applicationVersion = 3
+        case opaqueValue = 4
+        case deviceHash = 5
+        case opaque6 = 6
+        case opaque7 = 7
+        case downloadDate = 8
+        case fulfillmentToolVersion = 9
+        case ageRating = 10
+        case developerID = 11
+        case creationDate = 12
+        case number13 = 13
+        case number14 = 14
+        case downloadID = 15
+        case versionExternalIdentifier = 16
+        case purchases = 17
+        case originalPurchaseDate = 18
+        case originalApplicationVersion = 19
+        case text20 = 20
+        case expirationDate = 21
+        case number25 = 25
+    }
+
     /// Every attribute in the order of the receipt: known, unknown, repeated.
     public let attributes: [ReceiptAttribute]
 
-    /// Type 0: `Production`, `ProductionSandbox`, … ; absent must not read as production.
+    /// `Production`, `ProductionSandbox`, … ; absent must not read as production.
     public internal(set) var receiptType: String?
-    /// Type 1; 0 in the sandbox.
+    /// 0 in the sandbox.
     public internal(set) var appAppleID: Int64?
-    /// Type 2.
     public internal(set) var bundleID: String?
-    /// Type 3: CFBundleVersion on iOS, CFBundleShortVersionString on macOS.
+    /// CFBundleVersion on iOS, CFBundleShortVersionString on macOS.
     public internal(set) var applicationVersion: String?
-    /// Type 4, as it is.
+    /// As it is.
     public internal(set) var opaqueValue: [UInt8]?
-    /// Type 5: what `SHA-1(device ‖ opaque value ‖ bundle id's DER)` must be.
+    /// What `SHA-1(device ‖ opaque value ‖ bundle id's DER)` must be.
     public internal(set) var deviceHash: [UInt8]?
-    /// Type 6, as it is; nobody outside Apple knows its meaning.
+    /// As it is; nobody outside Apple knows its meaning.
     public internal(set) var opaque6: [UInt8]?
-    /// Type 7, as it is; nobody outside Apple knows its meaning.
+    /// As it is; nobody outside Apple knows its meaning.
     public internal(set) var opaque7: [UInt8]?
-    /// Type 8.
     public internal(set) var downloadDate: Instant?
-    /// Type 9: the version of the tool that made the receipt.
+    /// The version of the tool that made the receipt.
     public internal(set) var fulfillmentToolVersion: Int64?
-    /// Type 10: `4+` to `17+`.
+    /// `4+` to `17+`.
     public internal(set) var ageRating: String?
-    /// Type 11; 0 in the sandbox.
+    /// 0 in the sandbox.
     public internal(set) var developerID: Int64?
-    /// Type 12: the moment that certificates are judged at.
+    /// The moment that certificates are judged at.
     public internal(set) var creationDate: Instant?
-    /// Type 13, of unknown meaning.
+    /// Of unknown meaning.
     public internal(set) var number13: Int64?
-    /// Type 14, of unknown meaning.
+    /// Of unknown meaning.
     public internal(set) var number14: Int64?
-    /// Type 15: the app's download; 0 in the sandbox, above 2^53 for some.
+    /// The app's download; 0 in the sandbox, above 2^53 for some.
     public internal(set) var downloadID: Int64?
-    /// Type 16: the app's revision; 0 in the sandbox.
+    /// The app's revision; 0 in the sandbox.
     public internal(set) var versionExternalIdentifier: Int64?
-    /// Type 17, one each.
     public internal(set) var purchases: [ReceiptPurchase] = []
-    /// Type 18: when the app was first obtained.
+    /// When the app was first obtained.
     public internal(set) var originalPurchaseDate: Instant?
-    /// Type 19.
     public internal(set) var originalApplicationVersion: String?
-    /// Type 20, of unknown meaning; always empty.
+    /// Of unknown meaning; always empty.
     public internal(set) var text20: String?
-    /// Type 21: volume purchases only.
+    /// Volume purchases only.
     public internal(set) var expirationDate: Instant?
-    /// Type 25, of unknown meaning; always 3.
+    /// Of unknown meaning; always 3.
     public internal(set) var number25: Int64?
 
     /// Every type that occurs, known or not.
     public var attributeTypes: Set<Int64> { Set(attributes.map(\.type)) }
 
     /// What we decide on: with two of one, the reader would choose which counts.
-    private static let onlyOnce: Set<Int64> = [0, 2, 3, 4, 5, 12, 19, 21]
+    private static let onlyOnce = Set(
+        [
+            Attribute.receiptType, .bundleID, .applicationVersion, .opaqueValue, .deviceHash, .creationDate,
+            .originalApplicationVersion, .expirationDate,
+        ].map(\.rawValue))
 
     /// Reads a content that proves nothing: a set of attributes, perhaps inside one more OCTET STRING.
     ///
@@ -88,37 +115,37 @@ public struct ReceiptPayload: Equatable, Sendable {
     }
 
     private mutating func take(_ attribute: ReceiptAttribute) throws(ASN1Reader.Malformation) {
-        switch attribute.type {
-        case 0: receiptType = try attribute.text()
-        case 2: bundleID = try attribute.text()
-        case 3: applicationVersion = try attribute.text()
-        case 4: opaqueValue = Array(attribute.value)
-        case 5: deviceHash = Array(attribute.value)
-        case 10: ageRating = try attribute.text()
-        case 12: creationDate = try attribute.date()
-        case 17: purchases.append(try ReceiptPurchase(attribute.value))
-        case 19: originalApplicationVersion = try attribute.text()
-        case 21: expirationDate = try attribute.date()
+        switch Attribute(rawValue: attribute.type) {
+        case .receiptType: receiptType = try attribute.text()
+        case .bundleID: bundleID = try attribute.text()
+        case .applicationVersion: applicationVersion = try attribute.text()
+        case .opaqueValue: opaqueValue = Array(attribute.value)
+        case .deviceHash: deviceHash = Array(attribute.value)
+        case .ageRating: ageRating = try attribute.text()
+        case .creationDate: creationDate = try attribute.date()
+        case .purchases: purchases.append(try ReceiptPurchase(attribute.value))
+        case .originalApplicationVersion: originalApplicationVersion = try attribute.text()
+        case .expirationDate: expirationDate = try attribute.date()
         default: break
         }
     }
 
     /// Attributes that Apple does not document, and on which nothing is decided: what cannot be read is as if absent.
     private mutating func takeUndocumented(_ attribute: ReceiptAttribute) {
-        switch attribute.type {
-        case 1: appAppleID = try? attribute.integer()
-        case 6: opaque6 = Array(attribute.value)
-        case 7: opaque7 = Array(attribute.value)
-        case 8: downloadDate = try? attribute.date()
-        case 9: fulfillmentToolVersion = try? attribute.integer()
-        case 11: developerID = try? attribute.integer()
-        case 13: number13 = try? attribute.integer()
-        case 14: number14 = try? attribute.integer()
-        case 15: downloadID = try? attribute.integer()
-        case 16: versionExternalIdentifier = try? attribute.integer()
-        case 18: originalPurchaseDate = try? attribute.date()
-        case 20: text20 = try? attribute.text()
-        case 25: number25 = try? attribute.integer()
+        switch Attribute(rawValue: attribute.type) {
+        case .appAppleID: appAppleID = try? attribute.integer()
+        case .opaque6: opaque6 = Array(attribute.value)
+        case .opaque7: opaque7 = Array(attribute.value)
+        case .downloadDate: downloadDate = try? attribute.date()
+        case .fulfillmentToolVersion: fulfillmentToolVersion = try? attribute.integer()
+        case .developerID: developerID = try? attribute.integer()
+        case .number13: number13 = try? attribute.integer()
+        case .number14: number14 = try? attribute.integer()
+        case .downloadID: downloadID = try? attribute.integer()
+        case .versionExternalIdentifier: versionExternalIdentifier = try? attribute.integer()
+        case .originalPurchaseDate: originalPurchaseDate = try? attribute.date()
+        case .text20: text20 = try? attribute.text()
+        case .number25: number25 = try? attribute.integer()
         default: break
         }
     }

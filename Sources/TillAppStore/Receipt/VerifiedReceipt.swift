@@ -37,7 +37,7 @@ public struct VerifiedReceipt: Sendable {
         payload.originalPurchaseDate = record.originalPurchaseDate
         payload.expiresDate = record.expiresDate
         payload.quantity = record.quantity.map { Int($0) }
-        payload.type = record.productType.map(ProductType.init(receiptNumber:))
+        payload.typeText = record.productType.map { ProductType(receiptNumber: $0)?.rawValue ?? String($0) }
         payload.revocationDate = record.cancellationDate
         payload.webOrderLineItemID = record.webOrderLineItemID.flatMap { $0 == 0 ? nil : String($0) }
         payload.offer = record.promotionalOfferID.flatMap {

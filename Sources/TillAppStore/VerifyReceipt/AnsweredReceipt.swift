@@ -2,7 +2,7 @@ import TillBilling
 import TillJSON
 
 /// The `receipt` object of an app receipt (facts/verify-receipt §5).
-public struct AnsweredReceipt: Sendable, Equatable {
+public struct AnsweredReceipt: AnswerObject {
     /// `Production`, `ProductionSandbox`, `ProductionVPP`, `ProductionVPPSandbox`; others survive.
     public var receiptType: String?
     /// The app's number in the App Store; 0 outside production.
@@ -31,41 +31,20 @@ public struct AnsweredReceipt: Sendable, Equatable {
 
     public init() {}
 
-    init(_ object: [String: JSONValue]) throws(UnusableAnswer) {
-        var members = AnswerMembers(object)
-        receiptType = try members.text("receipt_type")
-        adamID = try members.number("adam_id")
-        appItemID = try members.number("app_item_id")
-        bundleID = try members.text("bundle_id")
-        applicationVersion = try members.text("application_version")
-        originalApplicationVersion = try members.text("original_application_version")
-        downloadID = try members.number("download_id")
-        versionExternalIdentifier = try members.number("version_external_identifier")
-        creationDate = try members.instant("receipt_creation_date")
-        requestDate = try members.instant("request_date")
-        originalPurchaseDate = try members.instant("original_purchase_date")
-        preorderDate = try members.instant("preorder_date")
-        expirationDate = try members.instant("expiration_date")
-        inApp = try members.objects("in_app")?.map(AnsweredPurchase.init)
-        other = members.rest
-    }
-
-    var json: JSONValue {
-        var members = other
-        members.putText("receipt_type", receiptType)
-        members.putNumber("adam_id", adamID)
-        members.putNumber("app_item_id", appItemID)
-        members.putText("bundle_id", bundleID)
-        members.putText("application_version", applicationVersion)
-        members.putText("original_application_version", originalApplicationVersion)
-        members.putNumber("download_id", downloadID)
-        members.putNumber("version_external_identifier", versionExternalIdentifier)
-        members.putInstant("receipt_creation_date", creationDate)
-        members.putInstant("request_date", requestDate)
-        members.putInstant("original_purchase_date", originalPurchaseDate)
-        members.putInstant("preorder_date", preorderDate)
-        members.putInstant("expiration_date", expirationDate)
-        if let inApp { members["in_app"] = .array(inApp.map(\.json)) }
-        return .object(members)
+    package mutating func visitMembers<V: AnswerVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.text("receipt_type", &receiptType)
+        try visitor.number("adam_id", &adamID)
+        try visitor.number("app_item_id", &appItemID)
+        try visitor.text("bundle_id", &bundleID)
+        try visitor.text("application_version", &applicationVersion)
+        try visitor.text("original_application_version", &originalApplicationVersion)
+        try visitor.number("download_id", &downloadID)
+        try visitor.number("version_external_identifier", &versionExternalIdentifier)
+        try visitor.instant("receipt_creation_date", &creationDate)
+        try visitor.instant("request_date", &requestDate)
+        try visitor.instant("original_purchase_date", &originalPurchaseDate)
+        try visitor.instant("preorder_date", &preorderDate)
+        try visitor.instant("expiration_date", &expirationDate)
+        try visitor.objects("in_app", &inApp)
     }
 }

@@ -53,17 +53,14 @@ public struct VerifyReceiptAnswer: Sendable, Equatable {
             let status = try members.number("status")
         else { throw UnusableAnswer(member: "status") }
         self.status = VerifyReceiptStatus(rawValue: status)
-        environment = try members.text("environment")
+        try visitCommon(&members)
         // Released clients read the one spelling, the documentation names the other.
         let hyphened = try members.truth("is-retryable")
         let underscored = try members.truth("is_retryable")
         isRetryable = hyphened ?? underscored
-        latestReceipt = try members.text("latest_receipt")
         legacy = try LegacyAnswer(&members)
         if legacy == nil {
-            receipt = try members.object("receipt").map(AnsweredReceipt.init)
-            latestReceiptInfo = try members.objects("latest_receipt_info")?.map(AnsweredPurchase.init)
-            pendingRenewalInfo = try members.objects("pending_renewal_info")?.map(AnsweredRenewal.init)
+            try visitUnified(&members)
         }
         other = members.rest
         guard self.status.treatment != .genuine || receipt != nil || legacy != nil else {
@@ -76,17 +73,26 @@ public struct VerifyReceiptAnswer: Sendable, Equatable {
         value.string.flatMap { Int64($0) }.map { .int($0) } ?? value
     }
 
+    private mutating func visitCommon<V: AnswerVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.text("environment", &environment)
+        try visitor.text("latest_receipt", &latestReceipt)
+    }
+
+    /// Of an app receipt.
+    private mutating func visitUnified<V: AnswerVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.object("receipt", &receipt)
+        try visitor.objects("latest_receipt_info", &latestReceiptInfo)
+        try visitor.objects("pending_renewal_info", &pendingRenewalInfo)
+    }
+
     /// As Apple writes it.
     public var json: JSONValue {
-        var members = other
-        members.putNumber("status", status.rawValue)
-        members.putText("environment", environment)
-        if let isRetryable { members["is-retryable"] = .bool(isRetryable) }
-        if let receipt { members["receipt"] = receipt.json }
-        members.putText("latest_receipt", latestReceipt)
-        if let latestReceiptInfo { members["latest_receipt_info"] = .array(latestReceiptInfo.map(\.json)) }
-        if let pendingRenewalInfo { members["pending_renewal_info"] = .array(pendingRenewalInfo.map(\.json)) }
-        legacy?.put(into: &members)
-        return .object(members)
+        var (copy, writer) = (self, AnswerWriter(members: other))
+        writer.put("status", .int(status.rawValue))
+        writer.put("is-retryable", isRetryable.map { .bool($0) })
+        copy.visitCommon(&writer)
+        copy.visitUnified(&writer)
+        copy.legacy?.visitMembers(&writer)
+        return .object(writer.members)
     }
 }

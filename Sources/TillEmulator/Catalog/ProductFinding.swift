@@ -28,7 +28,7 @@ struct ProductFinding: Sendable, Hashable {
     /// A product as the app believes it to be.
     struct Expectation: Sendable {
         var id: String
-        var kind: ProductKind?
+        var kind: ProductType?
     }
 }
 
@@ -235,7 +235,7 @@ struct ProductLint {
                 zh: nearest.map { "是否想写 \($0)？" } ?? "请新建该商品，或更正 App 中的 id。"))
     }
 
-    private func wrongType(_ product: StoreProduct, _ kind: ProductKind) -> ProductFinding {
+    private func wrongType(_ product: StoreProduct, _ kind: ProductType) -> ProductFinding {
         ProductFinding(
             code: .wrongType, product: product.id.text,
             sentence: Text(

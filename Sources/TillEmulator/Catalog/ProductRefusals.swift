@@ -1,3 +1,5 @@
+import TillBilling
+
 extension StoreRefusal {
     static func missingMetadata(_ id: String, _ missing: [String]) -> StoreRefusal {
         let names = missing.joined(separator: ", ")
@@ -31,7 +33,7 @@ extension StoreRefusal {
             "\(id) 处于 \(state.rawValue)，不能 \(step.rawValue)" + (steps.isEmpty ? "。" : "，可以：\(steps)。"))
     }
 
-    static func kindIsFixed(_ id: String, _ kind: ProductKind) -> StoreRefusal {
+    static func kindIsFixed(_ id: String, _ kind: ProductType) -> StoreRefusal {
         StoreRefusal(
             "kind_is_fixed", status: 409,
             "\(id) is a \(kind.rawValue) for ever: a product of another kind needs an id of its own.",

@@ -15,7 +15,7 @@ enum ProductTable {
             let known = selling[product.id.text] ?? removed[product.id.text]
             if let known, known.kind != product.kind.rawValue {
                 return .failure(
-                    .kindIsFixed(product.id.text, ProductKind(rawValue: known.kind) ?? product.kind))
+                    .kindIsFixed(product.id.text, ProductType(rawValue: known.kind) ?? product.kind))
             }
             if !force, removed[product.id.text] != nil { return .failure(.idWasUsed(product.id.text)) }
         }
@@ -206,7 +206,7 @@ enum ProductTable {
     }
 
     private static func product(_ row: any Row) throws -> StoreProduct? {
-        guard let kind = ProductKind(rawValue: row.text(1)), let state = ProductState(rawValue: row.text(4)) else {
+        guard let kind = ProductType(rawValue: row.text(1)), let state = ProductState(rawValue: row.text(4)) else {
             return nil
         }
         let details = try StoredDocument.read(Details.self, from: row.text(5))

@@ -38,14 +38,14 @@ extension StoreProduct {
 /// One line of the sample catalogue.
 private struct SampleProduct {
     let suffix: String
-    let kind: ProductKind
+    let kind: ProductType
     let name: Text
     let prices: [String: Money]
     let terms: SubscriptionTerms?
     let offers: [ProductOffer]
 
     init(
-        _ suffix: String, _ kind: ProductKind, _ english: String, _ chinese: String, fen: Int64, cents: Int64,
+        _ suffix: String, _ kind: ProductType, _ english: String, _ chinese: String, fen: Int64, cents: Int64,
         _ terms: SubscriptionTerms? = nil, _ offers: [ProductOffer] = []
     ) {
         self.suffix = suffix

@@ -107,7 +107,7 @@ struct StoreKitFile {
 
     private mutating func oneTimeProduct(_ item: FileMember, isNonRenewing: Bool) throws(Problem) -> StoreProduct {
         note(item, except: Self.commonMembers)
-        let kinds: [(text: String, value: ProductKind)] =
+        let kinds: [(text: String, value: ProductType)] =
             isNonRenewing
             ? [("NonRenewingSubscription", .nonRenewing)]
             : [("Consumable", .consumable), ("NonConsumable", .nonConsumable)]
@@ -130,7 +130,7 @@ struct StoreKitFile {
                 "groupNumber", "subscriptionGroupID", "recurringSubscriptionPeriod", "introductoryOffer",
                 "introductoryOffers", "adHocOffers", "winbackOffers", "billingPlans",
             ])
-        _ = try item.choice("type", of: [("RecurringSubscription", ProductKind.autoRenewable)])
+        _ = try item.choice("type", of: [("RecurringSubscription", ProductType.autoRenewable)])
         let named = try item.text("subscriptionGroupID", upTo: 64)
         guard named == nil || named == group else {
             throw FileMember(.null, path: item.place("subscriptionGroupID")).wrong(
@@ -158,7 +158,7 @@ struct StoreKitFile {
     }
 
     private mutating func product(
-        _ item: FileMember, _ kind: ProductKind, _ terms: SubscriptionTerms?
+        _ item: FileMember, _ kind: ProductType, _ terms: SubscriptionTerms?
     ) throws(Problem) -> StoreProduct {
         let id = try item.required("productID").text(upTo: 100)
         let name = try item.member("referenceName").flatMap { $0.value == "" ? nil : $0 }

@@ -1,30 +1,14 @@
 import TillBilling
 
-/// What a product is, in the words of Apple's signed payloads (facts/jws §4, `type`).
-public enum ProductKind: String, Sendable, Hashable, CaseIterable {
-    case consumable = "Consumable"
-    case nonConsumable = "Non-Consumable"
-    case autoRenewable = "Auto-Renewable Subscription"
-    case nonRenewing = "Non-Renewing Subscription"
-
-    /// Only these two may be bought several at a time (facts/business-rules §1).
-    var allowsQuantity: Bool { self == .consumable || self == .nonRenewing }
-
-    /// Attribute 1707 of a receipt (facts/pkcs7-receipt §3.2).
-    var receiptNumber: Int64 {
-        switch self {
-        case .nonConsumable: 0
-        case .consumable: 1
-        case .nonRenewing: 2
-        case .autoRenewable: 3
-        }
-    }
+extension ProductType {
+    /// What the emulated store sells: every type but the one that Apple gave up.
+    static let sold = allCases.filter { $0 != .freeSubscription }
 }
 
 /// One product on sale in the emulated store.
 public struct StoreProduct: Sendable, Hashable {
     public var id: ProductID
-    public var kind: ProductKind
+    public var kind: ProductType
     /// The reference name of App Store Connect.
     public var name: String
     /// The price of one, by storefront (ISO 3166-1 alpha-3). Where there is no price it is not for sale.
@@ -57,7 +41,7 @@ public struct StoreProduct: Sendable, Hashable {
     }
 
     public init(
-        id: ProductID, kind: ProductKind, name: String, prices: [String: Money], subscription: SubscriptionTerms? = nil
+        id: ProductID, kind: ProductType, name: String, prices: [String: Money], subscription: SubscriptionTerms? = nil
     ) {
         self.id = id
         self.kind = kind

@@ -52,7 +52,7 @@ enum OfferedProductText {
     private static let members: [ControlMember] = [
         ControlMember("id", .text(limit: 100), required: true, Text(en: "its id", zh: "商品 id")),
         ControlMember(
-            "type", .choice(ProductKind.allCases.map(\.rawValue)), required: true,
+            "type", .choice(ProductType.sold.map(\.rawValue)), required: true,
             Text(en: "in Apple's words", zh: "商品类型（Apple 的叫法）")),
         ControlMember(
             "displayName", .text(limit: ProductText.copyLimit), required: true, Text(en: "shown", zh: "显示名称")),

@@ -21,7 +21,7 @@ extension ControlEndpoint {
                             "id", .text(limit: 200), required: true,
                             Text(en: "as the app asks for it", zh: "App 请求的 id")),
                         ControlMember(
-                            "type", .choice(ProductKind.allCases.map(\.rawValue)),
+                            "type", .choice(ProductType.sold.map(\.rawValue)),
                             Text(en: "what the app takes it for", zh: "App 认为的类型")),
                     ]), required: true, Text(en: "the app's own list", zh: "App 自己的列表"))
             ], answer: Self.findings
@@ -35,7 +35,7 @@ extension ControlEndpoint {
                 try item.knows(["id", "type"])
                 expected.append(
                     ProductFinding.Expectation(
-                        id: try item.required("id").text(upTo: 200), kind: try item.choice("type", of: ProductKind.self)
+                        id: try item.required("id").text(upTo: 200), kind: try item.choice("type", of: ProductType.sold.map { ($0.rawValue, $0) })
                     ))
             }
             return try await findings(comparing: expected)

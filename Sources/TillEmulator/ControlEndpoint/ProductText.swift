@@ -14,7 +14,7 @@ enum ProductText {
             "id", .text(limit: 100), required: true,
             Text(en: "letters, digits, - . _; never changes, never used again", zh: "字母、数字、- . _；不可更改，删除后不可再用")),
         ControlMember(
-            "type", .choice(ProductKind.allCases.map(\.rawValue)),
+            "type", .choice(ProductType.sold.map(\.rawValue)),
             Text(en: "Consumable if absent", zh: "省略则为 Consumable")),
         ControlMember("name", .text(limit: 64), Text(en: "the reference name; the id if absent", zh: "参考名称，省略则为 id")),
         ControlMember(
@@ -78,7 +78,7 @@ enum ProductText {
     static func product(_ item: FileMember) throws(Problem) -> StoreProduct {
         try item.knows(members.map(\.name))
         let id = ProductID(try item.required("id").text(upTo: 100))
-        let kind = try item.choice("type", of: ProductKind.self) ?? .consumable
+        let kind = try item.choice("type", of: ProductType.sold.map { ($0.rawValue, $0) }) ?? .consumable
         var product = StoreProduct(
             id: id, kind: kind, name: try item.text("name", upTo: 64) ?? String(id.text.prefix(64)),
             prices: try prices(item), subscription: try subscription(item, kind))
@@ -103,7 +103,7 @@ enum ProductText {
         return product
     }
 
-    private static func subscription(_ item: FileMember, _ kind: ProductKind) throws(Problem) -> SubscriptionTerms? {
+    private static func subscription(_ item: FileMember, _ kind: ProductType) throws(Problem) -> SubscriptionTerms? {
         let group = try item.text("subscriptionGroup", upTo: 64)
         let name = try item.text("groupName", upTo: copyLimit)
         let period = try item.choice("period", of: SubscriptionPeriod.self)

@@ -23,7 +23,7 @@ enum TransactionText {
         ControlMember("bundleId", .text(limit: 200), required: true, Text(en: "in which app", zh: "所在 App")),
         ControlMember("productId", .text(limit: 100), required: true, Text(en: "what", zh: "商品")),
         ControlMember(
-            "type", .choice(ProductKind.allCases.map(\.rawValue)), required: true,
+            "type", .choice(ProductType.sold.map(\.rawValue)), required: true,
             Text(en: "the product's kind, in Apple's words", zh: "商品类型（Apple 的叫法）")),
         ControlMember("quantity", .integer(1...10), required: true, Text(en: "how many", zh: "数量")),
         ControlMember(

@@ -1,5 +1,5 @@
+import TillAppStore
 import TillBilling
-import TillJSON
 
 /// What Apple says of a customer's download of an app: the AppTransaction payload (facts/jws §6).
 public struct AppTransactionContent: Sendable {
@@ -15,34 +15,30 @@ public struct AppTransactionContent: Sendable {
         self.environment = environment
     }
 
-    func members(signed now: Instant) -> [String: JSONValue] {
+    func payload(signed now: Instant) -> AppTransactionPayload {
         let isProduction = environment == .production
+        var payload = AppTransactionPayload()
+        payload.receiptType = environment.rawValue
+        payload.bundleID = download.bundleID
+        payload.applicationVersion = app.version
+        payload.originalApplicationVersion = isProduction ? download.originalVersion ?? app.originalVersion : "1.0"
+        payload.receiptCreationDate = now
         // Every sandbox account got every app at one moment, in version 1.0, as its receipts say.
-        let bought = isProduction ? download.downloaded : EmulatedApp.sandboxFirstPurchase
-        var members: [String: JSONValue] = [
-            "receiptType": .string(environment.rawValue),
-            "bundleId": .string(download.bundleID),
-            "applicationVersion": .string(app.version),
-            "originalApplicationVersion": .string(
-                isProduction ? download.originalVersion ?? app.originalVersion : "1.0"),
-            "receiptCreationDate": .int(now.milliseconds),
-            "originalPurchaseDate": .int(bought.milliseconds),
-            "appTransactionId": .string(String(download.appTransaction)),
-            "originalPlatform": .string(download.platform),
-        ]
+        payload.originalPurchaseDate = isProduction ? download.downloaded : EmulatedApp.sandboxFirstPurchase
+        payload.preorderDate = download.preordered
+        payload.appTransactionID = String(download.appTransaction)
+        payload.originalPlatform = Platform(rawValue: download.platform)
         if isProduction {
-            members["appAppleId"] = .int(app.appleID)
-            members["versionExternalIdentifier"] = .int(app.versionID)
+            payload.appAppleID = app.appleID
+            payload.versionExternalIdentifier = app.versionID
         }
-        members["preorderDate"] = download.preordered.map { .int($0.milliseconds) }
-        if let proof { members.merge(proof.members) { _, new in new } }
-        return members
+        return payload
     }
 }
 
 extension Issuer {
     /// JWS of an AppTransaction, whose `receiptCreationDate` is `now`.
     public func signedAppTransaction(_ content: AppTransactionContent, at now: Instant) throws -> String {
-        try sign(content.members(signed: now))
+        try sign(content.payload(signed: now), for: content.proof)
     }
 }

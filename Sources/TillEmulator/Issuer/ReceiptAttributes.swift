@@ -1,10 +1,11 @@
 import TillCrypto
 
-/// A SET of receipt attributes as DER (facts/pkcs7-receipt §3). A heavy buyer's receipt has half a million of them, so
-/// what is the same in every purchase is written once, and nothing is compared byte by byte that need not be.
-struct ReceiptAttributes {
+/// A SET of receipt attributes as DER (facts/pkcs7-receipt §3), named as their reader names them. A heavy buyer's
+/// receipt has half a million of them, so what is the same in every purchase is written once, and nothing is compared
+/// byte by byte that need not be.
+struct ReceiptAttributes<Name: RawRepresentable<Int64>> {
     /// One attribute, written.
-    struct Element {
+    private struct Element {
         let type: Int64
         let bytes: [UInt8]
 
@@ -15,13 +16,13 @@ struct ReceiptAttributes {
         }
     }
 
-    private(set) var elements: [Element]
+    private var elements: [Element] = []
 
-    init(_ elements: [Element] = []) { self.elements = elements }
-
-    mutating func add(_ type: Int64, version: Int64 = 1, _ value: [UInt8]) {
-        elements.append(Element(type, version: version, value))
+    mutating func add(_ name: Name, version: Int64 = 1, _ value: [UInt8]) {
+        elements.append(Element(name.rawValue, version: version, value))
     }
+
+    mutating func add(number: Int64, _ value: [UInt8]) { elements.append(Element(number, value)) }
 
     /// In DER's order, which is that of the encodings: they begin with their length, then comes the type, in as many
     /// bytes as the other types of the set (X.690 §11.6).

@@ -43,64 +43,68 @@ struct ReceiptContent {
         // The hash covers the whole inner DER of the bundle id, not just its text (facts/pkcs7-receipt §4.2).
         let hash = Digest.sha1.hash(device + opaque + bundle)
         func number(_ production: Int64) -> [UInt8] { DERWriter.integer(inProduction ? production : 0) }
-        var attributes = ReceiptAttributes()
-        attributes.add(0, DERWriter.utf8String(type))
-        attributes.add(1, number(app.appleID))
-        attributes.add(2, bundle)
-        attributes.add(3, DERWriter.utf8String(app.version))
-        attributes.add(4, version: 2, opaque)
-        attributes.add(5, hash)
-        attributes.add(6, Array(noise.dropFirst(16).prefix(70)))
-        attributes.add(7, opaque7)
-        attributes.add(8, date(inProduction ? download?.downloaded ?? created : nil))
-        attributes.add(9, DERWriter.integer(1_345_531_954))
-        attributes.add(10, DERWriter.ia5String("4+"))
-        attributes.add(11, number(app.developerID))
-        attributes.add(12, date(created))
-        attributes.add(13, DERWriter.integer(170_200))
-        attributes.add(14, DERWriter.integer(207))
-        attributes.add(15, number(app.downloadID))
-        attributes.add(16, number(app.versionID))
-        attributes.add(18, date(inProduction ? download?.downloaded ?? created : EmulatedApp.sandboxFirstPurchase))
+        var attributes = ReceiptAttributes<ReceiptPayload.Attribute>()
+        attributes.add(.receiptType, DERWriter.utf8String(type))
+        attributes.add(.appAppleID, number(app.appleID))
+        attributes.add(.bundleID, bundle)
+        attributes.add(.applicationVersion, DERWriter.utf8String(app.version))
+        attributes.add(.opaqueValue, version: 2, opaque)
+        attributes.add(.deviceHash, hash)
+        attributes.add(.opaque6, Array(noise.dropFirst(16).prefix(70)))
+        attributes.add(.opaque7, opaque7)
+        attributes.add(.downloadDate, date(inProduction ? download?.downloaded ?? created : nil))
+        attributes.add(.fulfillmentToolVersion, DERWriter.integer(1_345_531_954))
+        attributes.add(.ageRating, DERWriter.ia5String("4+"))
+        attributes.add(.developerID, number(app.developerID))
+        attributes.add(.creationDate, date(created))
+        attributes.add(.number13, DERWriter.integer(170_200))
+        attributes.add(.number14, DERWriter.integer(207))
+        attributes.add(.downloadID, number(app.downloadID))
+        attributes.add(.versionExternalIdentifier, number(app.versionID))
+        let obtained = inProduction ? download?.downloaded ?? created : EmulatedApp.sandboxFirstPurchase
+        attributes.add(.originalPurchaseDate, date(obtained))
         let version = inProduction ? download?.originalVersion ?? app.originalVersion : "1.0"
-        attributes.add(19, DERWriter.utf8String(version))
-        attributes.add(20, DERWriter.utf8String(""))
-        attributes.add(25, DERWriter.integer(3))
+        attributes.add(.originalApplicationVersion, DERWriter.utf8String(version))
+        attributes.add(.text20, DERWriter.utf8String(""))
+        attributes.add(.number25, DERWriter.integer(3))
         // Its absence means never.
-        if let expires = app.volumePurchaseExpires { attributes.add(21, date(expires)) }
+        if let expires = app.volumePurchaseExpires { attributes.add(.expirationDate, date(expires)) }
         let alike = Self.alike
-        for listed in purchases { attributes.add(17, purchase(listed, alike)) }
+        for listed in purchases { attributes.add(.purchases, purchase(listed, alike)) }
         return attributes.encoded()
     }
 
     /// What every purchase has the same: the attributes of unknown meaning.
-    private static var alike: ReceiptAttributes {
-        var attributes = ReceiptAttributes()
-        for unknown in [1_709] + Array(Int64(1_714)...1_718) { attributes.add(unknown, DERWriter.utf8String("")) }
-        attributes.add(1_710, DERWriter.integer(0))
-        attributes.add(1_722, DERWriter.integer(0))
+    private static var alike: ReceiptAttributes<ReceiptPurchase.Attribute> {
+        var attributes = ReceiptAttributes<ReceiptPurchase.Attribute>()
+        attributes.add(.text1709, DERWriter.utf8String(""))
+        for unknown in ReceiptPurchase.unnamedTexts { attributes.add(number: unknown, DERWriter.utf8String("")) }
+        attributes.add(.productAppleID, DERWriter.integer(0))
+        attributes.add(.number1722, DERWriter.integer(0))
         return attributes
     }
 
     /// One in-app purchase (facts/pkcs7-receipt §3.2).
-    private func purchase(_ listed: ListedPurchase, _ alike: ReceiptAttributes) -> [UInt8] {
+    private func purchase(
+        _ listed: ListedPurchase, _ alike: ReceiptAttributes<ReceiptPurchase.Attribute>
+    ) -> [UInt8] {
         let transaction = listed.transaction
         let purchased = date(transaction.purchased)
         var attributes = alike
-        attributes.add(1701, DERWriter.integer(transaction.quantity))
-        attributes.add(1702, DERWriter.utf8String(transaction.productID.text))
-        attributes.add(1703, DERWriter.utf8String(transaction.id.text))
-        attributes.add(1704, purchased)
-        attributes.add(1705, DERWriter.utf8String(transaction.originalID.text))
-        attributes.add(
-            1706, transaction.firstPurchased == transaction.purchased ? purchased : date(transaction.firstPurchased))
-        attributes.add(1707, DERWriter.integer(transaction.kind.receiptNumber))
-        attributes.add(1708, date(transaction.subscription?.expires))
-        attributes.add(1711, DERWriter.integer(transaction.subscription?.lineItem ?? 0))
-        attributes.add(1712, date(listed.cancelled))
-        attributes.add(1713, DERWriter.integer(listed.isTrial ? 1 : 0))
-        attributes.add(1719, DERWriter.integer(listed.isIntroductory ? 1 : 0))
-        if let offer = listed.promotionalOfferID { attributes.add(1721, DERWriter.utf8String(offer)) }
+        attributes.add(.quantity, DERWriter.integer(transaction.quantity))
+        attributes.add(.productID, DERWriter.utf8String(transaction.productID.text))
+        attributes.add(.transactionID, DERWriter.utf8String(transaction.id.text))
+        attributes.add(.purchaseDate, purchased)
+        attributes.add(.originalTransactionID, DERWriter.utf8String(transaction.originalID.text))
+        let isFirst = transaction.firstPurchased == transaction.purchased
+        attributes.add(.originalPurchaseDate, isFirst ? purchased : date(transaction.firstPurchased))
+        if let type = transaction.kind.receiptNumber { attributes.add(.productType, DERWriter.integer(type)) }
+        attributes.add(.expiresDate, date(transaction.subscription?.expires))
+        attributes.add(.webOrderLineItemID, DERWriter.integer(transaction.subscription?.lineItem ?? 0))
+        attributes.add(.cancellationDate, date(listed.cancelled))
+        attributes.add(.isTrialPeriod, DERWriter.integer(listed.isTrial ? 1 : 0))
+        attributes.add(.isInIntroductoryOfferPeriod, DERWriter.integer(listed.isIntroductory ? 1 : 0))
+        if let offer = listed.promotionalOfferID { attributes.add(.promotionalOfferID, DERWriter.utf8String(offer)) }
         return attributes.encoded()
     }
 

@@ -17,12 +17,6 @@ struct Notice {
         case unknownField
     }
 
-    /// A token of a purchase outside the App Store (facts/jws §7).
-    struct ExternalPurchase: Sendable, Hashable {
-        var id: String
-        var created: Instant
-    }
-
     var type: NotificationType
     var subtype: NotificationSubtype?
     var bundleID: String
@@ -32,11 +26,11 @@ struct Notice {
     /// Only of CONSUMPTION_REQUEST.
     var consumptionRequestReason: ConsumptionRequestReason?
     /// The members of `summary` that are not the app's own: RENEWAL_EXTENSION, SUMMARY.
-    var summary: [String: JSONValue]?
+    var summary: NotificationPayload.Summary?
     /// The download of `appData`: RESCIND_CONSENT.
     var download: AppDownload?
     /// EXTERNAL_PURCHASE_TOKEN.
-    var externalPurchase: ExternalPurchase?
+    var externalPurchase: NotificationPayload.ExternalPurchaseToken?
     var flaws: Set<Flaw> = []
 
     init(_ type: NotificationType, bundleID: String) {
@@ -55,22 +49,19 @@ struct Notice {
         bundleID = transaction.bundleID
     }
 
-    /// The state of this moment, which every attempt to deliver it shows (facts/server-api §4.3). `NotificationPayload`
+    /// The state of this moment, which every attempt to deliver it shows (facts/server-api §4.3). `SignedNotification`
     /// makes the payload of it.
     func content(at now: Instant) -> JSONValue {
         var content: [String: JSONValue] = [:]
-        content["transaction"] = transaction.map { .object(SignedContent.transaction($0, signed: now)) }
+        content["transaction"] = transaction.map { SignedContent.transaction($0, signed: now).json }
         if let transaction, let subscription {
-            content["renewal"] = .object(
-                SignedContent.renewal(subscription, current: transaction, signed: now))
+            content["renewal"] = SignedContent.renewal(subscription, current: transaction, signed: now).json
             content["status"] = .int(subscription.state.status)
         }
         content["consumptionRequestReason"] = consumptionRequestReason.map { .string($0.rawValue) }
-        content["summary"] = summary.map { .object($0) }
+        content["summary"] = summary?.json
         content["download"] = download.map(\.noted)
-        content["externalPurchaseToken"] = externalPurchase.map {
-            ["externalPurchaseId": .string($0.id), "tokenCreationDate": .int($0.created.milliseconds)]
-        }
+        content["externalPurchaseToken"] = externalPurchase?.json
         if !flaws.isEmpty { content["flaws"] = .array(flaws.map(\.rawValue).sorted().map { .string($0) }) }
         return .object(content)
     }

@@ -11,7 +11,7 @@ import TillSQL
 /// then a server sees first attempts in the order of the events, and a run that is repeated looks the same.
 struct NotificationSender: Sendable {
     let database: any Database
-    let payload: NotificationPayload
+    let payload: SignedNotification
     let configuration: EmulatorConfiguration
     let clock: StoreClock
     let send: HTTPSend
@@ -44,11 +44,11 @@ struct NotificationSender: Sendable {
         self.configuration = configuration
         self.clock = clock
         self.send = send
-        payload = NotificationPayload(issuer: issuer, configuration: configuration)
+        payload = SignedNotification(issuer: issuer, configuration: configuration)
     }
 
     /// The whole payload, signed, with its nested tokens (facts/jws §7).
-    func signedPayload(_ notification: StoredNotification) throws -> String { try payload.signed(notification) }
+    func signedPayload(_ notification: StoredNotification) throws -> String { try payload.text(notification) }
 
     // MARK: Waking
 

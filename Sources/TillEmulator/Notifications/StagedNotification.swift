@@ -37,20 +37,22 @@ struct StagedNotification: Sendable {
             // The only place where such a token tells its environment.
             let isSandbox = (turn.configuration.environment == .sandbox) != flaws.contains(.wrongEnvironment)
             let prefix = isSandbox ? "SANDBOX_" : ""
-            notice.externalPurchase = Notice.ExternalPurchase(
-                id: externalPurchaseID ?? prefix + turn.uniqueID().description, created: tokenCreated ?? turn.now)
+            var token = NotificationPayload.ExternalPurchaseToken()
+            token.externalPurchaseID = externalPurchaseID ?? prefix + turn.uniqueID().description
+            token.tokenCreationDate = tokenCreated ?? turn.now
+            notice.externalPurchase = token
         case (.rescindConsent, _):
             let account = try AccountTable.account(
                 account, openingIn: turn.configuration.storefront, turn.session)
             notice.download = try DownloadTable.download(
                 account: account.name, bundleID: notice.bundleID, at: turn.now, turn.session)
         case (.renewalExtension, .some(.summary)):
-            notice.summary = [
-                "requestIdentifier": .string(turn.uniqueID().description),
-                "productId": .string(productID ?? notice.transaction?.productID.text ?? "unknown"),
-                "storefrontCountryCodes": [.string(turn.configuration.storefront)], "succeededCount": 1,
-                "failedCount": 0,
-            ]
+            var summary = NotificationPayload.Summary()
+            summary.requestIdentifier = turn.uniqueID().description
+            summary.productID = productID ?? notice.transaction?.productID.text ?? "unknown"
+            summary.storefrontCountryCodes = [turn.configuration.storefront]
+            (summary.succeededCount, summary.failedCount) = (1, 0)
+            notice.summary = summary
         default: break
         }
         return .success(notice)

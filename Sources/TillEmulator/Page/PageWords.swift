@@ -14,13 +14,14 @@ extension PurchaseRequest.Outcome {
     }
 }
 
-extension ProductKind {
+extension ProductType {
     func title(_ say: Reader) -> String {
         switch self {
         case .consumable: say("Consumable", "消耗型")
         case .nonConsumable: say("Non-consumable", "非消耗型")
         case .autoRenewable: say("Auto-renewable subscription", "自动续期订阅")
         case .nonRenewing: say("Non-renewing subscription", "非续期订阅")
+        case .freeSubscription: say("Free subscription", "免费订阅")
         }
     }
 }

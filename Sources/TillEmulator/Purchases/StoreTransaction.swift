@@ -57,7 +57,7 @@ public struct StoreTransaction: Sendable, Hashable {
     public var account: String
     public var bundleID: String
     public var productID: ProductID
-    public var kind: ProductKind
+    public var kind: ProductType
     public var quantity: Int64
     public var storefront: String
     public var appAccountToken: UniqueID?

@@ -25,7 +25,7 @@ enum TransactionHistory {
             texts.isEmpty ? .null : .text(JSONValue.array(texts.map { .string($0) }).encoded())
         }
         let products = list(filter.products.map(\.text))
-        let kinds = list(filter.kinds.map { ProductKind($0).rawValue })
+        let kinds = list(filter.kinds.map { ProductType($0).rawValue })
         let groups = list(filter.subscriptionGroups)
         let isShared = SQLValue.optional(filter.ownership.map { $0 == .familyShared ? 1 : 0 })
         let isRevoked = SQLValue.optional(filter.isRevoked.map { $0 ? 1 : 0 })
@@ -104,7 +104,7 @@ enum TransactionHistory {
     }
 }
 
-extension ProductKind {
+extension ProductType {
     /// Histories name the kinds otherwise than proofs do.
     init(_ kind: HistoryFilter.Kind) {
         switch kind {

@@ -140,7 +140,7 @@ enum TransactionTable {
     /// Columns come in the schema's order. Nil for a row this version can't read.
     static func read(_ row: any Row) throws -> StoreTransaction? {
         guard let state = StoreTransaction.State(rawValue: row.text(2)),
-            let environment = Environment(rawValue: row.text(4)), let kind = ProductKind(rawValue: row.text(8))
+            let environment = Environment(rawValue: row.text(4)), let kind = ProductType(rawValue: row.text(8))
         else { return nil }
         var transaction = StoreTransaction(
             price: Money(amount: row.integer(10), currency: Currency(row.text(11))), number: row.integer(0),

@@ -24,7 +24,7 @@ extension ServerAPIEndpoint {
 extension ConsumptionAnswer {
     /// ConsumptionRequest (facts/server-api §5). Apple has no code of its own for a percentage that is none, or that
     /// belongs to what was never delivered.
-    fileprivate init(_ body: APIBody, text: String, of kind: ProductKind) throws(APIRefusal) {
+    fileprivate init(_ body: APIBody, text: String, of kind: ProductType) throws(APIRefusal) {
         typealias Information = ConsumptionInformation
         try body.requireConsent()
         let delivery = try body.required("deliveryStatus", else: .invalidDeliveryStatus) { value in
@@ -56,7 +56,7 @@ extension ConsumptionAnswer {
     }
 
     /// ConsumptionRequestV1: every member is required but the preference.
-    fileprivate init(v1 body: APIBody, text: String, of kind: ProductKind) throws(APIRefusal) {
+    fileprivate init(v1 body: APIBody, text: String, of kind: ProductType) throws(APIRefusal) {
         typealias Information = ConsumptionInformationV1
         guard kind == .consumable || kind == .autoRenewable else {
             throw APIRefusal(.invalidTransactionTypeNotSupported)

@@ -1,3 +1,4 @@
+import TillAppStore
 import TillBilling
 import TillJSON
 import TillSQL
@@ -69,14 +70,13 @@ enum MassExtension {
         let request = progress.request
         var notice = Notice(.renewalExtension, bundleID: request.bundleID)
         notice.subtype = .summary
-        var members: [String: JSONValue] = [
-            "productId": .string(request.productID.text),
-            "requestIdentifier": .string(request.id.description),
-            "succeededCount": .int(progress.succeeded),
-            "failedCount": .int(progress.failed),
-        ]
-        members["storefrontCountryCodes"] = request.storefronts.map { .array($0.map { .string($0) }) }
-        notice.summary = members
+        var summary = NotificationPayload.Summary()
+        summary.productID = request.productID.text
+        summary.requestIdentifier = request.id.description
+        summary.storefrontCountryCodes = request.storefronts
+        summary.succeededCount = progress.succeeded
+        summary.failedCount = progress.failed
+        notice.summary = summary
         return notice
     }
 }

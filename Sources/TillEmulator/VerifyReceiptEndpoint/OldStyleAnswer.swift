@@ -10,8 +10,6 @@ struct OldStyleAnswer: Sendable {
     let store: Store
     let receipts: ReceiptPrinter
 
-    private static let expired: Int64 = 21006
-
     private struct Customer: Sendable {
         var isDeleted: Bool
         var listed: ListedPurchase
@@ -24,33 +22,31 @@ struct OldStyleAnswer: Sendable {
         let now = store.now
         guard let number = receipt.purchase.transactionID.flatMap({ Int64($0) }),
             let customer = try await customer(number)
-        else { throw VerifyReceiptEndpoint.Status.notAuthentic }
-        guard !customer.isDeleted else { throw VerifyReceiptEndpoint.Status.accountNotFound }
-        var purchase = OldStyleReceiptContent.members(receipt.purchase.lines.map { ($0.key, $0.value) })
-        purchase.addCancellation(customer.listed)
-        var answer: [String: JSONValue] = ["status": 0, "receipt": .object(purchase)]
-        guard let subscription = customer.subscription, let newest = customer.newest else { return .object(answer) }
-
-        let device = receipt.purchase.uniqueVendorIdentifier.flatMap { UniqueID($0) }?.bytes
-        let renewed = try await receipts.transactionReceipt(newest.transaction, device: device)
-        var latest = OldStyleReceiptContent.members(
-            OldStyleReceipt(renewed)?.purchase.lines.map { ($0.key, $0.value) } ?? [])
-        latest.addCancellation(newest)
-        // A number here, text beside an app receipt.
-        answer["auto_renew_status"] = subscription.renewsNext ? 1 : 0
-        answer["auto_renew_product_id"] = .string(subscription.nextProductID.text)
-        let runs = newest.cancelled == nil && (now < subscription.expires || subscription.state == .gracePeriod)
-        if runs {
-            answer["latest_receipt"] = .string(Base64.encode(renewed))
-            answer["latest_receipt_info"] = .object(latest)
-        } else {
-            answer["status"] = .int(Self.expired)
-            answer["latest_expired_receipt_info"] = .object(latest)
-            answer["cancellation_reason"] = newest.cancellationReason.map { .string(String($0)) }
+        else { throw VerifyReceiptStatus.notAuthentic }
+        guard !customer.isDeleted else { throw VerifyReceiptStatus.accountNotFound }
+        var answer = VerifyReceiptAnswer(status: .genuine)
+        var legacy = LegacyAnswer()
+        legacy.receipt = try LegacyPurchase(receipt.purchase, listed: customer.listed)
+        if let subscription = customer.subscription, let newest = customer.newest {
+            let device = receipt.purchase.uniqueVendorIdentifier.flatMap { UniqueID($0) }?.bytes
+            let renewed = try await receipts.transactionReceipt(newest.transaction, device: device)
+            let latest = try OldStyleReceipt(renewed).map { try LegacyPurchase($0.purchase, listed: newest) }
+            legacy.autoRenewStatus = subscription.renewsNext ? .on : .off
+            legacy.autoRenewProductID = subscription.nextProductID.text
+            let runs = newest.cancelled == nil && (now < subscription.expires || subscription.state == .gracePeriod)
+            if runs {
+                answer.latestReceipt = Base64.encode(renewed)
+                legacy.latest = latest
+            } else {
+                answer.status = .expired
+                legacy.latestExpired = latest
+                legacy.cancellationReason = newest.cancellationReason.map { RevocationReason(rawValue: Int($0)) }
+            }
+            legacy.expirationIntent = subscription.answeredExpirationIntent
+            legacy.isInBillingRetryPeriod = subscription.answeredBillingRetry
         }
-        answer["expiration_intent"] = PendingRenewal.expirationIntent(of: subscription).map { .string(String($0)) }
-        answer["is_in_billing_retry_period"] = PendingRenewal.isInBillingRetry(subscription).map { $0 ? "1" : "0" }
-        return .object(answer)
+        answer.legacy = legacy
+        return answer.json
     }
 
     /// Nil if the store has no such purchase.
@@ -76,9 +72,11 @@ struct OldStyleAnswer: Sendable {
     }
 }
 
-extension [String: JSONValue] {
-    fileprivate mutating func addCancellation(_ listed: ListedPurchase) {
-        addDate("cancellation_date", listed.cancelled)
-        self["cancellation_reason"] = listed.cancellationReason.map { .string(String($0)) }
+extension LegacyPurchase {
+    /// What the receipt says, and what became of the purchase since.
+    fileprivate init(_ purchase: OldStylePurchase, listed: ListedPurchase) throws {
+        try self.init(OldStyleReceiptContent.members(purchase.lines.map { ($0.key, $0.value) }))
+        cancellationDate = listed.cancelled
+        cancellationReason = listed.cancellationReason.map { RevocationReason(rawValue: Int($0)) }
     }
 }

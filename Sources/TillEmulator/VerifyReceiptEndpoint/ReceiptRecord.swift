@@ -1,73 +1,84 @@
 import TillAppStore
 import TillBilling
-import TillJSON
 
-/// One transaction in `in_app` or `latest_receipt_info`, where nearly everything is text (facts/verify-receipt §6).
-struct ReceiptRecord {
-    private(set) var members: [String: JSONValue]
+// What the store knows, in the members of Apple's answer (facts/verify-receipt §6, §7).
 
+extension AnsweredPurchase {
     /// As a receipt lists it: as it was when the receipt was made.
     ///
     /// - Parameter known: the store's own record, for what Apple tells beside its receipts' attributes.
     init(_ purchase: ReceiptPurchase, known: StoreTransaction?) {
-        members = [
-            "quantity": .string(String(purchase.quantity ?? 1)),
-            "product_id": .string(purchase.productID ?? ""),
-            "transaction_id": .string(purchase.transactionID ?? ""),
-            "original_transaction_id": .string(purchase.originalTransactionID ?? ""),
-            "is_trial_period": purchase.isTrialPeriod == 1 ? "true" : "false",
-            "in_app_ownership_type": .string(known?.ownership ?? "PURCHASED"),
-        ]
-        members.addDate("purchase_date", purchase.purchaseDate)
-        members.addDate("original_purchase_date", purchase.originalPurchaseDate)
-        members.addDate("cancellation_date", purchase.cancellationDate)
-        if purchase.cancellationDate != nil {
-            members["cancellation_reason"] = .string(String(known?.revocation?.reason ?? 0))
+        self.init(purchase)
+        ownership = Ownership(rawValue: known?.ownership ?? "PURCHASED")
+        if cancellationDate != nil {
+            cancellationReason = RevocationReason(rawValue: Int(known?.revocation?.reason ?? 0))
         }
-        if let expires = purchase.expiresDate {
-            members.addDate("expires_date", expires)
-            members["is_in_intro_offer_period"] = purchase.isInIntroductoryOfferPeriod == 1 ? "true" : "false"
-            members["web_order_line_item_id"] = .string(String(purchase.webOrderLineItemID ?? 0))
-        }
-        members["promotional_offer_id"] = purchase.promotionalOfferID.map { .string($0) }
-        members["offer_code_ref_name"] = known?.offer?.identifier(of: .code).map { .string($0) }
-        members["app_account_token"] = known?.appAccountToken.map { .string($0.description) }
+        if expiresDate == nil { webOrderLineItemID = nil }
+        offerCodeReferenceName = known?.offer?.identifier(of: .code)
+        appAccountToken = known?.appAccountToken?.description
     }
 
     /// As the store knows it now. Receipts count whole seconds, and so does this: one purchase has one date.
     init(_ listed: ListedPurchase) {
+        func whole(_ instant: Instant?) -> Instant? { instant.map { Instant(seconds: $0.seconds) } }
         let transaction = listed.transaction
-        members = [
-            "quantity": .string(String(transaction.quantity)),
-            "product_id": .string(transaction.productID.text),
-            "transaction_id": .string(transaction.id.text),
-            "original_transaction_id": .string(transaction.originalID.text),
-            "is_trial_period": listed.isTrial ? "true" : "false",
-            "in_app_ownership_type": .string(transaction.ownership),
-        ]
-        members.addDate("purchase_date", Instant(seconds: transaction.purchased.seconds))
-        members.addDate("original_purchase_date", Instant(seconds: transaction.firstPurchased.seconds))
-        members.addDate("cancellation_date", listed.cancelled.map { Instant(seconds: $0.seconds) })
-        members["cancellation_reason"] = listed.cancellationReason.map { .string(String($0)) }
+        self.init()
+        quantity = transaction.quantity
+        productID = transaction.productID.text
+        transactionID = transaction.id.text
+        originalTransactionID = transaction.originalID.text
+        isTrialPeriod = listed.isTrial
+        ownership = Ownership(rawValue: transaction.ownership)
+        purchaseDate = whole(transaction.purchased)
+        originalPurchaseDate = whole(transaction.firstPurchased)
+        cancellationDate = whole(listed.cancelled)
+        cancellationReason = listed.cancellationReason.map { RevocationReason(rawValue: Int($0)) }
         if let subscription = transaction.subscription {
-            members.addDate("expires_date", Instant(seconds: subscription.expires.seconds))
-            members["is_in_intro_offer_period"] = listed.isIntroductory ? "true" : "false"
-            members["web_order_line_item_id"] = .string(String(subscription.lineItem))
-            members["subscription_group_identifier"] = .string(subscription.groupID)
+            expiresDate = whole(subscription.expires)
+            isInIntroOfferPeriod = listed.isIntroductory
+            webOrderLineItemID = String(subscription.lineItem)
+            subscriptionGroupID = subscription.groupID
         }
-        if transaction.isUpgraded { members["is_upgraded"] = "true" }
-        members["promotional_offer_id"] = listed.promotionalOfferID.map { .string($0) }
-        members["offer_code_ref_name"] = listed.offerCodeName.map { .string($0) }
-        members["app_account_token"] = transaction.appAccountToken.map { .string($0.description) }
+        if transaction.isUpgraded { isUpgraded = true }
+        promotionalOfferID = listed.promotionalOfferID
+        offerCodeReferenceName = listed.offerCodeName
+        appAccountToken = transaction.appAccountToken?.description
     }
 }
 
-extension [String: JSONValue] {
-    /// The three forms of one moment: `name`, `name_ms`, `name_pst`; nothing for nil.
-    mutating func addDate(_ name: String, _ instant: Instant?) {
-        guard let instant else { return }
-        self[name] = .string(AppleTime.gmt(instant))
-        self[name + "_ms"] = .string(AppleTime.milliseconds(instant))
-        self[name + "_pst"] = .string(AppleTime.pacific(instant))
+extension AnsweredRenewal {
+    init(_ subscription: StoreSubscription) {
+        self.init()
+        productID = subscription.productID.text
+        originalTransactionID = String(subscription.original)
+        autoRenewProductID = subscription.nextProductID.text
+        autoRenewStatus = subscription.renewsNext ? .on : .off
+        expirationIntent = subscription.answeredExpirationIntent
+        isInBillingRetryPeriod = subscription.answeredBillingRetry
+        if subscription.isFailing { gracePeriodExpiresDate = subscription.graceExpires }
+        if let increase = subscription.priceIncrease {
+            // Consent that was not asked for has no status; that an increase was announced has one.
+            if increase.needsConsent { priceConsentStatus = increase.isAccepted }
+            priceIncreaseStatus = increase.isAccepted ? .consentedOrTold : .unanswered
+        }
+        let offer = subscription.runningOffer?.offer
+        promotionalOfferID = offer?.identifier(of: .promotional)
+        offerCodeReferenceName = offer?.identifier(of: .code)
+    }
+}
+
+extension StoreSubscription {
+    /// Only once the service stopped: in its grace period a subscription has not expired.
+    var answeredExpirationIntent: ExpirationIntent? {
+        switch state {
+        case .expired, .billingRetry: expirationIntent.map { ExpirationIntent(rawValue: Int($0)) }
+        case .active, .gracePeriod, .revoked: nil
+        }
+    }
+
+    /// Whether Apple still tries; nil for a subscription whose billing never failed, or works again.
+    var answeredBillingRetry: Bool? {
+        if isFailing { return true }
+        return state == .expired && expirationIntent == 2 ? false : nil
     }
 }

@@ -14,8 +14,7 @@ struct UnifiedAnswer: Sendable {
 
     /// Whether there is an auto-renewable in the receipt.
     var isSubscriber: Bool {
-        let number = ProductKind.autoRenewable.receiptNumber
-        return receipt.payload.purchases.contains { $0.productType == number }
+        receipt.payload.purchases.contains { $0.type == .autoRenewable }
     }
 
     /// What the store knows of the receipt's customer.
@@ -32,20 +31,18 @@ struct UnifiedAnswer: Sendable {
     func answer() async throws -> JSONValue {
         let now = store.now
         let customer = try await customer()
-        guard customer?.isDeleted != true else { throw VerifyReceiptEndpoint.Status.accountNotFound }
-        var answer: [String: JSONValue] = [
-            "status": 0,
-            "environment": .string(receipt.environment.rawValue),
-            "receipt": .object(members(customer, at: now)),
-        ]
+        guard customer?.isDeleted != true else { throw VerifyReceiptStatus.accountNotFound }
+        var answer = VerifyReceiptAnswer(status: .genuine)
+        answer.environment = receipt.environment.rawValue
+        answer.receipt = answered(customer, at: now)
         if isSubscriber, let customer {
             let renewed = try await receipts.appReceipt(
                 account: customer.download.account, bundleID: customer.download.bundleID, device: nil)
-            answer["latest_receipt"] = .string(Base64.encode(renewed))
-            answer["latest_receipt_info"] = .array(latest(customer.purchases))
-            answer["pending_renewal_info"] = .array(customer.subscriptions.map(PendingRenewal.json))
+            answer.latestReceipt = Base64.encode(renewed)
+            answer.latestReceiptInfo = latest(customer.purchases)
+            answer.pendingRenewalInfo = customer.subscriptions.map(AnsweredRenewal.init)
         }
-        return .object(answer)
+        return answer.json
     }
 
     /// Nil for a receipt of somebody who never got the app.
@@ -69,45 +66,26 @@ struct UnifiedAnswer: Sendable {
         }
     }
 
-    /// The `receipt` object (facts/verify-receipt §5).
-    private func members(_ customer: Customer?, at now: Instant) -> [String: JSONValue] {
-        let payload = receipt.payload
-        var members: [String: JSONValue] = [
-            "receipt_type": .string(payload.receiptType ?? ""),
-            "adam_id": .int(payload.appAppleID ?? 0),
-            "app_item_id": .int(payload.appAppleID ?? 0),
-            "bundle_id": .string(receipt.bundleID),
-            "application_version": .string(payload.applicationVersion ?? ""),
-            "original_application_version": .string(payload.originalApplicationVersion ?? ""),
-            "download_id": .int(payload.downloadID ?? 0),
-            "version_external_identifier": .int(payload.versionExternalIdentifier ?? 0),
-            "in_app": .array(inApp(customer)),
-        ]
-        members.addDate("receipt_creation_date", receipt.creationDate)
-        members.addDate("request_date", now)
-        members.addDate("original_purchase_date", payload.originalPurchaseDate)
-        members.addDate("preorder_date", customer?.download.preordered)
-        members.addDate("expiration_date", payload.expirationDate)
-        return members
-    }
-
-    /// In the receipt's own order, which is that of DER and not of time: a longer record stands after a shorter one,
-    /// however old it is (facts/verify-receipt §6).
-    private func inApp(_ customer: Customer?) -> [JSONValue] {
-        receipt.payload.purchases.map { purchase in
+    /// The `receipt` object (facts/verify-receipt §5), its purchases in the receipt's own order, which is that of DER
+    /// and not of time: a longer record stands after a shorter one, however old it is (§6).
+    private func answered(_ customer: Customer?, at now: Instant) -> AnsweredReceipt {
+        var answered = AnsweredReceipt(receipt, requestedAt: now)
+        answered.preorderDate = customer?.download.preordered
+        answered.inApp = receipt.payload.purchases.map { purchase in
             let known = purchase.transactionID.flatMap { Int64($0) }.flatMap { customer?.listed[$0] }
-            return .object(ReceiptRecord(purchase, known: known).members)
+            return AnsweredPurchase(purchase, known: known)
         }
+        return answered
     }
 
     /// `latest_receipt_info`, oldest first; only the newest of each subscription if no more was asked for.
-    private func latest(_ purchases: [ListedPurchase]) -> [JSONValue] {
+    private func latest(_ purchases: [ListedPurchase]) -> [AnsweredPurchase] {
         var seen: Set<Int64> = []
         let shown = purchases.reversed().filter { listed in
             guard excludesOldTransactions else { return true }
             return listed.transaction.subscription != nil && seen.insert(listed.transaction.original).inserted
         }
-        return shown.reversed().map { .object(ReceiptRecord($0).members) }
+        return shown.reversed().map { AnsweredPurchase($0) }
     }
 }
 

@@ -12,22 +12,6 @@ struct VerifyReceiptEndpoint: Sendable {
     let verifier: SignedDataVerifier
     let receipts: ReceiptPrinter
 
-    /// The verdicts that this floor gives by itself (facts/verify-receipt §3). 21001 is not sent any more; 21006 comes
-    /// with an old-style receipt's answer.
-    enum Status: Int64, Error {
-        case notPost = 21000
-        case malformed = 21002
-        case notAuthentic = 21003
-        case wrongSecret = 21004
-        case unavailable = 21005
-        case sandboxReceipt = 21007
-        case productionReceipt = 21008
-        case dataAccess = 21009
-        case accountNotFound = 21010
-
-        var response: HTTPResponse { .json(["status": .int(rawValue)]) }
-    }
-
     /// Trouble inside the service, which dials make: 21005, 21009, 21100 to 21199. Apple states the flag for the last
     /// of them only; nil leaves it out there too.
     static func internalFault(
@@ -49,7 +33,7 @@ struct VerifyReceiptEndpoint: Sendable {
         for (path, face) in faces {
             router.on(.post, path, bodyLimit: limit) { request, _ in await answer(request.body, face: face) }
             for method in HTTPMethod.allCases where method != .post {
-                router.on(method, path) { _, _ in Status.notPost.response }
+                router.on(method, path) { _, _ in VerifyReceiptStatus.notPost.response }
             }
         }
     }
@@ -57,18 +41,18 @@ struct VerifyReceiptEndpoint: Sendable {
     private func answer(_ body: [UInt8], face: Environment) async -> HTTPResponse {
         do {
             return .json(try await verify(body, face: face))
-        } catch let status as Status {
+        } catch let status as VerifyReceiptStatus {
             return status.response
         } catch is DatabaseError {
-            return Self.internalFault(Status.dataAccess.rawValue, retryable: nil)
+            return Self.internalFault(VerifyReceiptStatus.dataAccess.rawValue, retryable: nil)
         } catch {
-            return Self.internalFault(Status.unavailable.rawValue, retryable: nil)
+            return Self.internalFault(VerifyReceiptStatus.unavailable.rawValue, retryable: nil)
         }
     }
 
     private func verify(_ body: [UInt8], face: Environment) async throws -> JSONValue {
         guard let request = try? JSONValue(decoding: body), let text = request["receipt-data"]?.string else {
-            throw Status.malformed
+            throw VerifyReceiptStatus.malformed
         }
         if let receipt = try oldStyleReceipt(in: text) {
             try check(configuration.environment, face)
@@ -79,7 +63,7 @@ struct VerifyReceiptEndpoint: Sendable {
         do throws(VerificationFailure) {
             receipt = try verifier.receipt(base64: text)
         } catch {
-            throw error.verdict == .malformed ? Status.malformed : Status.notAuthentic
+            throw error.verdict == .malformed ? VerifyReceiptStatus.malformed : .notAuthentic
         }
         try check(receipt.environment, face)
         let answer = UnifiedAnswer(
@@ -89,13 +73,13 @@ struct VerifyReceiptEndpoint: Sendable {
         return try await answer.answer()
     }
 
-    private func check(_ environment: Environment, _ face: Environment) throws(Status) {
+    private func check(_ environment: Environment, _ face: Environment) throws(VerifyReceiptStatus) {
         guard environment == face else { throw face == .production ? .sandboxReceipt : .productionReceipt }
     }
 
     /// A receipt with subscriptions needs the secret; any other does not, but then too a wrong one is wrong. The
     /// account's own works only as long as the app has none (facts/verify-receipt §2).
-    private func checkSecret(_ given: JSONValue?, isSubscriber: Bool) throws(Status) {
+    private func checkSecret(_ given: JSONValue?, isSubscriber: Bool) throws(VerifyReceiptStatus) {
         guard let secret = configuration.sharedSecret ?? configuration.primarySecret else { return }
         guard let given, !given.isNull else {
             if isSubscriber { throw .wrongSecret }
@@ -105,7 +89,7 @@ struct VerifyReceiptEndpoint: Sendable {
     }
 
     /// A text of base64 that holds property-list text; nil for anything else, which an app receipt may be.
-    private func oldStyleReceipt(in text: String) throws(Status) -> OldStyleReceipt? {
+    private func oldStyleReceipt(in text: String) throws(VerifyReceiptStatus) -> OldStyleReceipt? {
         // Of 1 MiB at most; what is longer can be an app receipt only.
         guard text.utf8.count <= 2 << 20 else { return nil }
         let isBlank: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0D).contains($0) }
@@ -121,4 +105,10 @@ struct VerifyReceiptEndpoint: Sendable {
         guard inspection.isOK else { throw .notAuthentic }
         return receipt
     }
+}
+
+/// The verdicts that the endpoint gives by itself: 21001 is not sent any more, and 21006 comes with an old-style
+/// receipt's answer.
+extension VerifyReceiptStatus: Error {
+    fileprivate var response: HTTPResponse { .json(["status": .int(rawValue)]) }
 }

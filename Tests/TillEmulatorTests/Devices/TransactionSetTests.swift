@@ -10,12 +10,12 @@ struct TransactionSetTests {
     /// One purchase of a product of its own, and the sequences it is in.
     private struct Line {
         var name: String
-        var kind: ProductKind
+        var kind: ProductType
         var sets: String
         var shape: @Sendable (inout StoreTransaction) -> Void
 
         init(
-            _ name: String, _ kind: ProductKind, _ sets: String,
+            _ name: String, _ kind: ProductType, _ sets: String,
             _ shape: @escaping @Sendable (inout StoreTransaction) -> Void = { _ in }
         ) {
             self.name = name
@@ -94,7 +94,7 @@ struct TransactionSetTests {
     func newest() async throws {
         let world = try await EmulatedWorld()
         let phone = try await world.phone(1, of: "ann")
-        func plant(_ product: String, _ kind: ProductKind, refunded: Bool = false, shared: Bool = false) async throws
+        func plant(_ product: String, _ kind: ProductType, refunded: Bool = false, shared: Bool = false) async throws
             -> String
         {
             try await world.plant(product, kind: kind, account: "ann") { transaction in
