@@ -120,3 +120,157 @@ extension OCSPDoubt {
         init(_ doubt: OCSPDoubt) { self.doubt = doubt }
     }
 }
+
+/// What an authority says about a certificate, after everything about the saying was checked.
+public enum OCSPAnswer: Sendable, Hashable {
+    /// Not revoked.
+    ///
+    /// - Parameter until: when newer information will be there (nextUpdate), in seconds since 1970; nil if the
+    ///   responder says that it always is.
+    case good(until: Int64?)
+    /// - Parameters:
+    ///   - at: when it was revoked, in seconds since 1970.
+    ///   - reason: nil if none was given.
+    case revoked(at: Int64, reason: CRLReason?)
+    /// Nothing that could be relied on was said. It is no reason to distrust the certificate.
+    case unknown(OCSPDoubt)
+}
+
+/// Why an answer says nothing.
+public enum OCSPDoubt: String, Sendable, Hashable, CaseIterable {
+    /// No OCSP response: a web page, something broken off, bytes after the end.
+    case malformed
+    case tooLarge = "too_large"
+    // The responder's own excuses (RFC 6960 §2.3); they are not signed.
+    case malformedRequest = "malformed_request"
+    case responderFault = "internal_error"
+    case tryLater = "try_later"
+    case signatureRequired = "signature_required"
+    case unauthorized
+    /// Signed by somebody whom the issuer did not charge with it, or not signed at all.
+    case untrustedResponder = "untrusted_responder"
+    /// About other certificates only.
+    case otherCertificate = "other_certificate"
+    /// The responder does not know the certificate.
+    case unknownCertificate = "unknown_certificate"
+    /// Made for another request than ours.
+    case otherNonce = "other_nonce"
+    /// Newer information should be there by now.
+    case stale
+    /// From the future.
+    case early
+
+    /// By the number in OCSPResponseStatus.
+    init(responseStatus: Int32) {
+        self =
+            switch responseStatus {
+            case 1: .malformedRequest
+            case 2: .responderFault
+            case 3: .tryLater
+            case 5: .signatureRequired
+            case 6: .unauthorized
+            default: .malformed
+            }
+    }
+}
+
+/// Why a certificate was revoked (RFC 5280 §5.3.1). Numbers that are not known survive.
+public struct CRLReason: RawRepresentable, Sendable, Hashable {
+    public let rawValue: Int
+
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    public static let unspecified = CRLReason(rawValue: 0)
+    public static let keyCompromise = CRLReason(rawValue: 1)
+    public static let authorityCompromise = CRLReason(rawValue: 2)
+    public static let affiliationChanged = CRLReason(rawValue: 3)
+    public static let superseded = CRLReason(rawValue: 4)
+    public static let cessationOfOperation = CRLReason(rawValue: 5)
+    public static let certificateHold = CRLReason(rawValue: 6)
+    public static let privilegeWithdrawn = CRLReason(rawValue: 9)
+    public static let attributeAuthorityCompromise = CRLReason(rawValue: 10)
+
+    /// As the RFC writes it, or the number.
+    public var name: String {
+        switch self {
+        case .unspecified: "unspecified"
+        case .keyCompromise: "keyCompromise"
+        case .authorityCompromise: "cACompromise"
+        case .affiliationChanged: "affiliationChanged"
+        case .superseded: "superseded"
+        case .cessationOfOperation: "cessationOfOperation"
+        case .certificateHold: "certificateHold"
+        case .privilegeWithdrawn: "privilegeWithdrawn"
+        case .attributeAuthorityCompromise: "aACompromise"
+        default: "reason \(rawValue)"
+        }
+    }
+}
+
+/// Whether an authority has revoked a certificate that it issued: what an OCSP responder is asked (RFC 6960).
+///
+/// The question says nothing about the chain. Ask only about certificates that a `TrustStore` has led to a root:
+/// otherwise it is a stranger who says where our requests go.
+public struct OCSPQuestion: Sendable {
+    public let certificate: Certificate
+    /// Who issued it, and so whose word counts.
+    public let issuer: Certificate
+    /// 32 bytes that stand for this certificate as issued by this authority.
+    public let fingerprint: [UInt8]
+
+    public init(certificate: Certificate, issuer: Certificate) {
+        self.certificate = certificate
+        self.issuer = issuer
+        fingerprint = Digest.sha256.hash(certificate.sha256 + issuer.sha256)
+    }
+
+    /// Longest responder URL that is taken, in bytes.
+    static let urlLimit = 1_024
+
+    /// Where the certificate itself says it may be asked about: an `http` URL in ASCII; nil if it names none.
+    ///
+    /// Without TLS by intention: the answer is signed, and a certificate that had to be checked in order to ask about
+    /// a certificate would never come to an end (RFC 5280 §8).
+    public var responderURL: String? {
+        clearingErrors {
+            let urls = till_ocsp_urls(certificate.handle)
+            defer { till_ocsp_urls_free(urls) }
+            return (0..<till_ocsp_url_count(urls)).lazy
+                .compactMap { index in till_ocsp_url_item(urls, index).map { String(cString: $0) } }
+                .first { url in
+                    url.hasPrefix("http://") && url.utf8.count <= Self.urlLimit
+                        && url.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+                }
+        }
+    }
+
+    /// The request in DER, to be posted as `application/ocsp-request`.
+    ///
+    /// The certificate is named by SHA-1 hashes, as everybody does: they are names here, not signatures, and responders
+    /// look their ready-made answers up by them.
+    ///
+    /// - Parameter nonce: 1 to 32 bytes (RFC 8954) that bind the answer to this request, if the responder repeats
+    ///   them; nil sends none.
+    public func request(nonce: [UInt8]? = nil) -> [UInt8]? {
+        clearingErrors {
+            guard let request = makeRequest(nonce: nonce) else { return nil }
+            defer { OCSP_REQUEST_free(request) }
+            return try? encoded("i2d_OCSP_REQUEST") { i2d_OCSP_REQUEST(request, $0) }
+        }
+    }
+
+    func makeRequest(nonce: [UInt8]?) -> OpaquePointer? {
+        guard let request = OCSP_REQUEST_new() else { return nil }
+        guard let identifier = makeIdentifier(), OCSP_request_add0_id(request, identifier) != nil else {
+            OCSP_REQUEST_free(request)
+            return nil
+        }
+        if var nonce, OCSP_request_add1_nonce(request, &nonce, CInt(nonce.count)) != 1 {
+            OCSP_REQUEST_free(request)
+            return nil
+        }
+        return request
+    }
+
+    func makeIdentifier() -> OpaquePointer? { OCSP_cert_to_id(EVP_sha1(), certificate.handle, issuer.handle) }
+}

@@ -63,7 +63,7 @@ enum SimulatedShop {
             entitlement: "member")
     }
 
-    private static func once(_ id: String, _ kind: ProductKind, _ amount: Int64) -> StoreProduct {
+    private static func once(_ id: String, _ kind: ProductType, _ amount: Int64) -> StoreProduct {
         StoreProduct(id: ProductID(id), kind: kind, name: id, prices: ["CHN": price(amount)])
     }
 

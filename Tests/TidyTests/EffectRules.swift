@@ -49,17 +49,11 @@ enum EffectRules {
             path: "Sources/TillClient/DeviceLanguage.swift", effects: [.system],
             reason: "which language the device speaks, a default that apps can set"),
         Exception(
-            path: "Sources/StoreKit/Device/ProcessDevice.swift", effects: [.system],
-            reason: "the phone of a process, as its environment describes it"),
+            path: "Sources/StoreKit/Device/ProcessDevice.swift", effects: [.clock, .task, .system],
+            reason: "the phone of a process: its environment, its real effects, and the one file on its disk"),
         Exception(
-            path: "Sources/StoreKit/Device/ProcessEffects.swift", effects: [.clock, .task],
-            reason: "the effects of an app that runs by itself"),
-        Exception(
-            path: "Sources/StoreKit/Original/SKErrorText.swift", effects: [.system],
+            path: "Sources/StoreKit/Original/SKError.swift", effects: [.system],
             reason: "an error is told in the language of the user's environment"),
-        Exception(
-            path: "Sources/StoreKit/Device/ReceiptFile.swift", effects: [.system],
-            reason: "the one file that StoreKit keeps on a phone"),
         Exception(
             path: "Sources/TillSimulation/CrashableDisk/VFSRegistration.swift", effects: [.clock],
             reason: "SQLite's own wait for a lock, asked of its file system"),

@@ -66,10 +66,10 @@ struct PayloadRoundTripTests {
     /// Reads, writes and reads again; and writes the typed members alone.
     private func hold<Payload: WrittenPayload & Equatable>(_: Payload.Type, _ text: String) throws {
         let payload = try Payload(JSONObject(Array(text.utf8)))
-        let written = payload.writtenText
+        let written = payload.encoded()
         #expect(String(decoding: written, as: UTF8.self) == text)
         #expect(try Payload(JSONObject(written)) == payload)
-        #expect(payload.writtenValue == (try JSONValue(decoding: text)))
+        #expect(payload.json == (try JSONValue(decoding: text)))
         let typed = payload.members.list.compactMap { key, value in
             value.map { (key: key, value: Array($0.encoded().utf8)) }
         }

@@ -60,7 +60,7 @@ struct ServerAPIBodyTests {
         #expect(found == "customerConsented noConsent")
     }
 
-    private func prorated(_ percentage: Int?, _ type: TillAppStore.ProductType?) -> V2 {
+    private func prorated(_ percentage: Int?, _ type: ProductType?) -> V2 {
         V2(
             hasConsent: true, delivery: .delivered, hadSample: false, percentage: percentage,
             preference: .grantProrated, productType: type)

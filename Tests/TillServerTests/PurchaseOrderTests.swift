@@ -4,7 +4,6 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillJSON
-import TillLedger
 import TillSQL
 import TillSQLite
 

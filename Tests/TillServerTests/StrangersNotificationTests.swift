@@ -2,7 +2,6 @@ import Testing
 import TillBilling
 import TillHTTP
 import TillJSON
-import TillLedger
 
 @testable import TillLedger
 @testable import TillServer

@@ -52,3 +52,25 @@ extension UUID {
         self.init(uuid: uuid)
     }
 }
+
+extension StoreEffects {
+    /// Those of an app that runs as a process of its own.
+    public static var process: StoreEffects {
+        StoreEffects(
+            pause: { milliseconds in try? await Task.sleep(for: .milliseconds(milliseconds)) },
+            entropy: RandomBytes.make,
+            spawn: { work in Task { await work() } },
+            callback: { call in await MainActor.run { call() } })
+    }
+}
+
+/// The app's receipt on the device: absent until the first purchase or refresh, then as old as the last of them.
+struct ReceiptFile: Sendable {
+    let url: URL
+
+    func replace(with receipt: Data) throws {
+        try FileManager.default.createDirectory(
+            at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try receipt.write(to: url, options: .atomic)
+    }
+}

@@ -48,3 +48,89 @@ public enum AppStore {
         }
     }
 }
+
+/// Where the account that is signed in is at home: what is for sale to it, and in which currency.
+public struct Storefront: Identifiable, Hashable, Sendable {
+    /// ISO 3166-1 alpha-3.
+    public let countryCode: String
+    /// Apple's number.
+    public let id: String
+    public let currency: Locale.Currency?
+
+    /// - Parameter currency: ISO 4217.
+    init(countryCode: String, id: String, currency: String?) {
+        self.countryCode = countryCode
+        self.id = id
+        self.currency = currency.map { Locale.Currency($0) }
+    }
+
+    init(_ words: StorefrontWords) {
+        self.init(countryCode: words.countryCode, id: words.id, currency: words.currency)
+    }
+
+    /// Nil before the store was reached for the first time.
+    public static var current: Storefront? {
+        get async {
+            let session = EmulatedDevice.current.session
+            if let news = try? await session.status() { return Storefront(news.storefront) }
+            return session.known.news.map { Storefront($0.storefront) }
+        }
+    }
+
+    /// Each change of storefront while the app runs, once to each listener.
+    public static var updates: Storefronts { Storefronts(session: EmulatedDevice.current.session) }
+
+    public struct Storefronts: AsyncSequence, Sendable {
+        public typealias Element = Storefront
+        let session: DeviceSession
+
+        public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(changes: StoreChanges(session)) }
+
+        public struct AsyncIterator: AsyncIteratorProtocol {
+            var changes: StoreChanges
+
+            public mutating func next() async -> Storefront? {
+                while let change = await changes.next() {
+                    if case .storefront(let words) = change { return Storefront(words) }
+                }
+                return nil
+            }
+        }
+    }
+}
+
+/// What stands in the way of any of StoreKit's work.
+public enum StoreKitError: Error, Sendable {
+    case unknown
+    case userCancelled
+    case networkError(URLError)
+    case systemError(any Error)
+    case notAvailableInStorefront
+    /// The app lacks an entitlement.
+    case notEntitled
+    case unsupported
+
+    init(_ fault: StoreFault) {
+        if let error = fault.networkError {
+            self = .networkError(error)
+        } else if case .refused(code: "not_for_sale", _, _) = fault {
+            self = .notAvailableInStorefront
+        } else {
+            self = .unknown
+        }
+    }
+}
+
+extension StoreKitError: LocalizedError {
+    public var errorDescription: String? {
+        switch self {
+        case .unknown: "The App Store could not do this."
+        case .userCancelled: "The request was cancelled."
+        case .networkError(let error): error.localizedDescription
+        case .systemError(let error): error.localizedDescription
+        case .notAvailableInStorefront: "This is not available in your country or region."
+        case .notEntitled: "This app is not entitled to do this."
+        case .unsupported: "This is not supported."
+        }
+    }
+}

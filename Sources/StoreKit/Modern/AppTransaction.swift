@@ -1,4 +1,5 @@
 import Foundation
+import TillAppStore
 
 /// The customer's download of this app (facts/jws §6).
 public struct AppTransaction: Hashable, Sendable {
@@ -50,24 +51,24 @@ public struct AppTransaction: Hashable, Sendable {
 }
 
 extension AppTransaction: SignedValue {
-    static var token: SignedToken { .download }
+    static func verify(_ jws: String, by verifier: SignedDataVerifier) throws(VerificationFailure) {
+        _ = try verifier.appTransaction(jws)
+    }
 
-    init?(_ text: SignedText) {
-        guard let members = SignedMembers(text) else { return nil }
+    init(_ payload: AppTransactionPayload, _ text: SignedText) {
         signedText = text
-        bundleID = members.text("bundleId") ?? ""
-        appVersion = members.text("applicationVersion") ?? ""
-        originalAppVersion = members.text("originalApplicationVersion") ?? ""
-        appID = members.id("appAppleId")
-        appVersionID = members.id("versionExternalIdentifier")
-        environment = AppStore.Environment(rawValue: members.text("receiptType") ?? "")
-        originalPurchaseDate = members.date("originalPurchaseDate") ?? Date(timeIntervalSince1970: 0)
-        preorderDate = members.date("preorderDate")
-        appTransactionID = members.text("appTransactionId") ?? ""
-        originalPlatform = AppStore.Platform(rawValue: members.text("originalPlatform") ?? "")
-        signedDate = members.date("receiptCreationDate") ?? Date(timeIntervalSince1970: 0)
-        deviceVerification = members.base64("deviceVerification") ?? Data()
-        deviceVerificationNonce = members.uuid("deviceVerificationNonce") ?? UUID([])
+        bundleID = payload.bundleID ?? ""
+        appVersion = payload.applicationVersion ?? ""
+        originalAppVersion = payload.originalApplicationVersion ?? ""
+        appID = payload.appAppleID.flatMap { UInt64(exactly: $0) }
+        appVersionID = payload.versionExternalIdentifier.flatMap { UInt64(exactly: $0) }
+        environment = AppStore.Environment(rawValue: payload.receiptType ?? "")
+        originalPurchaseDate = payload.originalPurchaseDate.map { Date($0) } ?? .epoch
+        preorderDate = payload.preorderDate.map { Date($0) }
+        appTransactionID = payload.appTransactionID ?? ""
+        originalPlatform = AppStore.Platform(rawValue: payload.originalPlatform?.rawValue ?? "")
+        signedDate = payload.receiptCreationDate.map { Date($0) } ?? .epoch
+        (deviceVerification, deviceVerificationNonce) = text.deviceProof
     }
 }
 

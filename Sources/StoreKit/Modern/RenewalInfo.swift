@@ -1,4 +1,5 @@
 import Foundation
+import TillAppStore
 
 extension Product.SubscriptionInfo {
     /// What happens to a subscription next (facts/jws §5).
@@ -80,37 +81,36 @@ extension Product.SubscriptionInfo {
 }
 
 extension Product.SubscriptionInfo.RenewalInfo: SignedValue {
-    static var token: SignedToken { .renewal }
+    static func verify(_ jws: String, by verifier: SignedDataVerifier) throws(VerificationFailure) {
+        _ = try verifier.renewalInfo(jws)
+    }
 
-    init?(_ text: SignedText) {
-        guard let members = SignedMembers(text) else { return nil }
+    init(_ payload: RenewalInfoPayload, _ text: SignedText) {
         signedText = text
-        originalTransactionID = members.id("originalTransactionId") ?? 0
-        currentProductID = members.text("productId") ?? ""
-        willAutoRenew = members.integer("autoRenewStatus") == 1
-        autoRenewPreference = members.text("autoRenewProductId")
-        expirationReason = members.integer("expirationIntent").map { ExpirationReason(rawValue: $0) }
+        originalTransactionID = payload.originalTransactionID.flatMap { UInt64($0) } ?? 0
+        currentProductID = payload.productID ?? ""
+        willAutoRenew = payload.autoRenewStatus == .on
+        autoRenewPreference = payload.autoRenewProductID
+        expirationReason = payload.expirationIntent.map { ExpirationReason(rawValue: $0.rawValue) }
         priceIncreaseStatus =
-            switch members.integer("priceIncreaseStatus") {
+            switch payload.priceIncreaseStatus {
             case nil: .noIncreasePending
-            case 1: .agreed
+            case .consentedOrTold: .agreed
             default: .pending
             }
-        isInBillingRetry = members.flag("isInBillingRetryPeriod") ?? false
-        gracePeriodExpirationDate = members.date("gracePeriodExpiresDate")
-        offer = Transaction.Offer(members)
-        renewalDate = members.date("renewalDate")
-        renewalPrice = members.money("renewalPrice")
-        currency = members.text("currency").map { Locale.Currency($0) }
-        recentSubscriptionStartDate =
-            members.date("recentSubscriptionStartDate") ?? Date(timeIntervalSince1970: 0)
-        appAccountToken = members.uuid("appAccountToken")
-        appTransactionID = members.text("appTransactionId") ?? ""
-        eligibleWinBackOfferIDs = members.texts("eligibleWinBackOfferIds") ?? []
-        environment = AppStore.Environment(rawValue: members.text("environment") ?? "")
-        signedDate = members.date("signedDate") ?? Date(timeIntervalSince1970: 0)
-        deviceVerification = members.base64("deviceVerification") ?? Data()
-        deviceVerificationNonce = members.uuid("deviceVerificationNonce") ?? UUID([])
+        isInBillingRetry = payload.isInBillingRetryPeriod ?? false
+        gracePeriodExpirationDate = payload.gracePeriodExpiresDate.map { Date($0) }
+        offer = payload.offer.flatMap { Transaction.Offer($0) }
+        renewalDate = payload.renewalDate.map { Date($0) }
+        renewalPrice = payload.renewalPriceMilliunits.map { Decimal(milliunits: $0) }
+        currency = payload.currency.map { Locale.Currency($0) }
+        recentSubscriptionStartDate = payload.recentSubscriptionStartDate.map { Date($0) } ?? .epoch
+        appAccountToken = payload.appAccountToken.flatMap { UUID(uuidString: $0) }
+        appTransactionID = payload.appTransactionID ?? ""
+        eligibleWinBackOfferIDs = payload.eligibleWinBackOfferIDs ?? []
+        environment = AppStore.Environment(rawValue: payload.environment ?? "")
+        signedDate = payload.signedDate.map { Date($0) } ?? .epoch
+        (deviceVerification, deviceVerificationNonce) = text.deviceProof
     }
 }
 
@@ -123,12 +123,10 @@ extension Product.SubscriptionInfo.RenewalInfo {
     public var offerID: String? { offer?.id }
 
     @available(*, deprecated, message: "Use offer.paymentMode")
-    public var offerPaymentModeStringRepresentation: String? {
-        SignedMembers(signedText)?.text("offerDiscountType")
-    }
+    public var offerPaymentModeStringRepresentation: String? { offer?.paymentMode?.rawValue }
 
     @available(*, deprecated, message: "Use offer.period")
-    public var offerPeriodStringRepresentation: String? { SignedMembers(signedText)?.text("offerPeriod") }
+    public var offerPeriodStringRepresentation: String? { offer?.periodText }
 
     @available(*, deprecated, message: "Use environment")
     public var environmentStringRepresentation: String { environment.rawValue }

@@ -58,3 +58,205 @@ extension Product {
 }
 
 public typealias SubscriptionInfo = Product.SubscriptionInfo
+
+extension Product {
+    /// An offer of a subscription, as it is set up in the store: who may have it is another question.
+    public struct SubscriptionOffer: Hashable, Sendable {
+        /// Apple's raw values are not in its pages; these are the names.
+        public struct OfferType: RawRepresentable, Hashable, Sendable {
+            public let rawValue: String
+
+            public init(rawValue: String) { self.rawValue = rawValue }
+
+            public static let introductory = OfferType(rawValue: "Introductory")
+            public static let promotional = OfferType(rawValue: "Promotional")
+            public static let winBack = OfferType(rawValue: "WinBack")
+
+            /// In English.
+            public var localizedDescription: String {
+                switch self {
+                case .introductory: "Introductory"
+                case .promotional: "Promotional"
+                case .winBack: "Win-back"
+                default: rawValue
+                }
+            }
+        }
+
+        /// How an offer is paid. Apple's raw values are not in its pages; these are the names.
+        public struct PaymentMode: RawRepresentable, Hashable, Sendable {
+            public let rawValue: String
+
+            public init(rawValue: String) { self.rawValue = rawValue }
+
+            public static let freeTrial = PaymentMode(rawValue: "FreeTrial")
+            public static let payAsYouGo = PaymentMode(rawValue: "PayAsYouGo")
+            public static let payUpFront = PaymentMode(rawValue: "PayUpFront")
+
+            /// In English.
+            public var localizedDescription: String {
+                switch self {
+                case .freeTrial: "Free Trial"
+                case .payAsYouGo: "Pay As You Go"
+                case .payUpFront: "Pay Up Front"
+                default: rawValue
+                }
+            }
+        }
+
+        /// What an app's server signs to let a customer have a promotional offer.
+        public struct Signature: Hashable, Sendable {
+            /// Of the key it was made with.
+            public let keyID: String
+            public let nonce: UUID
+            /// Milliseconds since 1970.
+            public let timestamp: Int
+            /// DER of an ECDSA signature with SHA-256.
+            public let signature: Data
+
+            public init(keyID: String, nonce: UUID, timestamp: Int, signature: Data) {
+                self.keyID = keyID
+                self.nonce = nonce
+                self.timestamp = timestamp
+                self.signature = signature
+            }
+        }
+
+        /// Nil for introductory offers.
+        public let id: String?
+        public let type: OfferType
+        /// Of one charge, in the storefront's currency; 0 for a free trial.
+        public let price: Decimal
+        /// ``price`` as the storefront's customers read it.
+        public let displayPrice: String
+        /// Of one charge.
+        public let period: SubscriptionPeriod
+        /// How many charges; 1 unless it is paid as you go.
+        public let periodCount: Int
+        public let paymentMode: PaymentMode
+    }
+}
+
+extension Product.SubscriptionOffer {
+    /// - Parameter subscription: how often the subscription itself is charged, which is what an offer without a period
+    ///   of its own goes by.
+    /// - Returns: nil for words of a kind, or of a discount, that this module has no name for.
+    init?(
+        words: OfferWords, of subscription: Product.SubscriptionPeriod, priceFormatStyle: Decimal.FormatStyle.Currency
+    ) {
+        switch words.kind {
+        case "introductory": type = .introductory
+        case "promotional": type = .promotional
+        case "winBack": type = .winBack
+        default: return nil
+        }
+        switch words.discount {
+        case "FREE_TRIAL": paymentMode = .freeTrial
+        case "PAY_AS_YOU_GO": paymentMode = .payAsYouGo
+        case "PAY_UP_FRONT": paymentMode = .payUpFront
+        default: return nil
+        }
+        id = words.id
+        price = words.price?.decimal ?? 0
+        displayPrice = price.formatted(priceFormatStyle)
+        period = words.period.flatMap { Product.SubscriptionPeriod(iso8601: $0) } ?? subscription
+        periodCount = words.periods ?? 1
+    }
+}
+
+public typealias SubscriptionOffer = Product.SubscriptionOffer
+
+extension Product {
+    /// The time between two renewals, as a number of units.
+    public struct SubscriptionPeriod: Hashable, Sendable {
+        public enum Unit: Hashable, Sendable {
+            case day
+            case week
+            case month
+            case year
+        }
+
+        public let unit: Unit
+        /// How many units: 3 and `.month` are three months.
+        public let value: Int
+
+        public static let weekly = SubscriptionPeriod(unit: .week, value: 1)
+        public static let monthly = SubscriptionPeriod(unit: .month, value: 1)
+        public static let yearly = SubscriptionPeriod(unit: .year, value: 1)
+        public static let everyThreeDays = SubscriptionPeriod(unit: .day, value: 3)
+        public static let everyTwoWeeks = SubscriptionPeriod(unit: .week, value: 2)
+        public static let everyTwoMonths = SubscriptionPeriod(unit: .month, value: 2)
+        public static let everyThreeMonths = SubscriptionPeriod(unit: .month, value: 3)
+        public static let everySixMonths = SubscriptionPeriod(unit: .month, value: 6)
+
+        init(unit: Unit, value: Int) {
+            self.unit = unit
+            self.value = value
+        }
+
+        /// - Parameter text: an ISO 8601 duration of one unit, as the store writes them (facts/jws §4 `offerPeriod`).
+        init?(iso8601 text: String) {
+            guard text.utf8.count <= 8, text.first == "P", let value = Int(text.dropFirst().dropLast()), value > 0
+            else { return nil }
+            switch text.last {
+            case "D": unit = .day
+            case "W": unit = .week
+            case "M": unit = .month
+            case "Y": unit = .year
+            default: return nil
+            }
+            self.value = value
+        }
+
+        /// One period that begins at a date, in the Gregorian calendar and UTC, as the store counts them.
+        ///
+        /// Only who names no date asks this machine's clock, as Apple declares it.
+        public func dateRange(referenceDate: Date = .now) -> Range<Date> {
+            var calendar = Calendar(identifier: .gregorian)
+            calendar.timeZone = .gmt
+            let end =
+                switch unit {
+                case .day: calendar.date(byAdding: .day, value: value, to: referenceDate)
+                case .week: calendar.date(byAdding: .day, value: 7 * value, to: referenceDate)
+                case .month: calendar.date(byAdding: .month, value: value, to: referenceDate)
+                case .year: calendar.date(byAdding: .year, value: value, to: referenceDate)
+                }
+            return referenceDate..<max(referenceDate, end ?? referenceDate)
+        }
+
+        /// The period in a style for spans between two dates.
+        public func formatted<S>(
+            _ format: S, referenceDate: Date = .now
+        ) -> S.FormatOutput where S: FormatStyle, S.FormatInput == Range<Date> {
+            format.format(dateRange(referenceDate: referenceDate))
+        }
+
+        /// The period in a style for lengths of time.
+        public func formatted<S>(
+            _ format: S, referenceDate: Date = .now
+        ) -> S.FormatOutput where S: FormatStyle, S.FormatInput == Duration {
+            let range = dateRange(referenceDate: referenceDate)
+            return format.format(.seconds(range.upperBound.timeIntervalSince(range.lowerBound)))
+        }
+    }
+}
+
+extension Product.SubscriptionPeriod: CustomDebugStringConvertible {
+    public var debugDescription: String { "\(value) \(unit)" }
+}
+
+extension Product.SubscriptionPeriod.Unit: CustomDebugStringConvertible {
+    public var debugDescription: String { localizedDescription.lowercased() }
+
+    /// In English.
+    public var localizedDescription: String {
+        switch self {
+        case .day: "Day"
+        case .week: "Week"
+        case .month: "Month"
+        case .year: "Year"
+        }
+    }
+}
+
+public typealias SubscriptionPeriod = Product.SubscriptionPeriod

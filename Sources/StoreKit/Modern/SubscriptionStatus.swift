@@ -1,4 +1,5 @@
 import Foundation
+import TillJSON
 
 extension Product.SubscriptionInfo {
     /// How one subscription of a customer stands.
@@ -94,13 +95,13 @@ extension Product.SubscriptionInfo.Status {
 /// What a status says, without what every signing makes anew.
 private struct StatusContent: Equatable {
     private let status: Int
-    private let transaction: SignedMembers?
-    private let renewal: SignedMembers?
+    private let transaction: [String: JSONValue]?
+    private let renewal: [String: JSONValue]?
 
     init(_ words: StatusWords) {
         status = words.status
-        transaction = SignedText(words.signedTransaction).flatMap { SignedMembers($0) }?.withoutSigning
-        renewal = SignedText(words.signedRenewalInfo).flatMap { SignedMembers($0) }?.withoutSigning
+        transaction = SignedText(words.signedTransaction)?.membersWithoutSigning
+        renewal = SignedText(words.signedRenewalInfo)?.membersWithoutSigning
     }
 }
 

@@ -1,4 +1,5 @@
 import Foundation
+import TillAppStore
 
 /// What was bought: one charge of the App Store, as it signed it.
 ///
@@ -49,41 +50,39 @@ public struct Transaction: Identifiable, Hashable, Sendable {
 }
 
 extension Transaction: SignedValue {
-    static var token: SignedToken { .transaction }
+    static func verify(_ jws: String, by verifier: SignedDataVerifier) throws(VerificationFailure) {
+        _ = try verifier.transaction(jws)
+    }
 
-    init?(_ text: SignedText) {
-        guard let payload = SignedMembers(text) else { return nil }
-        let nowhen = Date(timeIntervalSince1970: 0)
+    init(_ payload: TransactionPayload, _ text: SignedText) {
         signedText = text
-        id = payload.id("transactionId") ?? 0
-        originalID = payload.id("originalTransactionId") ?? id
-        webOrderLineItemID = payload.text("webOrderLineItemId")
-        productID = payload.text("productId") ?? ""
-        productType = Product.ProductType(rawValue: payload.text("type") ?? "")
-        subscriptionGroupID = payload.text("subscriptionGroupIdentifier")
-        appBundleID = payload.text("bundleId") ?? ""
-        purchaseDate = payload.date("purchaseDate") ?? nowhen
-        originalPurchaseDate = payload.date("originalPurchaseDate") ?? purchaseDate
-        expirationDate = payload.date("expiresDate")
-        purchasedQuantity = payload.integer("quantity") ?? 1
-        isUpgraded = payload.flag("isUpgraded") ?? false
-        ownershipType = payload.text("inAppOwnershipType").map { OwnershipType(rawValue: $0) } ?? .purchased
-        appAccountToken = payload.uuid("appAccountToken")
-        revocationDate = payload.date("revocationDate")
-        revocationReason = payload.integer("revocationReason").map { RevocationReason(rawValue: $0) }
-        revocationType = payload.text("revocationType").map { RevocationType(rawValue: $0) }
-        offer = Offer(payload)
-        environment = AppStore.Environment(rawValue: payload.text("environment") ?? "")
-        currency = payload.text("currency").map { Locale.Currency($0) }
+        id = payload.transactionID.flatMap { UInt64($0) } ?? 0
+        originalID = payload.originalTransactionID.flatMap { UInt64($0) } ?? id
+        webOrderLineItemID = payload.webOrderLineItemID
+        productID = payload.productID ?? ""
+        productType = Product.ProductType(rawValue: payload.typeText ?? "")
+        subscriptionGroupID = payload.subscriptionGroupID
+        appBundleID = payload.bundleID ?? ""
+        purchaseDate = payload.purchaseDate.map { Date($0) } ?? .epoch
+        originalPurchaseDate = payload.originalPurchaseDate.map { Date($0) } ?? purchaseDate
+        expirationDate = payload.expiresDate.map { Date($0) }
+        purchasedQuantity = payload.quantity ?? 1
+        isUpgraded = payload.isUpgraded ?? false
+        ownershipType = payload.ownership.map { OwnershipType(rawValue: $0.rawValue) } ?? .purchased
+        appAccountToken = payload.appAccountToken.flatMap { UUID(uuidString: $0) }
+        revocationDate = payload.revocationDate.map { Date($0) }
+        revocationReason = payload.revocationReason.map { RevocationReason(rawValue: $0.rawValue) }
+        revocationType = payload.revocationType.map { RevocationType(rawValue: $0.rawValue) }
+        offer = payload.offer.flatMap { Offer($0) }
+        environment = AppStore.Environment(rawValue: payload.environment ?? "")
+        currency = payload.currency.map { Locale.Currency($0) }
         storefront = Storefront(
-            countryCode: payload.text("storefront") ?? "", id: payload.text("storefrontId") ?? "",
-            currency: payload.text("currency"))
-        reason = payload.text("transactionReason").map { Reason(rawValue: $0) } ?? .purchase
-        price = payload.money("price")
-        appTransactionID = payload.text("appTransactionId") ?? ""
-        signedDate = payload.date("signedDate") ?? nowhen
-        deviceVerification = payload.base64("deviceVerification") ?? Data()
-        deviceVerificationNonce = payload.uuid("deviceVerificationNonce") ?? UUID([])
+            countryCode: payload.storefront ?? "", id: payload.storefrontID ?? "", currency: payload.currency)
+        reason = payload.transactionReason.map { Reason(rawValue: $0.rawValue) } ?? .purchase
+        price = payload.priceMilliunits.map { Decimal(milliunits: $0) }
+        appTransactionID = payload.appTransactionID ?? ""
+        signedDate = payload.signedDate.map { Date($0) } ?? .epoch
+        (deviceVerification, deviceVerificationNonce) = text.deviceProof
     }
 }
 
@@ -125,4 +124,107 @@ extension VerificationResult where SignedType == Transaction {
     public var signedDate: Date { unsafePayloadValue.signedDate }
     public var deviceVerification: Data { unsafePayloadValue.deviceVerification }
     public var deviceVerificationNonce: UUID { unsafePayloadValue.deviceVerificationNonce }
+}
+
+// Values of a transaction that Apple may add to: the raw ones survive (facts/jws §4).
+extension Transaction {
+    /// How the customer came by it.
+    public struct OwnershipType: RawRepresentable, Hashable, Sendable {
+        public let rawValue: String
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        public static let purchased = OwnershipType(rawValue: "PURCHASED")
+        public static let familyShared = OwnershipType(rawValue: "FAMILY_SHARED")
+    }
+
+    /// Who started it: the customer, or the App Store's clock.
+    public struct Reason: RawRepresentable, Hashable, Sendable {
+        public let rawValue: String
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        public static let purchase = Reason(rawValue: "PURCHASE")
+        public static let renewal = Reason(rawValue: "RENEWAL")
+    }
+
+    public struct RevocationReason: RawRepresentable, Hashable, Sendable {
+        public let rawValue: Int
+        public init(rawValue: Int) { self.rawValue = rawValue }
+
+        /// Something was wrong with the app.
+        public static let developerIssue = RevocationReason(rawValue: 1)
+        public static let other = RevocationReason(rawValue: 0)
+    }
+
+    public struct RevocationType: RawRepresentable, Hashable, Sendable {
+        public let rawValue: String
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        public static let fullRefund = RevocationType(rawValue: "REFUND_FULL")
+        public static let proratedRefund = RevocationType(rawValue: "REFUND_PRORATED")
+        public static let familyRevocation = RevocationType(rawValue: "FAMILY_REVOKE")
+    }
+
+    public struct OfferType: RawRepresentable, Hashable, Sendable {
+        public let rawValue: Int
+        public init(rawValue: Int) { self.rawValue = rawValue }
+
+        public static let introductory = OfferType(rawValue: 1)
+        public static let promotional = OfferType(rawValue: 2)
+        public static let code = OfferType(rawValue: 3)
+        public static let winBack = OfferType(rawValue: 4)
+    }
+
+    /// What made it cheaper.
+    public struct Offer: Hashable, Sendable {
+        public struct PaymentMode: RawRepresentable, Hashable, Sendable {
+            public let rawValue: String
+            public init(rawValue: String) { self.rawValue = rawValue }
+
+            public static let freeTrial = PaymentMode(rawValue: "FREE_TRIAL")
+            public static let payAsYouGo = PaymentMode(rawValue: "PAY_AS_YOU_GO")
+            public static let payUpFront = PaymentMode(rawValue: "PAY_UP_FRONT")
+            public static let oneTime = PaymentMode(rawValue: "ONE_TIME")
+        }
+
+        /// Of all but introductory ones.
+        public let id: String?
+        public let type: OfferType
+        public let paymentMode: PaymentMode?
+        /// How long it lasts in all.
+        public let period: Product.SubscriptionPeriod?
+        /// ISO 8601.
+        let periodText: String?
+
+        /// Nil for one without a type. A renewal's are the same.
+        init?(_ offer: TransactionPayload.Offer) {
+            guard let type = offer.type else { return nil }
+            self.type = OfferType(rawValue: type.rawValue)
+            id = offer.identifier
+            paymentMode = offer.discountType.map { PaymentMode(rawValue: $0.rawValue) }
+            periodText = offer.period
+            period = periodText.flatMap { Product.SubscriptionPeriod(iso8601: $0) }
+        }
+    }
+}
+
+extension Transaction.OfferType {
+    public var localizedDescription: String {
+        switch self {
+        case .introductory: "Introductory"
+        case .promotional: "Promotional"
+        case .code: "Offer Code"
+        case .winBack: "Win-Back"
+        default: "Unknown"
+        }
+    }
+}
+
+extension Transaction.RevocationReason {
+    public var localizedDescription: String {
+        switch self {
+        case .developerIssue: "Developer Issue"
+        case .other: "Other"
+        default: "Unknown"
+        }
+    }
 }

@@ -1,4 +1,8 @@
 import Foundation
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillJSON
 
 /// Whether what the store signed passed StoreKit's checks on this device.
 @frozen public enum VerificationResult<SignedType> {
@@ -52,5 +56,153 @@ extension VerificationResult.VerificationError: LocalizedError {
         case .invalidSignature: "The signature is not valid."
         case .missingRequiredProperties: "The value lacks properties that are required."
         }
+    }
+}
+
+/// A token as the store signed it, taken apart. What is in it counts only after `DeviceSession.verify`.
+struct SignedText: Sendable, Hashable {
+    let jws: String
+    let header: Data
+    /// JSON, in the schema of facts/jws §4 to §6.
+    let payload: Data
+    let signature: Data
+
+    /// Nil for what has not three parts of base64url.
+    init?(_ jws: String) {
+        let parts = jws.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3, let header = Base64.decode(parts[0], .url), let payload = Base64.decode(parts[1], .url),
+            let signature = Base64.decode(parts[2], .url)
+        else { return nil }
+        self.jws = jws
+        self.header = Data(header)
+        self.payload = Data(payload)
+        self.signature = Data(signature)
+    }
+
+    /// The bytes that the signature covers.
+    var signed: Data {
+        let bytes = jws.utf8
+        return Data(bytes[..<(bytes.lastIndex(of: UInt8(ascii: ".")) ?? bytes.startIndex)])
+    }
+}
+
+/// What the store signs and StoreKit hands out: a transaction, a renewal, a download.
+protocol SignedValue: Sendable {
+    associatedtype Payload: WrittenPayload
+    /// Lenient: what is missing has a neutral value, because Apple hands out what fails its checks too.
+    init(_ payload: Payload, _ text: SignedText)
+    /// Asks the verifier about a token of this kind.
+    static func verify(_ jws: String, by verifier: SignedDataVerifier) throws(VerificationFailure)
+    var signedText: SignedText { get }
+    /// What proves that the token was signed for this device; empty where there is none.
+    var deviceVerification: Data { get }
+    var deviceVerificationNonce: UUID { get }
+}
+
+extension SignedValue {
+    /// Nil for a payload that is no JSON object at all, or names a member twice.
+    init?(_ text: SignedText) {
+        guard text.members != nil, let json = try? JSONObject(Array(text.payload)) else { return nil }
+        self.init(Payload(lenient: json), text)
+    }
+}
+
+extension SignedText {
+    fileprivate var members: [String: JSONValue]? { (try? JSONValue(decoding: payload))?.object }
+
+    /// What is said, without what every signing makes anew.
+    var membersWithoutSigning: [String: JSONValue]? {
+        members?.filter { !["signedDate", "deviceVerification", "deviceVerificationNonce"].contains($0.key) }
+    }
+
+    /// Nothing where no device asked for the token.
+    var deviceProof: (verification: Data, nonce: UUID) {
+        let proof = (try? JSONObject(Array(payload))).map { DeviceProofPayload(lenient: $0) }
+        let verification = (proof?.verification).flatMap { Data(base64Encoded: $0) }
+        return (verification ?? Data(), (proof?.nonce).flatMap { UUID(uuidString: $0) } ?? UUID([]))
+    }
+}
+
+extension Date {
+    init(_ instant: Instant) { self.init(timeIntervalSince1970: Double(instant.milliseconds) / 1_000) }
+
+    static let epoch = Date(timeIntervalSince1970: 0)
+}
+
+extension Decimal {
+    /// - Parameter milliunits: thousandths of a currency's unit.
+    init(milliunits: Int64) {
+        self.init(sign: milliunits < 0 ? .minus : .plus, exponent: -3, significand: Decimal(milliunits.magnitude))
+    }
+}
+
+/// The checks that StoreKit makes on the device before it says `verified`: the chain up to the store's root, the
+/// signature, the app, and that it was signed for this very device (facts/jws §2).
+struct DeviceVerification: Sendable {
+    private let verifier: SignedDataVerifier
+    /// `AppStore.deviceVerificationID`.
+    let deviceID: UUID
+
+    /// - Parameter root: DER of the only certificate that is trusted.
+    /// - Returns: nil for a root that is no certificate.
+    init?(root: [UInt8], bundleID: String, deviceID: UUID) {
+        // Every token of the store states its own date, so nothing here depends on a clock; the chain of one signer
+        // is judged once for the life of the app.
+        var policy = TrustPolicy(bundleID: bundleID, environments: nil, now: { Instant(milliseconds: 0) })
+        policy.roots = [root]
+        guard let verifier = try? SignedDataVerifier(policy: policy) else { return nil }
+        self.verifier = verifier
+        self.deviceID = deviceID
+    }
+
+    /// - Returns: nil for a text that can't be read as such a value at all.
+    func verify<Value: SignedValue>(
+        _ jws: String, as type: Value.Type
+    ) -> VerificationResult<Value>? {
+        guard let text = SignedText(jws), let value = Value(text) else { return nil }
+        do throws(VerificationFailure) {
+            try Value.verify(jws, by: verifier)
+        } catch {
+            return .unverified(value, Self.error(error.verdict, text))
+        }
+        return isForThisDevice(value) ? .verified(value) : .unverified(value, .invalidDeviceVerification)
+    }
+
+    /// SHA-384 over the nonce's and the device's text, both in lower case (facts/jws §2, last paragraph).
+    private func isForThisDevice(_ value: some SignedValue) -> Bool {
+        let text = value.deviceVerificationNonce.uuidString.lowercased() + deviceID.uuidString.lowercased()
+        return constantTimeEqual(Digest.sha384.hash(Array(text.utf8)), Array(value.deviceVerification))
+    }
+
+    private static func error<Value>(
+        _ verdict: Verdict, _ text: SignedText
+    ) -> VerificationResult<Value>.VerificationError {
+        switch verdict {
+        case .missingX5C, .chainLength, .badCertificate, .badRoot, .chainUntrusted, .chainExpired, .missingOID:
+            .invalidCertificateChain
+        case .badSignature: .invalidSignature
+        // Signed by the store, for another app or another device: not for who asks here.
+        case .wrongApp, .wrongDevice: .invalidDeviceVerification
+        case .malformed where !isReadable(text): .invalidEncoding
+        case .malformed, .wrongEnvironment, .ok: .missingRequiredProperties
+        }
+    }
+
+    /// Whether the envelope is one that Apple writes; then it is the payload that lacks something.
+    private static func isReadable(_ text: SignedText) -> Bool {
+        guard let header = try? JSONValue(decoding: Array(text.header)) else { return false }
+        return header["alg"] == .string("ES256") && (try? JSONValue(decoding: Array(text.payload))) != nil
+    }
+}
+
+extension DeviceSession {
+    /// Reads what the store signed and checks it as a device does.
+    ///
+    /// - Throws: `StoreFault` if the store's root can't be had; `unreadable` for a text that is no such token.
+    func verify<Value: SignedValue>(
+        _ jws: String, as type: Value.Type = Value.self
+    ) async throws(StoreFault) -> VerificationResult<Value> {
+        guard let result = try await verification().verify(jws, as: type) else { throw .unreadable(status: 200) }
+        return result
     }
 }

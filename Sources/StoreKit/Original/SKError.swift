@@ -1,4 +1,5 @@
 import Foundation
+import TillBilling
 
 public let SKErrorDomain: String = "SKErrorDomain"
 
@@ -82,4 +83,75 @@ extension SKError {
 extension SKError.Code {
     /// `catch SKError.paymentCancelled`.
     public static func ~= (match: SKError.Code, error: any Error) -> Bool { (error as? SKError)?.code == match }
+}
+
+extension SKError.Code {
+    /// For the user, in the language of the user's environment (`LC_ALL`, `LC_MESSAGES`, `LANG`).
+    var sentence: String {
+        let environment = ProcessInfo.processInfo.environment
+        let names = ["LC_ALL", "LC_MESSAGES", "LANG"]
+        let preference = names.lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
+        return text[Language(preference: preference ?? "")]
+    }
+
+    var text: Text {
+        switch self {
+        case .unknown: Text(en: "The App Store could not complete this. Try again.", zh: "App Store 未能完成操作，请重试。")
+        case .clientInvalid:
+            Text(en: "This account or device may not do this.", zh: "此账户或设备不允许进行该操作。")
+        case .paymentCancelled: Text(en: "The payment was cancelled.", zh: "付款已取消。")
+        case .paymentInvalid:
+            Text(en: "The App Store does not recognise what was to be paid for.", zh: "App Store 无法识别此次付款的内容。")
+        case .paymentNotAllowed: Text(en: "Purchases are not allowed on this device.", zh: "此设备不允许购买。")
+        case .storeProductNotAvailable:
+            Text(en: "The product is not available in this country or region.", zh: "该商品在当前国家或地区不可用。")
+        case .cloudServicePermissionDenied, .cloudServiceNetworkConnectionFailed, .cloudServiceRevoked:
+            Text(en: "The cloud service can't be used.", zh: "无法使用云服务。")
+        case .privacyAcknowledgementRequired:
+            Text(en: "Apple's privacy terms must be accepted first.", zh: "须先接受 Apple 的隐私条款。")
+        case .unauthorizedRequestData:
+            Text(en: "A payment may not carry request data.", zh: "付款不得附带 requestData。")
+        default: offerText
+        }
+    }
+
+    private var offerText: Text {
+        switch self {
+        case .invalidOfferIdentifier: Text(en: "There is no such offer.", zh: "没有此优惠。")
+        case .invalidSignature: Text(en: "The offer's signature is not valid.", zh: "优惠的签名无效。")
+        case .missingOfferParams: Text(en: "The offer is incomplete.", zh: "优惠的参数不完整。")
+        case .invalidOfferPrice:
+            Text(en: "The offer's price is not below the product's.", zh: "优惠价格不低于商品价格。")
+        case .ineligibleForOffer: Text(en: "You are not eligible for this offer.", zh: "你不符合此优惠的条件。")
+        default: Text(en: "The App Store's overlay can't be shown.", zh: "无法显示 App Store 浮层。")
+        }
+    }
+}
+
+extension StoreFault {
+    /// As StoreKit 1 tells an app of it: a `URLError` of the network, or an `SKError`.
+    var error: any Error {
+        guard case .refused(let code, let status, let title) = self else {
+            return networkError ?? URLError(.unknown)
+        }
+        // The store's own words are for who debugs, not for the user.
+        return SKError(Self.code(of: code, status: status), userInfo: ["NSDebugDescription": "\(code): \(title)"])
+    }
+
+    /// The refusals of `POST /emulator/purchases` by the codes of facts/storekit-client A7.
+    private static func code(of refusal: String, status: Int) -> SKError.Code {
+        switch refusal {
+        case "payment_not_allowed": .paymentNotAllowed
+        case "account_deleted", "unknown_account", "unknown_device", "device_of_another_account": .clientInvalid
+        case "unknown_product", "quantity_not_allowed": .paymentInvalid
+        case "not_for_sale", "not_on_sale", "no_longer_sold": .storeProductNotAvailable
+        case "invalid_offer_identifier": .invalidOfferIdentifier
+        case "invalid_signature", "offer_signature_expired", "offer_nonce_used": .invalidSignature
+        case "missing_offer_params": .missingOfferParams
+        case "invalid_offer_price": .invalidOfferPrice
+        case "ineligible_for_offer", "not_eligible", "code_not_for_customer": .ineligibleForOffer
+        // What the store could not read was no payment.
+        default: status == 400 ? .paymentInvalid : .unknown
+        }
+    }
 }

@@ -109,3 +109,119 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
         return nil
     }
 }
+
+/// Has a say in a payment that is under way (iOS 13). All of it is optional.
+public protocol SKPaymentQueueDelegate: NSObjectProtocol {
+    /// The storefront changed since the product was shown: whether to go on. No answer within a second is no.
+    func paymentQueue(
+        _ paymentQueue: SKPaymentQueue, shouldContinue transaction: SKPaymentTransaction,
+        in newStorefront: SKStorefront
+    ) -> Bool
+
+    /// Whether the App Store asks for consent to a higher price now. Who says no calls `showPriceConsentIfNeeded()`
+    /// later.
+    func paymentQueueShouldShowPriceConsent(_ paymentQueue: SKPaymentQueue) -> Bool
+}
+
+extension SKPaymentQueueDelegate {
+    public func paymentQueue(
+        _ paymentQueue: SKPaymentQueue, shouldContinue transaction: SKPaymentTransaction,
+        in newStorefront: SKStorefront
+    ) -> Bool { true }
+
+    public func paymentQueueShouldShowPriceConsent(_ paymentQueue: SKPaymentQueue) -> Bool { true }
+}
+
+/// Hears of the queue's transactions. Only the first of these is required.
+///
+/// The queue does not retain its observers.
+public protocol SKPaymentTransactionObserver: NSObjectProtocol {
+    func paymentQueue(_ queue: SKPaymentQueue, updatedTransactions transactions: [SKPaymentTransaction])
+
+    /// Optional. They were finished.
+    func paymentQueue(_ queue: SKPaymentQueue, removedTransactions transactions: [SKPaymentTransaction])
+
+    /// Optional.
+    func paymentQueue(_ queue: SKPaymentQueue, restoreCompletedTransactionsFailedWithError error: any Error)
+
+    /// Optional. Everything that could be restored was delivered.
+    func paymentQueueRestoreCompletedTransactionsFinished(_ queue: SKPaymentQueue)
+
+    /// Optional. Hosted content: never called here.
+    func paymentQueue(_ queue: SKPaymentQueue, updatedDownloads downloads: [SKDownload])
+
+    /// Optional. A promoted product was tapped in the App Store: whether the queue adds the payment now. Who says no
+    /// may keep the payment and add it later.
+    func paymentQueue(
+        _ queue: SKPaymentQueue, shouldAddStorePayment payment: SKPayment, for product: SKProduct
+    ) -> Bool
+
+    /// Optional.
+    func paymentQueueDidChangeStorefront(_ queue: SKPaymentQueue)
+
+    /// Optional. Refunds, and family sharing that ended; the receipt is renewed already.
+    func paymentQueue(
+        _ queue: SKPaymentQueue, didRevokeEntitlementsForProductIdentifiers productIdentifiers: [String])
+}
+
+extension SKPaymentTransactionObserver {
+    public func paymentQueue(_ queue: SKPaymentQueue, removedTransactions transactions: [SKPaymentTransaction]) {}
+
+    public func paymentQueue(_ queue: SKPaymentQueue, restoreCompletedTransactionsFailedWithError error: any Error) {}
+
+    public func paymentQueueRestoreCompletedTransactionsFinished(_ queue: SKPaymentQueue) {}
+
+    public func paymentQueue(_ queue: SKPaymentQueue, updatedDownloads downloads: [SKDownload]) {}
+
+    public func paymentQueue(
+        _ queue: SKPaymentQueue, shouldAddStorePayment payment: SKPayment, for product: SKProduct
+    ) -> Bool {
+        queue.leavePromotedPayment()
+        return false
+    }
+
+    public func paymentQueueDidChangeStorefront(_ queue: SKPaymentQueue) {}
+
+    public func paymentQueue(
+        _ queue: SKPaymentQueue, didRevokeEntitlementsForProductIdentifiers productIdentifiers: [String]
+    ) {}
+}
+
+/// Work that is done one piece after the other, in the order in which it was handed in.
+final class WorkLine: Sendable {
+    typealias Work = @Sendable () async -> Void
+
+    private struct Waiting {
+        var work: [Work] = []
+        var isWorking = false
+    }
+
+    private let spawn: @Sendable (@escaping Work) -> Void
+    private let waiting = Kept(Waiting())
+
+    init(spawn: @escaping @Sendable (@escaping Work) -> Void) { self.spawn = spawn }
+
+    func add(_ work: @escaping Work) {
+        let begins = waiting.with { waiting in
+            waiting.work.append(work)
+            defer { waiting.isWorking = true }
+            return !waiting.isWorking
+        }
+        if begins { spawn { await self.workOff() } }
+    }
+
+    private func workOff() async {
+        while let next = take() {
+            for work in next { await work() }
+        }
+    }
+
+    private func take() -> [Work]? {
+        waiting.with { waiting in
+            let next = waiting.work
+            waiting.work = []
+            waiting.isWorking = !next.isEmpty
+            return next.isEmpty ? nil : next
+        }
+    }
+}

@@ -3,230 +3,160 @@ import TillJSON
 
 /// `advancedCommerceInfo` of a transaction (facts/jws §4): only for products sold through Apple's Advanced Commerce.
 /// Amounts are thousandths of the currency's unit.
-public struct AdvancedCommerceTransaction: Equatable, Sendable, WrittenPayload {
-    let source: JSONObject?
-    public let descriptors: AdvancedCommerceDescriptors?
-    public let estimatedTax: Int64?
-    public let items: [Item]?
-    public let period: String?
-    public let requestReferenceID: String?
-    public let taxCode: String?
-    public let taxExclusivePrice: Int64?
+public struct AdvancedCommerceTransaction: WrittenPayload {
+    package var source: JSONObject?
+    public var descriptors: AdvancedCommerceDescriptors?
+    public var estimatedTax: Int64?
+    public var items: [Item]?
+    public var period: String?
+    public var requestReferenceID: String?
+    public var taxCode: String?
+    public var taxExclusivePrice: Int64?
     /// Decimal text, as Apple writes it.
-    public let taxRate: String?
+    public var taxRate: String?
 
-    public struct Item: Equatable, Sendable, WrittenPayload {
-        let source: JSONObject?
-        public let sku: String?
-        public let descriptors: AdvancedCommerceDescriptors
-        public let offer: AdvancedCommerceOffer?
-        public let price: Int64?
-        public let refunds: [Refund]?
-        public let revocationDate: Instant?
+    package init() {}
+
+    public struct Item: WrittenPayload {
+        package var source: JSONObject?
+        public var sku: String?
+        public var descriptors = AdvancedCommerceDescriptors()
+        public var offer: AdvancedCommerceOffer?
+        public var price: Int64?
+        public var refunds: [Refund]?
+        public var revocationDate: Instant?
+
+        package init() {}
     }
 
-    public struct Refund: Equatable, Sendable, WrittenPayload {
-        let source: JSONObject?
-        public let amount: Int64?
-        public let date: Instant?
-        public let reason: String?
-        public let type: String?
+    public struct Refund: WrittenPayload {
+        package var source: JSONObject?
+        public var amount: Int64?
+        public var date: Instant?
+        public var reason: String?
+        public var type: String?
+
+        package init() {}
     }
 
-    init(_ json: JSONObject) throws(JSONError) {
-        source = json
-        descriptors = try json.object("descriptors").map(AdvancedCommerceDescriptors.init)
-        estimatedTax = try json.int64("estimatedTax")
-        items = try json.objects("items")?.map(Item.init)
-        period = try json.string("period")
-        requestReferenceID = try json.string("requestReferenceId")
-        taxCode = try json.string("taxCode")
-        taxExclusivePrice = try json.int64("taxExclusivePrice")
-        taxRate = try json.string("taxRate")
-    }
-
-    var members: JSONMembers {
-        var members = JSONMembers()
-        members.add("descriptors", descriptors)
-        members.add("estimatedTax", estimatedTax)
-        members.add("items", items)
-        members.add("period", period)
-        members.add("requestReferenceId", requestReferenceID)
-        members.add("taxCode", taxCode)
-        members.add("taxExclusivePrice", taxExclusivePrice)
-        members.add("taxRate", taxRate)
-        return members
+    package mutating func visitMembers<V: MemberVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.visit("descriptors", &descriptors)
+        try visitor.visit("estimatedTax", &estimatedTax)
+        try visitor.visit("items", &items)
+        try visitor.visit("period", &period)
+        try visitor.visit("requestReferenceId", &requestReferenceID)
+        try visitor.visit("taxCode", &taxCode)
+        try visitor.visit("taxExclusivePrice", &taxExclusivePrice)
+        try visitor.visit("taxRate", &taxRate)
     }
 }
 
 extension AdvancedCommerceTransaction.Item {
-    init(_ json: JSONObject) throws(JSONError) {
-        source = json
-        sku = try json.string("SKU")
-        descriptors = try AdvancedCommerceDescriptors(json)
-        offer = try json.object("offer").map(AdvancedCommerceOffer.init)
-        price = try json.int64("price")
-        refunds = try json.objects("refunds")?.map(AdvancedCommerceTransaction.Refund.init)
-        revocationDate = try json.instant("revocationDate")
-    }
-
-    var members: JSONMembers {
-        var members = JSONMembers()
-        members.add("SKU", sku)
-        members.add(contentsOf: descriptors.members)
-        members.add("offer", offer)
-        members.add("price", price)
-        members.add("refunds", refunds)
-        members.add("revocationDate", revocationDate)
-        return members
+    package mutating func visitMembers<V: MemberVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.visit("SKU", &sku)
+        try descriptors.visitMembers(&visitor)
+        try visitor.visit("offer", &offer)
+        try visitor.visit("price", &price)
+        try visitor.visit("refunds", &refunds)
+        try visitor.visit("revocationDate", &revocationDate)
     }
 }
 
 extension AdvancedCommerceTransaction.Refund {
-    init(_ json: JSONObject) throws(JSONError) {
-        source = json
-        amount = try json.int64("refundAmount")
-        date = try json.instant("refundDate")
-        reason = try json.string("refundReason")
-        type = try json.string("refundType")
-    }
-
-    var members: JSONMembers {
-        var members = JSONMembers()
-        members.add("refundAmount", amount)
-        members.add("refundDate", date)
-        members.add("refundReason", reason)
-        members.add("refundType", type)
-        return members
+    package mutating func visitMembers<V: MemberVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.visit("refundAmount", &amount)
+        try visitor.visit("refundDate", &date)
+        try visitor.visit("refundReason", &reason)
+        try visitor.visit("refundType", &type)
     }
 }
 
 /// `advancedCommerceInfo` of a renewal info (facts/jws §5).
-public struct AdvancedCommerceRenewal: Equatable, Sendable, WrittenPayload {
-    let source: JSONObject?
-    public let consistencyToken: String?
-    public let descriptors: AdvancedCommerceDescriptors?
-    public let items: [Item]?
-    public let period: String?
-    public let requestReferenceID: String?
-    public let taxCode: String?
+public struct AdvancedCommerceRenewal: WrittenPayload {
+    package var source: JSONObject?
+    public var consistencyToken: String?
+    public var descriptors: AdvancedCommerceDescriptors?
+    public var items: [Item]?
+    public var period: String?
+    public var requestReferenceID: String?
+    public var taxCode: String?
 
-    public struct Item: Equatable, Sendable, WrittenPayload {
-        let source: JSONObject?
-        public let sku: String?
-        public let descriptors: AdvancedCommerceDescriptors
-        public let offer: AdvancedCommerceOffer?
-        public let price: Int64?
-        public let priceIncrease: PriceIncrease?
+    package init() {}
+
+    public struct Item: WrittenPayload {
+        package var source: JSONObject?
+        public var sku: String?
+        public var descriptors = AdvancedCommerceDescriptors()
+        public var offer: AdvancedCommerceOffer?
+        public var price: Int64?
+        public var priceIncrease: PriceIncrease?
+
+        package init() {}
     }
 
-    public struct PriceIncrease: Equatable, Sendable, WrittenPayload {
-        let source: JSONObject?
-        public let dependentSKUs: [String]?
-        public let price: Int64?
-        public let status: AdvancedCommercePriceIncreaseStatus?
+    public struct PriceIncrease: WrittenPayload {
+        package var source: JSONObject?
+        public var dependentSKUs: [String]?
+        public var price: Int64?
+        public var status: AdvancedCommercePriceIncreaseStatus?
+
+        package init() {}
     }
 
-    init(_ json: JSONObject) throws(JSONError) {
-        source = json
-        consistencyToken = try json.string("consistencyToken")
-        descriptors = try json.object("descriptors").map(AdvancedCommerceDescriptors.init)
-        items = try json.objects("items")?.map(Item.init)
-        period = try json.string("period")
-        requestReferenceID = try json.string("requestReferenceId")
-        taxCode = try json.string("taxCode")
-    }
-
-    var members: JSONMembers {
-        var members = JSONMembers()
-        members.add("consistencyToken", consistencyToken)
-        members.add("descriptors", descriptors)
-        members.add("items", items)
-        members.add("period", period)
-        members.add("requestReferenceId", requestReferenceID)
-        members.add("taxCode", taxCode)
-        return members
+    package mutating func visitMembers<V: MemberVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.visit("consistencyToken", &consistencyToken)
+        try visitor.visit("descriptors", &descriptors)
+        try visitor.visit("items", &items)
+        try visitor.visit("period", &period)
+        try visitor.visit("requestReferenceId", &requestReferenceID)
+        try visitor.visit("taxCode", &taxCode)
     }
 }
 
 extension AdvancedCommerceRenewal.Item {
-    init(_ json: JSONObject) throws(JSONError) {
-        source = json
-        sku = try json.string("SKU")
-        descriptors = try AdvancedCommerceDescriptors(json)
-        offer = try json.object("offer").map(AdvancedCommerceOffer.init)
-        price = try json.int64("price")
-        priceIncrease = try json.object("priceIncreaseInfo").map(AdvancedCommerceRenewal.PriceIncrease.init)
-    }
-
-    var members: JSONMembers {
-        var members = JSONMembers()
-        members.add("SKU", sku)
-        members.add(contentsOf: descriptors.members)
-        members.add("offer", offer)
-        members.add("price", price)
-        members.add("priceIncreaseInfo", priceIncrease)
-        return members
+    package mutating func visitMembers<V: MemberVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.visit("SKU", &sku)
+        try descriptors.visitMembers(&visitor)
+        try visitor.visit("offer", &offer)
+        try visitor.visit("price", &price)
+        try visitor.visit("priceIncreaseInfo", &priceIncrease)
     }
 }
 
 extension AdvancedCommerceRenewal.PriceIncrease {
-    init(_ json: JSONObject) throws(JSONError) {
-        source = json
-        dependentSKUs = try json.strings("dependentSKUs")
-        price = try json.int64("price")
-        status = try json.string("status").map(AdvancedCommercePriceIncreaseStatus.init(rawValue:))
-    }
-
-    var members: JSONMembers {
-        var members = JSONMembers()
-        members.add("dependentSKUs", dependentSKUs)
-        members.add("price", price)
-        members.add("status", status)
-        return members
+    package mutating func visitMembers<V: MemberVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.visit("dependentSKUs", &dependentSKUs)
+        try visitor.visit("price", &price)
+        try visitor.visit("status", &status)
     }
 }
 
-public struct AdvancedCommerceDescriptors: Equatable, Sendable, WrittenPayload {
-    let source: JSONObject?
-    public let text: String?
-    public let displayName: String?
+public struct AdvancedCommerceDescriptors: WrittenPayload {
+    package var source: JSONObject?
+    public var text: String?
+    public var displayName: String?
 
-    init(_ json: JSONObject) throws(JSONError) {
-        source = json
-        text = try json.string("description")
-        displayName = try json.string("displayName")
-    }
+    package init() {}
 
-    var members: JSONMembers {
-        var members = JSONMembers()
-        members.add("description", text)
-        members.add("displayName", displayName)
-        return members
+    package mutating func visitMembers<V: MemberVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.visit("description", &text)
+        try visitor.visit("displayName", &displayName)
     }
 }
 
-public struct AdvancedCommerceOffer: Equatable, Sendable, WrittenPayload {
-    let source: JSONObject?
-    public let period: String?
-    public let periodCount: Int?
-    public let price: Int64?
-    public let reason: String?
+public struct AdvancedCommerceOffer: WrittenPayload {
+    package var source: JSONObject?
+    public var period: String?
+    public var periodCount: Int?
+    public var price: Int64?
+    public var reason: String?
 
-    init(_ json: JSONObject) throws(JSONError) {
-        source = json
-        period = try json.string("period")
-        periodCount = try json.int("periodCount")
-        price = try json.int64("price")
-        reason = try json.string("reason")
-    }
+    package init() {}
 
-    var members: JSONMembers {
-        var members = JSONMembers()
-        members.add("period", period)
-        members.add("periodCount", periodCount)
-        members.add("price", price)
-        members.add("reason", reason)
-        return members
+    package mutating func visitMembers<V: MemberVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.visit("period", &period)
+        try visitor.visit("periodCount", &periodCount)
+        try visitor.visit("price", &price)
+        try visitor.visit("reason", &reason)
     }
 }

@@ -3,123 +3,78 @@ import TillJSON
 
 /// JWSRenewalInfoDecodedPayload (facts/jws §5): what the next renewal of a subscription will be. It names no app;
 /// it belongs to the transaction it comes with.
-public struct RenewalInfoPayload: Equatable, Sendable, WrittenPayload {
-    let source: JSONObject?
-    public let originalTransactionID: String?
-    public let productID: String?
+public struct RenewalInfoPayload: WrittenPayload {
+    package var source: JSONObject?
+    public var originalTransactionID: String?
+    public var productID: String?
     /// What renews next.
-    public let autoRenewProductID: String?
-    public let autoRenewStatus: AutoRenewStatus?
-    public let expirationIntent: ExpirationIntent?
-    public let isInBillingRetryPeriod: Bool?
-    public let gracePeriodExpiresDate: Instant?
-    public let priceIncreaseStatus: PriceIncreaseStatus?
+    public var autoRenewProductID: String?
+    public var autoRenewStatus: AutoRenewStatus?
+    public var expirationIntent: ExpirationIntent?
+    public var isInBillingRetryPeriod: Bool?
+    public var gracePeriodExpiresDate: Instant?
+    public var priceIncreaseStatus: PriceIncreaseStatus?
     /// Of the next period.
-    public let offer: TransactionPayload.Offer?
+    public var offer: TransactionPayload.Offer?
     /// Expiry of the newest purchase; may be past.
-    public let renewalDate: Instant?
+    public var renewalDate: Instant?
     /// Thousandths of the currency's unit, offer included.
-    public let renewalPriceMilliunits: Int64?
-    public let currency: String?
-    public let recentSubscriptionStartDate: Instant?
+    public var renewalPriceMilliunits: Int64?
+    public var currency: String?
+    public var recentSubscriptionStartDate: Instant?
     /// Best first.
-    public let eligibleWinBackOfferIDs: [String]?
+    public var eligibleWinBackOfferIDs: [String]?
     /// For the next renewal, as it was written.
-    public let appAccountToken: String?
-    public let appTransactionID: String?
-    public let environment: String?
-    public let signedDate: Instant?
-    public let advancedCommerce: AdvancedCommerceRenewal?
-    public let renewalBillingPlanType: BillingPlanType?
-    public let commitment: Commitment?
+    public var appAccountToken: String?
+    public var appTransactionID: String?
+    public var environment: String?
+    public var signedDate: Instant?
+    public var advancedCommerce: AdvancedCommerceRenewal?
+    public var renewalBillingPlanType: BillingPlanType?
+    public var commitment: Commitment?
 
-    public struct Commitment: Equatable, Sendable, WrittenPayload {
-        let source: JSONObject?
-        public let autoRenewProductID: String?
-        public let autoRenewStatus: AutoRenewStatus?
-        public let renewalBillingPlanType: BillingPlanType?
-        public let renewalDate: Instant?
-        public let renewalPriceMilliunits: Int64?
+    package init() {}
 
-        init(_ json: JSONObject) throws(JSONError) {
-            source = json
-            autoRenewProductID = try json.string("commitmentAutoRenewProductId")
-            autoRenewStatus = try json.int("commitmentAutoRenewStatus").map(AutoRenewStatus.init(rawValue:))
-            renewalBillingPlanType = try json.string("commitmentRenewalBillingPlanType")
-                .map(BillingPlanType.init(rawValue:))
-            renewalDate = try json.instant("commitmentRenewalDate")
-            renewalPriceMilliunits = try json.int64("commitmentRenewalPrice")
-        }
+    public struct Commitment: WrittenPayload {
+        package var source: JSONObject?
+        public var autoRenewProductID: String?
+        public var autoRenewStatus: AutoRenewStatus?
+        public var renewalBillingPlanType: BillingPlanType?
+        public var renewalDate: Instant?
+        public var renewalPriceMilliunits: Int64?
 
-        var members: JSONMembers {
-            var members = JSONMembers()
-            members.add("commitmentAutoRenewProductId", autoRenewProductID)
-            members.add("commitmentAutoRenewStatus", autoRenewStatus)
-            members.add("commitmentRenewalBillingPlanType", renewalBillingPlanType)
-            members.add("commitmentRenewalDate", renewalDate)
-            members.add("commitmentRenewalPrice", renewalPriceMilliunits)
-            return members
+        package init() {}
+
+        package mutating func visitMembers<V: MemberVisitor>(_ visitor: inout V) throws(V.Failure) {
+            try visitor.visit("commitmentAutoRenewProductId", &autoRenewProductID)
+            try visitor.visit("commitmentAutoRenewStatus", &autoRenewStatus)
+            try visitor.visit("commitmentRenewalBillingPlanType", &renewalBillingPlanType)
+            try visitor.visit("commitmentRenewalDate", &renewalDate)
+            try visitor.visit("commitmentRenewalPrice", &renewalPriceMilliunits)
         }
     }
 
-    /// Reads a payload that proves nothing.
-    ///
-    /// - Parameter text: one JSON object in UTF-8, at most 64 levels deep.
-    public init(decoding text: some Collection<UInt8>) throws(JSONError) { try self.init(JSONObject(Array(text))) }
-
-    /// The payload as JSON, with every member it was read from; see `encoded()` for what a `JSONValue` cannot hold.
-    public var json: JSONValue { writtenValue }
-    /// The payload as JSON text, with every member it was read from, known here or not, as it was written.
-    public func encoded() -> [UInt8] { writtenText }
-
-    init(_ json: JSONObject) throws(JSONError) {
-        source = json
-        originalTransactionID = try json.string("originalTransactionId")
-        productID = try json.string("productId")
-        autoRenewProductID = try json.string("autoRenewProductId")
-        autoRenewStatus = try json.int("autoRenewStatus").map(AutoRenewStatus.init(rawValue:))
-        expirationIntent = try json.int("expirationIntent").map(ExpirationIntent.init(rawValue:))
-        isInBillingRetryPeriod = try json.bool("isInBillingRetryPeriod")
-        gracePeriodExpiresDate = try json.instant("gracePeriodExpiresDate")
-        priceIncreaseStatus = try json.int("priceIncreaseStatus").map(PriceIncreaseStatus.init(rawValue:))
-        offer = try TransactionPayload.Offer(json)
-        renewalDate = try json.instant("renewalDate")
-        renewalPriceMilliunits = try json.int64("renewalPrice")
-        currency = try json.string("currency")
-        recentSubscriptionStartDate = try json.instant("recentSubscriptionStartDate")
-        eligibleWinBackOfferIDs = try json.strings("eligibleWinBackOfferIds")
-        appAccountToken = try json.string("appAccountToken")
-        appTransactionID = try json.string("appTransactionId")
-        environment = try json.string("environment")
-        signedDate = try json.instant("signedDate")
-        advancedCommerce = try json.object("advancedCommerceInfo").map(AdvancedCommerceRenewal.init)
-        renewalBillingPlanType = try json.string("renewalBillingPlanType").map(BillingPlanType.init(rawValue:))
-        commitment = try json.object("commitmentInfo").map(Commitment.init)
-    }
-
-    var members: JSONMembers {
-        var members = JSONMembers()
-        members.add("originalTransactionId", originalTransactionID)
-        members.add("productId", productID)
-        members.add("autoRenewProductId", autoRenewProductID)
-        members.add("autoRenewStatus", autoRenewStatus)
-        members.add("expirationIntent", expirationIntent)
-        members.add("isInBillingRetryPeriod", isInBillingRetryPeriod)
-        members.add("gracePeriodExpiresDate", gracePeriodExpiresDate)
-        members.add("priceIncreaseStatus", priceIncreaseStatus)
-        TransactionPayload.Offer.add(offer, to: &members)
-        members.add("renewalDate", renewalDate)
-        members.add("renewalPrice", renewalPriceMilliunits)
-        members.add("currency", currency)
-        members.add("recentSubscriptionStartDate", recentSubscriptionStartDate)
-        members.add("eligibleWinBackOfferIds", eligibleWinBackOfferIDs)
-        members.add("appAccountToken", appAccountToken)
-        members.add("appTransactionId", appTransactionID)
-        members.add("environment", environment)
-        members.add("signedDate", signedDate)
-        members.add("advancedCommerceInfo", advancedCommerce)
-        members.add("renewalBillingPlanType", renewalBillingPlanType)
-        members.add("commitmentInfo", commitment)
-        return members
+    package mutating func visitMembers<V: MemberVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.visit("originalTransactionId", &originalTransactionID)
+        try visitor.visit("productId", &productID)
+        try visitor.visit("autoRenewProductId", &autoRenewProductID)
+        try visitor.visit("autoRenewStatus", &autoRenewStatus)
+        try visitor.visit("expirationIntent", &expirationIntent)
+        try visitor.visit("isInBillingRetryPeriod", &isInBillingRetryPeriod)
+        try visitor.visit("gracePeriodExpiresDate", &gracePeriodExpiresDate)
+        try visitor.visit("priceIncreaseStatus", &priceIncreaseStatus)
+        try TransactionPayload.Offer.visitMembers(of: &offer, &visitor)
+        try visitor.visit("renewalDate", &renewalDate)
+        try visitor.visit("renewalPrice", &renewalPriceMilliunits)
+        try visitor.visit("currency", &currency)
+        try visitor.visit("recentSubscriptionStartDate", &recentSubscriptionStartDate)
+        try visitor.visit("eligibleWinBackOfferIds", &eligibleWinBackOfferIDs)
+        try visitor.visit("appAccountToken", &appAccountToken)
+        try visitor.visit("appTransactionId", &appTransactionID)
+        try visitor.visit("environment", &environment)
+        try visitor.visit("signedDate", &signedDate)
+        try visitor.visit("advancedCommerceInfo", &advancedCommerce)
+        try visitor.visit("renewalBillingPlanType", &renewalBillingPlanType)
+        try visitor.visit("commitmentInfo", &commitment)
     }
 }

@@ -5,8 +5,8 @@ import TillJSON
 /// and written again.
 ///
 /// A payload by itself proves nothing; `VerifiedTransaction` is the one that was verified.
-public struct TransactionPayload: Equatable, Sendable, WrittenPayload {
-    private(set) var source: JSONObject?
+public struct TransactionPayload: WrittenPayload {
+    package var source: JSONObject?
 
     public var transactionID: String?
     public var originalTransactionID: String?
@@ -18,7 +18,8 @@ public struct TransactionPayload: Equatable, Sendable, WrittenPayload {
     public var originalPurchaseDate: Instant?
     public var expiresDate: Instant?
     public var quantity: Int?
-    public var type: ProductType?
+    /// As it was written; Apple may add types.
+    public var typeText: String?
     /// As it was written; Apple promises a UUID.
     public var appAccountToken: String?
     public var ownership: Ownership?
@@ -45,9 +46,9 @@ public struct TransactionPayload: Equatable, Sendable, WrittenPayload {
     public var billingPlanType: BillingPlanType?
     public var commitment: Commitment?
     public var previousOriginalTransactionID: String?
-    /// Base64 of the device's hash; only in a JWS obtained on a device.
-    public var deviceVerification: String?
-    public var deviceVerificationNonce: String?
+    public var device = DeviceProofPayload()
+
+    package init() {}
 
     /// The offer a price came from. Apple writes its fields flat, beside the others.
     public struct Offer: Equatable, Sendable {
@@ -58,138 +59,91 @@ public struct TransactionPayload: Equatable, Sendable, WrittenPayload {
         /// ISO 8601 duration of the whole offer: `P1M`.
         public var period: String?
 
-        init?(_ json: JSONObject) throws(JSONError) {
-            type = try json.int("offerType").map(OfferType.init(rawValue:))
-            identifier = try json.string("offerIdentifier")
-            discountType = try json.string("offerDiscountType").map(OfferDiscountType.init(rawValue:))
-            period = try json.string("offerPeriod")
-            if type == nil, identifier == nil, discountType == nil, period == nil { return nil }
-        }
+        package init() {}
 
         init(promotionalIdentifier: String) {
             type = .promotional
             identifier = promotionalIdentifier
         }
 
-        static func add(_ offer: Offer?, to members: inout JSONMembers) {
-            members.add("offerType", offer?.type)
-            members.add("offerIdentifier", offer?.identifier)
-            members.add("offerDiscountType", offer?.discountType)
-            members.add("offerPeriod", offer?.period)
+        static func visitMembers<V: MemberVisitor>(of offer: inout Offer?, _ visitor: inout V) throws(V.Failure) {
+            var flat = offer ?? Offer()
+            try visitor.visit("offerType", &flat.type)
+            try visitor.visit("offerIdentifier", &flat.identifier)
+            try visitor.visit("offerDiscountType", &flat.discountType)
+            try visitor.visit("offerPeriod", &flat.period)
+            offer = flat == Offer() ? nil : flat
         }
     }
 
     /// Where a monthly plan with a twelve-month commitment stands.
-    public struct Commitment: Equatable, Sendable, WrittenPayload {
-        let source: JSONObject?
-        public let billingPeriodNumber: Int?
-        public let expiresDate: Instant?
-        public let priceMilliunits: Int64?
-        public let totalBillingPeriods: Int?
+    public struct Commitment: WrittenPayload {
+        package var source: JSONObject?
+        public var billingPeriodNumber: Int?
+        public var expiresDate: Instant?
+        public var priceMilliunits: Int64?
+        public var totalBillingPeriods: Int?
 
-        init(_ json: JSONObject) throws(JSONError) {
-            source = json
-            billingPeriodNumber = try json.int("billingPeriodNumber")
-            expiresDate = try json.instant("commitmentExpiresDate")
-            priceMilliunits = try json.int64("commitmentPrice")
-            totalBillingPeriods = try json.int("totalBillingPeriods")
-        }
+        package init() {}
 
-        var members: JSONMembers {
-            var members = JSONMembers()
-            members.add("billingPeriodNumber", billingPeriodNumber)
-            members.add("commitmentExpiresDate", expiresDate)
-            members.add("commitmentPrice", priceMilliunits)
-            members.add("totalBillingPeriods", totalBillingPeriods)
-            return members
+        package mutating func visitMembers<V: MemberVisitor>(_ visitor: inout V) throws(V.Failure) {
+            try visitor.visit("billingPeriodNumber", &billingPeriodNumber)
+            try visitor.visit("commitmentExpiresDate", &expiresDate)
+            try visitor.visit("commitmentPrice", &priceMilliunits)
+            try visitor.visit("totalBillingPeriods", &totalBillingPeriods)
         }
     }
 
-    /// Nothing known yet; a receipt's record fills in what it has.
-    init() {}
-
-    /// Reads a payload that proves nothing.
-    ///
-    /// - Parameter text: one JSON object in UTF-8, at most 64 levels deep.
-    public init(decoding text: some Collection<UInt8>) throws(JSONError) { try self.init(JSONObject(Array(text))) }
-
-    /// The payload as JSON, with every member it was read from; see `encoded()` for what a `JSONValue` cannot hold.
-    public var json: JSONValue { writtenValue }
-    /// The payload as JSON text, with every member it was read from, known here or not, as it was written.
-    public func encoded() -> [UInt8] { writtenText }
-
-    init(_ json: JSONObject) throws(JSONError) {
-        source = json
-        transactionID = try json.string("transactionId")
-        originalTransactionID = try json.string("originalTransactionId")
-        webOrderLineItemID = try json.string("webOrderLineItemId")
-        bundleID = try json.string("bundleId")
-        productID = try json.string("productId")
-        subscriptionGroupID = try json.string("subscriptionGroupIdentifier")
-        purchaseDate = try json.instant("purchaseDate")
-        originalPurchaseDate = try json.instant("originalPurchaseDate")
-        expiresDate = try json.instant("expiresDate")
-        quantity = try json.int("quantity")
-        type = try json.string("type").map(ProductType.init(rawValue:))
-        appAccountToken = try json.string("appAccountToken")
-        ownership = try json.string("inAppOwnershipType").map(Ownership.init(rawValue:))
-        signedDate = try json.instant("signedDate")
-        revocationDate = try json.instant("revocationDate")
-        revocationReason = try json.int("revocationReason").map(RevocationReason.init(rawValue:))
-        revocationType = try json.string("revocationType").map(RevocationType.init(rawValue:))
-        revocationPercentage = try json.int("revocationPercentage")
-        isUpgraded = try json.bool("isUpgraded")
-        offer = try Offer(json)
-        environment = try json.string("environment")
-        storefront = try json.string("storefront")
-        storefrontID = try json.string("storefrontId")
-        transactionReason = try json.string("transactionReason").map(TransactionReason.init(rawValue:))
-        priceMilliunits = try json.int64("price")
-        currency = try json.string("currency")
-        appTransactionID = try json.string("appTransactionId")
-        advancedCommerce = try json.object("advancedCommerceInfo").map(AdvancedCommerceTransaction.init)
-        billingPlanType = try json.string("billingPlanType").map(BillingPlanType.init(rawValue:))
-        commitment = try json.object("commitmentInfo").map(Commitment.init)
-        previousOriginalTransactionID = try json.string("previousOriginalTransactionId")
-        deviceVerification = try json.string("deviceVerification")
-        deviceVerificationNonce = try json.string("deviceVerificationNonce")
+    package mutating func visitMembers<V: MemberVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.visit("transactionId", &transactionID)
+        try visitor.visit("originalTransactionId", &originalTransactionID)
+        try visitor.visit("webOrderLineItemId", &webOrderLineItemID)
+        try visitor.visit("bundleId", &bundleID)
+        try visitor.visit("productId", &productID)
+        try visitor.visit("subscriptionGroupIdentifier", &subscriptionGroupID)
+        try visitor.visit("purchaseDate", &purchaseDate)
+        try visitor.visit("originalPurchaseDate", &originalPurchaseDate)
+        try visitor.visit("expiresDate", &expiresDate)
+        try visitor.visit("quantity", &quantity)
+        try visitor.visit("type", &typeText)
+        try visitor.visit("appAccountToken", &appAccountToken)
+        try visitor.visit("inAppOwnershipType", &ownership)
+        try visitor.visit("signedDate", &signedDate)
+        try visitor.visit("revocationDate", &revocationDate)
+        try visitor.visit("revocationReason", &revocationReason)
+        try visitor.visit("revocationType", &revocationType)
+        try visitor.visit("revocationPercentage", &revocationPercentage)
+        try visitor.visit("isUpgraded", &isUpgraded)
+        try TransactionPayload.Offer.visitMembers(of: &offer, &visitor)
+        try visitor.visit("environment", &environment)
+        try visitor.visit("storefront", &storefront)
+        try visitor.visit("storefrontId", &storefrontID)
+        try visitor.visit("transactionReason", &transactionReason)
+        try visitor.visit("price", &priceMilliunits)
+        try visitor.visit("currency", &currency)
+        try visitor.visit("appTransactionId", &appTransactionID)
+        try visitor.visit("advancedCommerceInfo", &advancedCommerce)
+        try visitor.visit("billingPlanType", &billingPlanType)
+        try visitor.visit("commitmentInfo", &commitment)
+        try visitor.visit("previousOriginalTransactionId", &previousOriginalTransactionID)
+        try device.visitMembers(&visitor)
     }
 
-    var members: JSONMembers {
-        var members = JSONMembers()
-        members.add("transactionId", transactionID)
-        members.add("originalTransactionId", originalTransactionID)
-        members.add("webOrderLineItemId", webOrderLineItemID)
-        members.add("bundleId", bundleID)
-        members.add("productId", productID)
-        members.add("subscriptionGroupIdentifier", subscriptionGroupID)
-        members.add("purchaseDate", purchaseDate)
-        members.add("originalPurchaseDate", originalPurchaseDate)
-        members.add("expiresDate", expiresDate)
-        members.add("quantity", quantity)
-        members.add("type", type)
-        members.add("appAccountToken", appAccountToken)
-        members.add("inAppOwnershipType", ownership)
-        members.add("signedDate", signedDate)
-        members.add("revocationDate", revocationDate)
-        members.add("revocationReason", revocationReason)
-        members.add("revocationType", revocationType)
-        members.add("revocationPercentage", revocationPercentage)
-        members.add("isUpgraded", isUpgraded)
-        TransactionPayload.Offer.add(offer, to: &members)
-        members.add("environment", environment)
-        members.add("storefront", storefront)
-        members.add("storefrontId", storefrontID)
-        members.add("transactionReason", transactionReason)
-        members.add("price", priceMilliunits)
-        members.add("currency", currency)
-        members.add("appTransactionId", appTransactionID)
-        members.add("advancedCommerceInfo", advancedCommerce)
-        members.add("billingPlanType", billingPlanType)
-        members.add("commitmentInfo", commitment)
-        members.add("previousOriginalTransactionId", previousOriginalTransactionID)
-        members.add("deviceVerification", deviceVerification)
-        members.add("deviceVerificationNonce", deviceVerificationNonce)
-        return members
+    /// Nil for a type that Apple added since.
+    public var type: ProductType? { typeText.flatMap { ProductType(rawValue: $0) } }
+}
+
+/// What a JWS that a device asked for has beside its other members (facts/jws §2, last paragraph).
+public struct DeviceProofPayload: WrittenPayload {
+    package var source: JSONObject?
+    /// Base64 of the device's hash.
+    public var verification: String?
+    public var nonce: String?
+
+    package init() {}
+
+    package mutating func visitMembers<V: MemberVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.visit("deviceVerification", &verification)
+        try visitor.visit("deviceVerificationNonce", &nonce)
     }
 }

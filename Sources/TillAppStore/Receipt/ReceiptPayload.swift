@@ -1,4 +1,5 @@
 import TillBilling
+import TillCrypto
 
 /// The content of an app receipt (facts/pkcs7-receipt §3.1): a set of numbered attributes, in any order. By itself it
 /// proves nothing; `VerifiedReceipt` is the one that was verified.
@@ -6,61 +7,88 @@ import TillBilling
 /// Instants are of whole seconds, and nil also where the receipt has an empty text. Attributes that Apple does not
 /// document are nil too if they are not as they always were; `attributes` has them as they are.
 public struct ReceiptPayload: Equatable, Sendable {
+    /// The numbers of the attributes; each property says what its own holds.
+    package enum Attribute: Int64 {
+        case receiptType = 0
+        case appAppleID = 1
+        case bundleID = 2
+        case applicationVersion = 3
+        case opaqueValue = 4
+        case deviceHash = 5
+        case opaque6 = 6
+        case opaque7 = 7
+        case downloadDate = 8
+        case fulfillmentToolVersion = 9
+        case ageRating = 10
+        case developerID = 11
+        case creationDate = 12
+        case number13 = 13
+        case number14 = 14
+        case downloadID = 15
+        case versionExternalIdentifier = 16
+        case purchases = 17
+        case originalPurchaseDate = 18
+        case originalApplicationVersion = 19
+        case text20 = 20
+        case expirationDate = 21
+        case number25 = 25
+    }
+
     /// Every attribute in the order of the receipt: known, unknown, repeated.
     public let attributes: [ReceiptAttribute]
 
-    /// Type 0: `Production`, `ProductionSandbox`, … ; absent must not read as production.
+    /// `Production`, `ProductionSandbox`, … ; absent must not read as production.
     public internal(set) var receiptType: String?
-    /// Type 1; 0 in the sandbox.
+    /// 0 in the sandbox.
     public internal(set) var appAppleID: Int64?
-    /// Type 2.
     public internal(set) var bundleID: String?
-    /// Type 3: CFBundleVersion on iOS, CFBundleShortVersionString on macOS.
+    /// CFBundleVersion on iOS, CFBundleShortVersionString on macOS.
     public internal(set) var applicationVersion: String?
-    /// Type 4, as it is.
+    /// As it is.
     public internal(set) var opaqueValue: [UInt8]?
-    /// Type 5: what `SHA-1(device ‖ opaque value ‖ bundle id's DER)` must be.
+    /// What `SHA-1(device ‖ opaque value ‖ bundle id's DER)` must be.
     public internal(set) var deviceHash: [UInt8]?
-    /// Type 6, as it is; nobody outside Apple knows its meaning.
+    /// As it is; nobody outside Apple knows its meaning.
     public internal(set) var opaque6: [UInt8]?
-    /// Type 7, as it is; nobody outside Apple knows its meaning.
+    /// As it is; nobody outside Apple knows its meaning.
     public internal(set) var opaque7: [UInt8]?
-    /// Type 8.
     public internal(set) var downloadDate: Instant?
-    /// Type 9: the version of the tool that made the receipt.
+    /// The version of the tool that made the receipt.
     public internal(set) var fulfillmentToolVersion: Int64?
-    /// Type 10: `4+` to `17+`.
+    /// `4+` to `17+`.
     public internal(set) var ageRating: String?
-    /// Type 11; 0 in the sandbox.
+    /// 0 in the sandbox.
     public internal(set) var developerID: Int64?
-    /// Type 12: the moment that certificates are judged at.
+    /// The moment that certificates are judged at.
     public internal(set) var creationDate: Instant?
-    /// Type 13, of unknown meaning.
+    /// Of unknown meaning.
     public internal(set) var number13: Int64?
-    /// Type 14, of unknown meaning.
+    /// Of unknown meaning.
     public internal(set) var number14: Int64?
-    /// Type 15: the app's download; 0 in the sandbox, above 2^53 for some.
+    /// The app's download; 0 in the sandbox, above 2^53 for some.
     public internal(set) var downloadID: Int64?
-    /// Type 16: the app's revision; 0 in the sandbox.
+    /// The app's revision; 0 in the sandbox.
     public internal(set) var versionExternalIdentifier: Int64?
-    /// Type 17, one each.
     public internal(set) var purchases: [ReceiptPurchase] = []
-    /// Type 18: when the app was first obtained.
+    /// When the app was first obtained.
     public internal(set) var originalPurchaseDate: Instant?
-    /// Type 19.
     public internal(set) var originalApplicationVersion: String?
-    /// Type 20, of unknown meaning; always empty.
+    /// Of unknown meaning; always empty.
     public internal(set) var text20: String?
-    /// Type 21: volume purchases only.
+    /// Volume purchases only.
     public internal(set) var expirationDate: Instant?
-    /// Type 25, of unknown meaning; always 3.
+    /// Of unknown meaning; always 3.
     public internal(set) var number25: Int64?
 
     /// Every type that occurs, known or not.
     public var attributeTypes: Set<Int64> { Set(attributes.map(\.type)) }
 
     /// What we decide on: with two of one, the reader would choose which counts.
-    private static let onlyOnce: Set<Int64> = [0, 2, 3, 4, 5, 12, 19, 21]
+    private static let onlyOnce = Set(
+        [
+            Attribute.receiptType, .bundleID, .applicationVersion, .opaqueValue, .deviceHash, .creationDate,
+            .originalApplicationVersion, .expirationDate,
+        ].map(\.rawValue))
 
     /// Reads a content that proves nothing: a set of attributes, perhaps inside one more OCTET STRING.
     ///
@@ -88,37 +116,37 @@ public struct ReceiptPayload: Equatable, Sendable {
     }
 
     private mutating func take(_ attribute: ReceiptAttribute) throws(ASN1Reader.Malformation) {
-        switch attribute.type {
-        case 0: receiptType = try attribute.text()
-        case 2: bundleID = try attribute.text()
-        case 3: applicationVersion = try attribute.text()
-        case 4: opaqueValue = Array(attribute.value)
-        case 5: deviceHash = Array(attribute.value)
-        case 10: ageRating = try attribute.text()
-        case 12: creationDate = try attribute.date()
-        case 17: purchases.append(try ReceiptPurchase(attribute.value))
-        case 19: originalApplicationVersion = try attribute.text()
-        case 21: expirationDate = try attribute.date()
+        switch Attribute(rawValue: attribute.type) {
+        case .receiptType: receiptType = try attribute.text()
+        case .bundleID: bundleID = try attribute.text()
+        case .applicationVersion: applicationVersion = try attribute.text()
+        case .opaqueValue: opaqueValue = Array(attribute.value)
+        case .deviceHash: deviceHash = Array(attribute.value)
+        case .ageRating: ageRating = try attribute.text()
+        case .creationDate: creationDate = try attribute.date()
+        case .purchases: purchases.append(try ReceiptPurchase(attribute.value))
+        case .originalApplicationVersion: originalApplicationVersion = try attribute.text()
+        case .expirationDate: expirationDate = try attribute.date()
         default: break
         }
     }
 
     /// Attributes that Apple does not document, and on which nothing is decided: what cannot be read is as if absent.
     private mutating func takeUndocumented(_ attribute: ReceiptAttribute) {
-        switch attribute.type {
-        case 1: appAppleID = try? attribute.integer()
-        case 6: opaque6 = Array(attribute.value)
-        case 7: opaque7 = Array(attribute.value)
-        case 8: downloadDate = try? attribute.date()
-        case 9: fulfillmentToolVersion = try? attribute.integer()
-        case 11: developerID = try? attribute.integer()
-        case 13: number13 = try? attribute.integer()
-        case 14: number14 = try? attribute.integer()
-        case 15: downloadID = try? attribute.integer()
-        case 16: versionExternalIdentifier = try? attribute.integer()
-        case 18: originalPurchaseDate = try? attribute.date()
-        case 20: text20 = try? attribute.text()
-        case 25: number25 = try? attribute.integer()
+        switch Attribute(rawValue: attribute.type) {
+        case .appAppleID: appAppleID = try? attribute.integer()
+        case .opaque6: opaque6 = Array(attribute.value)
+        case .opaque7: opaque7 = Array(attribute.value)
+        case .downloadDate: downloadDate = try? attribute.date()
+        case .fulfillmentToolVersion: fulfillmentToolVersion = try? attribute.integer()
+        case .developerID: developerID = try? attribute.integer()
+        case .number13: number13 = try? attribute.integer()
+        case .number14: number14 = try? attribute.integer()
+        case .downloadID: downloadID = try? attribute.integer()
+        case .versionExternalIdentifier: versionExternalIdentifier = try? attribute.integer()
+        case .originalPurchaseDate: originalPurchaseDate = try? attribute.date()
+        case .text20: text20 = try? attribute.text()
+        case .number25: number25 = try? attribute.integer()
         default: break
         }
     }
@@ -132,5 +160,187 @@ extension ReceiptPayload {
         case "ProductionSandbox", "ProductionVPPSandbox": .sandbox
         default: nil
         }
+    }
+}
+
+/// One purchase in a receipt (facts/pkcs7-receipt §3.2). Instants are of whole seconds, and nil also where the record
+/// has an empty text.
+public struct ReceiptPurchase: Equatable, Sendable {
+    /// The numbers of the attributes; each property says what its own holds.
+    package enum Attribute: Int64 {
+        case quantity = 1701
+        case productID = 1702
+        case transactionID = 1703
+        case purchaseDate = 1704
+        case originalTransactionID = 1705
+        case originalPurchaseDate = 1706
+        case productType = 1707
+        case expiresDate = 1708
+        case text1709 = 1709
+        case productAppleID = 1710
+        case webOrderLineItemID = 1711
+        case cancellationDate = 1712
+        case isTrialPeriod = 1713
+        case isInIntroductoryOfferPeriod = 1719
+        case promotionalOfferID = 1721
+        case number1722 = 1722
+    }
+
+    /// Texts of unknown meaning, which have no names.
+    package static let unnamedTexts: ClosedRange<Int64> = 1714...1718
+
+    /// Every attribute in the order of the record: known, unknown, repeated.
+    public let attributes: [ReceiptAttribute]
+
+    public internal(set) var quantity: Int64?
+    public internal(set) var productID: String?
+    /// `0` from Xcode.
+    public internal(set) var transactionID: String?
+    /// Of a renewal, its own date.
+    public internal(set) var purchaseDate: Instant?
+    /// Absent from Xcode.
+    public internal(set) var originalTransactionID: String?
+    public internal(set) var originalPurchaseDate: Instant?
+    /// `ProductType.init(receiptNumber:)` says what it means.
+    public internal(set) var productType: Int64?
+    public internal(set) var expiresDate: Instant?
+    /// Of unknown meaning; always empty.
+    public internal(set) var text1709: String?
+    /// The product's number in the App Store, as far as anybody can tell; 0 in the sandbox.
+    public internal(set) var productAppleID: Int64?
+    public internal(set) var webOrderLineItemID: Int64?
+    /// The purchase counts as never made.
+    public internal(set) var cancellationDate: Instant?
+    /// 1 for yes.
+    public internal(set) var isTrialPeriod: Int64?
+    /// Of unknown meaning; always empty.
+    public internal(set) var texts1714To1718: [Int64: String] = [:]
+    /// 1 for yes.
+    public internal(set) var isInIntroductoryOfferPeriod: Int64?
+    /// Only when one was used.
+    public internal(set) var promotionalOfferID: String?
+    /// Of unknown meaning; 0 in newer receipts.
+    public internal(set) var number1722: Int64?
+
+    /// Every type that occurs, known or not.
+    public var attributeTypes: Set<Int64> { Set(attributes.map(\.type)) }
+
+    /// What is decided on: with two of one, the reader would choose which counts.
+    private static let onlyOnce = Set(
+        [
+            Attribute.quantity, .productID, .transactionID, .purchaseDate, .originalTransactionID,
+            .originalPurchaseDate, .productType, .expiresDate, .webOrderLineItemID, .cancellationDate,
+            .isTrialPeriod, .isInIntroductoryOfferPeriod, .promotionalOfferID,
+        ].map(\.rawValue))
+
+    init(_ set: ArraySlice<UInt8>) throws(ASN1Reader.Malformation) {
+        attributes = try ReceiptAttribute.all(in: set)
+        try ReceiptAttribute.refuseRepeated(Self.onlyOnce, in: attributes)
+        for attribute in attributes {
+            try take(attribute)
+            takeUndocumented(attribute)
+        }
+    }
+
+    /// The record as DER: the attributes in the order they had.
+    public func encoded() -> [UInt8] { ReceiptAttribute.set(attributes) }
+
+    private mutating func take(_ attribute: ReceiptAttribute) throws(ASN1Reader.Malformation) {
+        switch Attribute(rawValue: attribute.type) {
+        case .quantity: quantity = try attribute.integer()
+        case .productID: productID = try attribute.text()
+        case .transactionID: transactionID = try attribute.text()
+        case .purchaseDate: purchaseDate = try attribute.date()
+        case .originalTransactionID: originalTransactionID = try attribute.text()
+        case .originalPurchaseDate: originalPurchaseDate = try attribute.date()
+        case .productType: productType = try attribute.integer()
+        case .expiresDate: expiresDate = try attribute.date()
+        case .webOrderLineItemID: webOrderLineItemID = try attribute.integer()
+        case .cancellationDate: cancellationDate = try attribute.date()
+        case .isTrialPeriod: isTrialPeriod = try attribute.integer()
+        case .isInIntroductoryOfferPeriod: isInIntroductoryOfferPeriod = try attribute.integer()
+        case .promotionalOfferID: promotionalOfferID = try attribute.text()
+        default: break
+        }
+    }
+
+    /// On these nothing is decided: what cannot be read is as if absent.
+    private mutating func takeUndocumented(_ attribute: ReceiptAttribute) {
+        switch Attribute(rawValue: attribute.type) {
+        case .text1709: text1709 = try? attribute.text()
+        case .productAppleID: productAppleID = try? attribute.integer()
+        case .number1722: number1722 = try? attribute.integer()
+        case nil where Self.unnamedTexts.contains(attribute.type):
+            texts1714To1718[attribute.type] = try? attribute.text()
+        default: break
+        }
+    }
+}
+
+/// One numbered attribute as it stands in a receipt or in one of its purchases (facts/pkcs7-receipt §3): what has a
+/// name here and what has none.
+public struct ReceiptAttribute: Equatable, Sendable {
+    public let type: Int64
+    /// 1 almost everywhere; 2 for App Store receipts' opaque value.
+    public let version: Int64
+    /// The octets inside the OCTET STRING, which for most types are DER again.
+    public let value: ArraySlice<UInt8>
+
+    /// The attribute as DER: `SEQUENCE { type INTEGER, version INTEGER, value OCTET STRING }`.
+    var der: [UInt8] {
+        DERWriter.sequence(
+            DERWriter.integer(type), DERWriter.integer(version), DERWriter.octetString(Array(value)))
+    }
+
+    /// Attributes as the DER of a set, in the order they have: an App Store receipt's is DER's own, Xcode sorts by
+    /// type (facts/pkcs7-receipt §3).
+    static func set(_ attributes: [ReceiptAttribute]) -> [UInt8] {
+        DERWriter.value(tag: ASN1Reader.Tag.set, attributes.flatMap(\.der))
+    }
+
+    /// `SET OF SEQUENCE { type INTEGER, version INTEGER, value OCTET STRING }`, in any order.
+    static func all(in set: ArraySlice<UInt8>) throws(ASN1Reader.Malformation) -> [ReceiptAttribute] {
+        let outer = try ASN1Reader.single(set)
+        guard outer.tag == ASN1Reader.Tag.set else { throw ASN1Reader.Malformation("no set of attributes") }
+        var rest = ASN1Reader(outer.content)
+        var attributes: [ReceiptAttribute] = []
+        while !rest.isAtEnd {
+            var fields = ASN1Reader(try rest.next(ASN1Reader.Tag.sequence).content)
+            let type = try ASN1Reader.integer(fields.next())
+            let version = try ASN1Reader.integer(fields.next())
+            let value = try ASN1Reader.octets(fields.next())
+            try fields.end()
+            attributes.append(ReceiptAttribute(type: type, version: version, value: value))
+        }
+        return attributes
+    }
+
+    /// - Throws: if one of the types that only one may be of is there again.
+    static func refuseRepeated(
+        _ onlyOnce: Set<Int64>, in attributes: [ReceiptAttribute]
+    ) throws(ASN1Reader.Malformation) {
+        var seen: Set<Int64> = []
+        for attribute in attributes where onlyOnce.contains(attribute.type) {
+            guard seen.insert(attribute.type).inserted else {
+                throw ASN1Reader.Malformation("attribute \(attribute.type) twice")
+            }
+        }
+    }
+
+    // MARK: - What the octets hold. An attribute without octets has no value.
+
+    func text() throws(ASN1Reader.Malformation) -> String? {
+        value.isEmpty ? nil : try ASN1Reader.text(ASN1Reader.single(value))
+    }
+
+    func integer() throws(ASN1Reader.Malformation) -> Int64? {
+        value.isEmpty ? nil : try ASN1Reader.integer(ASN1Reader.single(value))
+    }
+
+    /// RFC 3339; Xcode writes offsets like `+0300`. An empty text is no date.
+    func date() throws(ASN1Reader.Malformation) -> Instant? {
+        guard let text = try text(), !text.isEmpty else { return nil }
+        guard let instant = Instant(rfc3339: text) else { throw ASN1Reader.Malformation("no date") }
+        return instant
     }
 }

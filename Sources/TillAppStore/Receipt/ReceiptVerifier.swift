@@ -112,3 +112,85 @@ enum ProofText {
         return Array(bytes[first...last])
     }
 }
+
+/// An app receipt taken apart, its signature and chain not yet asked about (facts/pkcs7-receipt §2).
+struct ReceiptContainer: Sendable {
+    let message: SignedMessage
+    let payload: ReceiptPayload
+    /// Attribute 12: the moment that certificates are judged at.
+    let creationDate: Instant
+
+    var intermediates: [Certificate] { message.certificates.filter { $0 !== message.signer } }
+
+    var claims: ProofClaims {
+        ProofClaims(
+            kind: .receipt, bundleID: payload.bundleID, environment: Self.environment(of: payload),
+            date: creationDate, dateSource: .receiptAttribute)
+    }
+
+    /// Apple's two by the receipt's type; a local test's by its own name. A type that only looks like an environment
+    /// of Apple's is none.
+    private static func environment(of payload: ReceiptPayload) -> String? {
+        if let environment = payload.environment { return environment.rawValue }
+        return payload.receiptType.flatMap { Environment(rawValue: $0) == nil ? $0 : nil }
+    }
+
+    /// Whether the receipt was made for this device: its identifierForVendor (16 bytes), or on a Mac its MAC address
+    /// (6 bytes). The hash stays SHA-1 (facts/pkcs7-receipt §4.2).
+    func matches(device: [UInt8]) -> Bool {
+        guard let opaque = payload.octets(ofType: 4), let bundle = payload.octets(ofType: 2),
+            let hash = payload.octets(ofType: 5)
+        else { return false }
+        return Digest.sha1.hash(device + opaque + bundle) == hash
+    }
+}
+
+/// An app receipt that Apple vouches for. Only a `SignedDataVerifier` makes one.
+public struct VerifiedReceipt: Sendable {
+    public let payload: ReceiptPayload
+    public let environment: Environment
+    public let bundleID: String
+    /// When Apple made the receipt.
+    public let creationDate: Instant
+
+    init(payload: ReceiptPayload, environment: Environment, bundleID: String, creationDate: Instant) {
+        self.payload = payload
+        self.environment = environment
+        self.bundleID = bundleID
+        self.creationDate = creationDate
+    }
+
+    /// The receipt's record of one transaction; nil if it has none, or one without product or date.
+    ///
+    /// Should a receipt name a transaction twice, the record that says it was taken back counts.
+    public func transaction(_ id: TransactionID) -> VerifiedTransaction? {
+        let records = payload.purchases.filter { $0.transactionID == id.text }
+        return (records.first { $0.cancellationDate != nil } ?? records.first).flatMap(transaction(of:))
+    }
+
+    /// Every purchase of the receipt that has an id, product and date. Their order means nothing, and finished
+    /// consumables are missing from receipts (facts/pkcs7-receipt §3.2).
+    public var transactions: [VerifiedTransaction] { payload.purchases.compactMap(transaction(of:)) }
+
+    private func transaction(of record: ReceiptPurchase) -> VerifiedTransaction? {
+        var payload = TransactionPayload()
+        payload.transactionID = record.transactionID
+        payload.originalTransactionID = record.originalTransactionID.flatMap { $0.isEmpty ? nil : $0 }
+        payload.productID = record.productID
+        payload.bundleID = bundleID
+        payload.purchaseDate = record.purchaseDate
+        payload.originalPurchaseDate = record.originalPurchaseDate
+        payload.expiresDate = record.expiresDate
+        payload.quantity = record.quantity.map { Int($0) }
+        payload.typeText = record.productType.map { ProductType(receiptNumber: $0)?.rawValue ?? String($0) }
+        payload.revocationDate = record.cancellationDate
+        payload.webOrderLineItemID = record.webOrderLineItemID.flatMap { $0 == 0 ? nil : String($0) }
+        payload.offer = record.promotionalOfferID.flatMap {
+            $0.isEmpty ? nil : TransactionPayload.Offer(promotionalIdentifier: $0)
+        }
+        payload.environment = environment.rawValue
+        payload.signedDate = creationDate
+        guard let essentials = try? VerifiedTransaction.Essentials(payload) else { return nil }
+        return VerifiedTransaction(essentials, payload: payload, environment: environment, source: .receipt)
+    }
+}

@@ -1,4 +1,6 @@
 import TillBilling
+import TillCrypto
+import TillJSON
 
 /// Builds paths and queries out of what came from outside: it can fill its place in a URL and never change another
 /// (RFC 3986 §2.3: everything but unreserved characters is escaped).
@@ -97,5 +99,86 @@ public struct InvalidRequest: Error, Sendable, Hashable {
     init(_ field: String, _ rule: Rule) {
         self.field = field
         self.rule = rule
+    }
+}
+
+extension ServerAPI {
+    /// An endpoint of the App Store Server API, the unit of Apple's quotas (facts/server-api §7). An endpoint and its
+    /// deprecated version share one: Apple counts them apart, and we stay below both.
+    public enum Endpoint: String, CaseIterable, Sendable {
+        case transactionInfo
+        case history
+        case subscriptionStatuses
+        case orderLookup
+        case refundHistory
+        case consumption
+        case extendRenewal
+        case massExtension
+        case massExtensionStatus
+        case testNotification
+        case testNotificationStatus
+        case notificationHistory
+        case appAccountToken
+        case appTransactionInfo
+        case finish
+    }
+}
+
+/// One request, before it is known which environment is asked.
+struct ServerAPICall: Sendable {
+    let endpoint: ServerAPI.Endpoint
+    let method: AppleRequest.Method
+    /// Path and query, percent-encoded.
+    let target: String
+    var body: JSONValue?
+    /// The only status that says it was done.
+    var success = 200
+    /// Bytes. An answer with twenty tokens has about 140 kB, twenty notifications have three times as many
+    /// (facts/limits §3).
+    var answerLimit = 1 << 20
+
+    static let pageLimit = 4 << 20
+
+    init(_ endpoint: ServerAPI.Endpoint, _ method: AppleRequest.Method, _ target: String, body: JSONValue? = nil) {
+        self.endpoint = endpoint
+        self.method = method
+        self.target = target
+        self.body = body
+    }
+}
+
+/// The JWTs that authorize requests (facts/server-api §2). One serves until a minute before its end: Apple allows an
+/// hour, we take five minutes, and a token never leaves this client but in a header.
+final class BearerTokens: Sendable {
+    private struct Token {
+        let text: String
+        /// Seconds.
+        let issued: Int64
+    }
+
+    private let key: InAppPurchaseKey
+    private let bundleID: String
+    private let newest = Locked<Token?>(nil)
+
+    /// Seconds.
+    static let life: Int64 = 300
+    static let margin: Int64 = 60
+
+    init(key: InAppPurchaseKey, bundleID: String) {
+        self.key = key
+        self.bundleID = bundleID
+    }
+
+    /// A token that is good at that time. If the clock was set back, a new one: Apple takes none from the future.
+    func token(at now: Instant) throws(IssuingFault) -> String {
+        let seconds = now.seconds
+        let kept = newest.withLock { $0 }
+        if let kept, kept.issued <= seconds, seconds < kept.issued + Self.life - Self.margin { return kept.text }
+        let text = try key.token(claims: [
+            "iss": .string(key.issuerID), "iat": .int(seconds), "exp": .int(seconds + Self.life),
+            "aud": "appstoreconnect-v1", "bid": .string(bundleID),
+        ])
+        newest.withLock { $0 = Token(text: text, issued: seconds) }
+        return text
     }
 }

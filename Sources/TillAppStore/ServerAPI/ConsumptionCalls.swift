@@ -99,3 +99,129 @@ public struct ConsumptionInformation: Sendable, Hashable {
         return .object(body)
     }
 }
+
+/// ConsumptionRequestV1, deprecated: everything but the preference is told, if only as `undeclared`, where every kind
+/// of answer begins.
+public struct ConsumptionInformationV1: Sendable, Hashable {
+    public enum Consumption: Int64, Sendable, CaseIterable {
+        case undeclared = 0
+        case none = 1
+        case partial = 2
+        /// Points given to another user count as consumed.
+        case full = 3
+    }
+
+    public enum Platform: Int64, Sendable, CaseIterable {
+        case undeclared = 0
+        case apple = 1
+        case other = 2
+    }
+
+    public enum Delivery: Int64, Sendable, CaseIterable {
+        case delivered = 0
+        case qualityIssue = 1
+        case wrongItem = 2
+        case serverOutage = 3
+        case inGameCurrencyChange = 4
+        case other = 5
+    }
+
+    /// How long the account exists, in days.
+    public enum Tenure: Int64, Sendable, CaseIterable {
+        case undeclared = 0
+        case upTo3 = 1
+        case upTo10 = 2
+        case upTo30 = 3
+        case upTo90 = 4
+        case upTo180 = 5
+        case upTo365 = 6
+        case longer = 7
+
+        public init(days: Int) {
+            let bounds = [3, 10, 30, 90, 180, 365]
+            self = Tenure(rawValue: Int64(1 + (bounds.firstIndex { days <= $0 } ?? bounds.count))) ?? .undeclared
+        }
+    }
+
+    public enum PlayTime: Int64, Sendable, CaseIterable {
+        case undeclared = 0
+        case upTo5Minutes = 1
+        case upTo1Hour = 2
+        case upTo6Hours = 3
+        case upTo24Hours = 4
+        case upTo4Days = 5
+        case upTo16Days = 6
+        case longer = 7
+
+        public init(minutes: Int) {
+            let bounds = [5, 60, 360, 1_440, 5_760, 23_040]
+            self = PlayTime(rawValue: Int64(1 + (bounds.firstIndex { minutes <= $0 } ?? bounds.count))) ?? .undeclared
+        }
+    }
+
+    /// US dollars over the account's life.
+    public enum Dollars: Int64, Sendable, CaseIterable {
+        case undeclared = 0
+        case zero = 1
+        case below50 = 2
+        case below100 = 3
+        case below500 = 4
+        case below1000 = 5
+        case below2000 = 6
+        case from2000 = 7
+
+        public init(cents: Int64) {
+            let bounds: [Int64] = [1, 50_00, 100_00, 500_00, 1_000_00, 2_000_00]
+            self = Dollars(rawValue: Int64(1 + (bounds.firstIndex { cents < $0 } ?? bounds.count))) ?? .undeclared
+        }
+    }
+
+    public enum Account: Int64, Sendable, CaseIterable {
+        case undeclared = 0
+        case active = 1
+        case suspended = 2
+        case terminated = 3
+        case limited = 4
+    }
+
+    public enum RefundPreference: Int64, Sendable, CaseIterable {
+        case undeclared = 0
+        case grant = 1
+        case decline = 2
+        case none = 3
+    }
+
+    /// Whether the customer agreed that Apple is told. Without it nothing is sent.
+    public var hasConsent: Bool
+    public var hadSample: Bool
+    public var delivery = Delivery.delivered
+    public var consumption = Consumption.undeclared
+    public var platform = Platform.undeclared
+    /// Sent as an empty text if there is none.
+    public var appAccountToken: UniqueID?
+    public var tenure = Tenure.undeclared
+    public var playTime = PlayTime.undeclared
+    public var purchased = Dollars.undeclared
+    public var refunded = Dollars.undeclared
+    public var account = Account.undeclared
+    public var preference: RefundPreference?
+
+    public init(hasConsent: Bool, hadSample: Bool) {
+        self.hasConsent = hasConsent
+        self.hadSample = hadSample
+    }
+
+    func body() throws(InvalidRequest) -> JSONValue {
+        guard hasConsent else { throw InvalidRequest("customerConsented", .noConsent) }
+        var body: [String: JSONValue] = [
+            "accountTenure": .int(tenure.rawValue), "appAccountToken": .string(appAccountToken?.description ?? ""),
+            "consumptionStatus": .int(consumption.rawValue), "customerConsented": true,
+            "deliveryStatus": .int(delivery.rawValue), "lifetimeDollarsPurchased": .int(purchased.rawValue),
+            "lifetimeDollarsRefunded": .int(refunded.rawValue), "platform": .int(platform.rawValue),
+            "playTime": .int(playTime.rawValue), "sampleContentProvided": .bool(hadSample),
+            "userStatus": .int(account.rawValue),
+        ]
+        if let preference { body["refundPreference"] = .int(preference.rawValue) }
+        return .object(body)
+    }
+}

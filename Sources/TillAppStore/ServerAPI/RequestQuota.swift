@@ -70,3 +70,95 @@ public struct RequestQuotas: Sendable {
         }
     }
 }
+
+/// Counts what happened within a span that ends now. What falls into one grain is remembered together, as if all of it
+/// had happened at the latest moment: that errs on the careful side, and bounds the memory to span / grain.
+struct SlidingCount {
+    private struct Grain {
+        var last: Instant
+        var count: Int
+    }
+
+    let limit: Int
+    /// Milliseconds.
+    let span: Int64
+    /// Milliseconds.
+    let grain: Int64
+    private var grains: [Grain] = []
+    private var total = 0
+
+    init(limit: Int, span: Int64, grain: Int64) {
+        self.limit = limit
+        self.span = span
+        self.grain = grain
+    }
+
+    /// Forgets what is out of the span. A clock that was set back takes the memory back with it: otherwise nothing
+    /// would be allowed until the old time is reached again.
+    mutating func settle(at now: Instant) {
+        if let newest = grains.last?.last, newest > now {
+            let shift = now.milliseconds - newest.milliseconds
+            for index in grains.indices { grains[index].last = grains[index].last.adding(milliseconds: shift) }
+        }
+        let gone = grains.prefix { $0.last.adding(milliseconds: span) <= now }
+        guard !gone.isEmpty else { return }
+        total -= gone.reduce(0) { $0 + $1.count }
+        grains.removeFirst(gone.count)
+    }
+
+    /// The first moment that one more is allowed. Call `settle` before.
+    func next(after now: Instant) -> Instant {
+        guard total >= limit, let oldest = grains.first else { return now }
+        return oldest.last.adding(milliseconds: span)
+    }
+
+    mutating func take(at now: Instant) {
+        total += 1
+        if let last = grains.last, last.last.milliseconds / grain == now.milliseconds / grain {
+            grains[grains.count - 1] = Grain(last: now, count: last.count + 1)
+        } else {
+            grains.append(Grain(last: now, count: 1))
+        }
+    }
+}
+
+/// One quota, kept: the pace and the hour.
+struct Pace {
+    let quota: RequestQuota
+    private var window: SlidingCount
+    private var hour: SlidingCount?
+    /// After a 429.
+    private var closedUntil: Instant?
+
+    init(_ quota: RequestQuota) {
+        self.quota = quota
+        window = SlidingCount(limit: quota.count, span: quota.window, grain: 1)
+        hour = quota.hourly.map { SlidingCount(limit: $0, span: RequestQuota.hour, grain: 60_000) }
+    }
+
+    /// The first moment that one more may be asked; now, if it is already.
+    mutating func next(at now: Instant) -> Instant {
+        window.settle(at: now)
+        hour?.settle(at: now)
+        var next = window.next(after: now)
+        if let hour { next = max(next, hour.next(after: now)) }
+        if let until = closedUntil {
+            // Nobody closes for longer; a clock that was set back would seem to.
+            let until = min(until, now.adding(milliseconds: RetryAfter.longest))
+            if until <= now { closedUntil = nil } else { next = max(next, until) }
+        }
+        return next
+    }
+
+    /// No turn comes before this, if that many others come first.
+    mutating func earliest(at now: Instant, behind others: Int) -> Instant {
+        next(at: now).adding(milliseconds: Int64(others / quota.count) * quota.window)
+    }
+
+    mutating func take(at now: Instant) {
+        window.take(at: now)
+        hour?.take(at: now)
+    }
+
+    mutating func close(until instant: Instant) { closedUntil = max(closedUntil ?? instant, instant) }
+}

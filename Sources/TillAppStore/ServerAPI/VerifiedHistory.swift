@@ -71,3 +71,135 @@ extension ServerAPI {
         return history
     }
 }
+
+// What Apple answers is signed, and none of it is believed before a verifier has said so: these wrap the text, and
+// give a verified value only to whoever brings the verifier (DESIGN §3).
+
+/// A JWSTransaction that nobody has verified yet.
+public struct SignedTransaction: Sendable, Hashable {
+    /// Compact serialization.
+    public let jws: String
+
+    public init(jws: String) { self.jws = jws }
+
+    public func verified(by verifier: SignedDataVerifier) throws(VerificationFailure) -> VerifiedTransaction {
+        try verifier.transaction(jws)
+    }
+}
+
+/// A JWSRenewalInfo that nobody has verified yet.
+public struct SignedRenewalInfo: Sendable, Hashable {
+    /// Compact serialization.
+    public let jws: String
+
+    public init(jws: String) { self.jws = jws }
+
+    /// It names no app: believe it only beside its transaction (facts/jws §5).
+    public func verified(by verifier: SignedDataVerifier) throws(VerificationFailure) -> VerifiedRenewalInfo {
+        try verifier.renewalInfo(jws)
+    }
+}
+
+/// An app transaction that nobody has verified yet.
+public struct SignedAppTransaction: Sendable, Hashable {
+    /// Compact serialization.
+    public let jws: String
+
+    public init(jws: String) { self.jws = jws }
+
+    public func verified(by verifier: SignedDataVerifier) throws(VerificationFailure) -> VerifiedAppTransaction {
+        try verifier.appTransaction(jws)
+    }
+}
+
+/// A notification's `signedPayload` that nobody has verified yet.
+public struct SignedNotification: Sendable, Hashable {
+    /// Compact serialization.
+    public let jws: String
+
+    public init(jws: String) { self.jws = jws }
+
+    public func verified(by verifier: SignedDataVerifier) throws(VerificationFailure) -> VerifiedNotification {
+        try verifier.notification(jws)
+    }
+}
+
+/// What was answered, and by which environment.
+public struct Answered<Value: Sendable>: Sendable {
+    public let environment: Environment
+    public let value: Value
+
+    public init(_ value: Value, from environment: Environment) {
+        self.value = value
+        self.environment = environment
+    }
+}
+
+extension Answered: Equatable where Value: Equatable {}
+
+/// A page that says how to get the next one.
+public protocol ServerAPIPage: Sendable {
+    var hasMore: Bool { get }
+    /// What the next page is asked with.
+    var nextToken: String? { get }
+}
+
+/// All pages, one request each, in Apple's order.
+///
+/// What changes while one walks may come again, newer (facts/server-api §4.1): whoever imports must be able to meet a
+/// transaction twice. A fault does not move the walk: asking for the next page again asks for the same one.
+public struct PageWalk<Page: ServerAPIPage>: AsyncSequence, Sendable {
+    public typealias Element = Answered<Page>
+    typealias Fetch =
+        @Sendable (_ token: String?, _ environment: Environment?) async throws(ServerAPIFault)
+        -> Answered<Page>
+
+    let start: String?
+    let environment: Environment?
+    /// A walk that would take more pages ends with `unreadable(endless)`.
+    let pageLimit: Int
+    let fetch: Fetch
+
+    /// Twenty entries a page: enough for the most faithful customer, and an end for a server that has none.
+    public static var usualPageLimit: Int { 1_000 }
+
+    public func makeAsyncIterator() -> Iterator { Iterator(walk: self) }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        private let walk: PageWalk
+        private var token: String?
+        private var environment: Environment?
+        private var seen: Set<String>
+        private var pages = 0
+        private var isOver = false
+
+        init(walk: PageWalk) {
+            self.walk = walk
+            token = walk.start
+            environment = walk.environment
+            seen = walk.start.map { [$0] } ?? []
+        }
+
+        public mutating func next() async throws(ServerAPIFault) -> Answered<Page>? {
+            if isOver { return nil }
+            guard pages < walk.pageLimit else { throw Self.endless("more than \(walk.pageLimit) pages") }
+            let answered = try await walk.fetch(token, environment)
+            // The first page shows where the customer is; no later one is asked elsewhere.
+            environment = answered.environment
+            pages += 1
+            guard answered.value.hasMore else {
+                isOver = true
+                return answered
+            }
+            guard let next = answered.value.nextToken, seen.insert(next).inserted else {
+                throw Self.endless("page \(pages) leads back to one before")
+            }
+            token = next
+            return answered
+        }
+
+        private static func endless(_ detail: String) -> ServerAPIFault {
+            .unreadable(UnreadableAnswer(.endless, status: 200, detail))
+        }
+    }
+}

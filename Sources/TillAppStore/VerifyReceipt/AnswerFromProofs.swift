@@ -73,8 +73,8 @@ extension AnsweredPurchase {
 }
 
 extension ReceiptPurchase {
-    /// Nil in receipts of old, which did not state it.
-    public var type: ProductType? { productType.map(ProductType.init(receiptNumber:)) }
+    /// Nil in receipts of old, which did not state it, and for a number that Apple added since.
+    public var type: ProductType? { productType.flatMap { ProductType(receiptNumber: $0) } }
     /// Auto-renewable, by its type; or by its end, which no other has.
     public var isSubscription: Bool { type == .autoRenewable || expiresDate != nil }
 }

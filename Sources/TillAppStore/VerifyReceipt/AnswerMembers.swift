@@ -2,9 +2,80 @@ import TillBilling
 import TillJSON
 
 /// The answer is no answer that anything could be decided by: something of it has another type than Apple's.
-struct UnusableAnswer: Error, Equatable {
+package struct UnusableAnswer: Error, Equatable {
     /// The member at fault.
     let member: String
+}
+
+/// One object of an answer. It names its members once, in `visitMembers`, for reading and for writing.
+package protocol AnswerObject: Sendable, Equatable {
+    init()
+    /// Members that no version of this page knew.
+    var other: [String: JSONValue] { get set }
+    mutating func visitMembers<V: AnswerVisitor>(_ visitor: inout V) throws(V.Failure)
+}
+
+extension AnswerObject {
+    package init(_ object: [String: JSONValue]) throws(UnusableAnswer) {
+        self.init()
+        var members = AnswerMembers(object)
+        try visitMembers(&members)
+        other = members.rest
+    }
+
+    /// As Apple writes it.
+    package var json: JSONValue {
+        var (copy, writer) = (self, AnswerWriter(members: other))
+        copy.visitMembers(&writer)
+        return .object(writer.members)
+    }
+}
+
+/// What goes over the members of an answer: `AnswerMembers` puts values in, `AnswerWriter` takes them out.
+package protocol AnswerVisitor {
+    associatedtype Failure: Error
+    mutating func text(_ name: String, _ value: inout String?) throws(Failure)
+    /// Written as a number.
+    mutating func number(_ name: String, _ value: inout Int64?) throws(Failure)
+    /// Written as text.
+    mutating func digits(_ name: String, _ value: inout Int64?) throws(Failure)
+    /// Written as `"true"` and `"false"`.
+    mutating func truth(_ name: String, _ value: inout Bool?) throws(Failure)
+    /// Written as `"1"` and `"0"`.
+    mutating func digit(_ name: String, _ value: inout Bool?) throws(Failure)
+    /// Written in three forms.
+    mutating func instant(_ name: String, _ value: inout Instant?) throws(Failure)
+    /// An old-style receipt's `expires_date`: written as milliseconds under its plain name.
+    mutating func legacyExpiry(_ value: inout Instant?) throws(Failure)
+    mutating func object<Value: AnswerObject>(_ name: String, _ value: inout Value?) throws(Failure)
+    mutating func objects<Value: AnswerObject>(_ name: String, _ value: inout [Value]?) throws(Failure)
+}
+
+// Values that Apple may add to: the raw ones survive.
+extension AnswerVisitor {
+    package mutating func text<Value: RawRepresentable<String>>(
+        _ name: String, _ value: inout Value?
+    ) throws(Failure) {
+        var raw = value?.rawValue
+        try text(name, &raw)
+        value = raw.flatMap { Value(rawValue: $0) }
+    }
+
+    package mutating func digits<Value: RawRepresentable<Int>>(
+        _ name: String, _ value: inout Value?
+    ) throws(Failure) {
+        var raw = value.map { Int64($0.rawValue) }
+        try digits(name, &raw)
+        value = raw.flatMap { Value(rawValue: Int($0)) }
+    }
+
+    package mutating func number<Value: RawRepresentable<Int>>(
+        _ name: String, _ value: inout Value?
+    ) throws(Failure) {
+        var raw = value.map { Int64($0.rawValue) }
+        try number(name, &raw)
+        value = raw.flatMap { Value(rawValue: Int($0)) }
+    }
 }
 
 /// The members of one object of an answer, taken out one by one; what is left was unknown.
@@ -61,11 +132,7 @@ struct AnswerMembers {
     }
 
     /// A moment in up to three forms: milliseconds if they are there, else the text in GMT, else in Pacific time.
-    mutating func instant(_ name: String) throws(UnusableAnswer) -> Instant? {
-        try instant(milliseconds: name + "_ms", gmt: name, pacific: name + "_pst")
-    }
-
-    mutating func instant(
+    private mutating func instant(
         milliseconds: String, gmt: String, pacific: String
     ) throws(UnusableAnswer) -> Instant? {
         let count = try number(milliseconds)
@@ -81,13 +148,7 @@ struct AnswerMembers {
         return nil
     }
 
-    mutating func object(_ name: String) throws(UnusableAnswer) -> [String: JSONValue]? {
-        guard let value = take(name) else { return nil }
-        guard let members = value.object else { throw UnusableAnswer(member: name) }
-        return members
-    }
-
-    mutating func objects(_ name: String) throws(UnusableAnswer) -> [[String: JSONValue]]? {
+    private mutating func objects(_ name: String) throws(UnusableAnswer) -> [[String: JSONValue]]? {
         guard let value = take(name) else { return nil }
         guard let elements = value.array else { throw UnusableAnswer(member: name) }
         var objects: [[String: JSONValue]] = []
@@ -100,39 +161,70 @@ struct AnswerMembers {
     }
 }
 
+extension AnswerMembers: AnswerVisitor {
+    mutating func text(_ name: String, _ value: inout String?) throws(UnusableAnswer) { value = try text(name) }
+    mutating func number(_ name: String, _ value: inout Int64?) throws(UnusableAnswer) { value = try number(name) }
+    mutating func digits(_ name: String, _ value: inout Int64?) throws(UnusableAnswer) { value = try number(name) }
+    mutating func truth(_ name: String, _ value: inout Bool?) throws(UnusableAnswer) { value = try truth(name) }
+    mutating func digit(_ name: String, _ value: inout Bool?) throws(UnusableAnswer) { value = try truth(name) }
+
+    mutating func instant(_ name: String, _ value: inout Instant?) throws(UnusableAnswer) {
+        value = try instant(milliseconds: name + "_ms", gmt: name, pacific: name + "_pst")
+    }
+
+    mutating func legacyExpiry(_ value: inout Instant?) throws(UnusableAnswer) {
+        let stated = try instant(milliseconds: "expires_date_ms", gmt: "expires_date", pacific: "expires_date_pst")
+        let formatted = try instant(
+            milliseconds: "expires_date_formatted_ms", gmt: "expires_date_formatted",
+            pacific: "expires_date_formatted_pst")
+        value = stated ?? formatted
+    }
+
+    mutating func object<Value: AnswerObject>(_ name: String, _ value: inout Value?) throws(UnusableAnswer) {
+        guard let found = take(name) else { return value = nil }
+        guard let members = found.object else { throw UnusableAnswer(member: name) }
+        value = try Value(members)
+    }
+
+    mutating func objects<Value: AnswerObject>(_ name: String, _ value: inout [Value]?) throws(UnusableAnswer) {
+        value = try objects(name)?.map(Value.init)
+    }
+}
+
 /// How Apple writes members: nothing for nil, and nearly everything as text.
-extension [String: JSONValue] {
-    mutating func putText(_ name: String, _ text: String?) {
-        if let text { self[name] = .string(text) }
+struct AnswerWriter: AnswerVisitor {
+    private(set) var members: [String: JSONValue]
+
+    init(members: [String: JSONValue]) { self.members = members }
+
+    mutating func put(_ name: String, _ value: JSONValue?) {
+        if let value { members[name] = value }
     }
 
-    mutating func putText(_ name: String, _ number: Int64?) {
-        if let number { self[name] = .string(String(number)) }
+    mutating func text(_ name: String, _ value: inout String?) { put(name, value.map { .string($0) }) }
+    mutating func number(_ name: String, _ value: inout Int64?) { put(name, value.map { .int($0) }) }
+    mutating func digits(_ name: String, _ value: inout Int64?) { put(name, value.map { .string(String($0)) }) }
+    mutating func truth(_ name: String, _ value: inout Bool?) { put(name, value.map { $0 ? "true" : "false" }) }
+    mutating func digit(_ name: String, _ value: inout Bool?) { put(name, value.map { $0 ? "1" : "0" }) }
+
+    mutating func instant(_ name: String, _ value: inout Instant?) {
+        put(milliseconds: name + "_ms", gmt: name, pacific: name + "_pst", value)
     }
 
-    mutating func putNumber(_ name: String, _ number: Int64?) {
-        if let number { self[name] = .int(number) }
+    mutating func legacyExpiry(_ value: inout Instant?) {
+        put(
+            milliseconds: "expires_date", gmt: "expires_date_formatted", pacific: "expires_date_formatted_pst", value)
     }
 
-    /// `"true"`, `"false"`.
-    mutating func putTruth(_ name: String, _ truth: Bool?) {
-        if let truth { self[name] = truth ? "true" : "false" }
+    private mutating func put(milliseconds: String, gmt: String, pacific: String, _ instant: Instant?) {
+        put(milliseconds, instant.map { .string(AppleTime.milliseconds($0)) })
+        put(gmt, instant.map { .string(AppleTime.gmt($0)) })
+        put(pacific, instant.map { .string(AppleTime.pacific($0)) })
     }
 
-    /// `"1"`, `"0"`.
-    mutating func putDigit(_ name: String, _ truth: Bool?) {
-        if let truth { self[name] = truth ? "1" : "0" }
-    }
+    mutating func object<Value: AnswerObject>(_ name: String, _ value: inout Value?) { put(name, value?.json) }
 
-    /// The three forms of one moment.
-    mutating func putInstant(_ name: String, _ instant: Instant?) {
-        putInstant(milliseconds: name + "_ms", gmt: name, pacific: name + "_pst", instant)
-    }
-
-    mutating func putInstant(milliseconds: String, gmt: String, pacific: String, _ instant: Instant?) {
-        guard let instant else { return }
-        self[milliseconds] = .string(AppleTime.milliseconds(instant))
-        self[gmt] = .string(AppleTime.gmt(instant))
-        self[pacific] = .string(AppleTime.pacific(instant))
+    mutating func objects<Value: AnswerObject>(_ name: String, _ value: inout [Value]?) {
+        put(name, value.map { .array($0.map(\.json)) })
     }
 }

@@ -53,17 +53,14 @@ public struct VerifyReceiptAnswer: Sendable, Equatable {
             let status = try members.number("status")
         else { throw UnusableAnswer(member: "status") }
         self.status = VerifyReceiptStatus(rawValue: status)
-        environment = try members.text("environment")
+        try visitCommon(&members)
         // Released clients read the one spelling, the documentation names the other.
         let hyphened = try members.truth("is-retryable")
         let underscored = try members.truth("is_retryable")
         isRetryable = hyphened ?? underscored
-        latestReceipt = try members.text("latest_receipt")
         legacy = try LegacyAnswer(&members)
         if legacy == nil {
-            receipt = try members.object("receipt").map(AnsweredReceipt.init)
-            latestReceiptInfo = try members.objects("latest_receipt_info")?.map(AnsweredPurchase.init)
-            pendingRenewalInfo = try members.objects("pending_renewal_info")?.map(AnsweredRenewal.init)
+            try visitUnified(&members)
         }
         other = members.rest
         guard self.status.treatment != .genuine || receipt != nil || legacy != nil else {
@@ -76,17 +73,257 @@ public struct VerifyReceiptAnswer: Sendable, Equatable {
         value.string.flatMap { Int64($0) }.map { .int($0) } ?? value
     }
 
+    private mutating func visitCommon<V: AnswerVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.text("environment", &environment)
+        try visitor.text("latest_receipt", &latestReceipt)
+    }
+
+    /// Of an app receipt.
+    private mutating func visitUnified<V: AnswerVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.object("receipt", &receipt)
+        try visitor.objects("latest_receipt_info", &latestReceiptInfo)
+        try visitor.objects("pending_renewal_info", &pendingRenewalInfo)
+    }
+
     /// As Apple writes it.
     public var json: JSONValue {
-        var members = other
-        members.putNumber("status", status.rawValue)
-        members.putText("environment", environment)
-        if let isRetryable { members["is-retryable"] = .bool(isRetryable) }
-        if let receipt { members["receipt"] = receipt.json }
-        members.putText("latest_receipt", latestReceipt)
-        if let latestReceiptInfo { members["latest_receipt_info"] = .array(latestReceiptInfo.map(\.json)) }
-        if let pendingRenewalInfo { members["pending_renewal_info"] = .array(pendingRenewalInfo.map(\.json)) }
-        legacy?.put(into: &members)
-        return .object(members)
+        var (copy, writer) = (self, AnswerWriter(members: other))
+        writer.put("status", .int(status.rawValue))
+        writer.put("is-retryable", isRetryable.map { .bool($0) })
+        copy.visitCommon(&writer)
+        copy.visitUnified(&writer)
+        copy.legacy?.visitMembers(&writer)
+        return .object(writer.members)
+    }
+}
+
+/// The `receipt` object of an app receipt (facts/verify-receipt §5).
+public struct AnsweredReceipt: AnswerObject {
+    /// `Production`, `ProductionSandbox`, `ProductionVPP`, `ProductionVPPSandbox`; others survive.
+    public var receiptType: String?
+    /// The app's number in the App Store; 0 outside production.
+    public var adamID: Int64?
+    /// The same once more.
+    public var appItemID: Int64?
+    public var bundleID: String?
+    public var applicationVersion: String?
+    public var originalApplicationVersion: String?
+    /// 0 or absent in the sandbox.
+    public var downloadID: Int64?
+    /// 0 or absent in the sandbox.
+    public var versionExternalIdentifier: Int64?
+    public var creationDate: Instant?
+    /// When Apple answered.
+    public var requestDate: Instant?
+    /// When the customer first got the app.
+    public var originalPurchaseDate: Instant?
+    public var preorderDate: Instant?
+    /// Volume purchases only.
+    public var expirationDate: Instant?
+    /// In no order. Finished consumables are missing; none at all is no error.
+    public var inApp: [AnsweredPurchase]?
+    /// Members that no version of this page knew.
+    public var other: [String: JSONValue] = [:]
+
+    public init() {}
+
+    package mutating func visitMembers<V: AnswerVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.text("receipt_type", &receiptType)
+        try visitor.number("adam_id", &adamID)
+        try visitor.number("app_item_id", &appItemID)
+        try visitor.text("bundle_id", &bundleID)
+        try visitor.text("application_version", &applicationVersion)
+        try visitor.text("original_application_version", &originalApplicationVersion)
+        try visitor.number("download_id", &downloadID)
+        try visitor.number("version_external_identifier", &versionExternalIdentifier)
+        try visitor.instant("receipt_creation_date", &creationDate)
+        try visitor.instant("request_date", &requestDate)
+        try visitor.instant("original_purchase_date", &originalPurchaseDate)
+        try visitor.instant("preorder_date", &preorderDate)
+        try visitor.instant("expiration_date", &expirationDate)
+        try visitor.objects("in_app", &inApp)
+    }
+}
+
+/// One transaction in `in_app` or `latest_receipt_info` (facts/verify-receipt §6).
+public struct AnsweredPurchase: AnswerObject {
+    public var quantity: Int64?
+    public var productID: String?
+    public var transactionID: String?
+    /// The chain's first; equals `transactionID` for a first purchase.
+    public var originalTransactionID: String?
+    public var purchaseDate: Instant?
+    public var originalPurchaseDate: Instant?
+    /// Subscriptions only.
+    public var expiresDate: Instant?
+    public var isTrialPeriod: Bool?
+    public var isInIntroOfferPeriod: Bool?
+    public var webOrderLineItemID: String?
+    /// When Apple took the purchase back; nil while it stands.
+    public var cancellationDate: Instant?
+    public var cancellationReason: RevocationReason?
+    public var promotionalOfferID: String?
+    public var offerCodeReferenceName: String?
+    /// Ended by an upgrade.
+    public var isUpgraded: Bool?
+    public var subscriptionGroupID: String?
+    public var ownership: Ownership?
+    /// As it was written; a UUID if it came from StoreKit.
+    public var appAccountToken: String?
+    /// Members that no version of this page knew.
+    public var other: [String: JSONValue] = [:]
+
+    public init() {}
+
+    package mutating func visitMembers<V: AnswerVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.digits("quantity", &quantity)
+        try visitor.text("product_id", &productID)
+        try visitor.text("transaction_id", &transactionID)
+        try visitor.text("original_transaction_id", &originalTransactionID)
+        try visitor.instant("purchase_date", &purchaseDate)
+        try visitor.instant("original_purchase_date", &originalPurchaseDate)
+        try visitor.instant("expires_date", &expiresDate)
+        try visitor.truth("is_trial_period", &isTrialPeriod)
+        try visitor.truth("is_in_intro_offer_period", &isInIntroOfferPeriod)
+        try visitor.text("web_order_line_item_id", &webOrderLineItemID)
+        try visitor.instant("cancellation_date", &cancellationDate)
+        try visitor.digits("cancellation_reason", &cancellationReason)
+        try visitor.text("promotional_offer_id", &promotionalOfferID)
+        try visitor.text("offer_code_ref_name", &offerCodeReferenceName)
+        try visitor.truth("is_upgraded", &isUpgraded)
+        try visitor.text("subscription_group_identifier", &subscriptionGroupID)
+        try visitor.text("in_app_ownership_type", &ownership)
+        try visitor.text("app_account_token", &appAccountToken)
+    }
+}
+
+/// One subscription in `pending_renewal_info` (facts/verify-receipt §7): what its next renewal will be.
+public struct AnsweredRenewal: AnswerObject {
+    public var productID: String?
+    public var originalTransactionID: String?
+    /// What renews next.
+    public var autoRenewProductID: String?
+    public var autoRenewStatus: AutoRenewStatus?
+    /// Only once it has expired.
+    public var expirationIntent: ExpirationIntent?
+    public var isInBillingRetryPeriod: Bool?
+    /// Only while a billing error is being forgiven.
+    public var gracePeriodExpiresDate: Instant?
+    /// Whether the customer agreed to a price increase; only if they were asked.
+    public var priceConsentStatus: Bool?
+    public var priceIncreaseStatus: PriceIncreaseStatus?
+    public var offerCodeReferenceName: String?
+    public var promotionalOfferID: String?
+    /// Members that no version of this page knew.
+    public var other: [String: JSONValue] = [:]
+
+    public init() {}
+
+    package mutating func visitMembers<V: AnswerVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.text("product_id", &productID)
+        try visitor.text("original_transaction_id", &originalTransactionID)
+        try visitor.text("auto_renew_product_id", &autoRenewProductID)
+        try visitor.digits("auto_renew_status", &autoRenewStatus)
+        try visitor.digits("expiration_intent", &expirationIntent)
+        try visitor.digit("is_in_billing_retry_period", &isInBillingRetryPeriod)
+        try visitor.instant("grace_period_expires_date", &gracePeriodExpiresDate)
+        try visitor.digit("price_consent_status", &priceConsentStatus)
+        try visitor.digits("price_increase_status", &priceIncreaseStatus)
+        try visitor.text("offer_code_ref_name", &offerCodeReferenceName)
+        try visitor.text("promotional_offer_id", &promotionalOfferID)
+    }
+}
+
+/// What is answered about an old-style transaction receipt: one purchase, flat, and beside it what became of its
+/// subscription (facts/verify-receipt §9).
+public struct LegacyAnswer: Sendable, Equatable {
+    public var receipt: LegacyPurchase?
+    /// The newest transaction of a subscription that runs.
+    public var latest: LegacyPurchase?
+    /// The last transaction of a subscription that has ended (status 21006).
+    public var latestExpired: LegacyPurchase?
+    public var autoRenewStatus: AutoRenewStatus?
+    public var autoRenewProductID: String?
+    public var expirationIntent: ExpirationIntent?
+    public var isInBillingRetryPeriod: Bool?
+    public var cancellationReason: RevocationReason?
+
+    public init() {}
+
+    /// Takes its members out of the answer's; nil if the receipt in it is none of these.
+    init?(_ members: inout AnswerMembers) throws(UnusableAnswer) {
+        guard let receipt = members.rest["receipt"]?.object, LegacyPurchase.isOne(receipt) else { return nil }
+        try visitMembers(&members)
+    }
+
+    mutating func visitMembers<V: AnswerVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.object("receipt", &receipt)
+        try visitor.object("latest_receipt_info", &latest)
+        try visitor.object("latest_expired_receipt_info", &latestExpired)
+        // A number here, and text beside a unified receipt.
+        try visitor.number("auto_renew_status", &autoRenewStatus)
+        try visitor.text("auto_renew_product_id", &autoRenewProductID)
+        try visitor.digits("expiration_intent", &expirationIntent)
+        try visitor.digit("is_in_billing_retry_period", &isInBillingRetryPeriod)
+        try visitor.digits("cancellation_reason", &cancellationReason)
+    }
+}
+
+/// One purchase as an old-style receipt tells of it.
+public struct LegacyPurchase: AnswerObject {
+    public var bundleID: String?
+    public var bundleVersion: String?
+    /// The product's number in the App Store.
+    public var itemID: String?
+    /// The app's number; production only.
+    public var appItemID: String?
+    public var versionExternalIdentifier: String?
+    public var quantity: Int64?
+    public var productID: String?
+    public var transactionID: String?
+    public var originalTransactionID: String?
+    public var purchaseDate: Instant?
+    public var originalPurchaseDate: Instant?
+    /// Subscriptions only. Written as milliseconds under its plain name.
+    public var expiresDate: Instant?
+    public var webOrderLineItemID: String?
+    public var isTrialPeriod: Bool?
+    public var isInIntroOfferPeriod: Bool?
+    public var cancellationDate: Instant?
+    public var cancellationReason: RevocationReason?
+    /// The device of old: 40 hexadecimal digits.
+    public var uniqueIdentifier: String?
+    public var uniqueVendorIdentifier: String?
+    /// Members that no version of this page knew.
+    public var other: [String: JSONValue] = [:]
+
+    public init() {}
+
+    /// Told from an app receipt by what only each of them has.
+    static func isOne(_ receipt: [String: JSONValue]) -> Bool {
+        receipt["bid"] != nil
+            || (receipt["transaction_id"] != nil && receipt["in_app"] == nil && receipt["bundle_id"] == nil)
+    }
+
+    package mutating func visitMembers<V: AnswerVisitor>(_ visitor: inout V) throws(V.Failure) {
+        try visitor.text("bid", &bundleID)
+        try visitor.text("bvrs", &bundleVersion)
+        try visitor.text("item_id", &itemID)
+        try visitor.text("app_item_id", &appItemID)
+        try visitor.text("version_external_identifier", &versionExternalIdentifier)
+        try visitor.digits("quantity", &quantity)
+        try visitor.text("product_id", &productID)
+        try visitor.text("transaction_id", &transactionID)
+        try visitor.text("original_transaction_id", &originalTransactionID)
+        try visitor.instant("purchase_date", &purchaseDate)
+        try visitor.instant("original_purchase_date", &originalPurchaseDate)
+        try visitor.legacyExpiry(&expiresDate)
+        try visitor.text("web_order_line_item_id", &webOrderLineItemID)
+        try visitor.truth("is_trial_period", &isTrialPeriod)
+        try visitor.truth("is_in_intro_offer_period", &isInIntroOfferPeriod)
+        try visitor.instant("cancellation_date", &cancellationDate)
+        try visitor.digits("cancellation_reason", &cancellationReason)
+        try visitor.text("unique_identifier", &uniqueIdentifier)
+        try visitor.text("unique_vendor_identifier", &uniqueVendorIdentifier)
     }
 }

@@ -145,6 +145,106 @@ public struct OwnershipChange: Sendable {
             if facts.namedUser.map({ facts.account(of: $0) }) == grant.userID { return (.owner, nil) }
             return (reason == .contradictsOrder ? .anothersOtherOrder : .unknown, nil)
         case .alreadyGranted, .revoke, .reinstate, .revoked: return (.none, nil)
+
+/// What says that a granted purchase is its owner's, the weakest first.
+public enum OwnershipBasis: String, Hashable, Sendable, CaseIterable, Comparable {
+    /// A receipt and the order id beside it. A receipt hides the token, so this is what its sender says.
+    case receipt
+    /// A copy that Apple signed without a token, and the order id, the device or the restore beside it.
+    case orderID = "order_id"
+    /// The token that Apple signed, in a proof, a notification or an answer.
+    case token
+    /// A person who answers for it: an operator, or a customer who shows Apple's order number.
+    case person
+
+    public static func < (left: OwnershipBasis, right: OwnershipBasis) -> Bool { left.rank < right.rank }
+
+    private var rank: Int {
+        switch self {
+        case .receipt: 0
+        case .orderID: 1
+        case .token: 2
+        case .person: 3
+        }
+    }
+
+    /// The basis of a new grant.
+    ///
+    /// - Parameters:
+    ///   - match: how its owner was found.
+    ///   - chain: the basis of what it renews; nil if it renews nothing that is granted.
+    public init(of transaction: PaidTransaction, foundBy match: OwnerMatch, chain: OwnershipBasis?) {
+        switch match {
+        case .orderNumber, .operatorDecision: self = .person
+        // A renewal is its owner's for the same reason as what it renews. A receipt does not say that it is one.
+        case .originalTransaction: self = transaction.isFromReceipt ? .receipt : chain ?? .orderID
+        case .token, .accountToken, .acceptance: self = .token
+        case .orderID, .device, .backend, .claim:
+            self = transaction.isFromReceipt ? .receipt : transaction.signedToken == nil ? .orderID : .token
+        }
+    }
+}
+
+extension PaidTransaction {
+    /// The token that says whose it is; nil for a copy that somebody else pays for, whose token is the purchaser's.
+    public var signedToken: AppAccountToken? { terms.isPaidBySomebodyElse ? nil : token }
+}
+
+/// What becomes of a receipt whose signed copy Apple can't be asked for.
+public enum ReceiptPolicy: String, Hashable, Sendable, CaseIterable {
+    /// It waits in quarantine until a signed copy comes, or a person decides.
+    case quarantine
+    /// It is granted by the order id beside it, its points are held, and a signed copy may still move it.
+    case provisional
+}
+
+/// The shop's terms for receipts.
+public struct ReceiptTerms: Hashable, Sendable {
+    public var policy: ReceiptPolicy
+    /// How long points that rest on a receipt alone are held.
+    public var holdHours: Int64
+
+    /// For how long a customer who lost a purchase to the token of another one needs signed copies, in milliseconds.
+    public static let distrust: Int64 = 90 * 86_400_000
+
+    public init(policy: ReceiptPolicy = .quarantine, holdHours: Int64 = 24) {
+        self.policy = policy
+        self.holdHours = holdHours
+    }
+
+    /// When points that are granted now are free.
+    public func holdEnd(from now: Instant) -> Instant { now.adding(milliseconds: holdHours * 3_600_000) }
+}
+
+extension OwnershipBasis {
+    /// For operators: what says that a grant is its owner's.
+    public var sentence: Text {
+        switch self {
+        case .receipt:
+            Text(en: "A receipt and the order id beside it. A signed copy may move it.", zh: "收据及随附的订单号。签名凭证可能改变归属。")
+        case .orderID:
+            Text(en: "A copy that Apple signed without a token.", zh: "Apple 签名但不带令牌的凭证。")
+        case .token: Text(en: "The token that Apple signed.", zh: "Apple 签名的令牌。")
+        case .person:
+            Text(
+                en: "A person: an operator, or the customer with Apple's order number.",
+                zh: "由人决定：运营人员，或出示 Apple 订单号的顾客。")
+        }
+    }
+}
+
+extension OwnershipDecision.Note {
+    /// For operators.
+    public var sentence: Text {
+        switch self {
+        case .olderCopyNamesAnother:
+            Text(
+                en: "An older signed copy has a token that is not the owner's. Older copies move nothing.",
+                zh: "较早的签名凭证带有不属于归属人的令牌。较早的凭证不改变归属。")
+        case .tokenChanged:
+            Text(
+                en: "A newer signed copy has another token. Make a transfer if the purchase is another customer's.",
+                zh: "较新的签名凭证带有另一个令牌。若购买属于其他顾客，请新建一次转移。")
         }
     }
 }

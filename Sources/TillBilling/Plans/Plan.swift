@@ -122,3 +122,119 @@ public struct Plan: Hashable, Sendable, Identifiable {
     /// In minor units.
     public var dailyPrice: Fraction { Fraction(UInt64(max(0, price.amount)), over: UInt64(length.days)) }
 }
+
+/// What one of a product cost in one catalogue: in the currency that balances are counted in, and in the currencies of
+/// other storefronts that the catalogue names.
+public struct ListPrice: Hashable, Sendable {
+    public let base: Money
+    /// In minor units.
+    private let others: [Currency: Int64]
+
+    /// - Parameters:
+    ///   - product: as the catalogue of that day has it.
+    ///   - usual: its price today. It says which currency balances are counted in, and counts itself where the
+    ///     catalogue of that day knew no price in that currency.
+    public init(of product: Product, orElse usual: Money) {
+        var prices = Dictionary(
+            product.prices.map { (Currency($0.key), $0.value) }, uniquingKeysWith: { first, _ in first })
+        prices[product.price.currency] = product.price.amount
+        base = Money(amount: max(0, prices[usual.currency] ?? usual.amount), currency: usual.currency)
+        others = prices
+    }
+
+    /// What a plan costs where no other currency is known.
+    init(of plan: Plan) {
+        base = plan.price
+        others = [:]
+    }
+
+    /// What a purchase is worth in a conversion: what was paid for it, and never more.
+    ///
+    /// - What was paid in the currency of balances counts as it is.
+    /// - What was paid in another currency that the catalogue lists is that part of the list price which it is of the
+    ///   price in its own currency, and the list price at most. It is rounded down to the minor unit.
+    /// - In a currency that the catalogue doesn't list it is the list price, because a storefront's price is no
+    ///   exchange rate; at the price of an offer, which may be any part of the list price, it is nothing.
+    /// - Where Apple signed no price, as in a receipt, it is the list price.
+    ///
+    /// - Parameters:
+    ///   - paid: for the whole quantity, as Apple signed it.
+    ///   - isOffer: whether Apple signed that an offer made the price.
+    public func worth(of paid: Money?, quantity: Int, isOffer: Bool) -> Money {
+        let listed = Self.times(base.amount, quantity)
+        guard let paid else { return Money(amount: listed, currency: base.currency) }
+        guard paid.amount > 0, paid.currency != base.currency else {
+            return Money(amount: max(0, paid.amount), currency: base.currency)
+        }
+        guard let one = others[paid.currency], one > 0 else {
+            return Money(amount: isOffer ? 0 : listed, currency: base.currency)
+        }
+        let full = Self.times(one, quantity)
+        let part = paid.amount < full ? full.dividingFullWidth(listed.multipliedFullWidth(by: paid.amount)) : nil
+        return Money(amount: part?.quotient ?? listed, currency: base.currency)
+    }
+
+    private static func times(_ amount: Int64, _ quantity: Int) -> Int64 {
+        let (product, overflow) = amount.multipliedReportingOverflow(by: Int64(quantity))
+        return overflow ? .max : max(0, product)
+    }
+}
+
+extension Catalog {
+    /// What is wrong with the plans of a catalogue. None of it may surface only when somebody's balance is converted.
+    var planFindings: [Finding] {
+        let sold = products.compactMap { product in product.plan.map { (product, $0) } }
+        var terms: [PlanID: PlanTerms] = [:]
+        var found: [Finding] = []
+        for (product, plan) in sold {
+            found += Self.unusable(product, plan)
+            let first = terms[plan.id] ?? plan
+            terms[plan.id] = first
+            if !first.agrees(with: plan) {
+                found.append(
+                    Finding(
+                        code: .planDiffers, product: product.id,
+                        sentence: Text(
+                            en: "Plan \(plan.id) of \(product.id) has another length, rank or scope elsewhere. Make "
+                                + "them the same.",
+                            zh: "商品 \(product.id) 的套餐 \(plan.id) 在别处的时长、等级或适用范围不同。请统一。")))
+            }
+        }
+        return found + Self.currencies(sold.compactMap { Plan(soldBy: $0.0) })
+    }
+
+    private static func unusable(_ product: Product, _ plan: PlanTerms) -> [Finding] {
+        let isNamed = [plan.id.text, plan.rank ?? plan.id.text].allSatisfy { ProductID($0).isWellFormed }
+        let isSoldForATime = [.consumable, .nonRenewing, .autoRenewable].contains(product.type)
+        guard !isNamed || !isSoldForATime else { return [] }
+        return [
+            Finding(
+                code: .badPlan, product: product.id,
+                sentence: Text(
+                    en: "The plan of \(product.id) is not usable: its id and rank are like product ids, and it is "
+                        + "sold as a consumable, a non-renewing or an auto-renewable subscription.",
+                    zh: "商品 \(product.id) 的套餐不可用：套餐 id 和等级的写法同商品 ID，"
+                        + "商品类型须为消耗型、非续期订阅或自动续期订阅。"))
+        ]
+    }
+
+    /// Balances are counted in the list prices of one currency (C5).
+    private static func currencies(_ plans: [Plan]) -> [Finding] {
+        let all = Set(plans.map(\.price.currency)).sorted().map(\.text)
+        guard all.count > 1 else { return [] }
+        return [
+            Finding(
+                code: .planCurrencies, product: nil,
+                sentence: Text(
+                    en: "Plans are priced in \(all.joined(separator: ", ")). Use one currency for all of them.",
+                    zh: "套餐的价格用了多种货币：\(all.joined(separator: "、"))。请统一为一种。"))
+        ]
+    }
+}
+
+extension PlanTerms {
+    fileprivate func agrees(with other: PlanTerms) -> Bool {
+        length.days == other.length.days && (rank ?? id.text) == (other.rank ?? other.id.text)
+            && (scope ?? .account) == (other.scope ?? .account)
+    }
+}

@@ -137,3 +137,96 @@ extension Instant {
     /// No later than `limit`, unless this itself is.
     func adding(seconds: Int64, before limit: Instant) -> Instant { max(self, min(limit, adding(seconds: seconds))) }
 }
+
+/// What a service is for.
+public enum ServiceCoverage: Hashable, Sendable {
+    /// All devices of the account.
+    case account
+    /// One device, as its order named it. Nil for a plan that was paid without an order, where nobody named a device:
+    /// it is one device's all the same, and the app decides which.
+    case device(DeviceID?)
+
+    /// What one purchase of a plan is for.
+    public init(of plan: Plan, on device: DeviceID?) {
+        self = plan.scope == .device ? .device(device) : .account
+    }
+
+    /// Nil for the account.
+    public var deviceIDs: [DeviceID]? {
+        switch self {
+        case .account: nil
+        case .device(let device): device.map { [$0] } ?? []
+        }
+    }
+
+}
+
+extension ServiceCoverage: Comparable {
+    /// The account comes first, and a device without a name next.
+    public static func < (left: ServiceCoverage, right: ServiceCoverage) -> Bool {
+        switch (left, right) {
+        case (_, .account): false
+        case (.account, .device), (.device(nil), .device(.some)): true
+        case (.device(let left?), .device(let right?)): left < right
+        case (.device, .device(nil)): false
+        }
+    }
+}
+
+/// Service with one plan that runs by itself: what it is for, and its time, one period after the other.
+struct ServiceStrand: Sendable {
+    let plan: PlanID
+    let coverage: ServiceCoverage
+    /// Since when there is service without a gap.
+    let since: Instant
+    /// Oldest first; the first ones may be over.
+    private(set) var periods: ArraySlice<ServicePeriod> = []
+    /// Whose time is in it, some of it perhaps converted.
+    private(set) var transactions: Set<TransactionID> = []
+
+    init(_ plan: PlanID, for coverage: ServiceCoverage, since: Instant) {
+        self.plan = plan
+        self.coverage = coverage
+        self.since = since
+    }
+
+    /// A trial begins.
+    init(trial purchase: PlanPurchase, for coverage: ServiceCoverage) {
+        self.init(purchase.plan.id, for: coverage, since: purchase.at)
+        extend(trial: purchase)
+    }
+
+    var end: Instant { periods.last?.end ?? since }
+
+    /// A purchase of the plan, with what it converts.
+    mutating func add(_ purchase: PlanPurchase, converting seconds: Int64, of others: [ServiceStrand]) {
+        while let first = periods.first, first.end <= purchase.at { periods.removeFirst() }
+        var start = max(purchase.at, end)
+        if seconds > 0 {
+            let converted = ServicePeriod(converting: seconds, for: purchase, from: start)
+            start = converted.end
+            periods.append(converted)
+        }
+        periods.append(ServicePeriod(purchase, from: start))
+        // The largest takes in the others, so that going to and fro between plans stays cheap.
+        for other in others {
+            let (larger, smaller) =
+                transactions.count < other.transactions.count
+                ? (other.transactions, transactions) : (transactions, other.transactions)
+            transactions = larger
+            transactions.formUnion(smaller)
+        }
+        if let id = purchase.transactionID { transactions.insert(id) }
+    }
+
+    /// The same trial again. All of a trial is worth nothing, so its periods need not be told apart.
+    mutating func extend(trial purchase: PlanPurchase) {
+        periods = [ServicePeriod(trial: purchase, after: periods.last)]
+        if let id = purchase.transactionID { transactions.insert(id) }
+    }
+
+    func isRunning(at now: Instant) -> Bool { end > now }
+
+    /// The newest purchase of its plan.
+    var newest: ServicePeriod? { periods.last { $0.origin == .bought } ?? periods.last }
+}

@@ -1,3 +1,4 @@
+import TillAPI
 import TillBilling
 
 /// The HTTP effect of the client: sends one request and brings the whole answer. Redirects are not followed, the
@@ -102,4 +103,142 @@ public struct TransportFault: Error, Hashable, Sendable {
 
     /// Always: the server may answer next time.
     public var isRetryable: Bool { true }
+}
+
+/// The address of the purchase server, as an app states it. Proofs and user tokens go there, so it is `https://`.
+/// `http://` goes to this machine only (127.0.0.0/8, ::1, localhost), where a developer's server runs.
+struct ServerAddress {
+    let text: String
+
+    init(_ text: String) { self.text = text }
+
+    /// Whether nobody on the network between can read or change what is sent there.
+    var isSecure: Bool {
+        guard let colon = text.firstIndex(of: ":") else { return false }
+        let rest = text[text.index(after: colon)...]
+        guard rest.hasPrefix("//") else { return false }
+        let authority = rest.dropFirst(2).prefix { !"/?#".contains($0) }
+        // A name before "@" is not the host, and parsers differ about a backslash: neither belongs here.
+        guard !authority.isEmpty, authority.utf8.allSatisfy(Self.isOfHostOrPort) else { return false }
+        switch text[..<colon].lowercased() {
+        case "https": return true
+        case "http": return Self.isThisMachine(Self.host(of: authority))
+        default: return false
+        }
+    }
+
+    private static func isOfHostOrPort(_ byte: UInt8) -> Bool {
+        byte > 0x20 && byte != 0x7F && byte != UInt8(ascii: "@") && byte != UInt8(ascii: "\\")
+            && byte != UInt8(ascii: "%")
+    }
+
+    /// Without the port.
+    private static func host(of authority: Substring) -> String {
+        if authority.hasPrefix("[") {
+            guard let end = authority.firstIndex(of: "]") else { return "" }
+            let rest = authority[authority.index(after: end)...]
+            return rest.isEmpty || rest.hasPrefix(":") ? String(authority[...end]).lowercased() : ""
+        }
+        let parts = authority.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        return parts[0].lowercased()
+    }
+
+    private static func isThisMachine(_ host: String) -> Bool {
+        if host == "localhost" || host == "[::1]" { return true }
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 4, parts[0] == "127" else { return false }
+        return parts.allSatisfy { part in
+            guard let number = UInt8(part) else { return false }
+            return String(number) == part
+        }
+    }
+}
+
+/// Why the server's word did not come, or what it refused.
+public enum ServerFault: Error, Hashable, Sendable {
+    /// Nobody is signed in, so nothing was sent.
+    case signedOut
+    /// No answer came.
+    case noAnswer(TransportFault)
+    /// An answer that is not the server's: HTML of a proxy, an empty body, a redirect, JSON of somebody else (P11).
+    case unreadable(status: Int, retryAfter: Int64?)
+    /// The server said no.
+    case refused(ServerRefusal)
+
+    /// Stable.
+    public var code: String {
+        switch self {
+        case .signedOut: Trouble.signedOut.code
+        case .noAnswer(let fault): fault.kind.rawValue
+        case .unreadable: Trouble.unreadableAnswer.code
+        case .refused(let refusal): refusal.code
+        }
+    }
+
+    /// Whether the very same request may be answered differently later.
+    public var isRetryable: Bool {
+        switch self {
+        case .signedOut, .noAnswer, .unreadable: true
+        case .refused(let refusal): refusal.isRetryable
+        }
+    }
+
+    /// Seconds the server asked to wait; at most a minute if the answer is not the server's.
+    public var retryAfter: Int64? {
+        switch self {
+        case .signedOut, .noAnswer: nil
+        case .unreadable(_, let seconds): seconds
+        case .refused(let refusal): refusal.retryAfter
+        }
+    }
+
+    /// What the buyer is told.
+    public var sentence: Text {
+        if case .refused(let refusal) = self { return refusal.sentence }
+        return Trouble(code: code, isFinal: false).sentence
+    }
+}
+
+/// A problem the server told (RFC 9457). What it means is decided by code and `retryable`, never by its words.
+public struct ServerRefusal: Hashable, Sendable {
+    /// Stable; see `refusal`.
+    public let code: String
+    /// The HTTP status.
+    public let status: Int
+    /// Whether the same request may be answered differently later.
+    public let isRetryable: Bool
+    /// Seconds the server asked to wait.
+    public let retryAfter: Int64?
+    /// In the language that was asked for; shown when this version of the app does not know the code.
+    public let title: String
+    /// For support.
+    public let requestID: String
+
+    init(_ problem: Problem, status: Int, retryAfter: Int64?) {
+        code = problem.code
+        self.status = status
+        // A server that is down for a moment says so by its status, whatever the body says.
+        isRetryable = problem.retryable || status >= 500 || status == 429 || status == 408
+        self.retryAfter = retryAfter
+        title = String(problem.title.prefix(500))
+        requestID = String(problem.requestId.prefix(100))
+    }
+
+    /// The refusal, if this version of the app knows it.
+    public var refusal: Refusal? { Refusal(rawValue: code) }
+
+    /// What it means, for those who run the server.
+    public var sentence: Text { refusal?.sentence ?? Text(en: title, zh: title) }
+
+    /// Whether this proof can never be granted, as far as the server that said so knows. Everything else (a token that
+    /// ran out, a wrong configuration, a code this version does not know) may be answered differently one day.
+    var isFinalForProof: Bool {
+        guard !isRetryable, (400..<500).contains(status) else { return false }
+        return switch refusal {
+        case .malformed, .missingChain, .chainLength, .badCertificate, .chainUntrusted, .chainExpired, .missingOID,
+            .badSignature, .wrongApp, .wrongDevice, .transactionMismatch, .productMismatch:
+            true
+        default: false
+        }
+    }
 }

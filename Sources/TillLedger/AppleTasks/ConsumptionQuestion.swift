@@ -146,6 +146,6 @@ extension ConsumptionInformation {
         self.init(
             hasConsent: true, delivery: wasGranted ? .delivered : .undelivered, hadSample: settings.hadSample,
             percentage: percentage, preference: preference,
-            productType: type.map { TillAppStore.ProductType(rawValue: $0.rawValue) })
+            productType: type)
     }
 }

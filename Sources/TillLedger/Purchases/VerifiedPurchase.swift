@@ -93,7 +93,7 @@ extension PaidTransaction {
 extension TransactionTerms {
     init(_ verified: VerifiedTransaction) {
         self.init(
-            type: verified.type.flatMap { TillBilling.ProductType(rawValue: $0.rawValue) },
+            type: verified.type,
             expiresAt: verified.expiresDate,
             isUpgraded: verified.isUpgraded, isFamilyShared: verified.ownership == .familyShared,
             groupID: verified.subscriptionGroupID, storefront: verified.storefront,

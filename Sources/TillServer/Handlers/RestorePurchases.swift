@@ -114,7 +114,7 @@ private struct Restore {
     }
 
     private func type(of verified: VerifiedTransaction) -> TillBilling.ProductType? {
-        verified.type.flatMap { TillBilling.ProductType(rawValue: $0.rawValue) }
+        verified.type
             ?? server.configuration.catalog[verified.productID]?.type
     }
 

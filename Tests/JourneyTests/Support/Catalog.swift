@@ -16,7 +16,7 @@ extension Shop {
         sold("com.example.learn.pro", .nonConsumable, 9_800), sold("com.example.learn.unlisted", .consumable, 600),
     ]
 
-    private static func sold(_ id: String, _ kind: ProductKind, _ price: Int64) -> StoreProduct {
+    private static func sold(_ id: String, _ kind: ProductType, _ price: Int64) -> StoreProduct {
         StoreProduct(
             id: ProductID(id), kind: kind, name: id,
             prices: ["CHN": Money(amount: price, currency: Currency("CNY"))])

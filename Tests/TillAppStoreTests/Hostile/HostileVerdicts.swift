@@ -82,7 +82,7 @@ struct CorpusJudge: Sendable {
         let price = transaction.payload.priceMilliunits.map(String.init) ?? "none"
         let words: [String] = [
             transaction.id.text, transaction.productID.text, "×", String(transaction.quantity),
-            transaction.type?.rawValue ?? "none", String(describing: transaction.environment), "price", price,
+            transaction.payload.typeText ?? "none", String(describing: transaction.environment), "price", price,
             transaction.storefront ?? "none", "token", transaction.appAccountTokenText ?? "none",
             "at", String(transaction.purchaseDate.milliseconds), "signed", String(transaction.signedDate.milliseconds),
         ]

@@ -32,7 +32,7 @@ enum YearCatalogue {
     }
 
     private static func once(
-        _ id: String, _ kind: ProductKind, _ cents: Int64, isShared: Bool = false, _ offers: [ProductOffer] = []
+        _ id: String, _ kind: ProductType, _ cents: Int64, isShared: Bool = false, _ offers: [ProductOffer] = []
     ) -> StoreProduct {
         var product = StoreProduct(id: ProductID(id), kind: kind, name: id, prices: prices(cents))
         product.isFamilyShareable = isShared

@@ -1,0 +1,231 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillHTTP
+import TillJSON
+import TillSQL
+
+/// One authorised request, and what can be read out of it.
+struct APICall: Sendable {
+    let route: ServerAPIRoute
+    let request: HTTPRequest
+    let parameters: PathParameters
+    /// The app that the bearer token speaks for.
+    let bundleID: String
+
+    var id: String { parameters["id"] }
+
+    // MARK: Query and body
+
+    func values(_ name: String) -> [String] { request.query.filter { $0.name == name }.map(\.value) }
+
+    /// A parameter that may be there once.
+    func value(_ name: String, else code: ServerAPIErrorCode) throws(APIRefusal) -> String? {
+        let values = values(name)
+        guard values.count <= 1 else { throw APIRefusal(code) }
+        return values.first
+    }
+
+    /// The members of the body; a `null` is as good as none.
+    func body() throws(APIRefusal) -> APIBody {
+        guard case .object(let members)? = try? JSONValue(decoding: request.body) else {
+            throw APIRefusal(.generalBadRequest)
+        }
+        return APIBody(members: members.filter { !$0.value.isNull })
+    }
+
+    // MARK: Ids
+
+    static func number(_ id: String, else code: ServerAPIErrorCode = .invalidTransactionID) throws(APIRefusal) -> Int64
+    {
+        guard let number = Int64(id), number >= 0, String(number) == id else { throw APIRefusal(code) }
+        return number
+    }
+
+    /// The paid transaction of this app that the path names.
+    /// - Parameter absent: the code if there is none.
+    func transaction(
+        absent: ServerAPIErrorCode = .transactionIDNotFound, malformed: ServerAPIErrorCode = .invalidTransactionID,
+        _ session: any Connection
+    ) throws -> StoreTransaction {
+        let number = try Self.number(id, else: malformed)
+        guard let found = try TransactionTable.find(number, session), found.bundleID == bundleID,
+            found.state == .purchased
+        else {
+            let isDownload = try DownloadTable.find(appTransaction: number, session)?.bundleID == bundleID
+            throw APIRefusal(isDownload ? .appTransactionIDNotSupported : absent)
+        }
+        try Self.check(found.account, session)
+        return found
+    }
+
+    /// Whose `{any}` is: any of the customer's transactions in this app, or the app transaction (facts/server-api §3).
+    func customer(_ session: any Connection) throws -> AppDownload { try customer(of: id, session) }
+
+    func customer(of id: String, _ session: any Connection) throws -> AppDownload {
+        let number = try Self.number(id)
+        var appTransaction = number
+        if let transaction = try TransactionTable.find(number, session) {
+            guard transaction.state == .purchased, transaction.bundleID == bundleID else {
+                throw APIRefusal(.transactionIDNotFound)
+            }
+            appTransaction = transaction.appTransaction
+        }
+        guard let download = try DownloadTable.find(appTransaction: appTransaction, session) else {
+            throw APIRefusal(appTransaction == number ? .transactionIDNotFound : .appTransactionDoesNotExist)
+        }
+        guard download.bundleID == bundleID else { throw APIRefusal(.transactionIDNotFound) }
+        try Self.check(download.account, session)
+        return download
+    }
+
+    private static func check(_ account: String, _ session: any Connection) throws {
+        guard try AccountTable.find(account, session)?.isDeleted != true else { throw APIRefusal(.accountNotFound) }
+    }
+}
+
+/// A JSON object whose members each have a code of their own for what they may not be.
+struct APIBody: Sendable {
+    let members: [String: JSONValue]
+
+    subscript(name: String) -> JSONValue? { members[name] }
+
+    func required<Value>(
+        _ name: String, else code: ServerAPIErrorCode, _ read: (JSONValue) -> Value?
+    ) throws(APIRefusal) -> Value {
+        guard let member = members[name], let value = read(member) else { throw APIRefusal(code) }
+        return value
+    }
+
+    /// Nil only if it is not there.
+    func optional<Value>(
+        _ name: String, else code: ServerAPIErrorCode, _ read: (JSONValue) -> Value?
+    ) throws(APIRefusal) -> Value? {
+        guard let member = members[name] else { return nil }
+        guard let value = read(member) else { throw APIRefusal(code) }
+        return value
+    }
+}
+
+/// The "In-App Purchase" key that callers of the server API sign their bearer tokens with (facts/server-api §2). A
+/// throw-away: whoever asks the emulator gets it.
+struct APIKey: Sendable {
+    let issuerID: UniqueID
+    /// Ten characters, capital letters and digits.
+    let keyID: String
+    let privateKey: PrivateKey
+    private let publicKey: PublicKey
+
+    init(issuerID: UniqueID, keyID: String, privateKey: PrivateKey) throws(IssuingFault) {
+        guard let publicKey = PublicKey(der: try privateKey.publicKeyInfo()) else {
+            throw IssuingFault("the API key has no public half")
+        }
+        self.issuerID = issuerID
+        self.keyID = keyID
+        self.privateKey = privateKey
+        self.publicKey = publicKey
+    }
+
+    /// A key id from ten random bytes.
+    static func keyID(_ random: [UInt8]) -> String {
+        let letters = Array("ABCDEFGHJKLMNPQRSTUVWXYZ23456789".utf8)
+        return String(decoding: random.prefix(10).map { letters[Int($0) % letters.count] }, as: UTF8.self)
+    }
+
+    func json(bundleID: String) throws(IssuingFault) -> JSONValue {
+        [
+            "issuerId": .string(issuerID.description), "keyId": .string(keyID), "bundleId": .string(bundleID),
+            "privateKey": .string(try privateKey.pem()),
+        ]
+    }
+
+    /// Apple allows a token an hour at most; a caller's clock may run a minute ahead.
+    private static let longestLife: Int64 = 3_600
+    private static let skew: Int64 = 60
+
+    /// The app a bearer token speaks for; nil if the token is not one Apple would take.
+    func bundleID(authorizedBy header: String?, at now: Instant) -> String? {
+        guard let header, header.utf8.count <= 8_192, header.hasPrefix("Bearer "),
+            let token = CompactToken(header.dropFirst(7)), let headerBytes = token.header,
+            let head = try? JSONValue(decoding: headerBytes), let claims = try? JSONValue(decoding: token.payload),
+            head["alg"]?.string == "ES256", head["kid"]?.string == keyID,
+            claims["iss"]?.string?.lowercased() == issuerID.description,
+            claims["aud"]?.string == "appstoreconnect-v1",
+            let expires = claims["exp"]?.int, now.seconds < expires,
+            Self.isShortLived(issued: claims["iat"], expires: expires, now: now.seconds),
+            let bundleID = claims["bid"]?.string, !bundleID.isEmpty,
+            token.isSigned(by: publicKey)
+        else { return nil }
+        return bundleID
+    }
+
+    /// Apple's documentation asks for `iat`; Apple's own Python library leaves it out, and is served.
+    private static func isShortLived(issued: JSONValue?, expires: Int64, now: Int64) -> Bool {
+        guard let issued else { return expires <= now + longestLife + skew }
+        guard let issued = issued.int, issued >= 0, issued <= now + skew, expires > issued else { return false }
+        return expires - issued <= longestLife
+    }
+}
+
+/// An answer of Apple's that says no: HTTP status, `errorCode` and `errorMessage` (facts/server-api §6).
+struct APIRefusal: Error, Sendable, Hashable {
+    let code: ServerAPIErrorCode
+    let message: String
+
+    init(_ code: ServerAPIErrorCode, _ message: String? = nil) {
+        self.code = code
+        self.message = message ?? Self.message(of: code)
+    }
+
+    /// The first three digits of the code.
+    var status: Int { Int(code.rawValue / 10_000) }
+
+    var response: HTTPResponse {
+        .json(["errorCode": .int(code.rawValue), "errorMessage": .string(message)], status: status)
+    }
+
+    /// The app asked this endpoint too often. Apple's `Retry-After` is a Unix time in milliseconds (facts/server-api
+    /// §7), where HTTP has seconds.
+    static func rateLimited(until room: Instant) -> HTTPResponse {
+        var response = APIRefusal(.rateLimitExceeded).response
+        response.headers.add("Retry-After", String(room.milliseconds))
+        return response
+    }
+
+    /// A path that nobody serves. Apple's answer there is not documented; this has the shape of its others.
+    static func unserved(_ status: Int) -> HTTPResponse {
+        let message = status == 405 ? "Method not allowed." : "Not found."
+        return APIRefusal(ServerAPIErrorCode(rawValue: Int64(status) * 10_000), message).response
+    }
+
+    /// Apple's sentences are its names in plain words, with a few exceptions.
+    private static func message(of code: ServerAPIErrorCode) -> String {
+        if let known = sentences[code] { return known }
+        guard let name = code.name else { return "An unknown error occurred." }
+        let retry = "Retryable"
+        guard name.hasSuffix(retry) else { return sentence(name) }
+        return sentence(name.dropLast(retry.count)) + " Please try again."
+    }
+
+    /// `TransactionIdNotFound`: "Transaction id not found."
+    private static func sentence(_ name: some StringProtocol) -> String {
+        var text = ""
+        for letter in name {
+            if letter.isUppercase, !text.isEmpty { text += " " + letter.lowercased() } else { text.append(letter) }
+        }
+        return text + "."
+    }
+
+    private static let sentences: [ServerAPIErrorCode: String] = [
+        .generalBadRequest: "Bad request.",
+        .invalidAppAccountTokenUUID: "Invalid app account token UUID.",
+        .invalidEmptyStorefrontCountryCodeList: "The list of storefront country codes is empty.",
+        .consumptionPercentageNotAllowed:
+            "A prorated refund of an auto-renewable subscription takes no consumption percentage.",
+        .serverNotificationURLNotFound: "No App Store Server Notification URL found for provided app.",
+        .testNotificationNotFound:
+            "Either the test notification token is expired or the notification and status are not yet available.",
+        .generalInternal: "An unknown error occurred.",
+        .generalInternalRetryable: "An unknown error occurred. Please try again.",
+    ]
+}

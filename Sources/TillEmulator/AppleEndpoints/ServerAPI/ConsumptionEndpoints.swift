@@ -1,0 +1,111 @@
+import TillAppStore
+import TillBilling
+import TillHTTP
+
+/// What the developer says about a purchase before Apple decides about its refund (facts/server-api §3: 6, 6b).
+extension ServerAPIEndpoint {
+    /// Both versions. 202 is the only success that is documented, and nothing else for an answer that nobody asked for
+    /// or that comes after its twelve hours: those are taken with the same word, and change nothing.
+    func consumption(_ call: APICall) async throws -> HTTPResponse {
+        let body = try call.body()
+        let text = String(decoding: call.request.body, as: UTF8.self)
+        _ = try await store.change { turn -> ConsumptionOutcome in
+            let transaction = try call.transaction(turn.session)
+            let answer =
+                call.route == .consumption
+                ? try ConsumptionAnswer(body, text: text, of: transaction.kind)
+                : try ConsumptionAnswer(v1: body, text: text, of: transaction.kind)
+            return try RefundDesk.takeConsumption(transaction.number, answer, turn)
+        }
+        return HTTPResponse(status: 202)
+    }
+}
+
+extension ConsumptionAnswer {
+    /// ConsumptionRequest (facts/server-api §5). Apple has no code of its own for a percentage that is none, or that
+    /// belongs to what was never delivered.
+    fileprivate init(_ body: APIBody, text: String, of kind: ProductType) throws(APIRefusal) {
+        typealias Information = ConsumptionInformation
+        try body.requireConsent()
+        let delivery = try body.required("deliveryStatus", else: .invalidDeliveryStatus) { value in
+            value.string.flatMap { Information.Delivery(rawValue: $0) }
+        }
+        _ = try body.required("sampleContentProvided", else: .invalidSampleContentProvided) { $0.bool }
+        let percentage = try body.optional("consumptionPercentage", else: .generalBadRequest) { value in
+            value.int.flatMap { (0...100_000).contains($0) ? $0 : nil }
+        }
+        guard delivery == .delivered || percentage ?? 0 == 0 else { throw APIRefusal(.generalBadRequest) }
+        let preference = try body.optional("refundPreference", else: .invalidRefundPreference) { value in
+            value.string.flatMap { Information.RefundPreference(rawValue: $0) }
+        }
+        if preference == .grantProrated {
+            if kind == .autoRenewable {
+                guard percentage == nil else { throw APIRefusal(.consumptionPercentageNotAllowed) }
+            } else {
+                guard let percentage, percentage > 0 else { throw APIRefusal(.invalidRefundPreference) }
+            }
+        }
+        let said: Preference =
+            switch preference {
+            case nil: .none
+            case .decline: .decline
+            case .grantFull: .grantFull
+            case .grantProrated: .grantProrated
+            }
+        self.init(preference: said, consumed: percentage, wasDelivered: delivery == .delivered, text: text)
+    }
+
+    /// ConsumptionRequestV1: every member is required but the preference.
+    fileprivate init(v1 body: APIBody, text: String, of kind: ProductType) throws(APIRefusal) {
+        typealias Information = ConsumptionInformationV1
+        guard kind == .consumable || kind == .autoRenewable else {
+            throw APIRefusal(.invalidTransactionTypeNotSupported)
+        }
+        try body.requireConsent()
+        let consumption = try body.choice(
+            "consumptionStatus", Information.Consumption.self, else: .invalidConsumptionStatus)
+        _ = try body.choice("platform", Information.Platform.self, else: .invalidPlatform)
+        _ = try body.required("sampleContentProvided", else: .invalidSampleContentProvided) { $0.bool }
+        let delivery = try body.choice("deliveryStatus", Information.Delivery.self, else: .invalidDeliveryStatus)
+        _ = try body.required("appAccountToken", else: .invalidAppAccountToken) { value in
+            value.string.flatMap { $0.isEmpty || UniqueID($0) != nil ? $0 : nil }
+        }
+        _ = try body.choice("accountTenure", Information.Tenure.self, else: .invalidAccountTenure)
+        _ = try body.choice("playTime", Information.PlayTime.self, else: .invalidPlayTime)
+        _ = try body.choice(
+            "lifetimeDollarsPurchased", Information.Dollars.self, else: .invalidLifetimeDollarsPurchased)
+        _ = try body.choice(
+            "lifetimeDollarsRefunded", Information.Dollars.self, else: .invalidLifetimeDollarsRefunded)
+        _ = try body.choice("userStatus", Information.Account.self, else: .invalidUserStatus)
+        let preference = try body.optional("refundPreference", else: .invalidRefundPreference) { value in
+            value.int.flatMap { Information.RefundPreference(rawValue: $0) }
+        }
+        let said: Preference =
+            switch preference {
+            case nil, .undeclared, .none?: .none
+            case .grant: .grantFull
+            case .decline: .decline
+            }
+        // How much of a half-used purchase was used, this version does not say.
+        let consumed: Int64? =
+            switch consumption {
+            case .none: 0
+            case .full: 100_000
+            case .undeclared, .partial: nil
+            }
+        self.init(preference: said, consumed: consumed, wasDelivered: delivery == .delivered, text: text)
+    }
+}
+
+extension APIBody {
+    /// Without the customer's consent nothing may be said (facts/server-api §5).
+    fileprivate func requireConsent() throws(APIRefusal) {
+        guard members["customerConsented"]?.bool == true else { throw APIRefusal(.invalidCustomerConsented) }
+    }
+
+    fileprivate func choice<Choice: RawRepresentable>(
+        _ name: String, _ type: Choice.Type, else code: ServerAPIErrorCode
+    ) throws(APIRefusal) -> Choice where Choice.RawValue == Int64 {
+        try required(name, else: code) { value in value.int.flatMap { Choice(rawValue: $0) } }
+    }
+}

@@ -1,0 +1,114 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillHTTP
+import TillJSON
+import TillSQL
+
+/// `/verifyReceipt` as Apple's two hosts answer it: HTTP 200, and the verdict in `status` (facts/verify-receipt).
+struct VerifyReceiptEndpoint: Sendable {
+    let store: Store
+    let configuration: EmulatorConfiguration
+    let verifier: SignedDataVerifier
+    let receipts: ReceiptPrinter
+
+    /// Trouble inside the service, which dials make: 21005, 21009, 21100 to 21199. Apple states the flag for the last
+    /// of them only; nil leaves it out there too.
+    static func internalFault(
+        _ status: Int64, retryable: Bool?, spelling: EmulatorConfiguration.RetryableSpelling = .hyphen
+    ) -> HTTPResponse {
+        var members: [String: JSONValue] = ["status": .int(status)]
+        if let retryable, (21_100...21_199).contains(status) { members[spelling.rawValue] = .bool(retryable) }
+        return .json(.object(members))
+    }
+
+    func add(to router: inout Router) {
+        let faces: [(String, Environment)] = [
+            ("/verifyReceipt", configuration.verifyReceiptFace ?? configuration.environment),
+            ("/production/verifyReceipt", .production),
+            ("/sandbox/verifyReceipt", .sandbox),
+        ]
+        // The largest receipt, in base64.
+        let limit = 16 << 20
+        for (path, face) in faces {
+            router.on(.post, path, bodyLimit: limit) { request, _ in await answer(request.body, face: face) }
+            for method in HTTPMethod.allCases where method != .post {
+                router.on(method, path) { _, _ in VerifyReceiptStatus.notPost.response }
+            }
+        }
+    }
+
+    private func answer(_ body: [UInt8], face: Environment) async -> HTTPResponse {
+        do {
+            return .json(try await verify(body, face: face))
+        } catch let status as VerifyReceiptStatus {
+            return status.response
+        } catch is DatabaseError {
+            return Self.internalFault(VerifyReceiptStatus.dataAccess.rawValue, retryable: nil)
+        } catch {
+            return Self.internalFault(VerifyReceiptStatus.unavailable.rawValue, retryable: nil)
+        }
+    }
+
+    private func verify(_ body: [UInt8], face: Environment) async throws -> JSONValue {
+        guard let request = try? JSONValue(decoding: body), let text = request["receipt-data"]?.string else {
+            throw VerifyReceiptStatus.malformed
+        }
+        if let receipt = try oldStyleReceipt(in: text) {
+            try check(configuration.environment, face)
+            try checkSecret(request["password"], isSubscriber: receipt.purchase.expiresDate != nil)
+            return try await OldStyleAnswer(store: store, receipts: receipts).answer(receipt)
+        }
+        let receipt: VerifiedReceipt
+        do throws(VerificationFailure) {
+            receipt = try verifier.receipt(base64: text)
+        } catch {
+            throw error.verdict == .malformed ? VerifyReceiptStatus.malformed : .notAuthentic
+        }
+        try check(receipt.environment, face)
+        let answer = UnifiedAnswer(
+            receipt: receipt, excludesOldTransactions: request["exclude-old-transactions"]?.bool ?? false,
+            store: store, receipts: receipts)
+        try checkSecret(request["password"], isSubscriber: answer.isSubscriber)
+        return try await answer.answer()
+    }
+
+    private func check(_ environment: Environment, _ face: Environment) throws(VerifyReceiptStatus) {
+        guard environment == face else { throw face == .production ? .sandboxReceipt : .productionReceipt }
+    }
+
+    /// A receipt with subscriptions needs the secret; any other does not, but then too a wrong one is wrong. The
+    /// account's own works only as long as the app has none (facts/verify-receipt §2).
+    private func checkSecret(_ given: JSONValue?, isSubscriber: Bool) throws(VerifyReceiptStatus) {
+        guard let secret = configuration.sharedSecret ?? configuration.primarySecret else { return }
+        guard let given, !given.isNull else {
+            if isSubscriber { throw .wrongSecret }
+            return
+        }
+        guard given.string == secret else { throw .wrongSecret }
+    }
+
+    /// A text of base64 that holds property-list text; nil for anything else, which an app receipt may be.
+    private func oldStyleReceipt(in text: String) throws(VerifyReceiptStatus) -> OldStyleReceipt? {
+        // Of 1 MiB at most; what is longer can be an app receipt only.
+        guard text.utf8.count <= 2 << 20 else { return nil }
+        let isBlank: (UInt8) -> Bool = { $0 == 0x20 || (0x09...0x0D).contains($0) }
+        guard let bytes = Base64.decode(text.utf8.filter { !isBlank($0) }),
+            bytes.first(where: { !isBlank($0) }) == UInt8(ascii: "{")
+        else { return nil }
+        var policy = InspectionPolicy { [store] in store.now }
+        policy.roots = verifier.policy.roots
+        let inspection = ProofInspection.inspect(bytes, policy: policy)
+        guard let receipt = OldStyleReceipt(bytes), inspection.verdict != Verdict.malformed.rawValue else {
+            throw .malformed
+        }
+        guard inspection.isOK else { throw .notAuthentic }
+        return receipt
+    }
+}
+
+/// The verdicts that the endpoint gives by itself: 21001 is not sent any more, and 21006 comes with an old-style
+/// receipt's answer.
+extension VerifyReceiptStatus: Error {
+    fileprivate var response: HTTPResponse { .json(["status": .int(rawValue)]) }
+}

@@ -1,0 +1,259 @@
+import TillAppStore
+import TillBilling
+import TillHTTP
+import TillJSON
+import TillPages
+import TillSQL
+
+/// The control API under `/emulator` (CONTRACT §3): what a customer, a parent, a bank or a developer in App Store
+/// Connect would do, done by a script. Each topic is a file of its own.
+struct ControlEndpoint: Sendable {
+    let store: Store
+    let issuer: Issuer
+    let configuration: EmulatorConfiguration
+    let apiKey: APIKey
+    let entropy: @Sendable (Int) -> [UInt8]
+
+    func add(to routes: inout ControlRoutes) {
+        addIdentity(to: &routes)
+        addAppTransactions(to: &routes)
+        addProducts(to: &routes)
+        addPurchases(to: &routes)
+        addTransactions(to: &routes)
+        addReceipts(to: &routes)
+        addSubscriptions(to: &routes)
+        addOffers(to: &routes)
+        addAccounts(to: &routes)
+        addDevices(to: &routes)
+        addClock(to: &routes)
+        addFaults(to: &routes)
+        addNotifications(to: &routes)
+        addState(to: &routes)
+    }
+
+    func number(_ id: String) throws(Problem) -> Int64 {
+        guard let number = Int64(id), number >= 0, String(number) == id else {
+            throw Problem(.unknownTransaction(String(id.prefix(40))))
+        }
+        return number
+    }
+
+    func json(_ transaction: StoreTransaction) throws -> JSONValue {
+        try TransactionText.json(transaction, signedBy: issuer, at: store.now)
+    }
+}
+
+/// A call of the control API, its body and its query checked against what the route knows.
+struct ControlCall: Sendable {
+    let request: HTTPRequest
+    let body: RequestBody
+    /// The values of the pattern's `{names}`.
+    let path: PathParameters
+    /// The first of them, or empty.
+    let id: String
+
+    func query(_ name: String) -> String? { request.queryValue(name) }
+}
+
+/// One route of the control API, as OpenAPI tells of it.
+struct ControlRoute: Sendable {
+    let method: HTTPMethod
+    let pattern: String
+    /// What it does, in one sentence.
+    let summary: Text
+    let query: [ControlMember]
+    let body: [ControlMember]
+    /// Nil: an answer that is no JSON.
+    let answer: ControlAnswer?
+    var bodyLimit = 1 << 20
+    /// Whether it is a page for people, or a form of one.
+    var isPage = false
+
+    /// The pattern's `{names}`, in their order.
+    var parameters: [String] {
+        pattern.split(separator: "/").filter { $0.hasPrefix("{") && $0.hasSuffix("}") }.map {
+            String($0.dropFirst().dropLast())
+        }
+    }
+}
+
+/// Where the control API's rooms hang their routes: each is served and described in one go.
+struct ControlRoutes {
+    private(set) var router: Router
+    private(set) var described: [ControlRoute] = []
+
+    init(_ router: Router) { self.router = router }
+
+    typealias Action = @Sendable (ControlCall) async throws -> HTTPResponse
+
+    /// Refusals and faults of `action` become problems. Before it is asked, what a browser sends for somebody else's
+    /// page, or under a name that is not the store's, is refused, and the query and the body are held to what is
+    /// declared of them: names, what is required, kinds, bounds. What lists, maps and objects hold is the action's to
+    /// look at.
+    ///
+    /// - Parameter readsBody: false where the action reads the body by itself, because it may be no JSON.
+    mutating func on(
+        _ method: HTTPMethod, _ pattern: String, _ summary: Text, query: [ControlMember] = [],
+        body: [ControlMember] = [], answer: ControlAnswer? = nil, bodyLimit: Int = 1 << 20,
+        readsBody: Bool = true, _ action: @escaping Action
+    ) {
+        let route = ControlRoute(
+            method: method, pattern: pattern, summary: summary, query: query, body: body, answer: answer,
+            bodyLimit: bodyLimit)
+        described.append(route)
+        let (members, parameters) = (body.map(\.name), route.parameters)
+        router.on(method, pattern, bodyLimit: bodyLimit) { request, path in
+            do {
+                if request.isForeign { throw Problem.foreignOrigin }
+                guard request.isAddressedToStore else { throw Problem.foreignHost }
+                try RequestBody.check(query: request.query, against: query)
+                let given = try RequestBody(readsBody ? request.body : [], knowing: members)
+                if readsBody { for member in body { try given.check(member) } }
+                let call = ControlCall(
+                    request: request, body: given, path: path, id: parameters.first.map { path[$0] } ?? "")
+                return try await action(call)
+            } catch let problem as Problem {
+                return problem.response(to: request)
+            } catch {
+                return Problem(fault: error).response(to: request)
+            }
+        }
+    }
+
+    /// A page, or a file or a form of one.
+    mutating func onPage(
+        _ method: HTTPMethod, _ pattern: String, _ summary: Text, query: [ControlMember] = [],
+        body: [ControlMember] = [], bodyLimit: Int = 1 << 20, _ handler: @escaping Router.Handler
+    ) {
+        described.append(
+            ControlRoute(
+                method: method, pattern: pattern, summary: summary, query: query, body: body, answer: nil,
+                bodyLimit: bodyLimit, isPage: true))
+        router.on(method, pattern, bodyLimit: bodyLimit, handler)
+    }
+}
+
+extension Result where Failure == StoreRefusal {
+    /// What was asked for, or the refusal as a problem.
+    func answered() throws(Problem) -> Success {
+        switch self {
+        case .success(let value): return value
+        case .failure(let refusal): throw Problem(refusal)
+        }
+    }
+}
+
+/// Who a browser says it asks for.
+///
+/// The store asks nobody for a password, because it stands on its developer's own machine, and any page of the web
+/// that this developer's browser opens can send requests there: blindly, as `text/plain`, which asks no leave of the
+/// server (CORS calls it a simple request); or, once the page's own name is made to point here, as if it were ours
+/// (DNS rebinding). A page under a rebound name has no `Sec-Fetch-Site`, because plain http under such a name is not
+/// trustworthy to browsers, no `Origin` where it only reads, and in some browsers the `User-Agent` it likes. So the
+/// `Host` decides, for reads and writes and whoever sends it: it must be a name that no page of the web can have.
+extension HTTPRequest {
+    /// Whether it was sent to a name of this very machine; a port may follow.
+    var isAddressedHere: Bool {
+        guard let host = headers["Host"]?.lowercased(), host.utf8.count <= 255 else { return false }
+        return ["127.0.0.1", "localhost", "[::1]"].contains(PageProtection.name(ofHost: host))
+    }
+
+    /// Whether it was sent to a name that no page of the web can have: an address in digits, a name without a dot (that
+    /// of a service among containers), or one under `localhost`. Without a `Host` it comes from no browser.
+    var isAddressedToStore: Bool {
+        guard let host = headers["Host"]?.lowercased() else { return true }
+        guard !host.isEmpty, host.utf8.count <= 255 else { return false }
+        let name = PageProtection.name(ofHost: host)
+        if name.hasPrefix("["), name.hasSuffix("]") { return true }
+        let labels = name.split(separator: ".", omittingEmptySubsequences: false)
+        if labels.count == 1 || labels.last == "localhost" { return true }
+        return labels.count == 4 && labels.allSatisfy { UInt8($0) != nil }
+    }
+
+    /// Whether a browser sent it for a page that is none of the store's.
+    var isForeign: Bool {
+        let (site, origin) = (headers["Sec-Fetch-Site"], headers["Origin"])
+        if PageProtection.isFromOwnPage(site: site, origin: origin, host: headers["Host"]) == false { return true }
+        let isFromBrowser = site != nil || origin != nil || headers["User-Agent"]?.hasPrefix("Mozilla/") == true
+        return isFromBrowser && !isAddressedHere
+    }
+}
+
+extension Problem {
+    static let foreignOrigin = Problem(
+        status: 403, code: "foreign_origin",
+        english: "A browser sent this for a page that is not the store's. Nothing was done.",
+        chinese: "此请求由浏览器为其他网页发出，未执行任何操作。")
+    static let foreignHost = Problem(
+        status: 421, code: "foreign_host",
+        english:
+            "The store is not reached under this name. Ask it as http://127.0.0.1 with its port. Nothing was done.",
+        chinese: "商店不以此名称提供服务。请使用 http://127.0.0.1 加端口访问。未执行任何操作。")
+}
+
+/// An answer of the control API that says no, as RFC 9457 writes it, in the caller's language.
+struct Problem: Error, Sendable {
+    var status: Int
+    /// Stable.
+    var code: String
+    var english: String
+    var chinese: String
+    var isRetryable = false
+
+    static func badRequest(_ code: String, _ english: String, _ chinese: String) -> Problem {
+        Problem(status: 400, code: code, english: english, chinese: chinese)
+    }
+
+    init(status: Int, code: String, english: String, chinese: String, isRetryable: Bool = false) {
+        self.status = status
+        self.code = code
+        self.english = english
+        self.chinese = chinese
+        self.isRetryable = isRetryable
+    }
+
+    init(_ refusal: StoreRefusal) {
+        self.init(
+            status: refusal.status, code: refusal.code, english: refusal.english, chinese: refusal.chinese)
+    }
+
+    /// What a fault looks like from outside: the store can't answer now.
+    init(fault error: any Error) {
+        let isRetryable = (error as? DatabaseError)?.isRetryable ?? false
+        self.init(
+            status: isRetryable ? 503 : 500, code: isRetryable ? "unavailable" : "internal",
+            english: "The emulator could not do this: \(error)", chinese: "模拟商店未能完成：\(error)",
+            isRetryable: isRetryable)
+    }
+
+    func response(to request: HTTPRequest) -> HTTPResponse {
+        let inChinese = Self.prefersChinese(request.headers["Accept-Language"] ?? "")
+        let body: JSONValue = [
+            "type": "about:blank", "title": .string(inChinese ? chinese : english), "status": .int(Int64(status)),
+            "code": .string(code), "retryable": .bool(isRetryable),
+        ]
+        var response = HTTPResponse(status: status, body: Array(body.encoded().utf8))
+        response.headers.add("Content-Type", "application/problem+json")
+        response.headers.add("Content-Language", inChinese ? "zh" : "en")
+        if status == 503 { response.headers.add("Retry-After", "1") }
+        return response
+    }
+
+    /// Whether the first language named that we speak is Chinese.
+    private static func prefersChinese(_ accepted: String) -> Bool {
+        for language in accepted.lowercased().split(separator: ",") {
+            let name = language.drop { $0 == " " }
+            if name.hasPrefix("zh") { return true }
+            if name.hasPrefix("en") { return false }
+        }
+        return false
+    }
+}
+
+extension HTTPResponse {
+    static func json(_ value: JSONValue, status: Int = 200) -> HTTPResponse {
+        var response = HTTPResponse(status: status, body: Array(value.encoded().utf8))
+        response.headers.add("Content-Type", "application/json")
+        return response
+    }
+}

@@ -1,0 +1,265 @@
+import TillBilling
+import TillHTTP
+import TillJSON
+
+/// One member of a JSON object of the control API, or one item of a query: its name, what it holds, what it is for.
+/// Bodies are checked against these, and OpenAPI is written from them, so the two can't differ.
+struct ControlMember: Sendable {
+    enum Kind: Sendable {
+        /// Of 1 to so many bytes.
+        case text(limit: Int)
+        case integer(ClosedRange<Int64>)
+        /// Any number of JSON, such as a probability.
+        case number
+        case bool
+        case uuid
+        /// RFC 3339 with milliseconds, from 1970 on.
+        case instant
+        /// A length of time such as `30d` or `1d12h`.
+        case span
+        case choice([String])
+        case object([ControlMember])
+        case list([ControlMember])
+        case texts
+        /// An object whose names are not known beforehand, such as prices by storefront.
+        case map
+    }
+
+    let name: String
+    let kind: Kind
+    let isRequired: Bool
+    /// What it is for, in both languages.
+    let note: Text
+
+    init(_ name: String, _ kind: Kind, required: Bool = false, _ note: Text) {
+        self.name = name
+        self.kind = kind
+        isRequired = required
+        self.note = note
+    }
+}
+
+/// An object of the control API: its members and where each comes from, in one list. OpenAPI is written from the
+/// members, answers from the values.
+struct ControlObject<Value>: Sendable {
+    private(set) var members: [ControlMember] = []
+    private var values: [@Sendable (Value) -> JSONValue?] = []
+
+    init(_ declare: (inout ControlObject) -> Void) { declare(&self) }
+
+    /// - Parameter value: nil leaves the member out.
+    mutating func add(
+        _ name: String, _ kind: ControlMember.Kind, required: Bool = false, _ note: Text,
+        _ value: @escaping @Sendable (Value) -> JSONValue?
+    ) {
+        add(ControlMember(name, kind, required: required, note), value)
+    }
+
+    mutating func add(_ member: ControlMember, _ value: @escaping @Sendable (Value) -> JSONValue?) {
+        members.append(member)
+        values.append(value)
+    }
+
+    func json(_ value: Value) -> JSONValue {
+        var object: [String: JSONValue] = [:]
+        for (member, read) in zip(members, values) { object[member.name] = read(value) }
+        return .object(object)
+    }
+}
+
+/// What an answer of the control API holds.
+struct ControlAnswer: Sendable {
+    /// The name of its schema in OpenAPI.
+    let name: String
+    let members: [ControlMember]
+
+    init(_ name: String, _ members: [ControlMember]) {
+        self.name = name
+        self.members = members
+    }
+}
+
+/// A JSON object of the control API. Every member has a name that is known there, and the type it should have.
+struct RequestBody {
+    private let members: [String: JSONValue]
+
+    /// An empty body is an object without members.
+    init(_ bytes: [UInt8], knowing names: [String]) throws(Problem) {
+        guard let value = bytes.isEmpty ? .object([:]) : try? JSONValue(decoding: bytes) else {
+            throw .badRequest("not_json", "The body is no JSON: send one JSON object.", "请求体不是 JSON：请发送一个 JSON 对象。")
+        }
+        try self.init(value, knowing: names)
+    }
+
+    init(_ value: JSONValue, knowing names: [String]) throws(Problem) {
+        guard case .object(let members) = value else {
+            throw .badRequest("not_an_object", "Expected a JSON object.", "这里需要一个 JSON 对象。")
+        }
+        try Self.check(members.keys.sorted(), among: names)
+        self.members = members
+    }
+
+    static func check(_ given: [String], among names: [String]) throws(Problem) {
+        for name in given where !names.contains(name) {
+            let shown = String(name.prefix(60))
+            let nearest = nearestName(to: name, among: names)
+            let known = names.joined(separator: ", ")
+            throw .badRequest(
+                "unknown_member",
+                "There is no member \"\(shown)\" here"
+                    + (nearest.map { "; did you mean \"\($0)\"?" } ?? ". Known are: \(known)."),
+                "没有名为 “\(shown)” 的成员" + (nearest.map { "，是否想写 “\($0)”？" } ?? "。可用的有：\(known)。"))
+        }
+    }
+
+    var isEmpty: Bool { members.isEmpty }
+
+    /// `null` is as good as absent.
+    func value(_ name: String) -> JSONValue? {
+        // Not by `flatMap`: in its closure `nil` would be a literal of JSONValue, which is null again.
+        guard let value = members[name], !value.isNull else { return .none }
+        return value
+    }
+
+    func text(_ name: String, upTo limit: Int = 200) throws(Problem) -> String? {
+        guard let value = value(name) else { return nil }
+        guard case .string(let text) = value, !text.isEmpty, text.utf8.count <= limit else {
+            throw Self.wrong(name, "a text of 1 to \(limit) bytes", "1 到 \(limit) 字节的文本")
+        }
+        return text
+    }
+
+    func requiredText(_ name: String, upTo limit: Int = 200) throws(Problem) -> String {
+        guard let text = try text(name, upTo: limit) else {
+            throw .badRequest("missing_member", "The member \"\(name)\" is missing.", "缺少成员 “\(name)”。")
+        }
+        return text
+    }
+
+    func integer(_ name: String, in range: ClosedRange<Int64>) throws(Problem) -> Int64? {
+        guard let value = value(name) else { return nil }
+        guard case .int(let number) = value, range.contains(number) else {
+            throw Self.wrong(
+                name, "a whole number from \(range.lowerBound) to \(range.upperBound)",
+                "\(range.lowerBound) 到 \(range.upperBound) 的整数")
+        }
+        return number
+    }
+
+    func bool(_ name: String) throws(Problem) -> Bool? {
+        guard let value = value(name) else { return nil }
+        guard case .bool(let truth) = value else { throw Self.wrong(name, "true or false", "true 或 false") }
+        return truth
+    }
+
+    func uniqueID(_ name: String) throws(Problem) -> UniqueID? {
+        guard let value = value(name) else { return nil }
+        guard case .string(let text) = value, let id = UniqueID(text) else {
+            throw Self.wrong(name, "a UUID such as 3f2c1a00-0000-4000-8000-000000000000", "UUID")
+        }
+        return id
+    }
+
+    /// RFC 3339, from 1970 on.
+    func instant(_ name: String) throws(Problem) -> Instant? {
+        guard let value = value(name) else { return nil }
+        guard case .string(let text) = value, text.utf8.count <= 40, let instant = Instant(rfc3339: text),
+            instant.milliseconds >= 0
+        else {
+            throw Self.wrong(
+                name, "a moment as RFC 3339 writes it, such as 2027-01-01T00:00:00.000Z",
+                " RFC 3339 写法的时刻，例如 2027-01-01T00:00:00.000Z")
+        }
+        return instant
+    }
+
+    func span(_ name: String) throws(Problem) -> Span? {
+        guard let value = value(name) else { return nil }
+        guard case .string(let text) = value, let span = Span(text) else {
+            throw Self.wrong(
+                name,
+                "a span of at most a hundred years: whole numbers with w, d, h, m, s or ms, the largest first, such as "
+                    + "\"30d\" or \"1d12h\"",
+                "不超过一百年的时长：整数加单位 w、d、h、m、s、ms，大单位在前，例如 “30d” 或 “1d12h”")
+        }
+        return span
+    }
+
+    /// One of an enum's raw values.
+    func choice<Choice: RawRepresentable & CaseIterable>(
+        _ name: String, of type: Choice.Type
+    ) throws(Problem) -> Choice? where Choice.RawValue == String {
+        guard let value = value(name) else { return nil }
+        if case .string(let text) = value, let choice = Choice(rawValue: text) { return choice }
+        let all = Choice.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")
+        throw Self.wrong(name, "one of \(all)", "以下之一：\(all)")
+    }
+
+    static func wrong(_ name: String, _ english: String, _ chinese: String) -> Problem {
+        .badRequest("wrong_value", "\"\(name)\" must be \(english).", "“\(name)” 必须是\(chinese)。")
+    }
+}
+
+/// Bodies and queries held to what a route declares of them.
+extension RequestBody {
+    /// - Throws: what is wrong with this one member; what it holds inside is not looked at.
+    func check(_ member: ControlMember) throws(Problem) {
+        let name = member.name
+        guard let value = value(name) else {
+            if member.isRequired {
+                throw .badRequest("missing_member", "The member \"\(name)\" is missing.", "缺少成员 “\(name)”。")
+            }
+            return
+        }
+        switch member.kind {
+        case .text(let limit): _ = try text(name, upTo: limit)
+        case .integer(let range): _ = try integer(name, in: range)
+        case .number:
+            switch value {
+            case .int, .double: break
+            default: throw Self.wrong(name, "a number", "数字")
+            }
+        case .bool: _ = try bool(name)
+        case .uuid: _ = try uniqueID(name)
+        case .instant: _ = try instant(name)
+        case .span: _ = try span(name)
+        case .choice(let words):
+            guard let text = value.string, words.contains(text) else {
+                let all = words.map { "\"\($0)\"" }.joined(separator: ", ")
+                throw Self.wrong(name, "one of \(all)", "以下之一：\(all)")
+            }
+        case .object, .map:
+            guard value.object != nil else { throw Self.wrong(name, "an object", "对象") }
+        case .list, .texts:
+            guard value.array != nil else { throw Self.wrong(name, "a list", "列表") }
+        }
+    }
+
+    /// A misspelt name would else be a question about something else, and of two values one would go unheard.
+    static func check(query: [(name: String, value: String)], against members: [ControlMember]) throws(Problem) {
+        try check(query.map(\.name), among: members.map(\.name))
+        var given: [String: JSONValue] = [:]
+        for item in query {
+            guard !given.keys.contains(item.name) else {
+                throw .badRequest(
+                    "wrong_value", "\"\(item.name)\" is there twice.", "“\(item.name)” 出现了两次。")
+            }
+            given[item.name] = .string(item.value)
+        }
+        for member in members {
+            guard let text = given[member.name]?.string else { continue }
+            switch member.kind {
+            case .integer, .number:
+                if let number = Int64(text) {
+                    given[member.name] = .int(number)
+                } else if let number = Double(text), number.isFinite {
+                    given[member.name] = .double(number)
+                }
+            case .bool where text == "true" || text == "false": given[member.name] = .bool(text == "true")
+            case .text, .bool, .uuid, .instant, .span, .choice, .object, .list, .texts, .map: break
+            }
+        }
+        let checked = try RequestBody(.object(given), knowing: members.map(\.name))
+        for member in members { try checked.check(member) }
+    }
+}

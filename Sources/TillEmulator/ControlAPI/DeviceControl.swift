@@ -1,0 +1,149 @@
+import TillAppStore
+import TillBilling
+import TillHTTP
+import TillJSON
+
+/// The App Store's side of a phone: what StoreKit asks for an app that runs there. Who is signed in on the device is
+/// whose transactions, products and subscriptions these are.
+extension ControlEndpoint {
+    func addDevices(to routes: inout ControlRoutes) {
+        routes.on(
+            .get, "/emulator/devices/{id}", Text(en: "A device, and who is signed in on it.", zh: "一台设备及其登录的账户。"),
+            answer: DeviceText.answer
+        ) { call in .json(DeviceText.json(try await store.device(deviceID(call)).answered())) }
+        addNews(to: &routes)
+        addDeviceProducts(to: &routes)
+        addDeviceTransactions(to: &routes)
+        addPurchaseIntents(to: &routes)
+        addMessages(to: &routes)
+    }
+
+    private func addNews(to routes: inout ControlRoutes) {
+        routes.on(
+            .get, "/emulator/devices/{id}/news",
+            Text(
+                en: "What a phone hears while an app runs: its account's transactions that changed, and more.",
+                zh: "App 运行期间手机得知的一切：账户发生变化的交易等。"),
+            query: [
+                .bundleID,
+                ControlMember(
+                    "after", .integer(0...Int64.max),
+                    Text(
+                        en: "position of the last news; absent at launch, which begins at the newest",
+                        zh: "上次的 position；启动时省略，从最新处开始")),
+            ], answer: Self.newsAnswer
+        ) { call in
+            let news = try await store.news(
+                of: deviceID(call), bundleID: call.query("bundleId") ?? configuration.app.bundleID,
+                after: call.query("after").flatMap { Int64($0) }
+            ).answered()
+            return .json([
+                "account": .string(news.account.name),
+                "storefront": DeviceText.json(storefront: news.account.storefront),
+                "mayPay": .bool(news.account.mayPay && !news.account.isDeleted),
+                "deviceVerificationId": .string(news.device.verificationID.description),
+                "position": .int(news.position),
+                "changed": .array(try news.changed.map { try json($0, on: news.device) }),
+                "hasMore": .bool(news.hasMore),
+                "intents": .array(news.intents.map(Self.json)),
+                "messages": .array(news.messages.map(Self.json)),
+                "subscriptionVersion": .string(news.subscriptionVersion),
+            ])
+        }
+    }
+
+    private static let newsAnswer = ControlAnswer(
+        "DeviceNews",
+        [
+            ControlMember("account", .text(limit: 200), required: true, Text(en: "who is signed in", zh: "登录的账户")),
+            DeviceText.storefront,
+            ControlMember(
+                "mayPay", .bool, required: true,
+                Text(en: "canMakePayments: whether purchases are allowed", zh: "canMakePayments：是否允许购买")),
+            ControlMember(
+                "deviceVerificationId", .uuid, required: true,
+                Text(en: "AppStore.deviceVerificationID", zh: "AppStore.deviceVerificationID")),
+            ControlMember(
+                "position", .integer(0...Int64.max), required: true,
+                Text(en: "the after of the next question", zh: "下次询问的 after")),
+            ControlMember(
+                "changed", .list(TransactionText.members), required: true,
+                Text(
+                    en: "in the order of change, in whatever state, at most 100",
+                    zh: "按变化先后排列，任何状态，最多 100 笔")),
+            ControlMember("hasMore", .bool, required: true, Text(en: "whether more changed", zh: "是否还有更多变化")),
+            ControlMember(
+                "intents", .list(Self.intentMembers), required: true,
+                Text(en: "what was tapped in the App Store, and no app has taken", zh: "在 App Store 点按而 App 尚未取走的商品")),
+            ControlMember(
+                "messages", .list(Self.messageMembers), required: true,
+                Text(en: "what was not shown yet", zh: "尚未显示的消息")),
+            ControlMember(
+                "subscriptionVersion", .text(limit: 40), required: true,
+                Text(
+                    en: "another text whenever any subscription of the account in this app is different",
+                    zh: "账户在此 App 的任何订阅有变化时随之改变")),
+        ])
+
+    /// The device that a path names.
+    func deviceID(_ call: ControlCall) throws(Problem) -> UniqueID {
+        guard let id = UniqueID(call.id) else {
+            throw RequestBody.wrong("id", "the UUID of a device", "设备的 UUID")
+        }
+        return id
+    }
+}
+
+/// A device in the control API's own words, and where its account is at home.
+enum DeviceText {
+    static let answer = ControlAnswer("Device", members)
+
+    /// What who signs in says of it.
+    static let given: [ControlMember] = [
+        ControlMember("id", .uuid, required: true, Text(en: "identifierForVendor", zh: "identifierForVendor")),
+        ControlMember("name", .text(limit: 200), Text(en: "what its owner calls it", zh: "设备名称")),
+        ControlMember(
+            "platform", .choice(StoreDevice.Platform.allCases.map(\.rawValue)),
+            Text(en: "iOS if absent", zh: "省略则为 iOS")),
+    ]
+
+    static let members: [ControlMember] =
+        given + [
+            ControlMember(
+                "account", .text(limit: 200), required: true, Text(en: "who is signed in", zh: "登录的账户")),
+            ControlMember(
+                "deviceVerificationId", .uuid, required: true,
+                Text(
+                    en: "AppStore.deviceVerificationID, given by the store",
+                    zh: "由商店给出的 AppStore.deviceVerificationID")),
+        ]
+
+    static let storefront = ControlMember(
+        "storefront",
+        .object([
+            ControlMember(
+                "countryCode", .text(limit: 3), required: true,
+                Text(en: "ISO 3166-1 alpha-3", zh: "ISO 3166-1 三位代码")),
+            ControlMember(
+                "id", .text(limit: 10), required: true,
+                Text(en: "Apple's number; the country code where it is not known", zh: "Apple 的编号，未知时为国家代码")),
+            ControlMember(
+                "currency", .text(limit: 3), required: true,
+                Text(en: "what its customers pay in", zh: "该地区的货币")),
+        ]), required: true, Text(en: "where the account is at home", zh: "账户所在地区"))
+
+    static func json(_ device: StoreDevice) -> JSONValue {
+        [
+            "id": .string(device.id.description), "name": .string(device.name),
+            "platform": .string(device.platform.rawValue), "account": .string(device.account),
+            "deviceVerificationId": .string(device.verificationID.description),
+        ]
+    }
+
+    static func json(storefront code: String) -> JSONValue {
+        [
+            "countryCode": .string(code), "id": .string(Storefront.numbers[code] ?? code),
+            "currency": .string(Storefront.currency(of: code)?.text ?? ""),
+        ]
+    }
+}

@@ -1,0 +1,194 @@
+import TillAppStore
+import TillBilling
+import TillHTTP
+import TillJSON
+
+/// Where notifications go, which were sent, and how they fared.
+extension ControlEndpoint {
+    func addNotifications(to routes: inout ControlRoutes) {
+        addNotificationTarget(to: &routes)
+        routes.on(
+            .get, "/emulator/notifications", Text(en: "Notifications, newest first.", zh: "通知，从新到旧。"),
+            query: [
+                ControlMember(
+                    "state", .choice(NotificationFilter.allCases.map(\.rawValue)),
+                    Text(en: "pending: to be sent; failed: given up", zh: "pending：待发送；failed：已放弃")),
+                .limit, .cursor,
+            ],
+            answer: ControlAnswer(
+                "NotificationPage",
+                [
+                    ControlMember(
+                        "data", .list(NotificationText.members), required: true, Text(en: "a page", zh: "一页")),
+                    ControlMember("hasMore", .bool, required: true, Text(en: "whether more follow", zh: "是否还有")),
+                    ControlMember("nextCursor", .text(limit: 200), Text(en: "for the next page", zh: "下一页的游标")),
+                ])
+        ) { call in try await notifications(call) }
+        routes.on(
+            .get, "/emulator/notifications/{id}",
+            Text(en: "One notification, with its text and its attempts.", zh: "一条通知，附原文与各次尝试。"),
+            answer: ControlAnswer("NotificationWithAttempts", NotificationText.whole)
+        ) { call in
+            guard let (notification, attempts) = try await store.notification(try notificationID(call.id)) else {
+                throw Problem(.unknownNotification(call.id))
+            }
+            let text = try notification.signedPayload ?? store.notifications.signedPayload(notification)
+            return .json(
+                NotificationText.json(notification).with([
+                    "signedPayload": .string(text),
+                    "sendAttempts": .array(
+                        attempts.map { ["at": .string($0.at.rfc3339), "result": .string($0.result)] }),
+                ]))
+        }
+        routes.on(
+            .post, "/emulator/notifications/{id}/resend", Text(en: "Sends it once more.", zh: "再发送一次。"),
+            answer: ControlAnswer("Notification", NotificationText.members)
+        ) { call in
+            let sent = try await store.resendNotification(try notificationID(call.id)).answered()
+            return .json(NotificationText.json(sent))
+        }
+        routes.on(
+            .post, "/emulator/notifications",
+            Text(
+                en: "Sends a notification of any type, whether or not anything happened: for tests of receivers.",
+                zh: "发送任意类型的通知，不论是否真有其事：用于测试接收方。"),
+            body: Self.stagedMembers, answer: ControlAnswer("Notification", NotificationText.members)
+        ) { call in
+            let uuid = try await store.stage(try staged(call.body)).answered()
+            guard let (notification, _) = try await store.notification(uuid) else {
+                throw Problem(.unknownNotification(uuid.description))
+            }
+            return .json(NotificationText.json(notification))
+        }
+    }
+
+    private func addNotificationTarget(to routes: inout ControlRoutes) {
+        let url = ControlMember(
+            "url", .text(limit: 2_000), Text(en: "http or https; null to send nothing", zh: "http 或 https；null 表示不发送"))
+        routes.on(
+            .put, "/emulator/notifications", Text(en: "Where notifications go from now on.", zh: "此后通知发往何处。"),
+            body: [url], answer: ControlAnswer("NotificationTarget", [url])
+        ) { call in
+            let url = try call.body.text("url", upTo: 2_000)
+            if let url, !(url.hasPrefix("http://") || url.hasPrefix("https://")) {
+                throw RequestBody.wrong(
+                    "url", "an http or https address, or null to send nothing", "http 或 https 地址，null 表示不发送")
+            }
+            try await store.setNotificationURL(url)
+            return .json(["url": url.map { .string($0) } ?? .null])
+        }
+    }
+
+    private func notificationID(_ text: String) throws(Problem) -> UniqueID {
+        guard let id = UniqueID(text) else { throw Problem(.unknownNotification(String(text.prefix(40)))) }
+        return id
+    }
+
+    private func notifications(_ call: ControlCall) async throws -> HTTPResponse {
+        let limit = try call.pageLimit()
+        guard let before = Int64(call.query("cursor") ?? String(Int64.max)) else {
+            throw RequestBody.wrong("cursor", "the nextCursor of the page before", "上一页的 nextCursor")
+        }
+        guard let filter = NotificationFilter(rawValue: call.query("state") ?? "all") else {
+            throw RequestBody.wrong("state", "pending, failed or all", "pending、failed 或 all")
+        }
+        let found = try await store.notifications(filter, before: before, limit: limit + 1)
+        let page = found.prefix(limit)
+        return .page(
+            page.map(NotificationText.json), next: found.count > limit ? page.last.map { String($0.number) } : nil)
+    }
+
+    // MARK: Staged ones
+
+    private static let flaws: [(flaw: Notice.Flaw, note: Text)] = [
+        (.badSignature, Text(en: "the signatures are of another text", zh: "签名对应的是别的内容")),
+        (.wrongBundle, Text(en: "it names somebody else's app", zh: "写的是别人的 App")),
+        (.wrongEnvironment, Text(en: "it names the other environment", zh: "写的是另一个环境")),
+        (.unknownField, Text(en: "it has members nobody has heard of", zh: "带有未知成员")),
+    ]
+
+    private static let stagedMembers: [ControlMember] =
+        [
+            ControlMember(
+                "type", .text(limit: 100), required: true,
+                Text(en: "notificationType, known or not", zh: "notificationType，不必是已知的")),
+            ControlMember("subtype", .text(limit: 100), Text(en: "known or not", zh: "不必是已知的")),
+            ControlMember("transactionId", .text(limit: 20), Text(en: "what it tells of", zh: "所说的交易")),
+            .bundleID, .account,
+            ControlMember("productId", .text(limit: 100), Text(en: "of a summary", zh: "summary 所指商品")),
+            ControlMember(
+                "consumptionRequestReason", .text(limit: 100),
+                Text(en: "of CONSUMPTION_REQUEST", zh: "CONSUMPTION_REQUEST 的原因")),
+            ControlMember(
+                "externalPurchaseId", .text(limit: 200),
+                Text(en: "of EXTERNAL_PURCHASE_TOKEN", zh: "EXTERNAL_PURCHASE_TOKEN 的标识")),
+            ControlMember("tokenCreationDate", .instant, Text(en: "of the same; now if absent", zh: "其创建时间，省略则为现在")),
+            ControlMember(
+                "unknownType", .bool, Text(en: "sends a type nobody has heard of in its place", zh: "改用未知的类型")),
+        ] + flaws.map { ControlMember($0.flaw.rawValue, .bool, $0.note) }
+
+    private func staged(_ body: RequestBody) throws(Problem) -> StagedNotification {
+        var type = try body.requiredText("type", upTo: 100)
+        if try body.bool("unknownType") ?? false { type = "UNHEARD_OF" }
+        var staged = StagedNotification(
+            type: NotificationType(rawValue: type), bundleID: try body.text("bundleId") ?? configuration.app.bundleID)
+        staged.subtype = try body.text("subtype", upTo: 100).map(NotificationSubtype.init(rawValue:))
+        if let id = try body.text("transactionId", upTo: 40) { staged.transaction = try number(id) }
+        if let account = try body.text("account") { staged.account = account }
+        staged.productID = try body.text("productId", upTo: 100)
+        staged.consumptionRequestReason = try body.text("consumptionRequestReason", upTo: 100)
+            .map(ConsumptionRequestReason.init(rawValue:))
+        staged.externalPurchaseID = try body.text("externalPurchaseId")
+        staged.tokenCreated = try body.instant("tokenCreationDate")
+        for flaw in Notice.Flaw.allCases where try body.bool(flaw.rawValue) ?? false { staged.flaws.insert(flaw) }
+        return staged
+    }
+}
+
+/// One notification in the control API's own words.
+enum NotificationText {
+    static var members: [ControlMember] { object.members }
+    static func json(_ notification: StoredNotification) -> JSONValue { object.json(notification) }
+
+    private static let object = ControlObject<StoredNotification> {
+        $0.add("id", .uuid, required: true, Text(en: "notificationUUID", zh: "notificationUUID")) {
+            .string($0.uuid.description)
+        }
+        $0.add("type", .text(limit: 100), required: true, Text(en: "notificationType", zh: "notificationType")) {
+            .string($0.type)
+        }
+        $0.add("subtype", .text(limit: 100), Text(en: "if it has one", zh: "如有")) { $0.subtype.map { .string($0) } }
+        $0.add("bundleId", .text(limit: 200), required: true, Text(en: "the app", zh: "App")) { .string($0.bundleID) }
+        $0.add("transactionId", .text(limit: 20), Text(en: "what it tells of", zh: "所说的交易")) {
+            (try? JSONValue(decoding: $0.content))?["transaction"]?["transactionId"]
+        }
+        $0.add(
+            "originalTransactionId", .text(limit: 20), Text(en: "the first transaction of its chain", zh: "所属链条的首笔交易")
+        ) { $0.original.map { .string(String($0)) } }
+        $0.add("createdAt", .instant, required: true, Text(en: "its signedDate", zh: "即 signedDate")) {
+            .string($0.created.rfc3339)
+        }
+        $0.add("attempts", .integer(0...1_000), required: true, Text(en: "how often it was sent", zh: "发送次数")) {
+            .int($0.attempts)
+        }
+        $0.add("nextAttemptAt", .instant, Text(en: "null: never", zh: "null 表示不再发送")) {
+            $0.due.map { .string($0.rfc3339) } ?? .null
+        }
+        $0.add(
+            "result", .choice(SendAttemptResult.allCases.map(\.rawValue)),
+            Text(en: "how the last attempt ended", zh: "最近一次的结果")
+        ) { $0.result.map { .string($0) } }
+    }
+
+    static let whole =
+        members + [
+            ControlMember(
+                "sendAttempts",
+                .list([
+                    ControlMember("at", .instant, required: true, Text(en: "when", zh: "时间")),
+                    ControlMember("result", .text(limit: 40), required: true, Text(en: "how it ended", zh: "结果")),
+                ]), required: true, Text(en: "oldest first", zh: "从旧到新")),
+            ControlMember(
+                "signedPayload", .text(limit: 1 << 20), required: true, Text(en: "what is sent", zh: "发送的内容")),
+        ]
+}

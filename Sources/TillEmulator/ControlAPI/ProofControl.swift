@@ -1,0 +1,190 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillHTTP
+
+/// An account's download of the app, and how it came about (facts/jws §6).
+extension ControlEndpoint {
+    func addAppTransactions(to routes: inout ControlRoutes) {
+        let answer = ControlAnswer(
+            "AppTransaction",
+            [
+                ControlMember(
+                    "signedAppTransaction", .text(limit: 65_536), required: true, Text(en: "JWS", zh: "JWS")),
+                ControlMember(
+                    "appTransactionId", .text(limit: 20), required: true,
+                    Text(en: "one per account and app", zh: "每个账户与 App 各一个")),
+                ControlMember("account", .text(limit: 200), required: true, Text(en: "whose it is", zh: "所属账户")),
+            ])
+        routes.on(
+            .get, "/emulator/app-transaction",
+            Text(en: "An account's download of the app, as Apple signs it.", zh: "账户对 App 的下载记录（Apple 签名）。"),
+            query: [
+                .accountOrDevice, .bundleID,
+                ControlMember(
+                    "deviceId", .uuid,
+                    Text(en: "a registered device of the account, which asks", zh: "询问的设备（已登记在该账户下）")),
+            ], answer: answer
+        ) { call in
+            let account = try await account(call.name("account"), on: call.device())
+            let device = try await device(call, of: account)
+            let download = try await download(
+                of: account, bundleID: call.name("bundleId") ?? configuration.app.bundleID)
+            return try json(download, for: device)
+        }
+        routes.on(
+            .put, "/emulator/app-transaction",
+            Text(en: "Says how an account came by the app.", zh: "设定账户取得 App 的经过。"),
+            body: [
+                .account, .bundleID,
+                ControlMember(
+                    "originalVersion", .text(limit: 40),
+                    Text(
+                        en: "CFBundleVersion at the first download; shown in production",
+                        zh: "首次下载时的 CFBundleVersion，仅正式环境显示")),
+                ControlMember("preorderDate", .instant, Text(en: "when it was ordered ahead", zh: "预订时间")),
+                ControlMember(
+                    "platform", .choice(Platform.allCases.map(\.rawValue)),
+                    Text(en: "where it was bought", zh: "购买所在平台")),
+            ], answer: answer
+        ) { call in
+            var download = try await download(
+                of: call.body.text("account") ?? Emulator.defaultAccount,
+                bundleID: call.body.text("bundleId") ?? configuration.app.bundleID)
+            if let version = try call.body.text("originalVersion", upTo: 40) { download.originalVersion = version }
+            if let date = try call.body.instant("preorderDate") { download.preordered = date }
+            if let platform = try call.body.choice("platform", of: Platform.self) {
+                download.platform = platform.rawValue
+            }
+            let changed = download
+            try await store.change { turn in try DownloadTable.update(changed, turn.session) }
+            return try json(changed, for: nil)
+        }
+    }
+
+    private enum Platform: String, CaseIterable {
+        case iOS, macOS, tvOS, visionOS
+    }
+
+    /// Who asks has the app: the first question is the download.
+    private func download(of account: String, bundleID: String) async throws -> AppDownload {
+        let known = try await store.ask { session in
+            try DownloadTable.find(account: account, bundleID: bundleID, session)
+        }
+        if let known { return known }
+        return try await store.change { turn in
+            _ = try AccountTable.account(account, openingIn: turn.configuration.storefront, turn.session)
+            return try DownloadTable.download(account: account, bundleID: bundleID, at: turn.now, turn.session)
+        }
+    }
+
+    private func json(_ download: AppDownload, for device: StoreDevice?) throws -> HTTPResponse {
+        var content = AppTransactionContent(
+            download: download, app: configuration.app(download.bundleID), environment: configuration.environment)
+        content.proof = device.map { DeviceProof($0, nonce: UniqueID(random: entropy(16))) }
+        return .json([
+            "signedAppTransaction": .string(try issuer.signedAppTransaction(content, at: store.now)),
+            "appTransactionId": .string(String(download.appTransaction)), "account": .string(download.account),
+        ])
+    }
+}
+
+extension ControlCall {
+    /// A name of 1 to 200 bytes.
+    fileprivate func name(_ item: String) throws(Problem) -> String? {
+        guard let text = query(item) else { return nil }
+        guard (1...200).contains(text.utf8.count) else {
+            throw RequestBody.wrong(item, "a text of 1 to 200 bytes", "1 到 200 字节的文本")
+        }
+        return text
+    }
+}
+
+/// The two proofs that StoreKit 1 gives an app.
+extension ControlEndpoint {
+    func addReceipts(to routes: inout ControlRoutes) {
+        let device = ControlMember("deviceId", .uuid, Text(en: "identifierForVendor", zh: "identifierForVendor"))
+        let receipt = ControlMember(
+            "receipt", .text(limit: 16 << 20), required: true, Text(en: "base64", zh: "base64"))
+        routes.on(
+            .get, "/emulator/receipt", Text(en: "An account's app receipt as it is now.", zh: "账户当前的 App 收据。"),
+            query: [.accountOrDevice, .bundleID, device],
+            answer: ControlAnswer(
+                "Receipt",
+                [
+                    receipt,
+                    ControlMember("account", .text(limit: 200), required: true, Text(en: "whose it is", zh: "所属账户")),
+                ])
+        ) { call in try await appReceipt(call) }
+        routes.on(
+            .get, "/emulator/transactions/{id}/receipt",
+            Text(en: "One transaction's receipt in the style of iOS 6.", zh: "一笔交易的 iOS 6 旧式收据。"),
+            query: [device],
+            answer: ControlAnswer(
+                "TransactionReceipt",
+                [
+                    receipt,
+                    ControlMember(
+                        "transactionId", .text(limit: 20), required: true,
+                        Text(en: "Apple's id of it", zh: "Apple 的交易号")),
+                ])
+        ) { call in try await transactionReceipt(call) }
+    }
+
+    var receipts: ReceiptPrinter {
+        ReceiptPrinter(store: store, issuer: issuer, configuration: configuration, entropy: entropy)
+    }
+
+    func makeReceipt(account: String, bundleID: String, device: [UInt8]?) async throws -> [UInt8] {
+        try await receipts.appReceipt(account: account, bundleID: bundleID, device: device)
+    }
+
+    private func appReceipt(_ call: ControlCall) async throws -> HTTPResponse {
+        let bundleID = call.query("bundleId") ?? configuration.app.bundleID
+        let device = try call.device()
+        var account = call.query("account")
+        // A receipt is bound to any number; it need not be one of a device that is registered.
+        if account == nil, let device, case .success(let known) = try await store.device(device) {
+            account = known.account
+        }
+        let owner = account ?? Emulator.defaultAccount
+        let receipt = try await makeReceipt(account: owner, bundleID: bundleID, device: device?.bytes)
+        return .json(["receipt": .string(Base64.encode(receipt)), "account": .string(owner)])
+    }
+
+    private func transactionReceipt(_ call: ControlCall) async throws -> HTTPResponse {
+        guard let transaction = try await store.transaction(number(call.id)) else {
+            throw Problem(.unknownTransaction(call.id))
+        }
+        guard transaction.state == .purchased else { throw Problem(.notPurchased(call.id)) }
+        let receipt = try await receipts.transactionReceipt(transaction, device: try call.device()?.bytes)
+        return .json(["receipt": .string(Base64.encode(receipt)), "transactionId": .string(call.id)])
+    }
+}
+
+/// What a server has to know of this store before it can trust it and ask it.
+extension ControlEndpoint {
+    func addIdentity(to routes: inout ControlRoutes) {
+        routes.on(
+            .get, "/emulator/root.cer",
+            Text(en: "The root certificate (DER) that everything here is signed under.", zh: "本商店签名所用的根证书（DER）。")
+        ) { _ in
+            var response = HTTPResponse(status: 200, body: issuer.rootCertificate)
+            response.headers.add("Content-Type", "application/pkix-cert")
+            return response
+        }
+        routes.on(
+            .get, "/emulator/api-key",
+            Text(en: "A throw-away In-App Purchase key for bearer tokens.", zh: "用于签发 Bearer 令牌的一次性密钥。"),
+            answer: ControlAnswer(
+                "APIKey",
+                [
+                    ControlMember("issuerId", .uuid, required: true, Text(en: "claim iss", zh: "声明 iss")),
+                    ControlMember("keyId", .text(limit: 10), required: true, Text(en: "header kid", zh: "头部 kid")),
+                    ControlMember("bundleId", .text(limit: 200), required: true, Text(en: "claim bid", zh: "声明 bid")),
+                    ControlMember(
+                        "privateKey", .text(limit: 1_000), required: true, Text(en: "PEM, PKCS#8", zh: "PEM，PKCS#8")),
+                ])
+        ) { _ in try .json(apiKey.json(bundleID: configuration.app.bundleID)) }
+    }
+}

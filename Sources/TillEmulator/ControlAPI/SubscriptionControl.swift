@@ -1,0 +1,351 @@
+import TillAppStore
+import TillBilling
+import TillHTTP
+import TillJSON
+
+/// What subscribers do, and what happens to them.
+extension ControlEndpoint {
+    func addSubscriptions(to routes: inout ControlRoutes) {
+        addReading(to: &routes)
+        addCustomerActs(to: &routes)
+        addDeveloperActs(to: &routes)
+        addPriceIncreases(to: &routes)
+        addGrace(to: &routes)
+    }
+
+    private func addReading(to routes: inout ControlRoutes) {
+        routes.on(
+            .get, "/emulator/subscriptions",
+            Text(en: "Subscriptions, of one account or of all.", zh: "订阅列表，可限定账户。"),
+            query: [
+                ControlMember(
+                    "account", .text(limit: 200), Text(en: "the Apple Account; all if absent", zh: "账户，省略则为全部")),
+                ControlMember("bundleId", .text(limit: 200), Text(en: "the app; all if absent", zh: "App，省略则为全部")),
+                .limit, .cursor,
+            ], answer: SubscriptionText.page
+        ) { call in
+            let limit = try call.pageLimit()
+            guard let after = Int64(call.query("cursor") ?? "0") else {
+                throw RequestBody.wrong("cursor", "the nextCursor of the page before", "上一页的 nextCursor")
+            }
+            let found = try await store.subscriptions(
+                account: call.query("account"), bundleID: call.query("bundleId"), after: after, limit: limit + 1)
+            let page = found.prefix(limit)
+            return .page(
+                page.map(SubscriptionText.json),
+                next: found.count > limit ? page.last.map { String($0.original) } : nil)
+        }
+        routes.on(
+            .get, "/emulator/subscriptions/{id}", Text(en: "One subscription.", zh: "一个订阅。"),
+            answer: SubscriptionText.answer
+        ) { call in
+            guard let subscription = try await store.subscription(original(call)) else {
+                throw Problem(.unknownSubscription(call.id))
+            }
+            return .json(SubscriptionText.json(subscription))
+        }
+    }
+
+    private func addCustomerActs(to routes: inout ControlRoutes) {
+        func on(
+            _ act: StaticString, _ summary: Text,
+            _ action: @escaping @Sendable (Store, Int64) async throws -> Result<StoreSubscription, StoreRefusal>
+        ) {
+            routes.on(
+                .post, "/emulator/subscriptions/{id}/\(act)", summary, answer: SubscriptionText.answer
+            ) { call in .json(SubscriptionText.json(try await action(store, original(call)).answered())) }
+        }
+        on("cancel", Text(en: "The customer turns renewal off.", zh: "顾客关闭自动续期。")) {
+            try await $0.cancelSubscription($1)
+        }
+        on("resume", Text(en: "The customer turns renewal on again.", zh: "顾客重新开启自动续期。")) {
+            try await $0.resumeSubscription($1)
+        }
+        on("billingFailure", Text(en: "Charges fail from now on.", zh: "此后扣款失败。")) { try await $0.failBilling($1) }
+        on("recover", Text(en: "Charges go through again, at once.", zh: "扣款恢复，立即补扣。")) {
+            try await $0.recover($1)
+        }
+        routes.on(
+            .post, "/emulator/subscriptions/{id}/upgrade",
+            Text(en: "The customer changes the plan: up, down or across.", zh: "顾客更换套餐：升级、降级或平级。"),
+            body: [
+                ControlMember(
+                    "productId", .text(limit: 100), required: true, Text(en: "of the same group", zh: "同组的商品"))
+            ], answer: SubscriptionText.changed
+        ) { call in try await changePlan(call) }
+        routes.on(
+            .post, "/emulator/subscriptions/{id}/consent",
+            Text(en: "The customer answers an increase of the price.", zh: "顾客答复涨价。"),
+            body: [
+                ControlMember("accept", .bool, required: true, Text(en: "false turns renewal off", zh: "false 表示关闭续期"))
+            ], answer: SubscriptionText.answer
+        ) { call in
+            guard let accepts = try call.body.bool("accept") else {
+                throw .badRequest("missing_member", "The member \"accept\" is missing.", "缺少成员 “accept”。") as Problem
+            }
+            let answered = try await store.answerPriceIncrease(original(call), accepts: accepts)
+            return .json(SubscriptionText.json(try answered.answered()))
+        }
+    }
+
+    private func addDeveloperActs(to routes: inout ControlRoutes) {
+        routes.on(
+            .post, "/emulator/subscriptions/{id}/priceIncrease",
+            Text(en: "The developer raises the price that it renews at.", zh: "开发者提高续期价格。"),
+            body: [
+                ControlMember(
+                    "price", .object(ControlMember.money), required: true, Text(en: "the new one", zh: "新价格")),
+                ControlMember(
+                    "needsConsent", .bool, Text(en: "by Apple's thresholds if absent", zh: "省略则按 Apple 的界限判断")),
+                ControlMember(
+                    "effectiveDate", .instant, Text(en: "the next renewal if absent", zh: "生效时间，省略则为下次续期")),
+            ], answer: SubscriptionText.answer
+        ) { call in
+            let raised = try await store.raisePrice(
+                of: original(call), to: money(call.body, "price"), needsConsent: call.body.bool("needsConsent"),
+                effective: call.body.instant("effectiveDate"))
+            return .json(SubscriptionText.json(try raised.answered()))
+        }
+        routes.on(
+            .post, "/emulator/subscriptions/{id}/extend",
+            Text(en: "The developer moves the renewal date.", zh: "开发者推迟续期日期。"),
+            body: [
+                ControlMember("days", .integer(1...90), required: true, Text(en: "by so many", zh: "推迟的天数"))
+            ], answer: SubscriptionText.answer
+        ) { call in
+            guard let days = try call.body.integer("days", in: 1...90) else {
+                throw .badRequest("missing_member", "The member \"days\" is missing.", "缺少成员 “days”。") as Problem
+            }
+            let extended = try await store.extendSubscription(original(call), days: days)
+            return .json(SubscriptionText.json(try extended.answered()))
+        }
+    }
+
+    private func changePlan(_ call: ControlCall) async throws -> HTTPResponse {
+        let number = try original(call)
+        let productID = ProductID(try call.body.requiredText("productId", upTo: 100))
+        let result = try await store.changePlan(number, to: productID).answered()
+        var members: [String: JSONValue] = [:]
+        switch result {
+        case .purchased(let transaction), .ownedAlready(let transaction):
+            members["outcome"] = "purchased"
+            members["transaction"] = try json(transaction)
+        case .waiting(let transaction):
+            members["outcome"] = .string(transaction.state.rawValue)
+            members["transaction"] = try json(transaction)
+        case .scheduled: members["outcome"] = "scheduled"
+        case .cancelled: members["outcome"] = "cancelled"
+        case .failed: members["outcome"] = "failed"
+        }
+        members["subscription"] = try await store.subscription(number).map(SubscriptionText.json)
+        return .json(.object(members))
+    }
+
+    private func original(_ call: ControlCall) throws(Problem) -> Int64 {
+        guard let number = Int64(call.id), number >= 0, String(number) == call.id else {
+            throw Problem(.unknownSubscription(String(call.id.prefix(40))))
+        }
+        return number
+    }
+
+    func money(_ body: RequestBody, _ name: String) throws(Problem) -> Money {
+        guard case .int(let amount)? = body.value(name)?["amount"],
+            case .string(let text)? = body.value(name)?["currency"],
+            // Apple's milliunits of it must fit a number, too.
+            (0...1_000_000_000_000).contains(amount), Currency(text).isWellFormed
+        else {
+            throw RequestBody.wrong(
+                name, "money such as {\"amount\": 600, \"currency\": \"CNY\"}",
+                "金额，例如 {\"amount\": 600, \"currency\": \"CNY\"}")
+        }
+        return Money(amount: amount, currency: Currency(text))
+    }
+}
+
+/// One subscription in the control API's own words.
+enum SubscriptionText {
+    static let answer = ControlAnswer("Subscription", members)
+
+    static let page = ControlAnswer(
+        "SubscriptionPage",
+        [
+            ControlMember("data", .list(members), required: true, Text(en: "the page", zh: "本页")),
+            ControlMember("hasMore", .bool, required: true, Text(en: "whether there is another", zh: "是否还有下一页")),
+            ControlMember("nextCursor", .text(limit: 20), Text(en: "for the next page", zh: "下一页的游标")),
+        ])
+
+    static let changed = ControlAnswer(
+        "PlanChange",
+        [
+            ControlMember(
+                "outcome", .choice(["purchased", "scheduled", "deferred", "interrupted", "cancelled", "failed"]),
+                required: true, Text(en: "now, or at the next renewal", zh: "立即生效或下次续期生效")),
+            ControlMember("subscription", .object(members), Text(en: "as it is then", zh: "之后的状态")),
+            ControlMember("transaction", .object(TransactionText.members), Text(en: "of a change now", zh: "立即生效时的交易")),
+        ])
+
+    static var members: [ControlMember] { object.members }
+    static func json(_ subscription: StoreSubscription) -> JSONValue { object.json(subscription) }
+
+    static let object = ControlObject<StoreSubscription> {
+        $0.add("originalTransactionId", .text(limit: 20), required: true, Text(en: "its identity", zh: "订阅的标识")) {
+            .string(String($0.original))
+        }
+        $0.add("account", .text(limit: 200), required: true, Text(en: "whose", zh: "所属账户")) { .string($0.account) }
+        $0.add("bundleId", .text(limit: 200), required: true, Text(en: "in which app", zh: "所在 App")) {
+            .string($0.bundleID)
+        }
+        $0.add("groupId", .text(limit: 64), required: true, Text(en: "the group", zh: "订阅组")) { .string($0.groupID) }
+        $0.add(
+            "state", .choice(["active", "gracePeriod", "billingRetry", "expired", "revoked"]), required: true,
+            Text(en: "what Apple's status 1 to 5 says", zh: "对应 Apple 的状态 1 到 5")
+        ) { .string($0.state.rawValue) }
+        $0.add("productId", .text(limit: 100), required: true, Text(en: "of the newest period", zh: "最新一期的商品")) {
+            .string($0.productID.text)
+        }
+        $0.add(
+            "currentTransactionId", .text(limit: 20), required: true, Text(en: "of the newest period", zh: "最新一期的交易")
+        ) { .string(String($0.current)) }
+        $0.add("expiresDate", .instant, required: true, Text(en: "its end", zh: "最新一期的到期时间")) {
+            .string($0.expires.rfc3339)
+        }
+        $0.add("renews", .bool, required: true, Text(en: "whether renewal is on", zh: "是否自动续期")) { .bool($0.renews) }
+        $0.add("renewalProductId", .text(limit: 100), required: true, Text(en: "what renews next", zh: "下次续期的商品")) {
+            .string($0.renewalProductID.text)
+        }
+        $0.add("renewalPrice", .object(ControlMember.money), Text(en: "what that costs", zh: "下次续期的价格")) {
+            $0.renewsNext ? $0.nextPrice?.json : nil
+        }
+        $0.add("gracePeriodExpiresDate", .instant, Text(en: "service until then", zh: "宽限期截止")) {
+            $0.graceExpires.map { .string($0.rfc3339) }
+        }
+        $0.add("billingRetryUntil", .instant, Text(en: "attempts until then", zh: "重试扣款截止")) {
+            $0.retryUntil.map { .string($0.rfc3339) }
+        }
+        $0.add("expirationIntent", .integer(1...5), Text(en: "why it ended", zh: "到期原因")) {
+            $0.expirationIntent.map { .int($0) }
+        }
+        $0.add("priceIncrease", .choice(["pending", "accepted"]), Text(en: "an increase to come", zh: "即将到来的涨价")) {
+            $0.priceIncrease.map { $0.isAccepted ? "accepted" : "pending" }
+        }
+        $0.add("offerId", .text(limit: 200), Text(en: "the next period's offer", zh: "下期优惠")) {
+            ($0.runningOffer?.offer.identifier).map { .string($0) }
+        }
+        $0.add("winBackOfferIds", .texts, required: true, Text(en: "best first", zh: "可用的赢回优惠，最优在前")) {
+            .array($0.eligibleWinBacks.map { .string($0) })
+        }
+        $0.add("appAccountToken", .uuid, Text(en: "of the next renewal", zh: "下次续期的标识")) {
+            $0.appAccountToken.map { .string($0.description) }
+        }
+        $0.add("billingFails", .bool, required: true, Text(en: "whether charges are made to fail", zh: "是否令扣款失败")) {
+            .bool($0.billingFails)
+        }
+        $0.add("nextDate", .instant, Text(en: "when something happens by itself", zh: "下一次自动变化的时间")) {
+            $0.nextDate.map { .string($0.rfc3339) }
+        }
+        $0.add("sharedFrom", .text(limit: 20), Text(en: "the payer's subscription", zh: "家庭共享的来源订阅")) {
+            $0.sharedFrom.map { .string(String($0)) }
+        }
+    }
+}
+
+/// The billing grace period, as a developer sets it in App Store Connect.
+extension ControlEndpoint {
+    func addGrace(to routes: inout ControlRoutes) {
+        routes.on(
+            .get, "/emulator/subscriptions/grace",
+            Text(en: "What subscribers have when a renewal can't be charged.", zh: "续期扣款失败时订阅者的宽限期。"),
+            answer: Self.graceAnswer
+        ) { _ in .json(Self.json(try await store.billingGracePeriod())) }
+        routes.on(
+            .put, "/emulator/subscriptions/grace",
+            Text(
+                en: "Sets what billing errors from now on are met with; who has a grace period keeps it.",
+                zh: "设定此后扣款失败时的宽限期；已进入宽限期的不受影响。"),
+            body: Self.graceMembers, answer: Self.graceAnswer
+        ) { call in
+            let period = try gracePeriod(call.body)
+            try await store.setBillingGracePeriod(period)
+            return .json(Self.json(period))
+        }
+    }
+
+    private static let graceMembers: [ControlMember] = [
+        ControlMember(
+            "days", .integer(3...28), Text(en: "3, 16 or 28; null: no grace period", zh: "3、16 或 28；null 表示没有宽限期")),
+        ControlMember(
+            "scope", .choice(BillingGracePeriod.Scope.allCases.map(\.rawValue)),
+            Text(
+                en: "PAID_TO_PAID_ONLY: not from a free trial into the first paid period; ALL_RENEWALS if absent",
+                zh: "PAID_TO_PAID_ONLY：不含从免费试用转入首个付费周期；省略则为 ALL_RENEWALS")),
+    ]
+
+    private static let graceAnswer = ControlAnswer("BillingGracePeriod", graceMembers)
+
+    private func gracePeriod(_ body: RequestBody) throws(Problem) -> BillingGracePeriod? {
+        let scope = try body.choice("scope", of: BillingGracePeriod.Scope.self)
+        guard let days = try body.integer("days", in: 3...28) else {
+            // A scope of nothing is more likely a mistake than a wish.
+            guard scope == nil else { throw RequestBody.wrong("scope", "absent without days", "与 days 同用") }
+            return nil
+        }
+        guard let length = BillingGracePeriod.Length(rawValue: days) else {
+            throw RequestBody.wrong("days", "3, 16 or 28", " 3、16 或 28")
+        }
+        return BillingGracePeriod(length, scope: scope ?? .allRenewals)
+    }
+
+    private static func json(_ period: BillingGracePeriod?) -> JSONValue {
+        guard let period else { return ["days": .null] }
+        return ["days": .int(period.length.rawValue), "scope": .string(period.scope.rawValue)]
+    }
+}
+
+/// A higher price for everybody who subscribes to a product.
+extension ControlEndpoint {
+    func addPriceIncreases(to routes: inout ControlRoutes) {
+        routes.on(
+            .post, "/emulator/products/{id}/priceIncrease",
+            Text(
+                en: "The developer raises the price of a subscription, and its subscribers are told: 256 at once, "
+                    + "the others in the seconds after.",
+                zh: "开发者提高订阅价格并通知订阅者：先通知 256 位，其余在随后几秒内通知。"),
+            body: [
+                ControlMember(
+                    "price", .object(ControlMember.money), required: true, Text(en: "the new one", zh: "新价格")),
+                ControlMember(
+                    "storefront", .text(limit: 3), Text(en: "where; the store's own if absent", zh: "地区，省略则为商店默认地区")),
+                .bundleID,
+                ControlMember(
+                    "needsConsent", .bool, Text(en: "by Apple's thresholds if absent", zh: "省略则按 Apple 的界限判断")),
+                ControlMember(
+                    "effectiveDate", .instant, Text(en: "the next renewal if absent", zh: "生效时间，省略则为下次续期")),
+            ],
+            answer: ControlAnswer(
+                "ProductPriceIncrease",
+                [
+                    ControlMember("productId", .text(limit: 100), required: true, Text(en: "of what", zh: "商品")),
+                    ControlMember("storefront", .text(limit: 3), required: true, Text(en: "where", zh: "地区")),
+                    ControlMember(
+                        "price", .object(ControlMember.money), required: true, Text(en: "from now on", zh: "新价格")),
+                    ControlMember(
+                        "told", .integer(0...Int64(ProductPriceIncrease.batch)), required: true,
+                        Text(en: "how many subscribers were told", zh: "已通知的订阅者数")),
+                    ControlMember(
+                        "complete", .bool, required: true, Text(en: "whether that is all of them", zh: "是否已全部通知")),
+                ])
+        ) { call in
+            let raised = try await store.raisePrice(
+                of: ProductID(String(call.id.prefix(100))),
+                bundleID: call.body.text("bundleId") ?? configuration.app.bundleID,
+                storefront: call.body.storefront("storefront") ?? configuration.storefront,
+                to: money(call.body, "price"), needsConsent: call.body.bool("needsConsent"),
+                effective: call.body.instant("effectiveDate")
+            ).answered()
+            return .json([
+                "productId": .string(raised.productID.text), "storefront": .string(raised.storefront),
+                "price": raised.price.json, "told": .int(raised.told), "complete": .bool(raised.isComplete),
+            ])
+        }
+    }
+}

@@ -1,0 +1,237 @@
+import TillBilling
+import TillSQL
+
+/// One purchase on its way to one member of the purchaser's family.
+struct FamilyGift {
+    let transaction: StoreTransaction
+    /// The purchaser's, for a period of a subscription.
+    let subscription: StoreSubscription?
+    let member: StoreAccount
+    /// When the member's access begins.
+    let start: Instant
+
+    func give(_ turn: Turn) throws {
+        if let subscription, let period = transaction.subscription {
+            try givePeriod(period, of: subscription, turn)
+        } else {
+            try giveOnce(turn)
+        }
+    }
+
+    /// A non-consumable: ONE_TIME_CHARGE, unless the member has this copy or bought the product too.
+    private func giveOnce(_ turn: Turn) throws {
+        let copies = try SharedPurchaseTable.copies(of: transaction.number, turn.session)
+            .filter { $0.account == member.name }
+        let isOff = try copies.contains { try SharedPurchaseTable.isOff($0.original, turn.session) }
+        let own = try SharedPurchaseTable.owned(
+            transaction.productID, by: member.name, bundleID: transaction.bundleID, turn.session)
+        guard !isOff, own == nil, copies.allSatisfy({ $0.revocation != nil }) else { return }
+        let copy = try TransactionTable.insert(try copy(from: start, turn), turn.session)
+        try turn.note(.oneTimeCharge, about: copy)
+    }
+
+    /// A period of a subscription: the member's first, the next one, or one after a gap (facts/notifications §4).
+    /// Nothing new for who pays for the group already; a copy from before that goes on beside it, as StoreKit has it
+    /// (`Product.SubscriptionInfo.status` lists both). Nothing for whom this sharing was ended with either.
+    private func givePeriod(
+        _ period: StoreTransaction.Subscription, of subscription: StoreSubscription, _ turn: Turn
+    ) throws {
+        let own = try SubscriptionTable.own(
+            account: member.name, bundleID: transaction.bundleID, groupID: period.groupID, turn.session)
+        guard period.expires > turn.now else { return }
+        let known = try SubscriptionTable.shares(of: transaction.original, turn.session)
+            .first { $0.account == member.name }
+        if let known, try SharedPurchaseTable.isOff(known.original, turn.session) { return }
+        // Until Apple gives up charging, the member has a subscription to go on with.
+        if let own, own.isGoingOn, known?.isServed != true { return }
+        let before = try known.map { try TransactionTable.find($0.current, turn.session) } ?? nil
+        if let before, before.sharedFrom == transaction.number, before.revocation == nil { return }
+        let goesOn = known?.isServed ?? false
+        // A lower plan comes with a renewal, a higher one is bought at once (facts/business-rules §8.2).
+        let isUpgrade = goesOn && transaction.reason == "PURCHASE" && before?.productID != transaction.productID
+        var copy = try copy(from: goesOn ? transaction.purchased : start, turn)
+        copy.subscription = StoreTransaction.Subscription(
+            groupID: period.groupID, expires: period.expires, lineItem: try Counter.lineItem.take(turn.session))
+        copy.reason = goesOn && !isUpgrade ? "RENEWAL" : "PURCHASE"
+        if let known {
+            copy.original = known.original
+            copy.firstPurchased = try TransactionTable.find(known.original, turn.session)?.firstPurchased ?? start
+        }
+        if isUpgrade, let known { try cutShort(known, turn) }
+        copy = try TransactionTable.insert(copy, turn.session)
+        let share = share(copy, of: subscription, since: goesOn ? known?.recentStart : nil)
+        try SubscriptionTable.save(share, turn.session)
+        switch (known, goesOn) {
+        case (nil, _): try turn.note(.subscribed, .initialBuy, about: copy, share)
+        case (_, false): try turn.note(.subscribed, .resubscribe, about: copy, share)
+        case (_, true) where isUpgrade: try turn.note(.didChangeRenewalPref, .upgrade, about: copy, share)
+        case (_, true):
+            // After a charge that had failed there is a gap, for the members as for who pays.
+            let recovers = before?.subscription.map { $0.expires < copy.purchased } ?? false
+            try turn.note(.didRenew, recovers ? .billingRecovery : nil, about: copy, share)
+        }
+    }
+
+    /// The member's periods that an upgrade cuts short, as it does the purchaser's: two, if one was renewed early.
+    private func cutShort(_ known: StoreSubscription, _ turn: Turn) throws {
+        let running = try TransactionTable.running(
+            original: known.original, at: turn.now, isShared: true, turn.session)
+        for number in running {
+            guard var old = try TransactionTable.find(number, turn.session), old.revocation == nil else { continue }
+            old.isUpgraded = true
+            try TransactionTable.update(old, turn.session)
+        }
+    }
+
+    /// The member's own transaction, not stored yet. It costs nothing: the purchaser paid.
+    private func copy(from start: Instant, _ turn: Turn) throws -> StoreTransaction {
+        let number = try Counter.transaction.take(turn.session)
+        let download = try DownloadTable.download(
+            account: member.name, bundleID: transaction.bundleID, at: turn.now, turn.session)
+        var copy = transaction
+        copy.price = Money(amount: 0, currency: transaction.price.currency)
+        copy.number = number
+        copy.original = number
+        copy.isFinished = false
+        copy.account = member.name
+        copy.appAccountToken = nil
+        copy.appTransaction = download.appTransaction
+        copy.reason = "PURCHASE"
+        copy.purchased = start
+        copy.firstPurchased = start
+        copy.subscription = nil
+        copy.offer = nil
+        copy.isUpgraded = false
+        copy.commitment = nil
+        copy.isBilledUpFront = false
+        copy.sharedFrom = transaction.number
+        return copy
+    }
+
+    /// The member's subscription as it is with this period. It renews when the purchaser's does, and costs nothing.
+    private func share(
+        _ copy: StoreTransaction, of subscription: StoreSubscription, since: Instant?
+    ) -> StoreSubscription {
+        var share = subscription
+        share.original = copy.original
+        share.account = member.name
+        share.state = .active
+        share.productID = copy.productID
+        share.current = copy.number
+        share.expires = copy.subscription?.expires ?? subscription.expires
+        share.renewalPrice = copy.price
+        share.runningOffer = nil
+        share.priceIncrease = nil
+        share.graceExpires = nil
+        share.retryUntil = nil
+        share.expirationIntent = nil
+        share.recentStart = since ?? copy.purchased
+        share.eligibleWinBacks = []
+        share.appAccountToken = nil
+        share.extensions = []
+        share.billingFails = false
+        share.sharedFrom = subscription.original
+        share.renews = subscription.renewsNext
+        share.renewalProductID = subscription.nextProductID
+        share.monthlyBilling = false
+        share.commitment = nil
+        return share
+    }
+}
+
+extension StoreSchema {
+    /// Purchases whose owner stopped sharing them, and copies that were taken from one member, by their original
+    /// transaction.
+    static let familySharing: StaticString = """
+        CREATE TABLE family_sharing_off (
+            original INTEGER PRIMARY KEY
+        ) STRICT;
+        """
+}
+
+/// What families share, and what became of it. The index is named where a customer may have very many consumables,
+/// which have no part in this.
+enum SharedPurchaseTable {
+    /// What the family made of this purchase, ended copies too, oldest first.
+    static func copies(of number: Int64, _ session: any Connection) throws -> [StoreTransaction] {
+        try transactions(
+            try session.query(
+                "SELECT number FROM transactions WHERE shared_from = ? ORDER BY number", [.integer(number)]
+            ) { $0.integer(0) }, session)
+    }
+
+    /// The copies that an account lives on now: of non-consumables, and the current one of each subscription.
+    static func living(of account: String, _ session: any Connection) throws -> [StoreTransaction] {
+        try transactions(
+            try session.query(
+                """
+                SELECT number FROM transactions INDEXED BY transactions_of_product
+                WHERE account = ? AND shared_from IS NOT NULL AND group_id IS NULL AND revoked_at IS NULL
+                    AND state = 'purchased' AND kind <> 'Consumable'
+                """, [.text(account)]
+            ) { $0.integer(0) }, session)
+            + transactions(
+                try subscriptions(
+                    session.query(
+                        """
+                        SELECT content FROM subscriptions
+                        WHERE account = ? AND shared_from IS NOT NULL AND state IN ('active', 'gracePeriod')
+                        """, [.text(account)], { $0.text(0) })
+                ).map(\.current), session)
+    }
+
+    /// What an account paid for and a family could use now: non-consumables, and the current period of each
+    /// subscription. Whether the product is for families is not asked here.
+    static func shareable(by account: String, _ session: any Connection) throws -> [StoreTransaction] {
+        try transactions(
+            try session.query(
+                """
+                SELECT number FROM transactions INDEXED BY transactions_of_product
+                WHERE account = ? AND kind = 'Non-Consumable' AND shared_from IS NULL AND revoked_at IS NULL
+                    AND state = 'purchased' AND kind <> 'Consumable'
+                """, [.text(account)]
+            ) { $0.integer(0) }, session)
+            + transactions(
+                try subscriptions(
+                    session.query(
+                        """
+                        SELECT content FROM subscriptions
+                        WHERE account = ? AND shared_from IS NULL AND state IN ('active', 'gracePeriod')
+                        """, [.text(account)], { $0.text(0) })
+                ).map(\.current), session)
+    }
+
+    /// The account's purchase of a non-consumable that is still good. With `shared`, a family's copy counts too.
+    static func owned(
+        _ product: ProductID, by account: String, bundleID: String, shared: Bool = false, _ session: any Connection
+    ) throws -> StoreTransaction? {
+        let number = try session.first(
+            """
+            SELECT number FROM transactions
+            WHERE account = ? AND bundle_id = ? AND product_id = ? AND state = 'purchased' AND kind <> 'Consumable'
+                AND kind = 'Non-Consumable' AND revoked_at IS NULL AND (shared_from IS NULL OR ?)
+            ORDER BY shared_from IS NOT NULL, number DESC LIMIT 1
+            """, [.text(account), .text(bundleID), .text(product.text), .flag(shared)]
+        ) { $0.integer(0) }
+        guard let number else { return nil }
+        return try TransactionTable.find(number, session)
+    }
+
+    static func turnOff(_ original: Int64, _ session: any Connection) throws {
+        try session.execute(
+            "INSERT INTO family_sharing_off (original) VALUES (?) ON CONFLICT DO NOTHING", [.integer(original)])
+    }
+
+    static func isOff(_ original: Int64, _ session: any Connection) throws -> Bool {
+        try session.first("SELECT 1 FROM family_sharing_off WHERE original = ?", [.integer(original)]) { _ in true }
+            ?? false
+    }
+
+    private static func transactions(_ numbers: [Int64], _ session: any Connection) throws -> [StoreTransaction] {
+        try numbers.compactMap { try TransactionTable.find($0, session) }
+    }
+
+    private static func subscriptions(_ documents: [String]) throws -> [StoreSubscription] {
+        try documents.map { try StoredDocument.read(StoreSubscription.self, from: $0) }
+    }
+}

@@ -1,0 +1,280 @@
+import TillBilling
+import TillSQL
+
+/// What is to be different about an account; nil leaves a thing as it is.
+public struct AccountChange: Sendable, Hashable {
+    /// ISO 3166-1 alpha-3. What is bought from then on is bought there; subscriptions that run keep their price.
+    public var storefront: String?
+    public var asksToBuy: Bool?
+    public var mayPay: Bool?
+    public var paymentMethodWorks: Bool?
+    public var paymentSheet: PurchaseRequest.Outcome?
+    public var isDeleted: Bool?
+    /// The account that organizes the family to join; its own name founds one.
+    public var family: String?
+
+    public init() {}
+}
+
+extension Store {
+    /// Opens the account if it was never heard of, and changes it.
+    public func changeAccount(
+        _ name: String, _ change: AccountChange
+    ) async throws -> Result<StoreAccount, StoreRefusal> {
+        try await self.change { turn in try AccountDesk.change(name, change, turn) }
+    }
+
+    public func account(_ name: String) async throws -> StoreAccount? {
+        try await ask { session in try AccountTable.find(name, session) }
+    }
+
+    /// In the order of their names, beginning after `after`.
+    public func accounts(after: String = "", limit: Int) async throws -> [StoreAccount] {
+        try await ask { session in try AccountTable.all(after: after, limit: limit, session) }
+    }
+
+    /// Takes an account out of its family; with the organizer everybody leaves.
+    public func leaveFamily(_ name: String) async throws -> Result<StoreAccount, StoreRefusal> {
+        try await change { turn in
+            guard let account = try AccountTable.find(name, turn.session) else {
+                return .failure(.unknownAccount(name))
+            }
+            guard account.family != nil else { return .failure(.noFamily(name)) }
+            return .success(try FamilyCircle.leave(account, turn))
+        }
+    }
+
+    /// Signs the account in on a device, which is new or was known before.
+    public func signIn(
+        _ account: String, on id: UniqueID, name: String, platform: StoreDevice.Platform
+    ) async throws -> Result<StoreDevice, StoreRefusal> {
+        try await change { turn in try AccountDesk.signIn(account, on: id, name: name, platform: platform, turn) }
+    }
+
+    public func devices(of account: String) async throws -> Result<[StoreDevice], StoreRefusal> {
+        try await ask { session in
+            guard try AccountTable.find(account, session) != nil else { return .failure(.unknownAccount(account)) }
+            return .success(try DeviceTable.ofAccount(account, session))
+        }
+    }
+
+    /// The device, whoever is signed in on it.
+    public func device(_ id: UniqueID) async throws -> Result<StoreDevice, StoreRefusal> {
+        try await ask { session in
+            try DeviceTable.find(id, session).map { .success($0) } ?? .failure(.unknownDevice(id))
+        }
+    }
+
+    /// The device, if this account is signed in on it.
+    public func device(_ id: UniqueID, of account: String) async throws -> Result<StoreDevice, StoreRefusal> {
+        try await ask { session in try AccountDesk.device(id, of: account, session) }
+    }
+}
+
+/// Opens and changes accounts, and signs them in on devices.
+enum AccountDesk {
+    static func change(
+        _ name: String, _ change: AccountChange, _ turn: Turn
+    ) throws -> Result<StoreAccount, StoreRefusal> {
+        var account =
+            try AccountTable.find(name, turn.session)
+            ?? StoreAccount(name: name, storefront: change.storefront ?? turn.configuration.storefront)
+        // What can be refused comes first: a refused change changes nothing.
+        if let organizer = change.family, account.family != organizer,
+            let refusal = try FamilyCircle.refusal(of: account, joining: organizer, change, turn)
+        {
+            return .failure(refusal)
+        }
+        account = try AccountTable.account(name, openingIn: account.storefront, turn.session)
+        account.storefront = change.storefront ?? account.storefront
+        account.asksToBuy = change.asksToBuy ?? account.asksToBuy
+        account.mayPay = change.mayPay ?? account.mayPay
+        account.paymentMethodWorks = change.paymentMethodWorks ?? account.paymentMethodWorks
+        account.paymentSheet = change.paymentSheet ?? account.paymentSheet
+        account.isDeleted = change.isDeleted ?? account.isDeleted
+        try AccountTable.update(account, turn.session)
+        if account.isDeleted, account.family != nil { account = try FamilyCircle.leave(account, turn) }
+        if let organizer = change.family, account.family != organizer {
+            account = try FamilyCircle.join(account, organizer: organizer, turn)
+        }
+        return .success(account)
+    }
+
+    static func signIn(
+        _ account: String, on id: UniqueID, name: String, platform: StoreDevice.Platform, _ turn: Turn
+    ) throws -> Result<StoreDevice, StoreRefusal> {
+        guard let known = try AccountTable.find(account, turn.session) else {
+            return .failure(.unknownAccount(account))
+        }
+        guard !known.isDeleted else { return .failure(.accountDeleted(account)) }
+        let found = try DeviceTable.find(id, turn.session)
+        if found?.account != account {
+            guard try DeviceTable.count(ofAccount: account, turn.session) < DeviceTable.limit else {
+                return .failure(.tooManyDevices(DeviceTable.limit))
+            }
+        }
+        let device = StoreDevice(
+            id: id, account: account, name: name, platform: platform,
+            verificationID: found?.verificationID ?? turn.uniqueID())
+        try DeviceTable.save(device, turn.session)
+        return .success(device)
+    }
+
+    static func device(
+        _ id: UniqueID, of account: String, _ session: any Connection
+    ) throws -> Result<StoreDevice, StoreRefusal> {
+        guard let device = try DeviceTable.find(id, session) else { return .failure(.unknownDevice(id)) }
+        return device.account == account ? .success(device) : .failure(.deviceOfAnother(id))
+    }
+}
+
+/// An Apple Account: who pays, from where, and what stands in the way.
+public struct StoreAccount: Sendable, Hashable {
+    /// The store's own name for it; nothing that Apple signs contains it.
+    public var name: String
+    /// ISO 3166-1 alpha-3.
+    public var storefront: String
+    /// The family it belongs to, by the name of its organizer's account; nil without one.
+    public var family: String?
+    /// Purchases wait for the organizer (Ask to Buy).
+    public var asksToBuy = false
+    /// False where Screen Time forbids purchases: `canMakePayments` (SCENARIOS L3).
+    public var mayPay = true
+    /// Whether charges go through. False: renewals fail until it is true again.
+    public var paymentMethodWorks = true
+    /// What its owner does at a payment sheet when a purchase does not say.
+    public var paymentSheet = PurchaseRequest.Outcome.purchased
+    /// Deleted accounts keep their history for nobody to see: 21010, 4040001.
+    public var isDeleted = false
+
+    public init(name: String, storefront: String) {
+        self.name = name
+        self.storefront = storefront
+    }
+}
+
+extension StoreSchema {
+    /// What an account's owner does at a payment sheet.
+    static let paymentSheets: StaticString = """
+        ALTER TABLE accounts ADD COLUMN payment_sheet TEXT NOT NULL DEFAULT 'purchased';
+        """
+}
+
+/// Apple Accounts.
+enum AccountTable {
+    /// The account, which opens in `storefront` if it was never heard of.
+    static func account(
+        _ name: String, openingIn storefront: String, _ session: any Connection
+    ) throws -> StoreAccount {
+        if let known = try find(name, session) { return known }
+        try session.execute(
+            "INSERT INTO accounts (name, storefront) VALUES (?, ?)", [.text(name), .text(storefront)])
+        return StoreAccount(name: name, storefront: storefront)
+    }
+
+    static func find(_ name: String, _ session: any Connection) throws -> StoreAccount? {
+        try session.first(
+            """
+            SELECT name, storefront, family, asks_to_buy, may_pay, payment_works, is_deleted, payment_sheet
+            FROM accounts WHERE name = ?
+            """, [.text(name)], read)
+    }
+
+    /// In the order of their names, beginning after `after`.
+    static func all(after: String, limit: Int, _ session: any Connection) throws -> [StoreAccount] {
+        try session.query(
+            """
+            SELECT name, storefront, family, asks_to_buy, may_pay, payment_works, is_deleted, payment_sheet
+            FROM accounts WHERE name > ? ORDER BY name LIMIT ?
+            """, [.text(after), .integer(Int64(limit))], read)
+    }
+
+    /// Every account of a family, the organizer's included.
+    static func family(_ organizer: String, _ session: any Connection) throws -> [StoreAccount] {
+        try session.query(
+            """
+            SELECT name, storefront, family, asks_to_buy, may_pay, payment_works, is_deleted, payment_sheet
+            FROM accounts WHERE family = ? ORDER BY name
+            """, [.text(organizer)], read)
+    }
+
+    static func update(_ account: StoreAccount, _ session: any Connection) throws {
+        try session.execute(
+            """
+            UPDATE accounts SET storefront = ?, family = ?, asks_to_buy = ?, may_pay = ?, payment_works = ?,
+                is_deleted = ?, payment_sheet = ?
+            WHERE name = ?
+            """,
+            [
+                .text(account.storefront), .optional(account.family), .flag(account.asksToBuy),
+                .flag(account.mayPay), .flag(account.paymentMethodWorks), .flag(account.isDeleted),
+                .text(account.paymentSheet.rawValue), .text(account.name),
+            ])
+    }
+
+    private static func read(_ row: any Row) -> StoreAccount {
+        var account = StoreAccount(name: row.text(0), storefront: row.text(1))
+        account.family = row.optionalText(2)
+        account.asksToBuy = row.flag(3)
+        account.mayPay = row.flag(4)
+        account.paymentMethodWorks = row.flag(5)
+        account.isDeleted = row.flag(6)
+        account.paymentSheet = PurchaseRequest.Outcome(rawValue: row.text(7)) ?? .purchased
+        return account
+    }
+}
+
+extension StoreRefusal {
+    static func unknownDevice(_ id: UniqueID) -> StoreRefusal {
+        StoreRefusal(
+            "unknown_device", status: 404,
+            "There is no device \(id) here: PUT /emulator/accounts/{id}/devices registers one.",
+            "这里没有设备 \(id)：请用 PUT /emulator/accounts/{id}/devices 登记。")
+    }
+
+    static func deviceOfAnother(_ id: UniqueID) -> StoreRefusal {
+        StoreRefusal(
+            "device_of_another_account", status: 409, "Another account is signed in on device \(id).",
+            "设备 \(id) 登录的是另一个账户。")
+    }
+
+    static func tooManyDevices(_ limit: Int64) -> StoreRefusal {
+        StoreRefusal(
+            "too_many_devices", status: 409, "An account has at most \(limit) devices here.",
+            "每个账户最多 \(limit) 台设备。")
+    }
+
+    static func accountDeleted(_ name: String) -> StoreRefusal {
+        StoreRefusal("account_deleted", status: 409, "The account \(name) was deleted.", "账户 \(name) 已被删除。")
+    }
+
+    /// SKError 4, `paymentNotAllowed` (SCENARIOS L3).
+    static func paymentNotAllowed(_ name: String) -> StoreRefusal {
+        StoreRefusal(
+            "payment_not_allowed", status: 409,
+            "The account \(name) may not buy on this device: Screen Time forbids it.",
+            "账户 \(name) 在此设备上不允许购买：已被屏幕使用时间禁止。")
+    }
+
+    static func paymentFailed(_ name: String) -> StoreRefusal {
+        StoreRefusal(
+            "payment_failed", status: 409, "The payment method of the account \(name) does not work.",
+            "账户 \(name) 的付款方式无法使用。")
+    }
+
+    static func inAnotherFamily(_ name: String) -> StoreRefusal {
+        StoreRefusal(
+            "in_another_family", status: 409, "The account \(name) is in another family: let it leave that first.",
+            "账户 \(name) 已在另一个家庭中，请先退出。")
+    }
+
+    static func familyFull(_ organizer: String) -> StoreRefusal {
+        StoreRefusal(
+            "family_full", status: 409, "The family of \(organizer) has its organizer and five members already.",
+            "\(organizer) 的家庭已满：组织者加五名成员。")
+    }
+
+    static func noFamily(_ name: String) -> StoreRefusal {
+        StoreRefusal("no_family", status: 409, "The account \(name) is in no family.", "账户 \(name) 不在任何家庭中。")
+    }
+}

@@ -1,0 +1,189 @@
+import TillBilling
+import TillJSON
+
+/// What a store sells, as a file says it: in Till's own form (`PUT /emulator/products`), or as Xcode's StoreKit
+/// configuration file (`.storekit`, versions 1 to 5).
+public struct ProductFile: Sendable {
+    public internal(set) var products: [StoreProduct]
+    /// Where its customer is at home, ISO 3166-1 alpha-3; nil if the file does not say.
+    public internal(set) var storefront: String?
+    /// Nil if the file does not say.
+    public internal(set) var pace: RenewalPace?
+    /// What the file says and the emulator has no use for, by member: `settings._askToBuyEnabled`. Items of lists are
+    /// not told apart: `products[].internalID`.
+    public internal(set) var ignored: [String]
+
+    /// Why a file can't be used.
+    public struct Fault: Error, Sendable, Hashable {
+        /// Stable.
+        public let code: String
+        /// Names the member by its path.
+        public let sentence: Text
+    }
+
+    /// Longer files are refused.
+    public static let byteLimit = 4 << 20
+
+    /// - Parameter bytes: of the file, JSON.
+    public init(_ bytes: [UInt8]) throws(Fault) {
+        do {
+            try self.init(reading: bytes)
+        } catch {
+            throw Fault(code: error.code, sentence: Text(en: error.english, zh: error.chinese))
+        }
+    }
+
+    init(reading bytes: [UInt8]) throws(Problem) {
+        guard bytes.count <= Self.byteLimit,
+            let value = try? JSONValue(decoding: bytes.isEmpty ? Array("{}".utf8) : bytes)
+        else {
+            throw .badRequest("not_json", "The body is no JSON: send one JSON object.", "请求体不是 JSON：请发送一个 JSON 对象。")
+        }
+        guard case .object(let members) = value else {
+            throw .badRequest("not_an_object", "Expected a JSON object.", "这里需要一个 JSON 对象。")
+        }
+        if StoreKitFile.isRecognised(by: Set(members.keys)) {
+            self = try StoreKitFile(FileMember(value)).content()
+        } else {
+            self.init(products: try ProductText.products(FileMember(value)))
+        }
+        try ProductRules.check(products)
+    }
+
+    init(products: [StoreProduct], storefront: String? = nil, pace: RenewalPace? = nil, ignored: [String] = []) {
+        self.products = products
+        self.storefront = storefront
+        self.pace = pace
+        self.ignored = ignored
+    }
+}
+
+/// A value in a file of products, and where it stands there: `subscriptionGroups[0].subscriptions[2].displayPrice`.
+struct FileMember {
+    let value: JSONValue
+    /// Empty for the whole file.
+    let path: String
+
+    init(_ value: JSONValue, path: String = "") {
+        self.value = value
+        self.path = path
+    }
+
+    /// The member of that name; nil where it is missing or `null`.
+    func member(_ name: String) throws(Problem) -> FileMember? {
+        guard case .object(let members) = value else { throw wrong("an object", "一个对象") }
+        guard let value = members[name], !value.isNull else { return .none }
+        return FileMember(value, path: place(name))
+    }
+
+    func required(_ name: String) throws(Problem) -> FileMember {
+        if let member = try member(name) { return member }
+        throw .badRequest("missing_member", "\"\(place(name))\" is missing.", "缺少成员 “\(place(name))”。")
+    }
+
+    /// The items of a list; none where the member is missing.
+    func list(_ name: String, upTo limit: Int) throws(Problem) -> [FileMember] {
+        try member(name)?.items(upTo: limit) ?? []
+    }
+
+    func items(upTo limit: Int) throws(Problem) -> [FileMember] {
+        guard case .array(let items) = value, items.count <= limit else {
+            throw wrong("a list of at most \(limit)", "不超过 \(limit) 项的列表")
+        }
+        return items.enumerated().map { FileMember($1, path: "\(path)[\($0)]") }
+    }
+
+    /// Names and values of an object whose names are not known beforehand, in the order of the names.
+    func members(upTo limit: Int) throws(Problem) -> [(name: String, member: FileMember)] {
+        guard case .object(let members) = value, members.count <= limit else {
+            throw wrong("an object of at most \(limit) members", "不超过 \(limit) 个成员的对象")
+        }
+        return members.sorted { $0.key < $1.key }.map { ($0.key, FileMember($0.value, path: place($0.key))) }
+    }
+
+    /// A text of 1 to so many characters.
+    func text(_ name: String, upTo limit: Int) throws(Problem) -> String? { try member(name)?.text(upTo: limit) }
+
+    func text(upTo limit: Int) throws(Problem) -> String {
+        // Counted in scalars: what one character is made of has no bound.
+        guard case .string(let text) = value, (1...limit).contains(text.unicodeScalars.count) else {
+            throw wrong("a text of 1 to \(limit) characters", "1 到 \(limit) 个字符的文本")
+        }
+        return text
+    }
+
+    /// What customers read: of so many characters, empty too.
+    func copy(_ name: String, upTo limit: Int) throws(Problem) -> String {
+        let member = try required(name)
+        return member.value == "" ? "" : try member.text(upTo: limit)
+    }
+
+    func integer(_ name: String, in range: ClosedRange<Int64>) throws(Problem) -> Int64? {
+        guard let member = try member(name) else { return nil }
+        guard case .int(let number) = member.value, range.contains(number) else {
+            throw member.wrong(
+                "a whole number from \(range.lowerBound) to \(range.upperBound)",
+                "\(range.lowerBound) 到 \(range.upperBound) 的整数")
+        }
+        return number
+    }
+
+    func bool(_ name: String) throws(Problem) -> Bool? {
+        guard let member = try member(name) else { return nil }
+        guard case .bool(let truth) = member.value else { throw member.wrong("true or false", "true 或 false") }
+        return truth
+    }
+
+    func choice<Choice>(_ name: String, of choices: [(text: String, value: Choice)]) throws(Problem) -> Choice? {
+        guard let member = try member(name) else { return nil }
+        if case .string(let text) = member.value, let found = choices.first(where: { $0.text == text }) {
+            return found.value
+        }
+        let all = choices.map { "\"\($0.text)\"" }.joined(separator: ", ")
+        throw member.wrong("one of \(all)", "以下之一：\(all)")
+    }
+
+    func choice<Choice: RawRepresentable & CaseIterable>(
+        _ name: String, of type: Choice.Type
+    ) throws(Problem) -> Choice? where Choice.RawValue == String {
+        try choice(name, of: Choice.allCases.map { ($0.rawValue, $0) })
+    }
+
+    /// Refuses members that are not among these.
+    func knows(_ names: [String]) throws(Problem) {
+        guard case .object(let members) = value else { throw wrong("an object", "一个对象") }
+        for name in members.keys.sorted() where !names.contains(name) {
+            let nearest = nearestName(to: String(name.prefix(60)), among: names)
+            let known = names.joined(separator: ", ")
+            throw .badRequest(
+                "unknown_member",
+                "There is no member \"\(place(name))\""
+                    + (nearest.map { "; did you mean \"\($0)\"?" } ?? ". Known are: \(known)."),
+                "没有成员 “\(place(name))”" + (nearest.map { "，是否想写 “\($0)”？" } ?? "。可用的有：\(known)。"))
+        }
+    }
+
+    func wrong(_ english: String, _ chinese: String) -> Problem {
+        path.isEmpty
+            ? .badRequest("wrong_value", "The file must be \(english).", "文件必须是\(chinese)。")
+            : RequestBody.wrong(path, english, chinese)
+    }
+
+    func place(_ name: String) -> String {
+        let short = Self.legible(name)
+        return path.isEmpty ? short : "\(path).\(short)"
+    }
+
+    /// A text from outside as a message may repeat it: short, and nothing in it that a terminal would obey.
+    static func legible(_ text: String) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars.prefix(60) {
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned:
+                result.unicodeScalars.append("\u{FFFD}")
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+}

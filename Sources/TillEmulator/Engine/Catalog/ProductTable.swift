@@ -1,0 +1,281 @@
+import TillBilling
+import TillSQL
+
+/// What the store sells.
+enum ProductTable {
+    /// Puts these products in place of all there were. A product that keeps its id keeps its number, and so does one
+    /// that was removed and comes again. Nothing is written if it refuses.
+    ///
+    /// - Parameter force: whether ids may come again that were removed. App Store Connect never lets them.
+    static func replace(
+        _ products: [StoreProduct], force: Bool = true, _ session: any Connection
+    ) throws -> Result<Void, StoreRefusal> {
+        let (selling, removed) = (try numbers(session), try removedNumbers(session))
+        for product in products {
+            let known = selling[product.id.text] ?? removed[product.id.text]
+            if let known, known.kind != product.kind.rawValue {
+                return .failure(
+                    .kindIsFixed(product.id.text, ProductType(rawValue: known.kind) ?? product.kind))
+            }
+            if !force, removed[product.id.text] != nil { return .failure(.idWasUsed(product.id.text)) }
+        }
+        try session.execute(
+            """
+            INSERT INTO removed_products (product_id, kind, apple_id)
+            SELECT product_id, kind, apple_id FROM products WHERE true ON CONFLICT DO NOTHING
+            """, [])
+        try session.execute("DELETE FROM prices", [])
+        try session.execute("DELETE FROM products", [])
+        for (position, product) in products.enumerated() {
+            var product = product
+            if let known = selling[product.id.text] ?? removed[product.id.text] { product.appleID = known.number }
+            if product.appleID == 0 { product.appleID = try Counter.product.take(session) }
+            try insert(product, position: Int64(position), session)
+            try session.execute("DELETE FROM removed_products WHERE product_id = ?", [.text(product.id.text)])
+        }
+        return .success(())
+    }
+
+    private typealias Numbers = [String: (kind: String, number: Int64)]
+
+    private static func numbers(_ session: any Connection) throws -> Numbers {
+        Dictionary(
+            try session.query("SELECT product_id, kind, apple_id FROM products", []) {
+                ($0.text(0), (kind: $0.text(1), number: $0.integer(2)))
+            }, uniquingKeysWith: { first, _ in first })
+    }
+
+    private static func removedNumbers(_ session: any Connection) throws -> Numbers {
+        Dictionary(
+            try session.query("SELECT product_id, kind, apple_id FROM removed_products", []) {
+                ($0.text(0), (kind: $0.text(1), number: $0.integer(2)))
+            }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// Writes what may change in a product's life: all but its id and its kind.
+    static func update(_ product: StoreProduct, _ session: any Connection) throws {
+        let position = try session.first(
+            "SELECT position FROM products WHERE product_id = ?", [.text(product.id.text)]
+        ) { $0.integer(0) }
+        guard let position else { return }
+        try session.execute("DELETE FROM prices WHERE product_id = ?", [.text(product.id.text)])
+        try session.execute("DELETE FROM products WHERE product_id = ?", [.text(product.id.text)])
+        try insert(product, position: position, session)
+    }
+
+    private static func insert(_ product: StoreProduct, position: Int64, _ session: any Connection) throws {
+        try session.execute(
+            """
+            INSERT INTO products (product_id, position, kind, name, apple_id, group_id, state, details, localizations)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                .text(product.id.text), .integer(position), .text(product.kind.rawValue), .text(product.name),
+                .integer(product.appleID), .optional(product.subscription?.groupID), .text(product.state.rawValue),
+                .text(try StoredDocument.text(Details(product))),
+                .text(try StoredDocument.text(product.localizations)),
+            ])
+        for (storefront, price) in product.prices.sorted(by: { $0.key < $1.key }) {
+            try session.execute(
+                "INSERT INTO prices (product_id, storefront, amount, currency) VALUES (?, ?, ?, ?)",
+                [
+                    .text(product.id.text), .text(storefront), .integer(price.amount), .text(price.currency.text),
+                ])
+        }
+    }
+
+    static func all(_ session: any Connection) throws -> [StoreProduct] {
+        var prices: [String: [String: Money]] = [:]
+        _ = try session.query("SELECT product_id, storefront, amount, currency FROM prices", []) { row in
+            prices[row.text(0), default: [:]][row.text(1)] = Money(
+                amount: row.integer(2), currency: Currency(row.text(3)))
+        }
+        let products = try session.query(
+            """
+            SELECT product_id, kind, name, apple_id, state, details, localizations FROM products ORDER BY position
+            """, [], wholeProduct)
+        return products.compactMap { product in
+            guard var product else { return nil }
+            product.prices = prices[product.id.text] ?? [:]
+            return product
+        }
+    }
+
+    static func ids(_ session: any Connection) throws -> [String] {
+        try session.query("SELECT product_id FROM products ORDER BY position", []) { $0.text(0) }
+    }
+
+    static func states(_ session: any Connection) throws -> [ProductState] {
+        try session.query("SELECT DISTINCT state FROM products", []) { ProductState(rawValue: $0.text(0)) }
+            .compactMap { $0 }
+    }
+
+    /// That it does not sell this, and what was probably meant.
+    static func unknown(_ id: String, _ session: any Connection) throws -> StoreRefusal {
+        .unknownProduct(
+            String(id.prefix(100)),
+            nearest: id.utf8.count <= 100 ? nearestName(to: id, among: try ids(session)) : nil)
+    }
+
+    /// The product with its price in one storefront and no other, and without its localizations: what a purchase
+    /// needs, at the price of one row. Not to be saved again.
+    static func priced(_ id: ProductID, storefront: String, _ session: any Connection) throws -> StoreProduct? {
+        let found = try session.first(
+            """
+            SELECT p.product_id, p.kind, p.name, p.apple_id, p.state, p.details, q.amount, q.currency
+            FROM products p LEFT JOIN prices q ON q.product_id = p.product_id AND q.storefront = ?
+            WHERE p.product_id = ?
+            """, [.text(storefront), .text(id.text)]
+        ) { row -> StoreProduct? in
+            guard var product = try product(row) else { return nil }
+            if let amount = row.optionalInteger(6) {
+                product.prices = [storefront: Money(amount: amount, currency: Currency(row.text(7)))]
+            }
+            return product
+        }
+        return found ?? nil
+    }
+
+    /// As a phone sees it: with its price in one storefront and no other, and with its localizations. Not to be saved
+    /// again.
+    static func offered(_ id: String, storefront: String, _ session: any Connection) throws -> StoreProduct? {
+        let found = try session.first(
+            """
+            SELECT p.product_id, p.kind, p.name, p.apple_id, p.state, p.details, p.localizations, q.amount, q.currency
+            FROM products p JOIN prices q ON q.product_id = p.product_id AND q.storefront = ?
+            WHERE p.product_id = ?
+            """, [.text(storefront), .text(id)]
+        ) { row -> StoreProduct? in
+            guard var product = try wholeProduct(row) else { return nil }
+            product.prices = [storefront: Money(amount: row.integer(7), currency: Currency(row.text(8)))]
+            return product
+        }
+        return found ?? nil
+    }
+
+    /// Every auto-renewable with a price in this storefront, the same way.
+    static func subscriptions(storefront: String, _ session: any Connection) throws -> [StoreProduct] {
+        try session.query(
+            """
+            SELECT p.product_id, p.kind, p.name, p.apple_id, p.state, p.details, p.localizations, q.amount, q.currency
+            FROM products p JOIN prices q ON q.product_id = p.product_id AND q.storefront = ?
+            WHERE p.group_id IS NOT NULL ORDER BY p.position
+            """, [.text(storefront)]
+        ) { row -> StoreProduct? in
+            guard var product = try wholeProduct(row) else { return nil }
+            product.prices = [storefront: Money(amount: row.integer(7), currency: Currency(row.text(8)))]
+            return product
+        }.compactMap { $0 }
+    }
+
+    static func find(_ id: ProductID, _ session: any Connection) throws -> StoreProduct? {
+        let found = try session.first(
+            """
+            SELECT product_id, kind, name, apple_id, state, details, localizations FROM products WHERE product_id = ?
+            """, [.text(id.text)], wholeProduct)
+        guard var product = found ?? nil else { return nil }
+        _ = try session.query(
+            "SELECT storefront, amount, currency FROM prices WHERE product_id = ?", [.text(id.text)]
+        ) { row in
+            product.prices[row.text(0)] = Money(amount: row.integer(1), currency: Currency(row.text(2)))
+        }
+        return product
+    }
+
+    /// What is read as a whole and never searched for.
+    private struct Details: Codable {
+        var subscription: SubscriptionTerms?
+        var offers: [ProductOffer]
+        var isFamilyShareable: Bool
+        var hasReviewScreenshot: Bool
+        var isWithAppVersion: Bool
+
+        init(_ product: StoreProduct) {
+            subscription = product.subscription
+            offers = product.offers
+            isFamilyShareable = product.isFamilyShareable
+            hasReviewScreenshot = product.hasReviewScreenshot
+            isWithAppVersion = product.isWithAppVersion
+        }
+    }
+
+    private static func wholeProduct(_ row: any Row) throws -> StoreProduct? {
+        guard var product = try product(row) else { return nil }
+        product.localizations = try StoredDocument.read([StoreProduct.Localization].self, from: row.text(6))
+        return product
+    }
+
+    private static func product(_ row: any Row) throws -> StoreProduct? {
+        guard let kind = ProductType(rawValue: row.text(1)), let state = ProductState(rawValue: row.text(4)) else {
+            return nil
+        }
+        let details = try StoredDocument.read(Details.self, from: row.text(5))
+        var product = StoreProduct(
+            id: ProductID(row.text(0)), kind: kind, name: row.text(2), prices: [:],
+            subscription: details.subscription)
+        product.appleID = row.integer(3)
+        product.state = state
+        product.offers = details.offers
+        product.isFamilyShareable = details.isFamilyShareable
+        product.hasReviewScreenshot = details.hasReviewScreenshot
+        product.isWithAppVersion = details.isWithAppVersion
+        return product
+    }
+}
+
+extension StoreSchema {
+    /// Products that were removed. Their ids and numbers are never given again (facts/business-rules §2).
+    static let removedProducts: StaticString = """
+        CREATE TABLE removed_products (
+            product_id TEXT NOT NULL PRIMARY KEY,
+            kind TEXT NOT NULL,
+            apple_id INTEGER NOT NULL UNIQUE
+        ) STRICT, WITHOUT ROWID;
+        """
+}
+
+extension Store {
+    /// Puts these products in place of all there were.
+    ///
+    /// - Throws: `StoreRefusal` for a known id with another kind, or `DatabaseError`.
+    public func replaceProducts(_ products: [StoreProduct]) async throws {
+        try await change { turn in try ProductTable.replace(products, turn.session) }.get()
+    }
+
+    public func products() async throws -> [StoreProduct] {
+        try await ask { session in try ProductTable.all(session) }
+    }
+
+    /// Takes over a file of products with the settings it has; all of it or nothing.
+    ///
+    /// - Parameter force: whether ids may come again that were removed before.
+    /// - Returns: the products as they are sold now.
+    public func load(_ file: ProductFile, force: Bool = false) async throws -> Result<[StoreProduct], StoreRefusal> {
+        try await change { turn in
+            if case .failure(let refusal) = try ProductTable.replace(file.products, force: force, turn.session) {
+                return .failure(refusal)
+            }
+            if let pace = file.pace { try RenewalPace.set(pace, turn.session) }
+            if let storefront = file.storefront {
+                // Xcode has one customer, who is at home where the file says.
+                var account = try AccountTable.account(
+                    Emulator.defaultAccount, openingIn: storefront, turn.session)
+                account.storefront = storefront
+                try AccountTable.update(account, turn.session)
+            }
+            return .success(try ProductTable.all(turn.session))
+        }
+    }
+
+    func review(
+        _ step: ProductReview.Step, _ id: String, withAppVersion: Bool, byApple: Bool
+    ) async throws -> Result<StoreProduct, StoreRefusal> {
+        try await change { turn in
+            try ProductReview.take(step, id, withAppVersion: withAppVersion, byApple: byApple, turn)
+        }
+    }
+
+    func edit(_ product: StoreProduct) async throws -> Result<StoreProduct, StoreRefusal> {
+        try await change { turn in try ProductReview.edit(product, turn) }
+    }
+}

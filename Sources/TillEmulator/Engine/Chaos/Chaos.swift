@@ -1,0 +1,241 @@
+import TillBilling
+import TillCrypto
+import TillJSON
+
+/// Disturbs what comes in and what goes out, as the dials say: the same requests in the same order at an endpoint meet
+/// the same faults, whatever happens at the others.
+///
+/// Only dials and seed outlive a restart: counting each request durably would cost a commit each.
+final class Chaos: Sendable {
+    struct Report: Sendable {
+        var settings: FaultSettings?
+        var requests: [DisturbedEndpoint: Int64] = [:]
+        var struck: [DisturbedEndpoint: [Dial: Int64]] = [:]
+    }
+
+    private struct State {
+        var report = Report()
+        /// Purchases that said who buys.
+        var purchases: Int64 = 0
+        /// The place of the request that waits for its endpoint's next one.
+        var held: [DisturbedEndpoint: UInt64] = [:]
+        var late: LateNotification?
+        var isStopping = false
+    }
+
+    let clock: StoreClock
+    let room: WaitingRoom
+    private let state: Locked<State>
+    /// What wakes `runLateDeliveries`, while there is one.
+    let bell = Locked<AsyncStream<Void>.Continuation?>(nil)
+
+    /// - Parameter pause: comes back after so many milliseconds, or at once when the calling task is cancelled. Nil:
+    ///   nothing is delayed, and no request is held for the next.
+    init(_ settings: FaultSettings?, clock: StoreClock, pause: (@Sendable (Int64) async -> Void)?) {
+        self.clock = clock
+        room = WaitingRoom(pause: pause)
+        var state = State()
+        state.report.settings = settings
+        self.state = Locked(state)
+    }
+
+    var isOn: Bool { state.withLock { $0.report.settings != nil && !$0.isStopping } }
+
+    var report: Report { state.withLock { $0.report } }
+
+    /// Begins again with these; nil ends all disturbance. Whoever is held up goes on.
+    func begin(_ settings: FaultSettings?) {
+        state.withLock { state in
+            state.report = Report(settings: settings)
+            state.purchases = 0
+            state.held = [:]
+        }
+        room.letAllGo()
+    }
+
+    /// The store is going down: nothing more is disturbed, and nobody is held up any longer.
+    func stop() {
+        state.withLock { $0.isStopping = true }
+        room.letAllGo()
+    }
+
+    // MARK: Chance
+
+    /// What is meant for one request.
+    struct Fate: Sendable {
+        let endpoint: DisturbedEndpoint
+        let dials: Dials
+        let dice: Dice
+
+        func strikes(_ dial: Dial) -> Bool {
+            switch dial {
+            // One throw decides both, so that `drop` is the probability of either.
+            case .dropBefore: dice.roll("drop") < dials.chance(of: .dropBefore)
+            case .dropAfter:
+                !strikes(.dropBefore)
+                    && dice.roll("drop") < dials.chance(of: .dropBefore) + dials.chance(of: .dropAfter)
+            default: dice.roll(dial.rawValue) < dials.chance(of: dial)
+            }
+        }
+    }
+
+    /// What is meant for the next request of an endpoint; nil while nothing is disturbed.
+    func draw(_ endpoint: DisturbedEndpoint) -> Fate? {
+        state.withLock { state in
+            guard let settings = state.report.settings, !state.isStopping else { return nil }
+            state.report.requests[endpoint, default: 0] += 1
+            let number = state.report.requests[endpoint] ?? 0
+            return Fate(
+                endpoint: endpoint, dials: settings.dials(of: endpoint),
+                dice: Dice(
+                    seed: settings.seed, start: settings.start, stream: endpoint.rawValue, number: number))
+        }
+    }
+
+    /// Counts that a dial struck.
+    func count(_ dial: Dial, at endpoint: DisturbedEndpoint) {
+        state.withLock { $0.report.struck[endpoint, default: [:]][dial, default: 0] += 1 }
+    }
+
+    func skew(of endpoint: DisturbedEndpoint) -> Int64 {
+        state.withLock { $0.isStopping ? 0 : $0.report.settings?.dials(of: endpoint).skew ?? 0 }
+    }
+
+    // MARK: What the app said
+
+    /// The purchase as it reaches the store: it may have lost who buys on the way (U1). Counted apart from requests,
+    /// because an app in this process buys without one.
+    func arrived(_ purchase: PurchaseRequest) -> PurchaseRequest {
+        guard purchase.appAccountToken != nil else { return purchase }
+        let isLost = state.withLock { state in
+            guard let settings = state.report.settings, !state.isStopping else { return false }
+            state.purchases += 1
+            let dial = Dial.lostApplicationUsername
+            let dice = Dice(
+                seed: settings.seed, start: settings.start, stream: dial.rawValue, number: state.purchases)
+            guard dice.roll(dial.rawValue) < settings.dials(of: .purchases).chance(of: dial) else { return false }
+            state.report.struck[.purchases, default: [:]][dial, default: 0] += 1
+            return true
+        }
+        guard isLost else { return purchase }
+        var purchase = purchase
+        purchase.appAccountToken = nil
+        return purchase
+    }
+
+    // MARK: Order
+
+    /// The request that waits for this one, if any; nobody else waits for it then.
+    func takeHeld(at endpoint: DisturbedEndpoint) -> UInt64? {
+        state.withLock { $0.held.removeValue(forKey: endpoint) }
+    }
+
+    /// A place to wait in for the next request of an endpoint. One waits at each at most: two that wait for each other
+    /// would wait for ever.
+    func placeToHold(at endpoint: DisturbedEndpoint) -> UInt64? {
+        let place = room.takePlace()
+        let isMine = state.withLock { state in
+            guard state.held[endpoint] == nil, !state.isStopping else { return false }
+            state.held[endpoint] = place
+            return true
+        }
+        if !isMine { room.letGo(place) }
+        return isMine ? place : nil
+    }
+
+    func leave(_ place: UInt64, at endpoint: DisturbedEndpoint) {
+        state.withLock { if $0.held[endpoint] == place { $0.held[endpoint] = nil } }
+    }
+
+    /// Keeps a notification back for the next one to overtake; false if another is kept already.
+    func keep(_ notification: LateNotification) -> Bool {
+        state.withLock { state in
+            guard state.late == nil, !state.isStopping else { return false }
+            state.late = notification
+            return true
+        }
+    }
+
+    /// The notification that is kept back, to be delivered now.
+    /// - Parameter orAge: leaves one alone that has not been seen by this before.
+    func takeLate(orAge: Bool = false) -> LateNotification? {
+        state.withLock { state in
+            if orAge, state.late?.isOld == false {
+                state.late?.isOld = true
+                return nil
+            }
+            defer { state.late = nil }
+            return state.late
+        }
+    }
+}
+
+/// What chance says about one request. A pure function of the seed, the endpoint and which of its requests it is, so
+/// that neither other endpoints nor other dials, nor who asks when, change what strikes.
+struct Dice {
+    private let state: UInt64
+
+    /// - Parameters:
+    ///   - start: how often the store was opened before with this seed.
+    ///   - stream: what the requests are counted in, an endpoint's name as a rule.
+    ///   - number: which of them, from 1.
+    init(seed: Int64, start: Int64, stream: String, number: Int64) {
+        var state = UInt64(bitPattern: seed)
+        for word in [UInt64(bitPattern: start), Self.word(stream), UInt64(bitPattern: number)] {
+            state = Self.mixed(state ^ word)
+        }
+        self.state = state
+    }
+
+    /// A number from 0 up to, and without, 1.
+    func roll(_ name: String) -> Double {
+        Double(Self.mixed(state ^ Self.word(name)) >> 11) / Double(UInt64(1) << 53)
+    }
+
+    func number(_ name: String, in range: ClosedRange<Int64>) -> Int64 {
+        let (width, overflows) = range.upperBound.subtractingReportingOverflow(range.lowerBound)
+        guard !overflows, width < .max else { return range.lowerBound }
+        return range.lowerBound + min(Int64(roll(name) * Double(width + 1)), width)
+    }
+
+    func choice<Value>(_ name: String, of values: [Value]) -> Value? {
+        values.isEmpty ? nil : values[Int(number(name, in: 0...Int64(values.count - 1)))]
+    }
+
+    /// One step of SplitMix64 (Steele, Lea and Flood, 2014): neighbouring numbers come out unlike each other.
+    private static func mixed(_ value: UInt64) -> UInt64 {
+        var mixed = value &+ 0x9E37_79B9_7F4A_7C15
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+
+    /// FNV-1a: the same in every process, which Swift's own hashes are not.
+    private static func word(_ text: String) -> UInt64 {
+        text.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
+    }
+}
+
+/// The clock of the machine at Apple's that answers, where it is not the store's: what is signed on the way of a
+/// request carries its time. It goes with the task, because signing happens in every room.
+struct SkewedClock: Sendable {
+    @TaskLocal static var current: SkewedClock?
+
+    /// Milliseconds that it is off now.
+    let skew: @Sendable () -> Int64
+
+    /// When it is by this clock.
+    func time(_ instant: Instant) -> Instant { instant.adding(milliseconds: skew()) }
+
+    /// A payload about to be signed, with the dates of its signing as this clock has them.
+    func dated(_ payload: [String: JSONValue]) -> [String: JSONValue] {
+        let skew = skew()
+        guard skew != 0 else { return payload }
+        var payload = payload
+        for name in ["signedDate", "receiptCreationDate"] {
+            guard let date = payload[name]?.int else { continue }
+            payload[name] = .int(Instant(milliseconds: date).adding(milliseconds: skew).milliseconds)
+        }
+        return payload
+    }
+}

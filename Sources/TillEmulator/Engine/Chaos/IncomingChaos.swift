@@ -1,0 +1,173 @@
+import TillBilling
+import TillHTTP
+import TillJSON
+
+/// Between who asks and who answers.
+extension Chaos {
+    /// Answers a request by `answer`, unless it is disturbed. What no dial names is never disturbed: the control API,
+    /// without which nobody could turn the dials back.
+    func respond(
+        to request: HTTPRequest, by answer: @escaping @Sendable (HTTPRequest) async -> HTTPResponse
+    ) async -> HTTPResponse {
+        guard isOn, let endpoint = DisturbedEndpoint(request), let fate = draw(endpoint) else {
+            return await answer(request)
+        }
+        let clock = SkewedClock { self.skew(of: endpoint) }
+        return await SkewedClock.$current.withValue(clock) {
+            await inTurn(fate) { await self.suffer(fate, request, answer) }
+        }
+    }
+
+    /// Lets the next request go first, if so the dials say. A request for which another one waits never waits itself.
+    private func inTurn(_ fate: Fate, _ proceed: @Sendable () async -> HTTPResponse) async -> HTTPResponse {
+        if let waiting = takeHeld(at: fate.endpoint) {
+            defer { room.letGo(waiting) }
+            return await proceed()
+        }
+        if fate.strikes(.reorder), room.canWait, let place = placeToHold(at: fate.endpoint) {
+            count(.reorder, at: fate.endpoint)
+            await room.wait(fate.dials.patience, in: place)
+            leave(place, at: fate.endpoint)
+        }
+        return await proceed()
+    }
+
+    private func suffer(
+        _ fate: Fate, _ request: HTTPRequest, _ answer: @Sendable (HTTPRequest) async -> HTTPResponse
+    ) async -> HTTPResponse {
+        await delay(fate)
+        if fate.strikes(.dropBefore) {
+            count(.dropBefore, at: fate.endpoint)
+            return .hangUp
+        }
+        if let broken = brokenAnswer(fate, request) { return broken }
+        if fate.strikes(.duplicate) {
+            count(.duplicate, at: fate.endpoint)
+            _ = await answer(request)
+        }
+        let response = await answer(request)
+        guard fate.strikes(.dropAfter) else { return response }
+        count(.dropAfter, at: fate.endpoint)
+        return .hangUp
+    }
+
+    /// Takes its time, if so the dials say.
+    func delay(_ fate: Fate) async {
+        guard room.canWait, fate.strikes(.delay) else { return }
+        count(.delay, at: fate.endpoint)
+        await room.wait(fate.dice.number("milliseconds", in: fate.dials.delay))
+    }
+
+    /// What comes back in place of the answer, if anything. One fault decides it.
+    func brokenAnswer(_ fate: Fate, _ request: HTTPRequest) -> HTTPResponse? {
+        let now = clock.now.adding(milliseconds: fate.dials.skew)
+        let broken = BrokenAnswer(endpoint: fate.endpoint, request: request, dice: fate.dice, now: now)
+        for dial in [Dial.rateLimit, .error5xx, .html, .internalStatus] where fate.strikes(dial) {
+            guard let response = broken.response(for: dial) else { continue }
+            count(dial, at: fate.endpoint)
+            return response
+        }
+        return nil
+    }
+}
+
+/// What comes back in place of an answer, in the manner of the endpoint that was asked.
+struct BrokenAnswer {
+    let endpoint: DisturbedEndpoint
+    let request: HTTPRequest
+    let dice: Dice
+    /// By the clock of the machine that answers.
+    let now: Instant
+
+    /// What that dial answers; nil for one that answers nothing by itself, or nothing here.
+    func response(for dial: Dial) -> HTTPResponse? {
+        switch dial {
+        case .rateLimit: rateLimited
+        case .error5xx: serverError
+        case .html: page
+        case .internalStatus: endpoint == .verifyReceipt ? internalStatus : nil
+        case .dropBefore, .dropAfter, .delay, .duplicate, .reorder, .lostApplicationUsername, .forgery: nil
+        }
+    }
+
+    // MARK: 429
+
+    private var rateLimited: HTTPResponse {
+        let seconds = dice.number("retryAfter", in: 1...30)
+        switch endpoint {
+        case .verifyReceipt, .purchases, .notifications:
+            var response = trouble(
+                429, code: "rate_limited", "Too many requests: come back later.", "请求过多，请稍后再试。")
+            response.headers.set("Retry-After", String(seconds))
+            return response
+        default:
+            var response = refusal(429, 4_290_000, "Rate limit exceeded.")
+            // A Unix time in milliseconds, not a number of seconds (facts/server-api §7).
+            response.headers.set("Retry-After", String(now.adding(seconds: seconds).milliseconds))
+            return response
+        }
+    }
+
+    // MARK: 5xx
+
+    private var serverError: HTTPResponse {
+        switch endpoint {
+        case .verifyReceipt, .notifications:
+            // Without a body: in front of Apple's own words stands whatever balances its load.
+            return HTTPResponse(status: dice.choice("error", of: [500, 503]) ?? 500)
+        case .purchases:
+            return trouble(
+                dice.choice("error", of: [500, 503]) ?? 500, code: "store_in_trouble",
+                "The App Store is in trouble, as PUT /emulator/faults asked for: try again.",
+                "App Store 出现故障（由 PUT /emulator/faults 设定），请重试。")
+        default:
+            // The messages of facts/server-api §6.
+            let answers = [
+                refusal(500, 5_000_000, "An unknown error occurred."),
+                refusal(500, 5_000_001, "An unknown error occurred. Please try again."),
+                HTTPResponse(status: 503),
+            ]
+            return dice.choice("error", of: answers) ?? HTTPResponse(status: 503)
+        }
+    }
+
+    /// Always one that asks for another attempt: with `is-retryable` 0 it would be a verdict (facts/verify-receipt §3).
+    private var internalStatus: HTTPResponse {
+        let statuses: [Int64] = [21005, 21009, dice.number("internal", in: 21100...21199)]
+        let status = dice.choice("status", of: statuses) ?? 21005
+        var members: [String: JSONValue] = ["status": .int(status)]
+        if status >= 21100 { members["is-retryable"] = true }
+        return .json(.object(members))
+    }
+
+    // MARK: Pages
+
+    /// A portal's page, or that of a proxy which finds nobody behind it (U7). A notification is only ever answered with
+    /// the latter: any 200 tells Apple that it arrived, and it would be lost for good.
+    private var page: HTTPResponse {
+        let statuses = endpoint == .notifications ? [502] : [200, 502]
+        let status = dice.choice("page", of: statuses) ?? 502
+        let title = status == 200 ? "Welcome" : "502 Bad Gateway"
+        let body = """
+            <!DOCTYPE html>
+            <html><head><title>\(title)</title></head><body><h1>\(title)</h1></body></html>
+
+            """
+        var response = HTTPResponse(status: status, body: Array(body.utf8))
+        response.headers.add("Content-Type", "text/html; charset=UTF-8")
+        return response
+    }
+
+    // MARK: Forms
+
+    /// Apple's (facts/server-api §6).
+    private func refusal(_ status: Int, _ code: Int64, _ message: String) -> HTTPResponse {
+        .json(["errorCode": .int(code), "errorMessage": .string(message)], status: status)
+    }
+
+    /// The control API's.
+    private func trouble(_ status: Int, code: String, _ english: String, _ chinese: String) -> HTTPResponse {
+        Problem(status: status, code: code, english: english, chinese: chinese, isRetryable: true)
+            .response(to: request)
+    }
+}

@@ -1,0 +1,132 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillSQL
+
+/// A phone or computer that is signed in to an Apple Account.
+public struct StoreDevice: Sendable, Hashable {
+    public enum Platform: String, Sendable, Hashable, CaseIterable {
+        case iOS
+        case macOS
+        case tvOS
+        case visionOS
+    }
+
+    /// `identifierForVendor`.
+    public var id: UniqueID
+    /// The account that is signed in.
+    public var account: String
+    public var name: String
+    public var platform: Platform
+    /// `AppStore.deviceVerificationID`: what the device proves with that a signed transaction was made for it
+    /// (facts/jws §2).
+    public var verificationID: UniqueID
+}
+
+/// Which devices there are, and who is signed in on them.
+enum DeviceTable {
+    /// Many more than Apple lets one account have; enough for any test.
+    static let limit: Int64 = 100
+
+    /// Writes the device as it is now, new or not. What it verifies itself with never changes.
+    static func save(_ device: StoreDevice, _ session: any Connection) throws {
+        try session.execute(
+            """
+            INSERT INTO devices (id, account, name, platform, verification_id) VALUES (?, ?, ?, ?, ?)
+            ON CONFLICT (id) DO UPDATE SET
+                account = excluded.account, name = excluded.name, platform = excluded.platform
+            """,
+            [
+                .text(device.id.description), .text(device.account), .text(device.name),
+                .text(device.platform.rawValue), .text(device.verificationID.description),
+            ])
+    }
+
+    static func find(_ id: UniqueID, _ session: any Connection) throws -> StoreDevice? {
+        try session.first(
+            "SELECT id, account, name, platform, verification_id FROM devices WHERE id = ?",
+            [.text(id.description)], read) ?? nil
+    }
+
+    static func ofAccount(_ account: String, _ session: any Connection) throws -> [StoreDevice] {
+        try session.query(
+            """
+            SELECT id, account, name, platform, verification_id FROM devices WHERE account = ? ORDER BY id LIMIT ?
+            """, [.text(account), .integer(limit)], read
+        ).compactMap { $0 }
+    }
+
+    static func count(ofAccount account: String, _ session: any Connection) throws -> Int64 {
+        try session.first("SELECT count(*) FROM devices WHERE account = ?", [.text(account)]) { $0.integer(0) } ?? 0
+    }
+
+    private static func read(_ row: any Row) -> StoreDevice? {
+        guard let id = UniqueID(row.text(0)), let platform = StoreDevice.Platform(rawValue: row.text(3)),
+            let verificationID = UniqueID(row.text(4))
+        else { return nil }
+        return StoreDevice(
+            id: id, account: row.text(1), name: row.text(2), platform: platform, verificationID: verificationID)
+    }
+}
+
+/// What a transaction that was asked for on a device carries besides, so that the device can tell that it was signed
+/// for it and not copied from another (facts/jws §2, §4).
+struct DeviceProof: Sendable, Hashable {
+    let nonce: UniqueID
+    /// SHA-384 over the nonce's text and the device's own, both in lower case.
+    let digest: [UInt8]
+
+    /// - Parameter nonce: a new one each time.
+    init(_ device: StoreDevice, nonce: UniqueID) {
+        self.nonce = nonce
+        digest = Digest.sha384.hash(Array((nonce.description + device.verificationID.description).utf8))
+    }
+
+    var payload: DeviceProofPayload {
+        var payload = DeviceProofPayload()
+        payload.verification = Base64.encode(digest)
+        payload.nonce = nonce.description
+        return payload
+    }
+}
+
+extension Issuer {
+    /// The transaction as it is signed for one device.
+    func signedTransaction(_ transaction: StoreTransaction, for proof: DeviceProof, at now: Instant) throws -> String {
+        try sign(SignedContent.transaction(transaction, signed: now), for: proof)
+    }
+
+    /// The renewal info as it is signed for one device, whose newest period is `current`.
+    func signedRenewal(
+        _ subscription: StoreSubscription, current: StoreTransaction, for proof: DeviceProof, at now: Instant
+    ) throws -> String {
+        try sign(SignedContent.renewal(subscription, current: current, signed: now), for: proof)
+    }
+}
+
+extension StoreRefusal {
+    static func unknownIntent(_ id: UniqueID) -> StoreRefusal {
+        StoreRefusal(
+            "unknown_intent", status: 404, "Nobody tapped \(id) for the account and device that ask.",
+            "该账户与设备没有待处理的购买意向 \(id)。")
+    }
+
+    static func tooManyIntents(_ limit: Int) -> StoreRefusal {
+        StoreRefusal(
+            "too_many_intents", status: 409,
+            "\(limit) products were tapped already, and the app has taken none of them.",
+            "已有 \(limit) 个购买意向等待 App 处理。")
+    }
+
+    static func unknownMessage(_ id: String) -> StoreRefusal {
+        StoreRefusal(
+            "unknown_message", status: 404, "There is no message \(id.prefix(100)) for this device's account.",
+            "该设备的账户没有消息 \(id.prefix(100))。")
+    }
+
+    static func tooManyMessages(_ limit: Int) -> StoreRefusal {
+        StoreRefusal(
+            "too_many_messages", status: 409, "\(limit) messages wait to be shown already.",
+            "已有 \(limit) 条消息等待显示。")
+    }
+}

@@ -1,0 +1,161 @@
+import TillBilling
+import TillSQL
+
+/// What the App Store has to tell the customer, and shows when the app lets it (facts/storekit-client B5 `Message`).
+public struct StoreMessage: Sendable, Hashable {
+    /// `Message.Reason`.
+    public enum Reason: String, Sendable, Hashable, CaseIterable {
+        case generic
+        case priceIncreaseConsent
+        case billingIssue
+        case winBackOffer
+    }
+
+    /// Letters, digits and hyphens. A message with a cause is named after it: another cause is another message.
+    public var id: String
+    public var reason: Reason
+    /// The subscription it is about.
+    public var original: Int64?
+
+    init(id: String, reason: Reason, original: Int64? = nil) {
+        self.id = id
+        self.reason = reason
+        self.original = original
+    }
+}
+
+extension StoreMessage {
+    /// What there is to tell about a subscription as it is. Only who pays is told.
+    static func all(about subscription: StoreSubscription) -> [StoreMessage] {
+        guard subscription.sharedFrom == nil else { return [] }
+        let period = String(subscription.expires.milliseconds)
+        func message(_ reason: Reason, _ cause: String) -> StoreMessage {
+            StoreMessage(
+                id: "\(reason.rawValue)-\(subscription.original)-\(cause)", reason: reason,
+                original: subscription.original)
+        }
+        var messages: [StoreMessage] = []
+        if subscription.isGoingOn, subscription.renews, let increase = subscription.priceIncrease, !increase.isAccepted
+        {
+            let cause = "\(increase.effective.milliseconds)-\(increase.price.amount)"
+            messages.append(message(.priceIncreaseConsent, cause))
+        }
+        if subscription.isFailing { messages.append(message(.billingIssue, period)) }
+        if subscription.state == .expired, !subscription.eligibleWinBacks.isEmpty {
+            messages.append(message(.winBackOffer, period))
+        }
+        return messages
+    }
+
+    /// The original transaction in the id of a message with a cause.
+    static func original(in id: String) -> Int64? {
+        let parts = id.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count >= 3, Reason(rawValue: String(parts[0])) != nil else { return nil }
+        return Int64(parts[1])
+    }
+}
+
+extension Store {
+    /// A message without a cause in the store, for an app to be tried with.
+    func tell(
+        _ reason: StoreMessage.Reason, account name: String, bundleID: String
+    ) async throws -> Result<StoreMessage, StoreRefusal> {
+        try await change { turn in
+            let account = try AccountTable.account(name, openingIn: turn.configuration.storefront, turn.session)
+            guard !account.isDeleted else { return .failure(.accountDeleted(name)) }
+            let waiting = try MessageTable.made(account: name, bundleID: bundleID, turn.session)
+            guard waiting.count < MessageTable.limit else { return .failure(.tooManyMessages(MessageTable.limit)) }
+            let message = StoreMessage(id: turn.uniqueID().description, reason: reason)
+            try MessageTable.insert(message, account: name, bundleID: bundleID, turn.session)
+            return .success(message)
+        }
+    }
+
+    /// The device has shown a message: it is gone, for all devices of the account. Showing it twice changes nothing.
+    func shown(_ id: String, on device: UniqueID) async throws -> Result<Void, StoreRefusal> {
+        try await change { turn in
+            guard let device = try DeviceTable.find(device, turn.session) else {
+                return .failure(.unknownDevice(device))
+            }
+            if try MessageTable.show(id, account: device.account, turn.session) { return .success(()) }
+            guard let original = StoreMessage.original(in: id),
+                let subscription = try SubscriptionTable.find(original, turn.session),
+                subscription.account == device.account
+            else { return .failure(.unknownMessage(id)) }
+            // Its cause may be gone while it was on the screen; then there is nothing to remember.
+            if StoreMessage.all(about: subscription).contains(where: { $0.id == id }) {
+                try MessageTable.remember(id, account: device.account, turn.session)
+            }
+            return .success(())
+        }
+    }
+}
+
+extension StoreSchema {
+    /// Messages that somebody made, and which of those with a cause were shown.
+    static let storeMessages: StaticString = """
+        CREATE TABLE messages (
+            number INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            account TEXT NOT NULL REFERENCES accounts (name),
+            bundle_id TEXT NOT NULL,
+            reason TEXT NOT NULL,
+            shown INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+        CREATE INDEX messages_waiting ON messages (account, bundle_id, number) WHERE shown = 0;
+
+        CREATE TABLE shown_messages (
+            account TEXT NOT NULL REFERENCES accounts (name),
+            id TEXT NOT NULL,
+            PRIMARY KEY (account, id)
+        ) STRICT, WITHOUT ROWID;
+        """
+}
+
+/// What the App Store wants to show.
+enum MessageTable {
+    /// So many may wait that were made.
+    static let limit = 100
+
+    /// What was not shown yet: what was made, then what the account's subscriptions give cause for.
+    static func waiting(
+        account: String, bundleID: String, _ subscriptions: [StoreSubscription], _ session: any Connection
+    ) throws -> [StoreMessage] {
+        try made(account: account, bundleID: bundleID, session)
+            + subscriptions.flatMap(StoreMessage.all).filter { message in
+                try session.first(wasShown, [.text(account), .text(message.id)]) { _ in true } == nil
+            }
+    }
+
+    static func made(account: String, bundleID: String, _ session: any Connection) throws -> [StoreMessage] {
+        try session.query(made, [.text(account), .text(bundleID), .integer(Int64(limit))]) { row in
+            StoreMessage.Reason(rawValue: row.text(1)).map { StoreMessage(id: row.text(0), reason: $0) }
+        }.compactMap { $0 }
+    }
+
+    static let made: StaticString = """
+        SELECT id, reason FROM messages WHERE account = ? AND bundle_id = ? AND shown = 0 ORDER BY number LIMIT ?
+        """
+
+    static let wasShown: StaticString = "SELECT 1 FROM shown_messages WHERE account = ? AND id = ?"
+
+    static func insert(
+        _ message: StoreMessage, account: String, bundleID: String, _ session: any Connection
+    ) throws {
+        try session.execute(
+            "INSERT INTO messages (id, account, bundle_id, reason) VALUES (?, ?, ?, ?)",
+            [.text(message.id), .text(account), .text(bundleID), .text(message.reason.rawValue)])
+    }
+
+    /// - Returns: whether it was one that somebody made for this account, shown before or not.
+    static func show(_ id: String, account: String, _ session: any Connection) throws -> Bool {
+        try session.execute("UPDATE messages SET shown = 1 WHERE id = ? AND account = ?", [.text(id), .text(account)])
+            > 0
+    }
+
+    static func remember(_ id: String, account: String, _ session: any Connection) throws {
+        try session.execute(
+            "INSERT INTO shown_messages (account, id) VALUES (?, ?) ON CONFLICT DO NOTHING",
+            [.text(account), .text(id)])
+    }
+}

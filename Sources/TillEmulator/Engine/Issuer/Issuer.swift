@@ -1,0 +1,201 @@
+import TillBilling
+import TillCrypto
+import TillSQL
+
+/// Signs what Apple would sign, under a root of its own that says so in its name.
+///
+/// One root, P-384 like Apple Root CA – G3, stands above both chains, so that `GET /emulator/root.cer` is all a
+/// configuration has to trust. It is an EC root because signed transactions are Apple's living format and their chain
+/// then has exactly Apple's key types and signature algorithms; the receipt's RSA intermediate under it differs from
+/// Apple's only in who signed it, and a verifier that takes any X.509 chain does not mind.
+public struct Issuer: Sendable {
+    /// The names of the identities, as the store keeps them.
+    enum Name: String, CaseIterable {
+        case root
+        case intermediate
+        case signer
+        case receiptIntermediate
+        case receiptSigner
+        /// Signs the receipts of single transactions, as the iTunes Store did before iOS 7. Its certificate travels
+        /// alone, so the root itself issued it.
+        case purchaseSigner
+    }
+
+    /// Apple's marker for its intermediates (facts/jws §2, step 6).
+    static let intermediateMarker = "1.2.840.113635.100.6.2.1"
+    /// Apple's marker for the certificates that sign receipts and transactions.
+    static let signerMarker = "1.2.840.113635.100.6.11.1"
+
+    let identities: [Name: SigningIdentity]
+    private let signer: SigningIdentity
+    private let receiptSigner: SigningIdentity
+    let purchaseSigner: SigningIdentity
+    /// The same for every signed payload, so it is written once: base64url and the dot after it.
+    private let header: [UInt8]
+    /// The clock that dates what is signed, if it is not that of the endpoint a request came in by.
+    var clock: SkewedClock?
+
+    init(identities: [Name: SigningIdentity]) throws(IssuingFault) {
+        guard let signer = identities[.signer], let receiptSigner = identities[.receiptSigner],
+            let purchaseSigner = identities[.purchaseSigner]
+        else { throw IssuingFault("an issuer needs a signer, a receipt signer and a purchase signer") }
+        self.identities = identities
+        self.signer = signer
+        self.receiptSigner = receiptSigner
+        self.purchaseSigner = purchaseSigner
+        let certificates = signer.chain.map { "\"\(Base64.encode($0))\"" }.joined(separator: ",")
+        let text = "{\"alg\":\"ES256\",\"x5c\":[\(certificates)]}"
+        header = Array(Base64.encode(Array(text.utf8), .url).utf8) + [UInt8(ascii: ".")]
+    }
+
+    /// A new authority whose certificates were good from a year before `now` on, and stay so for longer than a store's
+    /// clock can be advanced: Apple changes its signers every two years, and a test that jumps over ten would else meet
+    /// nothing but expired ones.
+    ///
+    /// - Parameter keys: PEM private keys by name, for runs that must repeat; missing ones are generated.
+    /// - Parameter serials: 16 random bytes each time it is called.
+    public static func found(
+        at now: Instant, keys: [String: String] = [:], commonName: String = "Till Emulator Root CA",
+        serials: () -> [UInt8]
+    ) throws(IssuingFault) -> Issuer {
+        func key(_ name: Name, _ kind: PrivateKey.Kind) throws(IssuingFault) -> PrivateKey {
+            guard let pem = keys[name.rawValue] else { return try .generate(kind) }
+            let key = try PrivateKey(pem: pem)
+            guard key.kind == kind else { throw IssuingFault("the key for \(name.rawValue) must be \(kind.rawValue)") }
+            return key
+        }
+        func template(
+            _ commonName: String, _ unit: String, years: ClosedRange<Int64>, _ role: CertificateTemplate.Role,
+            _ markers: [String]
+        ) -> CertificateTemplate {
+            let year: Int64 = 365 * 86_400
+            var serial = serials()
+            // A positive number of sixteen bytes, whatever the random bytes are.
+            serial[0] = serial[0] & 0x3F | 0x40
+            return CertificateTemplate(
+                subject: [("CN", commonName), ("OU", unit), ("O", "Till"), ("C", "CN")], serial: serial,
+                validity: now.seconds + years.lowerBound * year...now.seconds + years.upperBound * year, role: role,
+                markers: markers)
+        }
+        let root = try SigningIdentity.root(
+            template(commonName, "Not Apple: for tests only", years: -1...150, .authority(pathLength: nil), []),
+            key: try key(.root, .p384))
+        let relations = "Till Emulator Developer Relations CA"
+        let intermediate = try root.issue(
+            template(relations, "E1", years: -1...150, .authority(pathLength: 0), [intermediateMarker]),
+            key: try key(.intermediate, .p384))
+        let signer = try intermediate.issue(
+            template("Till Emulator ECC Receipt Signing", relations, years: -1...150, .signer, [signerMarker]),
+            key: try key(.signer, .p256))
+        let receiptIntermediate = try root.issue(
+            template(relations, "R1", years: -1...150, .authority(pathLength: 0), [intermediateMarker]),
+            key: try key(.receiptIntermediate, .rsa2048))
+        let receiptSigner = try receiptIntermediate.issue(
+            template("Till Emulator Receipt Signing", relations, years: -1...150, .signer, [signerMarker]),
+            key: try key(.receiptSigner, .rsa2048))
+        let purchaseSigner = try root.issue(
+            template(
+                "Till Emulator Purchase Receipt Signing", "Not Apple: for tests only", years: -1...150, .signer, []),
+            key: try key(.purchaseSigner, .rsa1024))
+        return try Issuer(identities: [
+            .root: root, .intermediate: intermediate, .signer: signer, .receiptIntermediate: receiptIntermediate,
+            .receiptSigner: receiptSigner, .purchaseSigner: purchaseSigner,
+        ])
+    }
+
+    /// DER of the root certificate: all that a configuration needs to trust this issuer.
+    public var rootCertificate: [UInt8] { signer.chain.last ?? [] }
+
+    /// JWS compact serialization of a JSON payload, as Apple's: ES256 and an `x5c` of three (facts/jws §1).
+    public func sign(payload: [UInt8]) throws(IssuingFault) -> String {
+        let message = header + Array(Base64.encode(payload, .url).utf8)
+        let signature = try signer.key.signES256(message)
+        return String(decoding: message, as: UTF8.self) + "." + Base64.encode(signature, .url)
+    }
+
+    /// An app receipt around `payload`: DER of CMS SignedData (facts/pkcs7-receipt §2).
+    public func receipt(payload: [UInt8]) throws(IssuingFault) -> [UInt8] {
+        try SignedMessageWriter.sign(payload, by: receiptSigner)
+    }
+
+    /// What a forger makes of a genuine signed payload: the same content, signed by an authority of another root with
+    /// the same names and markers. Nil if `token` is no compact serialization.
+    public static func forged(
+        _ token: String, at now: Instant, serials: () -> [UInt8]
+    ) throws(IssuingFault) -> String? {
+        let parts = token.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3, let payload = Base64.decode(parts[1], .url) else { return nil }
+        return try found(at: now, serials: serials).sign(payload: payload)
+    }
+
+    /// The same for an app receipt. Nil if `receipt` is none.
+    public static func forged(
+        receipt: [UInt8], at now: Instant, serials: () -> [UInt8]
+    ) throws(IssuingFault) -> [UInt8]? {
+        guard let message = try? SignedMessage(receipt) else { return nil }
+        return try found(at: now, serials: serials).receipt(payload: message.content)
+    }
+}
+
+/// The issuer's keys and certificates, and the key that API callers sign with, kept in the store's own database: one
+/// file is the whole state, and only its owner can read it.
+enum IdentityTable {
+    /// The issuer as it was stored; nil in a new database.
+    static func issuer(_ session: any Connection) throws -> Issuer? {
+        var stored: [Issuer.Name: (key: PrivateKey, certificate: [UInt8])] = [:]
+        let rows = try session.query("SELECT name, private_key, certificate FROM identities", []) { row in
+            (row.text(0), row.text(1), row.isNull(2) ? nil : row.blob(2))
+        }
+        for (text, pem, certificate) in rows {
+            guard let name = Issuer.Name(rawValue: text), let certificate else { continue }
+            stored[name] = (try PrivateKey(pem: pem), certificate)
+        }
+        guard !stored.isEmpty else { return nil }
+        var identities: [Issuer.Name: SigningIdentity] = [:]
+        for name in Issuer.Name.allCases {
+            let chain = name.chain.compactMap { stored[$0]?.certificate }
+            guard let own = stored[name], chain.count == name.chain.count else {
+                throw DatabaseError(.corrupt, "the emulator's database lacks the key or a certificate of \(name)")
+            }
+            identities[name] = try SigningIdentity(key: own.key, chain: chain)
+        }
+        return try Issuer(identities: identities)
+    }
+
+    static func store(_ issuer: Issuer, _ session: any Connection) throws {
+        for (name, identity) in issuer.identities {
+            try session.execute(
+                "INSERT INTO identities (name, private_key, certificate) VALUES (?, ?, ?)",
+                [.text(name.rawValue), .text(try identity.key.pem()), .blob(identity.chain.first ?? [])])
+        }
+    }
+
+    private static let apiKeyName = "apiKey"
+
+    static func apiKey(_ session: any Connection) throws -> PrivateKey? {
+        let pem = try session.first(
+            "SELECT private_key FROM identities WHERE name = ?", [.text(apiKeyName)]
+        ) { $0.text(0) }
+        return try pem.map { try PrivateKey(pem: $0) }
+    }
+
+    static func store(apiKey: PrivateKey, _ session: any Connection) throws {
+        try session.execute(
+            "INSERT INTO identities (name, private_key) VALUES (?, ?)",
+            [.text(apiKeyName), .text(try apiKey.pem())])
+    }
+}
+
+extension Issuer.Name {
+    /// Whose certificates stand above this one's, beginning with its own.
+    fileprivate var chain: [Issuer.Name] {
+        switch self {
+        case .root: [.root]
+        case .intermediate: [.intermediate, .root]
+        case .signer: [.signer, .intermediate, .root]
+        case .receiptIntermediate: [.receiptIntermediate, .root]
+        case .receiptSigner: [.receiptSigner, .receiptIntermediate, .root]
+        case .purchaseSigner: [.purchaseSigner, .root]
+        }
+    }
+}

@@ -1,0 +1,155 @@
+import TillBilling
+import TillSQL
+
+/// Which notifications a person wants to see.
+enum NotificationFilter: String, Sendable, CaseIterable {
+    /// To be sent, for the first time or again.
+    case pending
+    /// Tried in vain, and not tried again.
+    case failed
+    case all
+}
+
+extension NotificationTable {
+    /// The newest first, beginning before number `before`.
+    static func list(
+        _ filter: NotificationFilter, before: Int64, limit: Int, _ session: any Connection
+    ) throws -> [StoredNotification] {
+        let values: [SQLValue] = [.integer(before), .integer(Int64(limit))]
+        let found =
+            switch filter {
+            case .all:
+                try session.query(
+                    """
+                    SELECT number, uuid, type, subtype, bundle_id, original, created_at, content, signed_payload,
+                        attempts, due_at, result
+                    FROM notifications WHERE number < ? ORDER BY number DESC LIMIT ?
+                    """, values, read)
+            case .pending:
+                try session.query(
+                    """
+                    SELECT number, uuid, type, subtype, bundle_id, original, created_at, content, signed_payload,
+                        attempts, due_at, result
+                    FROM notifications WHERE due_at IS NOT NULL AND number < ? ORDER BY number DESC LIMIT ?
+                    """, values, read)
+            case .failed:
+                try session.query(
+                    """
+                    SELECT number, uuid, type, subtype, bundle_id, original, created_at, content, signed_payload,
+                        attempts, due_at, result
+                    FROM notifications WHERE due_at IS NULL AND result <> 'SUCCESS' AND number < ?
+                    ORDER BY number DESC LIMIT ?
+                    """, values, read)
+            }
+        return found.compactMap { $0 }
+    }
+}
+
+extension Store {
+    /// The newest first, beginning before number `before`.
+    func notifications(
+        _ filter: NotificationFilter = .all, before: Int64 = .max, limit: Int
+    ) async throws -> [StoredNotification] {
+        try await ask { try NotificationTable.list(filter, before: before, limit: limit, $0) }
+    }
+
+    /// One notification with its attempts, oldest first.
+    func notification(
+        _ uuid: UniqueID
+    ) async throws -> (notification: StoredNotification, attempts: [SendAttempt])? {
+        try await ask { session in
+            guard let found = try NotificationTable.find(uuid, session) else { return nil }
+            return (found, try NotificationTable.attempts(of: found.number, session))
+        }
+    }
+
+    /// Sends a notification once more, whatever became of it: the same id and the same content.
+    func resendNotification(_ uuid: UniqueID) async throws -> Result<StoredNotification, StoreRefusal> {
+        try await change { turn in
+            guard let found = try NotificationTable.find(uuid, turn.session) else {
+                return .failure(.unknownNotification(uuid.description))
+            }
+            guard try SettingTable.value(.notificationURL, turn.session) != nil else {
+                return .failure(.noNotificationURL)
+            }
+            guard found.attempts < 100 else { return .failure(.sentTooOften(uuid.description)) }
+            try NotificationTable.setDue(found, at: turn.now, turn.session)
+            return .success(try NotificationTable.find(uuid, turn.session) ?? found)
+        }
+    }
+}
+
+extension StoreRefusal {
+    static func unknownNotification(_ id: String) -> StoreRefusal {
+        StoreRefusal("unknown_notification", status: 404, "There is no notification \(id) here.", "这里没有通知 \(id)。")
+    }
+
+    static func sentTooOften(_ id: String) -> StoreRefusal {
+        StoreRefusal(
+            "sent_too_often", status: 409, "Notification \(id) was sent a hundred times already.", "通知 \(id) 已经发送了一百次。")
+    }
+
+    static let noNotificationURL = StoreRefusal(
+        "no_notification_url", status: 409,
+        "There is no URL to send it to: set one with PUT /emulator/notifications.",
+        "没有可以发送的地址：请先用 PUT /emulator/notifications 设置。")
+}
+
+/// Notifications that were sent, or tried at least, page by page: oldest first (facts/server-api §4.3).
+enum NotificationHistory {
+    struct Question: Sendable {
+        var bundleID: String
+        /// First sent then or later.
+        var start: Instant
+        /// First sent before.
+        var end: Instant
+        var type: String?
+        var subtype: String?
+        /// Only of this customer.
+        var account: String?
+        /// Only those whose last attempt failed, whether there will be another or not.
+        var onlyFailures: Bool
+    }
+
+    struct Entry: Sendable {
+        var notification: StoredNotification
+        var attempts: [SendAttempt]
+    }
+
+    /// - Parameter place: creation and number of the last one before; nil at the beginning.
+    static func page(
+        of question: Question, after place: (created: Instant, number: Int64)?, limit: Int, _ session: any Connection
+    ) throws -> [Entry] {
+        let ids = try session.query(
+            """
+            SELECT uuid FROM notifications AS told
+            WHERE bundle_id = ? AND created_at >= ? AND created_at < ? AND (created_at, number) > (?, ?)
+                AND attempts > 0 AND (? IS NULL OR type = ?) AND (? IS NULL OR subtype = ?)
+                AND (? IS NULL OR EXISTS (
+                    SELECT 1 FROM transactions WHERE transactions.number = told.original AND account = ?))
+                AND (? = 0 OR 'SUCCESS' <> (
+                    SELECT result FROM send_attempts WHERE notification = told.number ORDER BY attempt DESC LIMIT 1))
+            ORDER BY created_at, number LIMIT ?
+            """,
+            [
+                .text(question.bundleID), .integer(question.start.milliseconds),
+                .integer(question.end.milliseconds), .integer(place?.created.milliseconds ?? .min),
+                .integer(place?.number ?? .min), .optional(question.type), .optional(question.type),
+                .optional(question.subtype), .optional(question.subtype), .optional(question.account),
+                .optional(question.account), .flag(question.onlyFailures), .integer(Int64(limit)),
+            ]
+        ) { UniqueID($0.text(0)) }
+        return try ids.compactMap { id in
+            guard let id, let found = try NotificationTable.find(id, session) else { return nil }
+            return Entry(
+                notification: found, attempts: try NotificationTable.attempts(of: found.number, session))
+        }
+    }
+}
+
+extension StoreSchema {
+    /// The order in which a history is read.
+    static let notificationHistory: StaticString = """
+        CREATE INDEX notifications_in_history ON notifications (bundle_id, created_at, number);
+        """
+}

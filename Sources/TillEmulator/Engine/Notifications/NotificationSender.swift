@@ -1,0 +1,241 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillHTTP
+import TillJSON
+import TillSQL
+
+/// Posts notifications V2 to the developer's server: in order, one at a time, again after a failure.
+///
+/// A notification is stored in the same commit as what it tells of, so a restart loses none. One at a time, because
+/// then a server sees first attempts in the order of the events, and a run that is repeated looks the same.
+struct NotificationSender: Sendable {
+    let database: any Database
+    let payload: SignedNotification
+    let configuration: EmulatorConfiguration
+    let clock: StoreClock
+    let send: HTTPSend
+
+    private struct Work {
+        /// Somebody sends, or holds the sending.
+        var isUnderWay = false
+        var isAsked = false
+        /// A journey of the clock that wants the sending to itself.
+        var heir: CheckedContinuation<Void, Never>?
+    }
+
+    private enum Progress {
+        /// Nothing more is due.
+        case done
+        case more
+        /// The sender is stopping, or somebody else wants to send.
+        case halted
+    }
+
+    private let work = Locked(Work())
+    /// What wakes `run`, while there is one.
+    private let bell = Locked<AsyncStream<Void>.Continuation?>(nil)
+
+    init(
+        database: any Database, issuer: Issuer, configuration: EmulatorConfiguration,
+        clock: StoreClock, send: @escaping HTTPSend
+    ) {
+        self.database = database
+        self.configuration = configuration
+        self.clock = clock
+        self.send = send
+        payload = SignedNotification(issuer: issuer, configuration: configuration)
+    }
+
+    /// The whole payload, signed, with its nested tokens (facts/jws §7).
+    func signedPayload(_ notification: StoredNotification) throws -> String { try payload.text(notification) }
+
+    // MARK: Waking
+
+    /// Tells `run` to look for what is due.
+    func wake() { _ = bell.withLock { $0?.yield() } }
+
+    /// A ring each time it is woken, and one to begin with. Many at once are one.
+    func rings() -> AsyncStream<Void> {
+        let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        bell.withLock { $0 = continuation }
+        continuation.yield()
+        return stream
+    }
+
+    // MARK: Sending
+
+    /// Sends everything that is due now. If that is going on already, it is told to look once more; while a journey of
+    /// the clock is on, the journey sends.
+    func sendDue() async {
+        let isMine = work.withLock { work in
+            defer { (work.isUnderWay, work.isAsked) = (true, work.isUnderWay) }
+            return !work.isUnderWay
+        }
+        guard isMine else { return }
+        repeat {
+            // A database that fails keeps the notifications; the next wake tries again.
+            while let progress = try? await sendBatch(), progress == .more {}
+        } while mustLookAgain()
+    }
+
+    private func mustLookAgain() -> Bool {
+        let (isAsked, heir) = work.withLock { work in
+            defer { (work.isAsked, work.heir) = (false, nil) }
+            // With an heir it stays under way: it is the heir's.
+            let goesOn = work.isAsked && work.heir == nil
+            work.isUnderWay = goesOn || work.heir != nil
+            return (goesOn, work.heir)
+        }
+        heir?.resume()
+        return isAsked
+    }
+
+    /// Has the sending to itself from the return on, until `release`: waits for the attempt under way. The clock lets
+    /// one journey do this at a time.
+    func hold() async {
+        await withCheckedContinuation { continuation in
+            let isFree = work.withLock { work in
+                guard work.isUnderWay else {
+                    work.isUnderWay = true
+                    return true
+                }
+                work.heir = continuation
+                return false
+            }
+            if isFree { continuation.resume() }
+        }
+    }
+
+    /// Sends everything that is due now, for who holds the sending.
+    /// - Returns: false if the sender is stopping.
+    func sendHeld() async throws -> Bool {
+        while true {
+            switch try await sendBatch() {
+            case .done: return true
+            case .halted: return false
+            case .more: continue
+            }
+        }
+    }
+
+    func release() {
+        work.withLock { $0 = Work() }
+        wake()
+    }
+
+    /// Whether the next attempt is still wanted of this sender.
+    private var goesOn: Bool {
+        !Task.isCancelled && !clock.isEnding && work.withLock { $0.heir == nil }
+    }
+
+    private func sendBatch() async throws -> Progress {
+        let now = clock.now
+        let batch = 32
+        let (url, due) = try await database.read { session in
+            (
+                try SettingTable.value(.notificationURL, session),
+                try NotificationTable.due(at: now, limit: batch, session)
+            )
+        }
+        guard let url else { return .done }
+        for notification in due {
+            guard goesOn else { return .halted }
+            let began = clock.now
+            // One that can't be signed must not keep the others waiting for ever.
+            let text = try? notification.signedPayload ?? signedPayload(notification)
+            let result = if let text { await post(text, to: url) } else { SendAttemptResult?.some(.other) }
+            guard let result else { return .halted }
+            let retries = configuration.retries
+            let attempt = Int(clamping: notification.attempts)
+            let isTriedAgain = result != .success && text != nil && attempt < retries.count
+            let next = isTriedAgain ? began.adding(milliseconds: max(0, retries[attempt])) : nil
+            try await database.write { session in
+                try NotificationTable.record(
+                    notification, SendAttempt(at: began, result: result.rawValue), next: next,
+                    keeping: next == nil ? nil : text, session)
+            }
+        }
+        return due.count < batch ? .done : .more
+    }
+
+    /// Nil if the sender itself is stopping.
+    private func post(_ payload: String, to url: String) async -> SendAttemptResult? {
+        var headers = HTTPHeaders()
+        headers.add("Content-Type", "application/json")
+        let body = JSONValue.object(["signedPayload": .string(payload)]).encoded()
+        let request = HTTPRequest(method: .post, path: "", headers: headers, body: Array(body.utf8))
+        do throws(HTTPFault) {
+            return SendAttemptResult(try await send(url, request))
+        } catch {
+            return SendAttemptResult(error)
+        }
+    }
+}
+
+/// What no history shows any more is forgotten, so that a store that runs for years stays small.
+extension NotificationTable {
+    private static let day: Int64 = 86_400
+    /// Notification history reaches back so far (facts/server-api §4.3).
+    static let lifetime = 180 * day
+    /// A test notification's status is told for six months: the longest six there are.
+    static let testLifetime = 184 * day
+
+    /// Whether there is anything to sweep.
+    static func hasOutlived(at now: Instant, _ session: any Connection) throws -> Bool {
+        try !outlived(at: now, limit: 1, session).isEmpty
+    }
+
+    /// Deletes the oldest of what is older than a history may be, so many at most.
+    /// - Returns: how many.
+    static func sweep(at now: Instant, limit: Int, _ session: any Connection) throws -> Int {
+        let old = try outlived(at: now, limit: limit, session)
+        for entry in old {
+            try session.execute("DELETE FROM send_attempts WHERE notification = ?", [.integer(entry.number)])
+            try session.execute("DELETE FROM notifications WHERE number = ?", [.integer(entry.number)])
+        }
+        let pending = old.count { $0.isPending }
+        if pending > 0 { try Counter.pendingNotifications.add(-Int64(pending), session) }
+        return old.count
+    }
+
+    private static func outlived(
+        at now: Instant, limit: Int, _ session: any Connection
+    ) throws -> [(number: Int64, isPending: Bool)] {
+        try session.query(
+            """
+            SELECT number, due_at IS NOT NULL FROM notifications
+            WHERE created_at < ? AND (type <> 'TEST' OR created_at < ?) ORDER BY created_at LIMIT ?
+            """,
+            [
+                .integer(now.adding(seconds: -lifetime).milliseconds),
+                .integer(now.adding(seconds: -testLifetime).milliseconds), .integer(Int64(limit)),
+            ]
+        ) { ($0.integer(0), $0.flag(1)) }
+    }
+}
+
+extension Store {
+    /// Where notifications go from now on; nil turns them off. What was noted before goes there too.
+    public func setNotificationURL(_ url: String?) async throws {
+        try await change { turn in try SettingTable.set(.notificationURL, to: url, turn.session) }
+    }
+
+    /// A notification of type TEST.
+    /// - Returns: its id; nil if there is no URL to send it to.
+    public func sendTestNotification(bundleID: String) async throws -> UniqueID? {
+        try await change { turn in try turn.note(Notice(.test, bundleID: bundleID)) }
+    }
+
+    /// A notification of type TEST that was tried at least once, with its attempts.
+    func testNotification(
+        _ uuid: UniqueID
+    ) async throws -> (notification: StoredNotification, attempts: [SendAttempt])? {
+        try await ask { session in
+            guard let found = try NotificationTable.find(uuid, session), found.type == "TEST", found.attempts > 0 else {
+                return nil
+            }
+            return (found, try NotificationTable.attempts(of: found.number, session))
+        }
+    }
+}

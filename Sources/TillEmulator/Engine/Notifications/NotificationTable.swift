@@ -1,0 +1,202 @@
+import TillBilling
+import TillHTTP
+import TillSQL
+
+extension StoreSchema {
+    /// How the last attempt ended, and the orders in which notifications are looked for.
+    static let notificationResults: StaticString =
+        """
+        ALTER TABLE notifications ADD COLUMN result TEXT;
+        CREATE INDEX notifications_created ON notifications (created_at, number);
+        CREATE INDEX notifications_pending ON notifications (number) WHERE due_at IS NOT NULL;
+        CREATE INDEX notifications_failed ON notifications (number) WHERE due_at IS NULL AND result <> 'SUCCESS';
+        """
+}
+
+/// One notification to the developer's server.
+struct StoredNotification: Sendable {
+    var number: Int64
+    var uuid: UniqueID
+    var type: String
+    var subtype: String?
+    var bundleID: String
+    /// The original transaction of what it tells of.
+    var original: Int64?
+    var created: Instant
+    /// JSON: the members of the payload, its signed parts still unsigned.
+    var content: String
+    /// What was sent at the first attempt; a retry sends the same text (facts/notifications §6).
+    var signedPayload: String?
+    var attempts: Int64
+    /// When the next attempt is due; nil: there will be none.
+    var due: Instant?
+    /// How the last attempt ended: a raw value of `SendAttemptResult`.
+    var result: String?
+}
+
+/// Notifications sent and to be sent, in order.
+enum NotificationTable {
+    static func insert(
+        _ notification: StoredNotification, due: Instant?, _ session: any Connection
+    ) throws {
+        try session.execute(
+            """
+            INSERT INTO notifications (uuid, type, subtype, bundle_id, original, created_at, content, due_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                .text(notification.uuid.description), .text(notification.type), .optional(notification.subtype),
+                .text(notification.bundleID), .optional(notification.original),
+                .integer(notification.created.milliseconds), .text(notification.content),
+                .optional(due?.milliseconds),
+            ])
+        if due != nil { try Counter.pendingNotifications.add(1, session) }
+    }
+
+    /// What may be sent now, first things first.
+    static func due(at now: Instant, limit: Int, _ session: any Connection) throws -> [StoredNotification] {
+        try session.query(
+            """
+            SELECT number, uuid, type, subtype, bundle_id, original, created_at, content, signed_payload, attempts,
+                due_at, result
+            FROM notifications WHERE due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, number LIMIT ?
+            """, [.integer(now.milliseconds), .integer(Int64(limit))], read
+        ).compactMap { $0 }
+    }
+
+    static func find(_ uuid: UniqueID, _ session: any Connection) throws -> StoredNotification? {
+        try session.first(
+            """
+            SELECT number, uuid, type, subtype, bundle_id, original, created_at, content, signed_payload, attempts,
+                due_at, result
+            FROM notifications WHERE uuid = ?
+            """, [.text(uuid.description)], read) ?? nil
+    }
+
+    /// Writes down how an attempt ended. `next` nil: there will be no other.
+    static func record(
+        _ notification: StoredNotification, _ attempt: SendAttempt, next: Instant?, keeping payload: String?,
+        _ session: any Connection
+    ) throws {
+        try session.execute(
+            "INSERT INTO send_attempts (notification, attempt, attempted_at, result) VALUES (?, ?, ?, ?)",
+            [
+                .integer(notification.number), .integer(notification.attempts + 1),
+                .integer(attempt.at.milliseconds), .text(attempt.result),
+            ])
+        try session.execute(
+            """
+            UPDATE notifications SET attempts = attempts + 1, due_at = ?, signed_payload = ?, result = ?
+            WHERE number = ?
+            """,
+            [
+                .optional(next?.milliseconds), .optional(payload), .text(attempt.result),
+                .integer(notification.number),
+            ])
+        if next == nil { try Counter.pendingNotifications.add(-1, session) }
+    }
+
+    /// Puts one among those that wait, if it doesn't wait already.
+    static func setDue(_ notification: StoredNotification, at due: Instant, _ session: any Connection) throws {
+        try session.execute(
+            "UPDATE notifications SET due_at = ? WHERE number = ?",
+            [.integer(due.milliseconds), .integer(notification.number)])
+        if notification.due == nil { try Counter.pendingNotifications.add(1, session) }
+    }
+
+    static func attempts(of number: Int64, _ session: any Connection) throws -> [SendAttempt] {
+        try session.query(
+            "SELECT attempted_at, result FROM send_attempts WHERE notification = ? ORDER BY attempt",
+            [.integer(number)]
+        ) { SendAttempt(at: Instant(milliseconds: $0.integer(0)), result: $0.text(1)) }
+    }
+
+    /// When the first of those that wait is due.
+    static func nextDue(_ session: any Connection) throws -> Instant? {
+        let found = try session.first("SELECT min(due_at) FROM notifications WHERE due_at IS NOT NULL", []) { row in
+            row.optionalInteger(0).map(Instant.init(milliseconds:))
+        }
+        return found ?? nil
+    }
+
+    static func count(_ session: any Connection) throws -> Int64 {
+        try session.first("SELECT count(*) FROM notifications", []) { $0.integer(0) } ?? 0
+    }
+
+    /// How many were tried in vain and won't be tried again.
+    static func failed(_ session: any Connection) throws -> Int64 {
+        try session.first(
+            "SELECT count(*) FROM notifications WHERE due_at IS NULL AND result <> 'SUCCESS'", []
+        ) { $0.integer(0) } ?? 0
+    }
+
+    static func read(_ row: any Row) -> StoredNotification? {
+        guard let uuid = UniqueID(row.text(1)) else { return nil }
+        return StoredNotification(
+            number: row.integer(0), uuid: uuid, type: row.text(2), subtype: row.optionalText(3),
+            bundleID: row.text(4), original: row.optionalInteger(5),
+            created: Instant(milliseconds: row.integer(6)), content: row.text(7),
+            signedPayload: row.optionalText(8), attempts: row.integer(9),
+            due: row.optionalInteger(10).map(Instant.init(milliseconds:)), result: row.optionalText(11))
+    }
+}
+
+/// How an attempt to deliver a notification ended, in Apple's words (facts/server-api §4.3).
+enum SendAttemptResult: String, Sendable, Hashable, CaseIterable {
+    case success = "SUCCESS"
+    case timedOut = "TIMED_OUT"
+    case tlsIssue = "TLS_ISSUE"
+    /// Never here: redirects are not followed, so there is no loop to run into.
+    case circularRedirect = "CIRCULAR_REDIRECT"
+    case noResponse = "NO_RESPONSE"
+    case socketIssue = "SOCKET_ISSUE"
+    case unsupportedCharset = "UNSUPPORTED_CHARSET"
+    case invalidResponse = "INVALID_RESPONSE"
+    case prematureClose = "PREMATURE_CLOSE"
+    case unsuccessfulStatus = "UNSUCCESSFUL_HTTP_RESPONSE_CODE"
+    case other = "OTHER"
+
+    /// 200 to 206 are a success, whatever the body (facts/notifications §2).
+    init(_ response: HTTPResponse) {
+        switch response.status {
+        case 200...206: self = Self.canRead(response.headers["Content-Type"] ?? "") ? .success : .unsupportedCharset
+        case 100...599: self = .unsuccessfulStatus
+        default: self = .invalidResponse
+        }
+    }
+
+    /// Nil if no attempt came to an end: the sender itself is stopping.
+    init?(_ fault: HTTPFault) {
+        switch fault.kind {
+        case .stopped: return nil
+        case .timedOut: self = .timedOut
+        case .tls: self = .tlsIssue
+        case .cannotConnect: self = .socketIssue
+        case .connectionLost: self = .prematureClose
+        case .cannotResolve: self = .noResponse
+        case .answerTooLarge: self = .invalidResponse
+        case .badURL, .addressRefused, .other: self = .other
+        }
+    }
+
+    /// Which character sets Apple reads is not published; these are the ones in use.
+    private static let charsets: Set<String> = [
+        "utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1", "windows-1252", "utf-16", "utf-16le", "utf-16be",
+        "gbk", "gb2312", "gb18030", "big5", "shift_jis", "euc-jp", "iso-2022-jp", "euc-kr",
+    ]
+
+    private static func canRead(_ contentType: String) -> Bool {
+        for parameter in contentType.lowercased().split(separator: ";").dropFirst() {
+            let parts = parameter.split(separator: "=", maxSplits: 1)
+            guard parts.count == 2, parts[0].filter({ $0 != " " }) == "charset" else { continue }
+            return charsets.contains(parts[1].filter { $0 != " " && $0 != "\"" })
+        }
+        return true
+    }
+}
+
+/// One attempt to deliver a notification.
+struct SendAttempt: Sendable, Hashable {
+    var at: Instant
+    var result: String
+}

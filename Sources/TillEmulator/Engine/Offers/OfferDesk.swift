@@ -1,0 +1,278 @@
+import TillBilling
+import TillCrypto
+import TillJSON
+import TillSQL
+
+/// Checks what a customer brings to get a lower price (facts/business-rules §9). Who is eligible for what kind of offer
+/// is the subscription's business; here it is only whether the paper is genuine.
+enum OfferDesk {
+    /// The developer's signature over a promotional offer: genuine, for this purchase, not 24 hours old, not used
+    /// before. Uses it up, whatever becomes of the purchase.
+    /// - Returns: why not; nil if it is good.
+    static func check(
+        _ signature: OfferSignature, offer identifier: String, of request: PurchaseRequest, _ turn: Turn
+    ) throws -> StoreRefusal? {
+        guard !identifier.isEmpty else { return .missingOfferParameters("identifier") }
+        let offers = try ProductTable.find(request.productID, turn.session)?.offers(.promotional) ?? []
+        guard offers.contains(where: { $0.identifier == identifier }) else {
+            return .unknownOffer(identifier, product: request.productID.text)
+        }
+        let paper = OfferPaper(request: request, developer: try DeveloperKey(turn.session), turn: turn)
+        return try paper.check(signature, offer: identifier)
+    }
+
+    /// The code and the offer behind it, if it is one of this app and may still be redeemed. Nothing is used up.
+    static func find(
+        _ text: String, of purchase: Purchase, _ turn: Turn
+    ) throws -> Result<(code: OfferCode, offer: ProductOffer), StoreRefusal> {
+        let found = try CodeCounter.find(text, for: purchase.product, account: purchase.account.name, turn)
+        if case .success(let value) = found, value.code.batch.bundleID != purchase.request.bundleID {
+            return .failure(.unknownCode(text))
+        }
+        return found
+    }
+
+    /// What the developer's signed word says about the introductory offer: true or false; a refusal if it is not
+    /// genuine.
+    static func introductoryEligibility(
+        _ token: String, of request: PurchaseRequest, _ turn: Turn
+    ) throws -> Result<Bool, StoreRefusal> {
+        let paper = OfferPaper(request: request, developer: try DeveloperKey(turn.session), turn: turn)
+        return try paper.introductoryEligibility(token)
+    }
+
+    /// What a one-time purchase may be bought with: a code for a lower price, and nothing else.
+    static func offer(
+        _ offer: PurchaseRequest.Offer, of purchase: Purchase, _ turn: Turn
+    ) throws -> Result<ProductOffer, StoreRefusal> {
+        let product = purchase.product
+        let text: String
+        switch offer {
+        case .code(let code): text = code
+        case .promotional(let identifier, _), .winBack(let identifier):
+            return .failure(.unknownOffer(identifier, product: product.id.text))
+        }
+        let found: (code: OfferCode, offer: ProductOffer)
+        switch try find(text, of: purchase, turn) {
+        case .success(let value): found = value
+        case .failure(let refusal): return .failure(refusal)
+        }
+        // Asked before the code is gone: a customer who can't use it here keeps it.
+        guard let price = found.offer.prices[purchase.storefront] else {
+            return .failure(.notForSale(product: product.id.text, storefront: purchase.storefront))
+        }
+        guard found.offer.discount == .oneTime, price.currency == purchase.price.currency,
+            price.amount >= 0, price.amount < purchase.price.amount
+        else { return .failure(.wrongOfferPrice(product: product.id.text)) }
+        try CodeCounter.use(found.code, account: purchase.account.name, turn)
+        return .success(found.offer)
+    }
+
+    /// A code redeemed outside the app, in the App Store: nobody gives an `appAccountToken` there.
+    static func redeemOutside(
+        _ code: String, account: String, bundleID: String, _ turn: Turn
+    ) throws -> Result<PurchaseResult, StoreRefusal> {
+        guard let found = try OfferCodeTable.find(code, turn.session), found.batch.bundleID == bundleID else {
+            return .failure(.unknownCode(code))
+        }
+        var request = PurchaseRequest(bundleID: bundleID, productID: found.batch.productID)
+        request.account = account
+        request.offer = .code(found.text)
+        request.outcome = .purchased
+        return try PaymentSheet.pay(request, turn)
+    }
+}
+
+/// The key that the developer signs offers with: the store's own In-App Purchase key, which `GET /emulator/api-key`
+/// gives away.
+struct DeveloperKey {
+    let issuerID: String
+    let keyID: String
+    let publicKey: PublicKey
+
+    init(_ session: any Connection) throws {
+        guard let key = try IdentityTable.apiKey(session), let publicKey = PublicKey(der: try key.publicKeyInfo()),
+            let keyID = try SettingTable.value(.apiKeyID, session),
+            let issuerID = try SettingTable.value(.apiIssuerID, session)
+        else { throw DatabaseError(.corrupt, "the emulator's database has no API key") }
+        self.issuerID = issuerID
+        self.keyID = keyID
+        self.publicKey = publicKey
+    }
+}
+
+/// What the developer signed for one attempt to buy, in either of its forms (facts/business-rules §9).
+struct OfferPaper {
+    let request: PurchaseRequest
+    let developer: DeveloperKey
+    let turn: Turn
+
+    /// Signatures are good for a day (facts/limits §4).
+    private static let lifetime: Int64 = 24 * 3_600
+    /// A developer's clock may run so many seconds ahead. Ours: Apple names no figure.
+    private static let skew: Int64 = 300
+    /// Longer tokens are nobody's offer.
+    private static let tokenLimit = 16 << 10
+
+    func check(_ signature: OfferSignature, offer identifier: String) throws -> StoreRefusal? {
+        switch signature {
+        case .classic(let keyID, let nonce, let timestamp, let text):
+            guard !keyID.isEmpty else { return .missingOfferParameters("keyIdentifier") }
+            guard !text.isEmpty else { return .missingOfferParameters("signature") }
+            let message = [
+                request.bundleID, keyID, request.productID.text, identifier,
+                request.appAccountToken?.description ?? "", nonce.description, String(timestamp),
+            ].joined(separator: "\u{2063}")
+            guard keyID == developer.keyID, let bytes = Base64.decode(text),
+                developer.publicKey.isValidECDSA(signature: bytes, of: Array(message.utf8))
+            else { return .wrongSignature }
+            return try use(nonce, signed: Instant(milliseconds: timestamp))
+        case .jws(let token):
+            guard let claims = claims(of: token, for: "promotional-offer"),
+                claims["productId"]?.string == request.productID.text,
+                claims["offerIdentifier"]?.string == identifier,
+                let nonce = claims["nonce"]?.string.flatMap({ UniqueID($0) }), let issued = claims["iat"]?.int
+            else { return .wrongSignature }
+            if let transaction = claims["transactionId"], try !isOfCustomer(transaction) { return .offerOfAnother }
+            return try use(nonce, signed: Instant(seconds: issued))
+        }
+    }
+
+    func introductoryEligibility(_ token: String) throws -> Result<Bool, StoreRefusal> {
+        guard let claims = claims(of: token, for: "introductory-offer-eligibility"),
+            claims["productId"]?.string == request.productID.text,
+            case .bool(let isAllowed)? = claims["allowIntroductoryOffer"], let transaction = claims["transactionId"],
+            let nonce = claims["nonce"]?.string.flatMap({ UniqueID($0) }), let issued = claims["iat"]?.int
+        else { return .failure(.wrongSignature) }
+        guard try isOfCustomer(transaction) else { return .failure(.offerOfAnother) }
+        if let refusal = try use(nonce, signed: Instant(seconds: issued)) { return .failure(refusal) }
+        return .success(isAllowed)
+    }
+
+    /// What a token claims that the developer's key signed for this app; nil if it did not.
+    private func claims(of text: String, for audience: String) -> JSONValue? {
+        guard text.utf8.count <= Self.tokenLimit, let token = CompactToken(text), let bytes = token.header,
+            let header = try? JSONValue(decoding: bytes), header["alg"]?.string == "ES256",
+            header["kid"]?.string == developer.keyID, token.isSigned(by: developer.publicKey),
+            let claims = try? JSONValue(decoding: token.payload), claims["aud"]?.string == audience,
+            claims["iss"]?.string?.lowercased() == developer.issuerID, claims["bid"]?.string == request.bundleID
+        else { return nil }
+        return claims
+    }
+
+    /// Whether the signed id is one of the customer's: any transaction in this app, or the `appTransactionId`.
+    private func isOfCustomer(_ id: JSONValue) throws -> Bool {
+        guard let text = id.string, let number = Int64(text) else { return false }
+        if let transaction = try TransactionTable.find(number, turn.session) {
+            return transaction.account == request.account && transaction.bundleID == request.bundleID
+                && transaction.state == .purchased
+        }
+        let download = try DownloadTable.find(appTransaction: number, turn.session)
+        return download?.account == request.account && download?.bundleID == request.bundleID
+    }
+
+    /// One attempt to buy has one nonce. Only a genuine signature uses one up: anybody can write down a nonce.
+    private func use(_ nonce: UniqueID, signed: Instant) throws -> StoreRefusal? {
+        guard turn.now < signed.adding(seconds: Self.lifetime), signed <= turn.now.adding(seconds: Self.skew) else {
+            return .signatureExpired
+        }
+        let forgotten = turn.now.adding(seconds: -(Self.lifetime + 2 * Self.skew))
+        return try OfferNonceTable.use(nonce, at: turn.now, forgetting: forgotten, turn.session)
+            ? nil : .nonceUsed
+    }
+}
+
+/// The nonces of offers that were used, as long as their signatures could come again.
+enum OfferNonceTable {
+    /// - Returns: false if it was used before.
+    static func use(
+        _ nonce: UniqueID, at now: Instant, forgetting old: Instant, _ session: any Connection
+    ) throws -> Bool {
+        try session.execute("DELETE FROM offer_nonces WHERE used_at < ?", [.integer(old.milliseconds)])
+        let inserted = try session.execute(
+            "INSERT INTO offer_nonces (nonce, used_at) VALUES (?, ?) ON CONFLICT DO NOTHING",
+            [.text(nonce.description), .integer(now.milliseconds)])
+        return inserted == 1
+    }
+}
+
+/// Each names the SKError that StoreKit makes of it (facts/storekit-client A7).
+extension StoreRefusal {
+    /// SKError 11, `invalidOfferIdentifier`.
+    static func unknownOffer(_ identifier: String, product: String) -> StoreRefusal {
+        StoreRefusal(
+            "invalid_offer_identifier", status: 422, "\(product) has no such offer as \(identifier.prefix(100)).",
+            "\(product) 没有优惠 \(identifier.prefix(100))。")
+    }
+
+    /// SKError 12, `invalidSignature`.
+    static let wrongSignature = StoreRefusal(
+        "invalid_signature", status: 422,
+        "The offer's signature is not the developer's for this app, product, offer, account, nonce and time.",
+        "优惠签名与此 App、商品、优惠、账户、随机数和时间不符，或并非开发者所签。")
+
+    /// SKError 12 as well.
+    static let signatureExpired = StoreRefusal(
+        "offer_signature_expired", status: 422,
+        "The offer was not signed within the last 24 hours: sign it anew for each attempt to buy.",
+        "优惠签名不在最近 24 小时之内：每次购买请重新签名。")
+
+    /// SKError 12 as well.
+    static let nonceUsed = StoreRefusal(
+        "offer_nonce_used", status: 422,
+        "The offer's nonce was used before: a signature is for one attempt to buy, even one that fails.",
+        "优惠的随机数已用过：一个签名只用于一次购买，失败也算。")
+
+    /// SKError 13, `missingOfferParams`.
+    static func missingOfferParameters(_ name: String) -> StoreRefusal {
+        StoreRefusal(
+            "missing_offer_params", status: 422, "The offer lacks its \(name).", "优惠缺少 \(name)。")
+    }
+
+    /// SKError 14, `invalidOfferPrice`.
+    static func wrongOfferPrice(product: String) -> StoreRefusal {
+        StoreRefusal(
+            "invalid_offer_price", status: 422, "The offer's price is not below that of \(product).",
+            "优惠价格不低于 \(product) 的价格。")
+    }
+
+    /// SKError 18, `ineligibleForOffer`.
+    static let offerOfAnother = StoreRefusal(
+        "ineligible_for_offer", status: 422, "The offer was signed for another customer.", "该优惠是为另一位顾客签发的。")
+
+    static func unknownCode(_ code: String) -> StoreRefusal {
+        StoreRefusal(
+            "unknown_code", status: 404, "There is no offer code \(code.prefix(64)) here.",
+            "这里没有优惠代码 \(code.prefix(64))。")
+    }
+
+    static func codeUsedUp(_ code: String) -> StoreRefusal {
+        StoreRefusal("code_used_up", status: 409, "The offer code \(code) is used up.", "优惠代码 \(code) 已用完。")
+    }
+
+    static func codeExpired(_ code: String) -> StoreRefusal {
+        StoreRefusal("code_expired", status: 409, "The offer code \(code) has expired.", "优惠代码 \(code) 已过期。")
+    }
+
+    static func codeRedeemed(_ code: String) -> StoreRefusal {
+        StoreRefusal(
+            "code_already_redeemed", status: 409, "This customer has redeemed the offer code \(code) before.",
+            "该顾客已兑换过优惠代码 \(code)。")
+    }
+
+    static func codeOfAnotherProduct(_ code: String, product: String) -> StoreRefusal {
+        StoreRefusal(
+            "code_of_another_product", status: 409, "The offer code \(code) is for \(product).",
+            "优惠代码 \(code) 属于商品 \(product)。")
+    }
+
+    static func tooManyRedemptions(_ limit: Int64) -> StoreRefusal {
+        StoreRefusal(
+            "redemption_limit", status: 409, "An app's offer codes are redeemed at most \(limit) times a quarter.",
+            "每个 App 的优惠代码每季度最多兑换 \(limit) 次。")
+    }
+
+    static func codeTaken(_ code: String) -> StoreRefusal {
+        StoreRefusal("code_taken", status: 409, "There is an offer code \(code) already.", "优惠代码 \(code) 已存在。")
+    }
+}

@@ -1,0 +1,117 @@
+import TillAppStore
+import TillBilling
+import TillJSON
+import TillSQL
+
+/// A customer's paid transactions page by page (facts/server-api §4.1). Pages go on after a place in the order, never
+/// after a count, so the last of a million is as quick as the first.
+enum TransactionHistory {
+    struct Question: Sendable {
+        var account: String
+        var bundleID: String
+        var filter: HistoryFilter
+        /// Only the old version leaves them out.
+        var omitsFinishedConsumables: Bool
+    }
+
+    /// The next transactions by their last change.
+    ///
+    /// - Parameter place: the `modification` of the last one before; nil at the beginning.
+    static func page(
+        of question: Question, after place: Int64?, limit: Int, _ session: any Connection
+    ) throws -> [StoreTransaction] {
+        let (filter, isDescending) = (question.filter, question.filter.order == .descending)
+        func list(_ texts: [String]) -> SQLValue {
+            texts.isEmpty ? .null : .text(JSONValue.array(texts.map { .string($0) }).encoded())
+        }
+        let products = list(filter.products.map(\.text))
+        let kinds = list(filter.kinds.map { ProductType($0).rawValue })
+        let groups = list(filter.subscriptionGroups)
+        let isShared = SQLValue.optional(filter.ownership.map { $0 == .familyShared ? 1 : 0 })
+        let isRevoked = SQLValue.optional(filter.isRevoked.map { $0 ? 1 : 0 })
+        let values: [SQLValue] = [
+            .text(question.account), .text(question.bundleID),
+            .integer(place ?? (isDescending ? .max : .min)),
+            .integer(filter.start?.milliseconds ?? .min), .integer(filter.end?.milliseconds ?? .max),
+            products, products, kinds, kinds, groups, groups, isShared, isShared, isRevoked, isRevoked,
+            .flag(question.omitsFinishedConsumables), .integer(Int64(limit)),
+        ]
+        let numbers = try session.query(isDescending ? backwards : forwards, values) { $0.integer(0) }
+        return try numbers.compactMap { try TransactionTable.find($0, session) }
+    }
+
+    private static let forwards: StaticString = """
+        SELECT number FROM transactions
+        WHERE account = ? AND bundle_id = ? AND state = 'purchased' AND modification > ?
+            AND purchased_at >= ? AND purchased_at < ?
+            AND (? IS NULL OR product_id IN (SELECT value FROM json_each(?)))
+            AND (? IS NULL OR kind IN (SELECT value FROM json_each(?)))
+            AND (? IS NULL OR group_id IN (SELECT value FROM json_each(?)))
+            AND (? IS NULL OR (shared_from IS NOT NULL) = ?) AND (? IS NULL OR (revoked_at IS NOT NULL) = ?)
+            AND (? = 0 OR finished = 0 OR kind <> 'Consumable')
+        ORDER BY modification LIMIT ?
+        """
+
+    private static let backwards: StaticString = """
+        SELECT number FROM transactions
+        WHERE account = ? AND bundle_id = ? AND state = 'purchased' AND modification < ?
+            AND purchased_at >= ? AND purchased_at < ?
+            AND (? IS NULL OR product_id IN (SELECT value FROM json_each(?)))
+            AND (? IS NULL OR kind IN (SELECT value FROM json_each(?)))
+            AND (? IS NULL OR group_id IN (SELECT value FROM json_each(?)))
+            AND (? IS NULL OR (shared_from IS NOT NULL) = ?) AND (? IS NULL OR (revoked_at IS NOT NULL) = ?)
+            AND (? = 0 OR finished = 0 OR kind <> 'Consumable')
+        ORDER BY modification DESC LIMIT ?
+        """
+
+    // MARK: Refunds
+
+    /// The next refunds by their dates. What a family took back is no refund: no money came back.
+    ///
+    /// - Parameter place: date and `modification` of the last one before; nil at the beginning. Several may be refunded
+    ///   at one moment, and somebody may have asked between them.
+    static func refunds(
+        account: String, bundleID: String, after place: (date: Instant, modification: Int64)?, limit: Int,
+        _ session: any Connection
+    ) throws -> [StoreTransaction] {
+        let numbers = try session.query(
+            """
+            SELECT number FROM transactions
+            WHERE account = ? AND bundle_id = ? AND revoked_at IS NOT NULL AND (revoked_at, modification) > (?, ?)
+                AND revocation_type <> 'FAMILY_REVOKE'
+            ORDER BY revoked_at, modification LIMIT ?
+            """,
+            [
+                .text(account), .text(bundleID), .integer(place?.date.milliseconds ?? .min),
+                .integer(place?.modification ?? .min), .integer(Int64(limit)),
+            ]
+        ) { $0.integer(0) }
+        return try numbers.compactMap { try TransactionTable.find($0, session) }
+    }
+
+    /// The newest refunds, oldest of them first.
+    static func newestRefunds(
+        account: String, bundleID: String, limit: Int, _ session: any Connection
+    ) throws -> [StoreTransaction] {
+        let numbers = try session.query(
+            """
+            SELECT number FROM transactions
+            WHERE account = ? AND bundle_id = ? AND revoked_at IS NOT NULL AND revocation_type <> 'FAMILY_REVOKE'
+            ORDER BY revoked_at DESC, modification DESC LIMIT ?
+            """, [.text(account), .text(bundleID), .integer(Int64(limit))]
+        ) { $0.integer(0) }
+        return try numbers.reversed().compactMap { try TransactionTable.find($0, session) }
+    }
+}
+
+extension ProductType {
+    /// Histories name the kinds otherwise than proofs do.
+    init(_ kind: HistoryFilter.Kind) {
+        switch kind {
+        case .autoRenewable: self = .autoRenewable
+        case .nonRenewing: self = .nonRenewing
+        case .consumable: self = .consumable
+        case .nonConsumable: self = .nonConsumable
+        }
+    }
+}

@@ -1,0 +1,171 @@
+import TillBilling
+import TillSQL
+
+/// Every transaction the store has ever seen.
+enum TransactionTable {
+    /// - Returns: the transaction with its place in the order of changes.
+    @discardableResult
+    static func insert(_ transaction: StoreTransaction, _ session: any Connection) throws -> StoreTransaction {
+        var transaction = transaction
+        transaction.modification = try Counter.modification.take(session)
+        try session.execute(
+            """
+            INSERT INTO transactions (
+                number, original, state, finished, environment, account, bundle_id, product_id, kind, quantity,
+                price, currency, storefront, app_account_token, app_transaction, reason, purchased_at,
+                first_purchased_at, expires_at, group_id, line_item, revoked_at, revocation_reason, revocation_type,
+                revocation_percentage, is_upgraded, offer, commitment, shared_from, modification
+            ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                .integer(transaction.number), .integer(transaction.original), .text(transaction.state.rawValue),
+                .flag(transaction.isFinished), .text(transaction.environment.rawValue),
+                .text(transaction.account), .text(transaction.bundleID), .text(transaction.productID.text),
+                .text(transaction.kind.rawValue), .integer(transaction.quantity), .integer(transaction.price.amount),
+                .text(transaction.price.currency.text), .text(transaction.storefront),
+                .optional(transaction.appAccountToken?.description), .integer(transaction.appTransaction),
+                .text(transaction.reason), .integer(transaction.purchased.milliseconds),
+                .integer(transaction.firstPurchased.milliseconds),
+                .optional(transaction.subscription?.expires.milliseconds),
+                .optional(transaction.subscription?.groupID), .optional(transaction.subscription?.lineItem),
+                .optional(transaction.revocation?.date.milliseconds), .optional(transaction.revocation?.reason),
+                .optional(transaction.revocation?.type), .optional(transaction.revocation?.percentage),
+                .flag(transaction.isUpgraded), .optional(try transaction.offer.map { try StoredDocument.text($0) }),
+                .optional(try transaction.billingPlan()),
+                .optional(transaction.sharedFrom), .integer(transaction.modification),
+            ])
+        return transaction
+    }
+
+    /// Stores what may change in a transaction's life, and moves it to the end of the order of changes. Finishing is
+    /// no change that a history shows: `finish` does that.
+    /// - Returns: the transaction with its new place.
+    @discardableResult
+    static func update(_ transaction: StoreTransaction, _ session: any Connection) throws -> StoreTransaction {
+        var transaction = transaction
+        transaction.modification = try Counter.modification.take(session)
+        try session.execute(
+            """
+            UPDATE transactions SET state = ?, finished = ?, purchased_at = ?, first_purchased_at = ?, expires_at = ?,
+                revoked_at = ?, revocation_reason = ?, revocation_type = ?, revocation_percentage = ?,
+                is_upgraded = ?, app_account_token = ?, commitment = ?, modification = ?
+            WHERE number = ?
+            """,
+            [
+                .text(transaction.state.rawValue), .flag(transaction.isFinished),
+                .integer(transaction.purchased.milliseconds), .integer(transaction.firstPurchased.milliseconds),
+                .optional(transaction.subscription?.expires.milliseconds),
+                .optional(transaction.revocation?.date.milliseconds), .optional(transaction.revocation?.reason),
+                .optional(transaction.revocation?.type), .optional(transaction.revocation?.percentage),
+                .flag(transaction.isUpgraded), .optional(transaction.appAccountToken?.description),
+                .optional(try transaction.billingPlan()), .integer(transaction.modification),
+                .integer(transaction.number),
+            ])
+        return transaction
+    }
+
+    /// Puts a transaction into its account's queue, or takes it out.
+    static func setFinished(_ number: Int64, _ isFinished: Bool, _ session: any Connection) throws {
+        try session.execute(
+            "UPDATE transactions SET finished = ? WHERE number = ?", [.flag(isFinished), .integer(number)])
+    }
+
+    static func find(_ number: Int64, _ session: any Connection) throws -> StoreTransaction? {
+        try session.query(
+            """
+            SELECT * FROM transactions WHERE number = ?
+            """, [.integer(number)], read
+        ).first ?? nil
+    }
+
+    /// Oldest first, beginning after the transaction `after`; of one app, or of all.
+    static func ofAccount(
+        _ account: String, bundleID: String?, after: Int64, limit: Int, _ session: any Connection
+    ) throws -> [StoreTransaction] {
+        try session.query(
+            """
+            SELECT * FROM transactions
+            WHERE account = ? AND number > ? AND (? IS NULL OR bundle_id = ?) ORDER BY number LIMIT ?
+            """,
+            [
+                .text(account), .integer(after), .optional(bundleID), .optional(bundleID), .integer(Int64(limit)),
+            ], read
+        ).compactMap { $0 }
+    }
+
+    /// StoreKit's queue: paid and not finished. It belongs to the account and outlives the app (SCENARIOS O7).
+    static func unfinished(
+        account: String, bundleID: String?, after: Int64, limit: Int, _ session: any Connection
+    ) throws -> [StoreTransaction] {
+        try session.query(
+            """
+            SELECT * FROM transactions
+            WHERE account = ? AND number > ? AND finished = 0 AND state = 'purchased'
+                AND (? IS NULL OR bundle_id = ?)
+            ORDER BY number LIMIT ?
+            """,
+            [
+                .text(account), .integer(after), .optional(bundleID), .optional(bundleID), .integer(Int64(limit)),
+            ], read
+        ).compactMap { $0 }
+    }
+
+    /// What an app receipt lists: a consumable only until it is finished, the other kinds for ever
+    /// (facts/business-rules §1). The newest `limit` of them, oldest first.
+    static func inReceipt(
+        account: String, bundleID: String, limit: Int, _ session: any Connection
+    ) throws -> [StoreTransaction] {
+        try session.query(
+            """
+            SELECT * FROM transactions
+            WHERE account = ? AND bundle_id = ? AND state = 'purchased' AND (finished = 0 OR kind <> 'Consumable')
+            ORDER BY number DESC LIMIT ?
+            """, [.text(account), .text(bundleID), .integer(Int64(limit))], read
+        ).compactMap { $0 }.reversed()
+    }
+
+    /// The account's newest purchase of a product that is not a consumable.
+    static func newest(
+        account: String, bundleID: String, productID: ProductID, _ session: any Connection
+    ) throws -> StoreTransaction? {
+        try session.query(
+            """
+            SELECT * FROM transactions
+            WHERE account = ? AND bundle_id = ? AND product_id = ? AND state = 'purchased' AND kind <> 'Consumable'
+            ORDER BY number DESC LIMIT 1
+            """, [.text(account), .text(bundleID), .text(productID.text)], read
+        ).first ?? nil
+    }
+
+    /// Columns come in the schema's order. Nil for a row this version can't read.
+    static func read(_ row: any Row) throws -> StoreTransaction? {
+        guard let state = StoreTransaction.State(rawValue: row.text(2)),
+            let environment = Environment(rawValue: row.text(4)), let kind = ProductType(rawValue: row.text(8))
+        else { return nil }
+        var transaction = StoreTransaction(
+            price: Money(amount: row.integer(10), currency: Currency(row.text(11))), number: row.integer(0),
+            original: row.integer(1), state: state, isFinished: row.flag(3), environment: environment,
+            account: row.text(5), bundleID: row.text(6), productID: ProductID(row.text(7)), kind: kind,
+            quantity: row.integer(9), storefront: row.text(12),
+            appAccountToken: row.optionalText(13).flatMap { UniqueID($0) }, appTransaction: row.integer(14),
+            reason: row.text(15), purchased: Instant(milliseconds: row.integer(16)),
+            firstPurchased: Instant(milliseconds: row.integer(17)), subscription: nil, revocation: nil)
+        if let expires = row.optionalInteger(18), let group = row.optionalText(19), let item = row.optionalInteger(20) {
+            transaction.subscription = StoreTransaction.Subscription(
+                groupID: group, expires: Instant(milliseconds: expires), lineItem: item)
+        }
+        if let date = row.optionalInteger(21) {
+            transaction.revocation = StoreTransaction.Revocation(
+                date: Instant(milliseconds: date), reason: row.integer(22), type: row.text(23),
+                percentage: row.optionalInteger(24))
+        }
+        transaction.isUpgraded = row.flag(25)
+        transaction.offer = try row.optionalText(26).map {
+            try StoredDocument.read(StoreTransaction.Offer.self, from: $0)
+        }
+        try transaction.setBillingPlan(row.optionalText(27))
+        transaction.sharedFrom = row.optionalInteger(28)
+        transaction.modification = row.integer(29)
+        return transaction
+    }
+}

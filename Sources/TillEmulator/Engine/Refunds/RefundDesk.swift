@@ -1,0 +1,280 @@
+import TillAppStore
+import TillBilling
+import TillSQL
+
+/// How much of the money goes back.
+public enum RefundShare: Sendable, Hashable {
+    /// Thousandths of a percent, 1 to 100000.
+    case percentage(Int64)
+    /// Of a subscription's period, what is not used yet.
+    case unusedTime
+
+    public static let full = RefundShare.percentage(100_000)
+}
+
+/// Money that goes back.
+enum RefundDesk {
+    /// Apple gives the customer the money back, all or a part of it.
+    ///
+    /// - Parameter percentage: thousandths of a percent; 100000 is all of it.
+    static func refund(
+        _ number: Int64, reason: Int64, percentage: Int64, _ turn: Turn
+    ) throws -> Result<StoreTransaction, StoreRefusal> {
+        try refund(number, reason: reason, .percentage(percentage), turn)
+    }
+
+    static func refund(
+        _ number: Int64, reason: Int64, _ share: RefundShare, _ turn: Turn
+    ) throws -> Result<StoreTransaction, StoreRefusal> {
+        switch try refundable(number, turn) {
+        case .failure(let refusal): return .failure(refusal)
+        case .success(let found):
+            let percentage: Int64? =
+                switch share {
+                case .percentage(let given): given
+                case .unusedTime: unused(of: found, at: turn.now)
+                }
+            guard let percentage else { return .failure(.nothingUnused(String(number))) }
+            return .success(try refund(found, reason: reason, percentage: percentage, turn).transaction)
+        }
+    }
+
+    /// Apple takes its refund back after a dispute: the revocation is gone as if it had never been, the renewal date
+    /// is the old one (facts/notifications §4). The family's access begins anew.
+    static func reverse(_ number: Int64, _ turn: Turn) throws -> Result<StoreTransaction, StoreRefusal> {
+        let id = String(number)
+        guard var transaction = try TransactionTable.find(number, turn.session) else {
+            return .failure(.unknownTransaction(id))
+        }
+        guard transaction.revocation != nil, transaction.sharedFrom == nil else { return .failure(.notRefunded(id)) }
+        transaction.revocation = nil
+        transaction = try TransactionTable.update(transaction, turn.session)
+        let subscription = try SubscriptionLife.reinstated(transaction, turn)
+        try turn.note(.refundReversed, about: transaction, subscription)
+        if transaction.subscription == nil || subscription?.current == number && subscription?.isServing == true {
+            try FamilySharing.share(transaction, subscription, turn)
+        }
+        return .success(transaction)
+    }
+
+    /// Family access ends: a member's copy goes, or the purchaser shares this purchase no more and all copies go.
+    /// - Returns: the member's copy, or the purchaser's transaction, which itself stays as it is.
+    static func revoke(_ number: Int64, _ turn: Turn) throws -> Result<StoreTransaction, StoreRefusal> {
+        let id = String(number)
+        guard let transaction = try TransactionTable.find(number, turn.session) else {
+            return .failure(.unknownTransaction(id))
+        }
+        if transaction.sharedFrom != nil {
+            guard transaction.revocation == nil else { return .failure(.alreadyRevoked(id)) }
+            // For this member for good: neither the next renewal nor anything else gives it back.
+            try SharedPurchaseTable.turnOff(transaction.original, turn.session)
+            return .success(try FamilySharing.end(transaction, turn))
+        }
+        // Of a subscription the current period is meant, whichever transaction names it.
+        let current = try SubscriptionTable.find(transaction.original, turn.session)?.current ?? number
+        let copies = try SharedPurchaseTable.copies(of: current, turn.session).filter { $0.revocation == nil }
+        guard !copies.isEmpty else { return .failure(.notShared(id)) }
+        try SharedPurchaseTable.turnOff(transaction.original, turn.session)
+        for copy in copies { try FamilySharing.end(copy, turn) }
+        return .success(transaction)
+    }
+
+    /// Thousandths of a percent of a subscription's period that lie ahead; nil if none do, or if it is no subscription.
+    static func unused(of transaction: StoreTransaction, at now: Instant) -> Int64? {
+        guard let expires = transaction.subscription?.expires, now < expires else { return nil }
+        let start = min(transaction.purchased, now)
+        let (whole, wholeOverflows) = expires.milliseconds.subtractingReportingOverflow(start.milliseconds)
+        let (rest, restOverflows) = expires.milliseconds.subtractingReportingOverflow(now.milliseconds)
+        guard !wholeOverflows, !restOverflows, whole > 0 else { return nil }
+        let product = rest.multipliedFullWidth(by: 100_000)
+        return max(1, min(100_000, whole.dividingFullWidth(product).quotient))
+    }
+
+    // MARK: Deeds
+
+    /// The transaction, if there is money to give back for it.
+    static func refundable(_ number: Int64, _ turn: Turn) throws -> Result<StoreTransaction, StoreRefusal> {
+        let id = String(number)
+        guard let transaction = try TransactionTable.find(number, turn.session) else {
+            return .failure(.unknownTransaction(id))
+        }
+        guard transaction.state == .purchased else { return .failure(.notPurchased(id)) }
+        guard transaction.sharedFrom == nil else { return .failure(.paidByFamily(id)) }
+        return transaction.revocation == nil ? .success(transaction) : .failure(.alreadyRefunded(id))
+    }
+
+    /// Gives the money back: REFUND, then REVOKE for each member of a family that lived on it.
+    static func refund(
+        _ transaction: StoreTransaction, reason: Int64, percentage: Int64, _ turn: Turn
+    ) throws -> (transaction: StoreTransaction, subscription: StoreSubscription?) {
+        var transaction = transaction
+        transaction.revocation = StoreTransaction.Revocation(
+            date: turn.now, reason: reason, type: percentage == 100_000 ? "REFUND_FULL" : "REFUND_PRORATED",
+            percentage: percentage)
+        transaction = try TransactionTable.update(transaction, turn.session)
+        let subscription = try SubscriptionLife.revoked(transaction, turn)
+        try turn.note(.refund, about: transaction, subscription)
+        try FamilySharing.revoke(transaction, turn)
+        try FamilySharing.fallBack(transaction.account, turn)
+        return (transaction, subscription)
+    }
+}
+
+extension Store {
+    /// - Parameter percentage: thousandths of a percent; 100000 is all of it.
+    public func refund(
+        _ number: Int64, reason: Int64 = 0, percentage: Int64 = 100_000
+    ) async throws -> Result<StoreTransaction, StoreRefusal> {
+        try await refund(number, reason: reason, .percentage(percentage))
+    }
+
+    public func refund(
+        _ number: Int64, reason: Int64 = 0, _ share: RefundShare
+    ) async throws -> Result<StoreTransaction, StoreRefusal> {
+        try await change { try RefundDesk.refund(number, reason: reason, share, $0) }
+    }
+
+    public func reverseRefund(_ number: Int64) async throws -> Result<StoreTransaction, StoreRefusal> {
+        try await change { try RefundDesk.reverse(number, $0) }
+    }
+
+    /// Ends a family's access to a purchase.
+    public func revoke(_ number: Int64) async throws -> Result<StoreTransaction, StoreRefusal> {
+        try await change { try RefundDesk.revoke(number, $0) }
+    }
+}
+
+/// From the customer's request to the App Store's decision, with the developer's answer between them.
+extension RefundDesk {
+    /// The customer asks Apple for the money: CONSUMPTION_REQUEST, and twelve hours for the developer to answer.
+    static func ask(
+        _ number: Int64, _ reason: ConsumptionRequestReason, _ decision: RefundRequest.Decision, _ turn: Turn
+    ) throws -> Result<RefundRequest, StoreRefusal> {
+        let transaction: StoreTransaction
+        switch try refundable(number, turn) {
+        case .success(let found): transaction = found
+        case .failure(let refusal): return .failure(refusal)
+        }
+        if let open = try RefundRequestTable.find(number, turn.session), open.outcome == nil {
+            return .failure(.refundAsked(String(number)))
+        }
+        let request = RefundRequest(number: number, reason: reason, decision: decision, asked: turn.now)
+        try RefundRequestTable.save(request, turn.session)
+        try Agenda.set(.refund, number, at: request.decided, turn.session)
+        var notice = Notice(.consumptionRequest, nil, transaction, try subscription(of: transaction, turn))
+        notice.consumptionRequestReason = reason
+        try turn.note(notice)
+        return .success(request)
+    }
+
+    /// What the developer says about a purchase whose refund the customer asked for; the newest answer counts.
+    static func takeConsumption(
+        _ number: Int64, _ answer: ConsumptionAnswer, _ turn: Turn
+    ) throws -> ConsumptionOutcome {
+        guard var request = try RefundRequestTable.find(number, turn.session) else { return .notRequested }
+        guard request.outcome == nil, turn.now < request.decided else { return .tooLate }
+        request.preference = answer.preference
+        request.consumed = answer.consumed
+        request.answer = answer.text
+        try RefundRequestTable.save(request, turn.session)
+        return .taken
+    }
+
+    /// Twelve hours have passed since the customer asked (facts/server-api §5).
+    static func decide(_ number: Int64, _ turn: Turn) throws {
+        guard var request = try RefundRequestTable.find(number, turn.session), request.outcome == nil else { return }
+        guard case .success(let transaction) = try refundable(number, turn) else {
+            // Refunded meanwhile.
+            request.outcome = .refunded
+            return try RefundRequestTable.save(request, turn.session)
+        }
+        let percentage = percentage(request, of: transaction, at: turn.now)
+        request.outcome = percentage > 0 ? .refunded : .declined
+        try RefundRequestTable.save(request, turn.session)
+        let before = try subscription(of: transaction, turn)
+        guard percentage > 0 else { return try turn.note(.refundDeclined, about: transaction, before) }
+        let isTheApp = request.reason == .fulfillmentIssue || request.reason == .unsatisfiedWithPurchase
+        let (refunded, after) = try refund(transaction, reason: isTheApp ? 1 : 0, percentage: percentage, turn)
+        // The App Store switches the renewal off after a request (facts/notifications §4).
+        if let before, let after, before.renews, !after.renews {
+            try turn.note(.didChangeRenewalStatus, .autoRenewDisabled, about: refunded, after)
+        }
+    }
+
+    /// Thousandths of a percent that go back; 0: the request is declined.
+    private static func percentage(
+        _ request: RefundRequest, of transaction: StoreTransaction, at now: Instant
+    ) -> Int64 {
+        let wants = request.preference ?? ConsumptionAnswer.Preference.none
+        if request.decision == .decline || request.decision == .developer && wants == .decline { return 0 }
+        guard wants == .grantProrated else { return 100_000 }
+        // Of a subscription the App Store counts the time itself: the developer must not name a percentage.
+        let part =
+            transaction.subscription == nil
+            ? 100_000 - min(100_000, max(0, request.consumed ?? 0)) : unused(of: transaction, at: now) ?? 0
+        return part == 0 && request.decision == .refund ? 100_000 : part
+    }
+
+    private static func subscription(of transaction: StoreTransaction, _ turn: Turn) throws -> StoreSubscription? {
+        guard transaction.subscription != nil else { return nil }
+        return try SubscriptionTable.find(transaction.original, turn.session)
+    }
+}
+
+extension Store {
+    /// The customer asks for a refund.
+    public func askForRefund(
+        _ number: Int64, reason: ConsumptionRequestReason, decision: RefundRequest.Decision = .developer
+    ) async throws -> Result<RefundRequest, StoreRefusal> {
+        try await change { turn in try RefundDesk.ask(number, reason, decision, turn) }
+    }
+
+    public func refundRequest(_ number: Int64) async throws -> RefundRequest? {
+        try await ask { session in try RefundRequestTable.find(number, session) }
+    }
+}
+
+extension StoreRefusal {
+    static func notRefunded(_ id: String) -> StoreRefusal {
+        StoreRefusal(
+            "not_refunded", status: 409, "Transaction \(id) was not refunded, so there is nothing to reverse.",
+            "交易 \(id) 没有退款，无可撤销。")
+    }
+
+    static func paidByFamily(_ id: String) -> StoreRefusal {
+        StoreRefusal(
+            "family_shared", status: 409,
+            "Transaction \(id) was paid for by another member of the family: refund that one's.",
+            "交易 \(id) 由家庭其他成员付款，请对其交易退款。")
+    }
+
+    static func nothingUnused(_ id: String) -> StoreRefusal {
+        StoreRefusal(
+            "nothing_unused", status: 409,
+            "Transaction \(id) has no unused time to refund: name a percentage.",
+            "交易 \(id) 没有可退的剩余时间，请指定百分比。")
+    }
+
+    static func notShared(_ id: String) -> StoreRefusal {
+        StoreRefusal(
+            "not_shared", status: 409, "No family has access to transaction \(id).", "交易 \(id) 没有与家人共享。")
+    }
+
+    static func alreadyRevoked(_ id: String) -> StoreRefusal {
+        StoreRefusal(
+            "already_revoked", status: 409, "The family's access to transaction \(id) has ended already.",
+            "交易 \(id) 的家庭访问已经结束。")
+    }
+
+    static func refundAsked(_ id: String) -> StoreRefusal {
+        StoreRefusal(
+            "refund_asked", status: 409, "A refund of transaction \(id) was asked for already and is being decided.",
+            "交易 \(id) 的退款申请正在处理中。")
+    }
+
+    static func noRefundRequest(_ id: String) -> StoreRefusal {
+        StoreRefusal(
+            "no_refund_request", status: 404, "Nobody asked for a refund of transaction \(id).",
+            "没有人申请交易 \(id) 的退款。")
+    }
+}

@@ -1,0 +1,117 @@
+import TillAppStore
+import TillBilling
+import TillSQL
+
+extension StoreSchema {
+    static let refundRequests: StaticString = """
+        CREATE TABLE refund_requests (
+            number INTEGER PRIMARY KEY,
+            reason TEXT NOT NULL,
+            decision TEXT NOT NULL,
+            asked_at INTEGER NOT NULL,
+            outcome TEXT,
+            preference TEXT,
+            consumed INTEGER,
+            answer TEXT
+        ) STRICT;
+        """
+}
+
+/// A customer's wish to have the money back, which the App Store decides twelve hours later (facts/business-rules §10).
+public struct RefundRequest: Sendable, Hashable {
+    /// How the App Store will decide. A test chooses it.
+    public enum Decision: String, Sendable, Hashable, CaseIterable {
+        /// As the developer prefers; if the developer says nothing, for the customer.
+        case developer
+        case refund
+        case decline
+    }
+
+    public enum Outcome: String, Sendable, Hashable {
+        case refunded
+        case declined
+    }
+
+    /// Answers are taken for so long, in seconds (facts/limits §4).
+    public static let window: Int64 = 12 * 3_600
+
+    /// The transaction: one request of each at a time.
+    public var number: Int64
+    public var reason: ConsumptionRequestReason
+    public var decision: Decision
+    public var asked: Instant
+    /// Nil while it is open.
+    public var outcome: Outcome?
+    /// What the developer answered; nil if nothing.
+    var preference: ConsumptionAnswer.Preference?
+    /// Thousandths of a percent that the customer used up, as the developer says.
+    var consumed: Int64?
+    /// The answer as it came.
+    public var answer: String?
+
+    public var decided: Instant { asked.adding(seconds: Self.window) }
+}
+
+/// The requests, the newest of each transaction.
+enum RefundRequestTable {
+    static func save(_ request: RefundRequest, _ session: any Connection) throws {
+        try session.execute(
+            """
+            INSERT INTO refund_requests (number, reason, decision, asked_at, outcome, preference, consumed, answer)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT (number) DO UPDATE SET
+                reason = excluded.reason, decision = excluded.decision, asked_at = excluded.asked_at,
+                outcome = excluded.outcome, preference = excluded.preference, consumed = excluded.consumed,
+                answer = excluded.answer
+            """,
+            [
+                .integer(request.number), .text(request.reason.rawValue), .text(request.decision.rawValue),
+                .integer(request.asked.milliseconds), .optional(request.outcome?.rawValue),
+                .optional(request.preference?.rawValue), .optional(request.consumed), .optional(request.answer),
+            ])
+    }
+
+    static func find(_ number: Int64, _ session: any Connection) throws -> RefundRequest? {
+        try session.first(
+            """
+            SELECT number, reason, decision, asked_at, outcome, preference, consumed, answer
+            FROM refund_requests WHERE number = ?
+            """, [.integer(number)]
+        ) { row in
+            RefundRequest(
+                number: row.integer(0), reason: ConsumptionRequestReason(rawValue: row.text(1)),
+                decision: RefundRequest.Decision(rawValue: row.text(2)) ?? .developer,
+                asked: Instant(milliseconds: row.integer(3)),
+                outcome: row.optionalText(4).flatMap { RefundRequest.Outcome(rawValue: $0) },
+                preference: row.optionalText(5).flatMap { ConsumptionAnswer.Preference(rawValue: $0) },
+                consumed: row.optionalInteger(6), answer: row.optionalText(7))
+        }
+    }
+}
+
+/// What the developer said about a purchase whose refund was asked for (facts/server-api §5), checked and in one form
+/// for both versions of the endpoint.
+struct ConsumptionAnswer: Sendable, Hashable {
+    enum Preference: String, Sendable, Hashable {
+        case none
+        case decline
+        case grantFull
+        case grantProrated
+    }
+
+    var preference: Preference
+    /// Thousandths of a percent that the customer used up; nil if it was not said.
+    var consumed: Int64?
+    var wasDelivered: Bool
+    /// The body as it came.
+    var text: String
+}
+
+/// What becomes of an answer to CONSUMPTION_REQUEST.
+enum ConsumptionOutcome: Sendable, Hashable {
+    case taken
+    /// Nobody asked about this transaction.
+    case notRequested
+    /// Twelve hours have passed: the App Store has decided.
+    case tooLate
+}

@@ -1,0 +1,193 @@
+import TillAppStore
+import TillBilling
+import TillSQL
+
+/// The emulated store's shelves, accounts and till. Everything that changes its state is a turn: one commit, together
+/// with the notifications that tell of it. What each room can do to the store is an extension in that room.
+public struct Store: Sendable {
+    let database: any Database
+    let configuration: EmulatorConfiguration
+    let clock: StoreClock
+    let entropy: @Sendable (Int) -> [UInt8]
+    let notifications: NotificationSender
+    let chaos: Chaos
+
+    /// The store's time; see `StoreClock`.
+    public var now: Instant { clock.now }
+
+    // MARK: Changing and asking
+
+    /// Changes the store. Whatever was due before happens first, so nobody acts on a store that is behind its time.
+    func change<Value: Sendable>(_ body: @escaping @Sendable (Turn) throws -> Value) async throws -> Value {
+        try await catchUp()
+        let (clock, configuration, entropy) = (clock, configuration, entropy)
+        let value = try await database.write { session in
+            let now = clock.now
+            // What fell due since is rare, and cheap to do here.
+            while let entry = try Agenda.next(by: now, session) {
+                try Self.perform(entry, session, configuration, entropy)
+            }
+            return try body(Turn(session: session, now: now, configuration: configuration, entropy: entropy))
+        }
+        notifications.wake()
+        return value
+    }
+
+    /// Reads the store as it is now.
+    func ask<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value {
+        try await catchUp()
+        return try await database.read(body)
+    }
+
+    /// Lets everything happen that is due: each at its own moment, in order.
+    func catchUp() async throws {
+        let clock = clock
+        while try await database.read({ try Agenda.next(by: clock.now, $0) }) != nil {
+            let (configuration, entropy) = (configuration, entropy)
+            try await database.write { session in
+                // So many in one commit: what was missed while the store was off may be a year of a thousand customers.
+                for _ in 0..<256 {
+                    guard let entry = try Agenda.next(by: clock.now, session) else { return }
+                    try Self.perform(entry, session, configuration, entropy)
+                }
+            }
+            notifications.wake()
+        }
+    }
+
+    /// Takes an entry off the agenda and does what it stands for, at its own moment. Whoever does it may set the next.
+    static func perform(
+        _ entry: Agenda.Entry, _ session: any Connection, _ configuration: EmulatorConfiguration,
+        _ entropy: @escaping @Sendable (Int) -> [UInt8]
+    ) throws {
+        try Agenda.set(entry.kind, entry.subject, at: nil, session)
+        let turn = Turn(session: session, now: entry.due, configuration: configuration, entropy: entropy)
+        switch entry.kind {
+        case .subscription: try SubscriptionLife.reachDate(of: entry.subject, turn)
+        case .refund: try RefundDesk.decide(entry.subject, turn)
+        case .approval: try ApprovalDesk.expire(entry.subject, turn)
+        case .massExtension: try MassExtension.proceed(entry.subject, turn)
+        case .priceIncrease: try ProductPriceIncrease.proceed(entry.subject, turn)
+        }
+    }
+}
+
+/// One write of the store: its session and its moment, and the notifications that tell of it. All of a turn is one
+/// commit.
+struct Turn {
+    let session: any Connection
+    /// The moment all of it happens at: now, or when the agenda said that it would.
+    let now: Instant
+    let configuration: EmulatorConfiguration
+    /// So many random bytes.
+    let entropy: @Sendable (Int) -> [UInt8]
+
+    func uniqueID() -> UniqueID { UniqueID(random: entropy(16)) }
+
+    /// Writes down a notification to the developer's server. Without a URL there is none.
+    /// - Returns: its id; nil if no URL is configured.
+    @discardableResult
+    func note(_ notice: Notice) throws -> UniqueID? {
+        guard try SettingTable.value(.notificationURL, session) != nil else { return nil }
+        let notification = StoredNotification(
+            number: 0, uuid: uniqueID(), type: notice.type.rawValue, subtype: notice.subtype?.rawValue,
+            bundleID: notice.bundleID, original: notice.transaction?.original, created: now,
+            content: notice.content(at: now).encoded(), signedPayload: nil, attempts: 0)
+        let hasRoom = try Counter.pendingNotifications.value(session) < configuration.notificationLimit
+        try NotificationTable.insert(notification, due: hasRoom ? now : nil, session)
+        return notification.uuid
+    }
+
+    /// A notification about a transaction, with its subscription if it has one.
+    func note(
+        _ type: NotificationType, _ subtype: NotificationSubtype? = nil, about transaction: StoreTransaction,
+        _ subscription: StoreSubscription? = nil
+    ) throws {
+        try note(Notice(type, subtype, transaction, subscription))
+    }
+}
+
+/// Why the store does not do what it was asked. Codes are stable; the sentences are for people. Each room adds its own
+/// as an extension.
+public struct StoreRefusal: Error, Sendable, Hashable {
+    public let code: String
+    /// The HTTP status the control API answers with.
+    let status: Int
+    let english: String
+    let chinese: String
+
+    init(_ code: String, status: Int, _ english: String, _ chinese: String) {
+        self.code = code
+        self.status = status
+        self.english = english
+        self.chinese = chinese
+    }
+}
+
+extension StoreRefusal {
+    static func unknownProduct(_ id: String, nearest: String?) -> StoreRefusal {
+        StoreRefusal(
+            "unknown_product", status: 422,
+            "The store does not sell \(id)." + (nearest.map { " Did you mean \($0)?" } ?? "")
+                + " PUT /emulator/products replaces what it sells.",
+            "商店没有商品 \(id)。" + (nearest.map { "是否想写 \($0)？" } ?? "") + "可用 PUT /emulator/products 更换商品。")
+    }
+
+    static func notForSale(product: String, storefront: String) -> StoreRefusal {
+        StoreRefusal(
+            "not_for_sale", status: 422,
+            "\(product) has no price in storefront \(storefront): add one with PUT /emulator/products.",
+            "\(product) 在 \(storefront) 没有价格，请用 PUT /emulator/products 补上。")
+    }
+
+    static func quantityNotAllowed(product: String) -> StoreRefusal {
+        StoreRefusal(
+            "quantity_not_allowed", status: 422,
+            "\(product) is bought one at a time: only consumables and non-renewing subscriptions take a quantity.",
+            "\(product) 一次只能买一个：只有消耗型和非续期订阅可以有数量。")
+    }
+
+    static func alreadySubscribed(product: String) -> StoreRefusal {
+        StoreRefusal(
+            "already_subscribed", status: 409,
+            "The account already subscribes to \(product), and the period has not ended.",
+            "该账户已订阅 \(product)，本期尚未结束。")
+    }
+
+    static func unknownTransaction(_ id: String) -> StoreRefusal {
+        StoreRefusal("unknown_transaction", status: 404, "There is no transaction \(id) here.", "这里没有交易 \(id)。")
+    }
+
+    static func notPurchased(_ id: String) -> StoreRefusal {
+        StoreRefusal(
+            "not_purchased", status: 409, "Transaction \(id) has not been paid: approve it first.",
+            "交易 \(id) 尚未付款，请先批准。")
+    }
+
+    static func alreadyRefunded(_ id: String) -> StoreRefusal {
+        StoreRefusal(
+            "already_refunded", status: 409, "Transaction \(id) has been refunded already.", "交易 \(id) 已经退款。")
+    }
+
+    static func notWaiting(_ id: String) -> StoreRefusal {
+        StoreRefusal(
+            "not_waiting", status: 409, "Transaction \(id) waits for nobody's approval.", "交易 \(id) 不在等待批准。")
+    }
+
+    static func approvalExpired(_ id: String) -> StoreRefusal {
+        StoreRefusal(
+            "approval_expired", status: 409,
+            "The request to buy behind transaction \(id) is older than 24 hours: buy again.",
+            "交易 \(id) 的购买请求已超过 24 小时，请重新购买。")
+    }
+
+    static func unknownSubscription(_ id: String) -> StoreRefusal {
+        StoreRefusal(
+            "unknown_subscription", status: 404,
+            "There is no subscription with the original transaction \(id) here.", "这里没有首笔交易为 \(id) 的订阅。")
+    }
+
+    static func unknownAccount(_ name: String) -> StoreRefusal {
+        StoreRefusal("unknown_account", status: 404, "There is no account \(name) here.", "这里没有账户 \(name)。")
+    }
+}

@@ -1,0 +1,125 @@
+import TillBilling
+import TillSQL
+
+/// What the emulator was told once and keeps: texts by name.
+enum SettingTable {
+    enum Name: String {
+        case notificationURL
+        case apiIssuerID
+        case apiKeyID
+        case environment
+        /// Milliseconds that the store's clock is ahead of the one it is given.
+        case clockAhead
+        /// The moment in milliseconds where the store's clock was stopped.
+        case clockStopped
+        /// How fast subscriptions run.
+        case renewalPace
+        /// The billing grace period in days and its scope, or `none`; absent as long as the configuration's holds.
+        case billingGracePeriod
+        /// What goes wrong on purpose: JSON of `FaultSettings`.
+        case faults
+    }
+
+    static func value(_ name: Name, _ session: any Connection) throws -> String? {
+        try session.first("SELECT value FROM settings WHERE name = ?", [.text(name.rawValue)]) { $0.text(0) }
+    }
+
+    /// Nil forgets it.
+    static func set(_ name: Name, to value: String?, _ session: any Connection) throws {
+        guard let value else {
+            try session.execute("DELETE FROM settings WHERE name = ?", [.text(name.rawValue)])
+            return
+        }
+        try session.execute(
+            """
+            INSERT INTO settings (name, value) VALUES (?, ?)
+            ON CONFLICT (name) DO UPDATE SET value = excluded.value
+            """, [.text(name.rawValue), .text(value)])
+    }
+}
+
+/// Numbers that go up by one and are never given twice, in the sandbox's form (facts/limits §1).
+enum Counter: String, CaseIterable {
+    case transaction
+    case lineItem
+    case appTransaction
+    case product
+    /// Goes up with every change of any transaction: the order in which histories are read (facts/server-api §4.1).
+    case modification
+    /// Not a number to give out: how many notifications wait to be sent, kept so that nobody has to count them.
+    case pendingNotifications
+
+    /// Every store begins somewhere else, so that a store without a data directory does not give out yesterday's
+    /// transaction ids again to a server that remembers them.
+    static func begin(environment: Environment, entropy: (Int) -> [UInt8], _ session: any Connection) throws {
+        for counter in allCases {
+            let random = entropy(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+            let offset = Int64(random % 900_000_000)
+            let first: Int64 =
+                switch (counter, environment) {
+                case (.pendingNotifications, _): 0
+                case (.modification, _): 1
+                case (.product, _): 1_000_000_000 + offset
+                case (.appTransaction, _): 704_000_000_000_000_000 + offset * 1_000_000
+                case (_, .sandbox): 2_000_000_000_000_000 + offset
+                case (_, .production): 340_000_000_000_000 + offset
+                }
+            try session.execute(
+                "INSERT INTO counters (name, next) VALUES (?, ?) ON CONFLICT DO NOTHING",
+                [.text(counter.rawValue), .integer(first)])
+        }
+    }
+
+    func take(_ session: any Connection) throws -> Int64 { try add(1, session) - 1 }
+
+    /// The value after the addition.
+    @discardableResult
+    func add(_ difference: Int64, _ session: any Connection) throws -> Int64 {
+        let changed = try session.first(
+            "UPDATE counters SET next = next + ? WHERE name = ? RETURNING next",
+            [.integer(difference), .text(rawValue)]
+        ) { $0.integer(0) }
+        guard let changed else { throw DatabaseError(.corrupt, "the emulator's database has no counter \(rawValue)") }
+        return changed
+    }
+
+    func value(_ session: any Connection) throws -> Int64 {
+        try session.first("SELECT next FROM counters WHERE name = ?", [.text(rawValue)]) { $0.integer(0) } ?? 0
+    }
+}
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// A value that lies in one column as JSON: written and read whole, never searched for by what is in it.
+enum StoredDocument {
+    static func text(_ value: some Encodable) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        return String(decoding: try encoder.encode(value), as: UTF8.self)
+    }
+
+    /// - Throws: `DatabaseError`, corrupt, for a text this version can't read.
+    static func read<Value: Decodable>(_ type: Value.Type, from text: String) throws -> Value {
+        do {
+            return try JSONDecoder().decode(type, from: Data(text.utf8))
+        } catch {
+            throw DatabaseError(.corrupt, "the emulator's database holds a \(type) that can't be read: \(error)")
+        }
+    }
+}
+
+extension SQLValue {
+    static func optional(_ text: String?) -> SQLValue { text.map { .text($0) } ?? .null }
+    static func optional(_ number: Int64?) -> SQLValue { number.map { .integer($0) } ?? .null }
+    static func flag(_ truth: Bool) -> SQLValue { .integer(truth ? 1 : 0) }
+}
+
+extension Row {
+    func optionalText(_ column: Int) -> String? { isNull(column) ? nil : text(column) }
+    func optionalInteger(_ column: Int) -> Int64? { isNull(column) ? nil : integer(column) }
+    func flag(_ column: Int) -> Bool { integer(column) != 0 }
+}

@@ -1,0 +1,183 @@
+import TillAppStore
+import TillBilling
+import TillSQL
+
+/// What Apple does about a renewal that could not be charged: grace, where the developer opted in, and attempts for
+/// 60 days (facts/business-rules §8.3).
+enum BillingRetry {
+    /// On which days after the end of the period it is tried again. Apple does not say; it begins often and becomes
+    /// rare (ours).
+    static let days: [Int64] = [1, 2, 3, 5, 7, 10, 14, 18, 23, 28, 34, 40, 46, 52, 58]
+
+    /// The first attempt after `now`; nil: none is left. In a faster pace the 60 days are as much shorter.
+    static func nextAttempt(after now: Instant, expired: Instant, until end: Instant) -> Instant? {
+        let length = end.milliseconds - expired.milliseconds
+        return days.lazy.map { expired.adding(milliseconds: length / 60 * $0) }.first { $0 > now && $0 < end }
+    }
+
+    /// The period has ended and the next one is not paid.
+    static func begin(_ known: StoreSubscription, _ turn: Turn) throws {
+        var subscription = known
+        let pace = try RenewalPace.current(turn.session)
+        let current = try SubscriptionLife.current(of: known, turn)
+        let end = known.expires.adding(milliseconds: pace.retry)
+        subscription.retryUntil = end
+        subscription.expirationIntent = SubscriptionEnd.billingError.intent
+        subscription.nextCharge = nextAttempt(after: turn.now, expired: known.expires, until: end)
+        let grace = try BillingGracePeriod.current(turn.configuration, turn.session)
+        if let grace, grace.covers(renewalAfterPaying: current.price.amount) {
+            let period = try ProductTable.find(known.productID, turn.session)?.subscription?.period
+            subscription.state = .gracePeriod
+            subscription.graceExpires = known.expires.adding(milliseconds: pace.grace(grace, weekly: period == .week))
+        } else {
+            subscription.state = .billingRetry
+        }
+        try SubscriptionLife.keep(subscription, turn)
+        let subtype: NotificationSubtype? = subscription.state == .gracePeriod ? .gracePeriod : nil
+        try turn.note(.didFailToRenew, subtype, about: current, subscription)
+        // Where the service stops, the family's does.
+        if !subscription.isServing { try FamilySharing.revoke(current, turn) }
+    }
+
+    /// Time for an attempt, or the end of the grace, or of all attempts.
+    static func reachDate(_ known: StoreSubscription, _ turn: Turn) throws {
+        var subscription = known
+        if let attempt = known.nextCharge, attempt <= turn.now {
+            subscription = try recover(known, turn)
+        } else if known.state == .gracePeriod, let end = known.graceExpires, end <= turn.now {
+            subscription.state = .billingRetry
+            // The date stays in the renewal info: it says until when there was service.
+            try SubscriptionLife.keep(subscription, turn)
+            let current = try SubscriptionLife.current(of: subscription, turn)
+            try turn.note(.gracePeriodExpired, about: current, subscription)
+            try FamilySharing.revoke(current, turn)
+        } else if let end = known.retryUntil, end <= turn.now {
+            try SubscriptionLife.end(subscription, .billingError, turn)
+        } else {
+            try SubscriptionLife.keep(subscription, turn)
+        }
+    }
+
+    /// Tries to charge now.
+    /// - Returns: the subscription as it is then, active if the charge went through.
+    static func recover(_ known: StoreSubscription, _ turn: Turn) throws -> StoreSubscription {
+        switch try Renewal.decide(known, turn) {
+        case .charged(let price): return try Renewal.charge(known, price, turn)
+        case .over(let reason):
+            try SubscriptionLife.end(known, reason, turn)
+            return try SubscriptionTable.find(known.original, turn.session) ?? known
+        case .failed:
+            var subscription = known
+            subscription.nextCharge = known.retryUntil.flatMap {
+                nextAttempt(after: turn.now, expired: known.expires, until: $0)
+            }
+            try SubscriptionLife.keep(subscription, turn)
+            return subscription
+        }
+    }
+
+    /// Charges for this subscription fail from now on, until `repair`.
+    static func breakBilling(_ original: Int64, _ turn: Turn) throws -> Result<StoreSubscription, StoreRefusal> {
+        switch try SubscriptionLife.changeable(original, turn) {
+        case .failure(let refusal): return .failure(refusal)
+        case .success(var subscription):
+            guard subscription.isGoingOn else { return .failure(.subscriptionEnded(String(original))) }
+            subscription.billingFails = true
+            try SubscriptionLife.keep(subscription, turn)
+            return .success(subscription)
+        }
+    }
+
+    /// The customer sees to it that charges go through, and what has failed is charged at once.
+    static func repair(_ original: Int64, _ turn: Turn) throws -> Result<StoreSubscription, StoreRefusal> {
+        switch try SubscriptionLife.changeable(original, turn) {
+        case .failure(let refusal): return .failure(refusal)
+        case .success(var subscription):
+            var account = try AccountTable.find(subscription.account, turn.session)
+            let wasBroken = subscription.billingFails || account?.paymentMethodWorks == false
+            guard subscription.isFailing || wasBroken else {
+                return .failure(.nothingToRecover(String(original)))
+            }
+            if account?.paymentMethodWorks == false {
+                account?.paymentMethodWorks = true
+                if let account { try AccountTable.update(account, turn.session) }
+            }
+            subscription.billingFails = false
+            guard subscription.isFailing else {
+                try SubscriptionLife.keep(subscription, turn)
+                return .success(subscription)
+            }
+            return .success(try recover(subscription, turn))
+        }
+    }
+}
+
+/// Service goes on for a while after a renewal could not be charged: what a developer opts in to for an app
+/// (facts/business-rules §8.3). What a subscriber gets is fixed at the moment of the billing error.
+public struct BillingGracePeriod: Sendable, Hashable {
+    /// Days; weekly subscriptions have less.
+    public enum Length: Int64, Sendable, Hashable, CaseIterable {
+        case three = 3
+        case sixteen = 16
+        case twentyEight = 28
+    }
+
+    public enum Scope: String, Sendable, Hashable, CaseIterable {
+        case allRenewals = "ALL_RENEWALS"
+        /// Not from a free trial into the first paid period.
+        case paidToPaidOnly = "PAID_TO_PAID_ONLY"
+    }
+
+    public var length: Length
+    public var scope: Scope
+
+    public init(_ length: Length, scope: Scope = .allRenewals) {
+        self.length = length
+        self.scope = scope
+    }
+
+    /// 3, 16 or 28; of weekly subscriptions 3 or 6.
+    func days(weekly: Bool) -> Int64 { weekly ? min(6, length.rawValue) : length.rawValue }
+
+    func covers(renewalAfterPaying price: Int64) -> Bool { scope == .allRenewals || price > 0 }
+}
+
+// MARK: The store's setting
+
+extension BillingGracePeriod {
+    /// What billing errors from now on are met with: what the store was told last, or else what is configured.
+    static func current(
+        _ configuration: EmulatorConfiguration, _ session: any Connection
+    ) throws -> BillingGracePeriod? {
+        guard let text = try SettingTable.value(.billingGracePeriod, session) else {
+            return configuration.billingGracePeriod
+        }
+        return BillingGracePeriod(setting: text)
+    }
+
+    static func set(_ period: BillingGracePeriod?, _ session: any Connection) throws {
+        try SettingTable.set(.billingGracePeriod, to: period?.setting ?? "none", session)
+    }
+
+    private var setting: String { "\(length.rawValue) \(scope.rawValue)" }
+
+    private init?(setting: String) {
+        let words = setting.split(separator: " ")
+        guard words.count == 2, let length = Int64(words[0]).flatMap(Length.init),
+            let scope = Scope(rawValue: String(words[1]))
+        else { return nil }
+        self.init(length, scope: scope)
+    }
+}
+
+extension Store {
+    /// What subscribers have when a renewal can't be charged; nil: the service stops.
+    public func billingGracePeriod() async throws -> BillingGracePeriod? {
+        try await ask { [configuration] in try BillingGracePeriod.current(configuration, $0) }
+    }
+
+    /// Billing errors from now on are met with this, after a restart, too. Who has a grace period keeps it.
+    public func setBillingGracePeriod(_ period: BillingGracePeriod?) async throws {
+        try await change { try BillingGracePeriod.set(period, $0.session) }
+    }
+}

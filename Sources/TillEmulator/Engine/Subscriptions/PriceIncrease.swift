@@ -1,0 +1,204 @@
+import TillAppStore
+import TillBilling
+import TillSQL
+
+/// Higher prices for who subscribes already (facts/business-rules §8.4).
+enum PriceIncrease {
+    /// What the developer wants.
+    struct Wish: Sendable, Hashable {
+        var price: Money
+        /// Nil: by the rule of `needsConsent`.
+        var needsConsent: Bool?
+        /// Nil: from the next renewal on.
+        var effective: Instant?
+    }
+
+    /// About five dollars, in minor units; fifty for a year. Apple names dollars only, the others are our rounding.
+    private static let smallStep: [String: Int64] = [
+        "USD": 500, "EUR": 500, "GBP": 500, "CAD": 700, "AUD": 700, "CNY": 3_500, "HKD": 4_000, "JPY": 750,
+    ]
+
+    /// Whether the customer has to agree: to more than one increase within a year, to more than half of the price, to
+    /// more than about five dollars (fifty where a period is a year). A currency without a known step goes by the half
+    /// alone.
+    static func needsConsent(from old: Money, to new: Money, period: SubscriptionPeriod?, last: Instant?, now: Instant)
+        -> Bool
+    {
+        let (step, overflow) = new.amount.subtractingReportingOverflow(old.amount)
+        if overflow || step > old.amount / 2 { return true }
+        if let last, last.adding(seconds: 365 * 86_400) > now { return true }
+        guard let small = smallStep[new.currency.text] else { return false }
+        return step > (period == .year ? 10 * small : small)
+    }
+
+    static func raise(
+        _ original: Int64, _ wish: Wish, _ turn: Turn
+    ) throws -> Result<StoreSubscription, StoreRefusal> {
+        switch try SubscriptionLife.changeable(original, turn) {
+        case .failure(let refusal): return .failure(refusal)
+        case .success(let subscription): return try raise(subscription, wish, turn)
+        }
+    }
+
+    private static func raise(
+        _ known: StoreSubscription, _ wish: Wish, _ turn: Turn
+    ) throws -> Result<StoreSubscription, StoreRefusal> {
+        let id = String(known.original)
+        guard known.isGoingOn else { return .failure(.subscriptionEnded(id)) }
+        guard let old = known.renewalPrice, old.currency == wish.price.currency, old.amount < wish.price.amount else {
+            return .failure(.notAnIncrease(id))
+        }
+        let own = try ProductTable.find(known.renewalProductID, turn.session)?.subscription?.period
+        let period = known.monthlyBilling ? .month : own
+        let needsConsent =
+            wish.needsConsent
+            ?? Self.needsConsent(from: old, to: wish.price, period: period, last: known.lastIncrease, now: turn.now)
+        var subscription = known
+        subscription.priceIncrease = StoreSubscription.PriceIncrease(
+            price: wish.price, effective: max(wish.effective ?? turn.now, turn.now), needsConsent: needsConsent,
+            isAccepted: !needsConsent)
+        try SubscriptionLife.keep(subscription, turn)
+        let current = try SubscriptionLife.current(of: subscription, turn)
+        try turn.note(.priceIncrease, needsConsent ? .pending : .accepted, about: current, subscription)
+        return .success(subscription)
+    }
+
+    /// The customer's answer. A no turns renewal off, as a cancellation does.
+    static func answer(
+        _ original: Int64, accepts: Bool, _ turn: Turn
+    ) throws -> Result<StoreSubscription, StoreRefusal> {
+        var subscription: StoreSubscription
+        switch try SubscriptionLife.changeable(original, turn) {
+        case .failure(let refusal): return .failure(refusal)
+        case .success(let found): subscription = found
+        }
+        guard subscription.isGoingOn, let increase = subscription.priceIncrease, !increase.isAccepted else {
+            return .failure(.noConsentAsked(String(original)))
+        }
+        guard accepts else { return try PlanChoice.cancel(original, turn) }
+        subscription.priceIncrease?.isAccepted = true
+        try SubscriptionLife.keep(subscription, turn)
+        let current = try SubscriptionLife.current(of: subscription, turn)
+        try turn.note(.priceIncrease, .accepted, about: current, subscription)
+        return .success(subscription)
+    }
+}
+
+extension StoreSchema {
+    static let priceIncreases: StaticString = """
+        CREATE TABLE price_increases (
+            number INTEGER PRIMARY KEY,
+            content TEXT NOT NULL
+        ) STRICT;
+        """
+}
+
+/// A higher price of a product in one storefront, and how far its subscribers have been told of it. The price on the
+/// shelf and the first batch are one commit; the agenda goes on with the others, after a crash too.
+public struct ProductPriceIncrease: Sendable, Hashable, Codable {
+    public var productID: ProductID
+    public var bundleID: String
+    public var storefront: String
+    public var price: Money
+    /// Nil: by Apple's thresholds, of each subscriber (facts/business-rules §8.4).
+    public var needsConsent: Bool?
+    /// Renewals from then on cost it; nil: the next one.
+    public var effective: Instant?
+    /// How many subscribers were told so far.
+    public internal(set) var told: Int64 = 0
+    /// Whether that is all of them.
+    public internal(set) var isComplete = false
+    /// The last subscription that was looked at.
+    var after: Int64 = 0
+
+    /// So many are looked at in one commit, and a second passes before the next.
+    static let batch = 256
+    private static let pause: Int64 = 1
+
+    init(
+        productID: ProductID, bundleID: String, storefront: String, price: Money, needsConsent: Bool?,
+        effective: Instant?
+    ) {
+        self.productID = productID
+        self.bundleID = bundleID
+        self.storefront = storefront
+        self.price = price
+        self.needsConsent = needsConsent
+        self.effective = effective
+    }
+
+    /// - Returns: the increase as far as it has come.
+    func begin(_ turn: Turn) throws -> Result<ProductPriceIncrease, StoreRefusal> {
+        guard var product = try ProductTable.find(productID, turn.session) else {
+            return .failure(try ProductTable.unknown(productID.text, turn.session))
+        }
+        guard product.subscription != nil, let old = product.prices[storefront] else {
+            return .failure(.notForSale(product: productID.text, storefront: storefront))
+        }
+        guard old.currency == price.currency, old.amount < price.amount else {
+            return .failure(.notAnIncrease(ofProduct: productID.text))
+        }
+        product.prices[storefront] = price
+        try ProductTable.update(product, turn.session)
+        let number = try turn.session.insert(
+            "INSERT INTO price_increases (content) VALUES (?)", [.text(try StoredDocument.text(self))])
+        return .success(try proceed(number, turn))
+    }
+
+    /// Goes on with an increase where it stopped.
+    static func proceed(_ number: Int64, _ turn: Turn) throws {
+        let stored = try turn.session.first(
+            "SELECT content FROM price_increases WHERE number = ?", [.integer(number)]
+        ) { try StoredDocument.read(ProductPriceIncrease.self, from: $0.text(0)) }
+        if let stored, !stored.isComplete { _ = try stored.proceed(number, turn) }
+    }
+
+    private func proceed(_ number: Int64, _ turn: Turn) throws -> ProductPriceIncrease {
+        var increase = self
+        let page = try SubscriptionTable.ofProduct(
+            productID, bundleID: bundleID, after: after, limit: Self.batch, turn.session)
+        let product = try ProductTable.find(productID, turn.session)
+        for subscription in page where subscription.renewalProductID == productID && subscription.isGoingOn {
+            let current = try SubscriptionLife.current(of: subscription, turn)
+            // Who pays by the month is told of the price of a month.
+            guard current.storefront == storefront,
+                let price = subscription.monthlyBilling
+                    ? product?.chargePrice(in: storefront, byTheMonth: true) : price
+            else { continue }
+            let wish = PriceIncrease.Wish(price: price, needsConsent: needsConsent, effective: effective)
+            if case .success = try PriceIncrease.raise(subscription.original, wish, turn) { increase.told += 1 }
+        }
+        increase.after = page.last?.original ?? after
+        increase.isComplete = page.count < Self.batch
+        try turn.session.execute(
+            "UPDATE price_increases SET content = ? WHERE number = ?",
+            [.text(try StoredDocument.text(increase)), .integer(number)])
+        if !increase.isComplete {
+            try Agenda.set(.priceIncrease, number, at: turn.now.adding(seconds: Self.pause), turn.session)
+        }
+        return increase
+    }
+}
+
+extension Store {
+    /// Raises the price of a product in one storefront, for those who subscribe now and for those who will. Those who
+    /// pay as much already are not told.
+    public func raisePrice(
+        of productID: ProductID, bundleID: String, storefront: String, to price: Money, needsConsent: Bool? = nil,
+        effective: Instant? = nil
+    ) async throws -> Result<ProductPriceIncrease, StoreRefusal> {
+        let increase = ProductPriceIncrease(
+            productID: productID, bundleID: bundleID, storefront: storefront, price: price,
+            needsConsent: needsConsent, effective: effective)
+        return try await change { try increase.begin($0) }
+    }
+}
+
+extension StoreRefusal {
+    static func notAnIncrease(ofProduct product: String) -> StoreRefusal {
+        StoreRefusal(
+            "not_an_increase", status: 422,
+            "The price must be higher than what \(product) costs there now, in the same currency.",
+            "新价格必须高于 \(product) 在该地区的现价，且币种相同。")
+    }
+}

@@ -1,0 +1,289 @@
+import TillAppStore
+import TillBilling
+import TillSQL
+
+/// The charge for a subscription's next period.
+enum Renewal {
+    /// What becomes of an attempt.
+    enum Outcome: Sendable, Hashable {
+        case charged(Money)
+        case failed
+        case over(SubscriptionEnd)
+    }
+
+    /// What an attempt finds.
+    struct Circumstances: Sendable, Hashable {
+        /// The price on the shelf in the subscriber's storefront; nil: not for sale there any more.
+        var listPrice: Money?
+        var paymentWorks: Bool
+        var isAccountDeleted = false
+        /// How often it may renew; nil: for ever.
+        var renewalLimit: Int64?
+    }
+
+    /// What a renewal costs before any offer: what the subscriber has paid so far, less if the price on the shelf has
+    /// become lower, more only by an increase that was told (facts/business-rules §8.4).
+    static func price(of subscription: StoreSubscription, listPrice: Money) -> Money {
+        if let increase = subscription.duePriceIncrease, increase.isAccepted { return increase.price }
+        guard let own = subscription.renewalPrice, own.currency == listPrice.currency else { return listPrice }
+        let isCut = listPrice.amount < (subscription.shelfPrice ?? own).amount
+        return isCut && listPrice.amount < own.amount ? listPrice : own
+    }
+
+    static func decide(_ subscription: StoreSubscription, _ circumstances: Circumstances) -> Outcome {
+        let owed = subscription.owedMonth
+        guard let listPrice = owed ?? circumstances.listPrice else { return .over(.productNotForSale) }
+        if circumstances.isAccountDeleted { return .over(.other) }
+        if let limit = circumstances.renewalLimit, subscription.renewals >= limit { return .over(.other) }
+        if let increase = subscription.duePriceIncrease, !increase.isAccepted { return .over(.priceIncrease) }
+        guard circumstances.paymentWorks, !subscription.billingFails else { return .failed }
+        return .charged(owed ?? subscription.runningOffer?.price ?? price(of: subscription, listPrice: listPrice))
+    }
+
+    static func decide(_ subscription: StoreSubscription, _ turn: Turn) throws -> Outcome {
+        let current = try SubscriptionLife.current(of: subscription, turn)
+        let product = try ProductTable.find(subscription.renewalProductID, turn.session)
+        let isSold = product?.isOnSale == true && product?.subscription?.groupID == subscription.groupID
+        let listPrice = product?.chargePrice(in: current.storefront, byTheMonth: subscription.monthlyBilling)
+        let account = try AccountTable.find(subscription.account, turn.session)
+        return decide(
+            subscription,
+            Circumstances(
+                listPrice: isSold ? listPrice : nil,
+                paymentWorks: account?.paymentMethodWorks ?? true, isAccountDeleted: account?.isDeleted ?? false,
+                renewalLimit: try RenewalPace.current(turn.session).renewalLimit))
+    }
+
+    /// Tries to charge an active subscription. What does not go through in the last day of a period is tried again
+    /// when it ends; only then is it a failure.
+    static func attempt(_ subscription: StoreSubscription, _ turn: Turn) throws {
+        let outcome = try decide(subscription, turn)
+        if case .charged(let price) = outcome {
+            _ = try charge(subscription, price, turn)
+        } else if turn.now < subscription.expires {
+            var waiting = subscription
+            waiting.nextCharge = subscription.expires
+            try SubscriptionLife.keep(waiting, turn)
+        } else if case .over(let reason) = outcome {
+            try SubscriptionLife.end(subscription, reason, turn)
+        } else {
+            try BillingRetry.begin(subscription, turn)
+        }
+    }
+
+    /// The next period is paid. It begins where the last one ends, also if it is paid in grace; what is paid later
+    /// begins when it is paid (facts/business-rules §8.3).
+    static func charge(_ known: StoreSubscription, _ price: Money, _ turn: Turn) throws -> StoreSubscription {
+        var subscription = known
+        let recovers = known.isFailing
+        let isOwed = known.owedMonth != nil
+        let last = try SubscriptionLife.current(of: known, turn)
+        let pace = try RenewalPace.current(turn.session)
+        let product = try ProductTable.find(known.nextProductID, turn.session)
+        let period = period(of: known, product)
+        var start = known.state == .billingRetry ? turn.now : known.expires
+        // A grace as long as the period it stands for must not sell what is over.
+        if pace.end(of: period, from: start, billingDay: known.billingDay) <= turn.now { start = turn.now }
+        if start != known.expires { subscription.billingDay = start.dayOfMonth }
+        let expires = pace.end(of: period, from: start, billingDay: subscription.billingDay)
+        if !period.isCalendar { subscription.billingDay = expires.dayOfMonth }
+
+        var transaction = last
+        transaction.number = try Counter.transaction.take(turn.session)
+        transaction.productID = known.nextProductID
+        transaction.reason = "RENEWAL"
+        transaction.purchased = turn.now
+        transaction.price = price
+        transaction.isFinished = false
+        transaction.isUpgraded = false
+        transaction.revocation = nil
+        if let month = known.commitment, isOwed {
+            transaction.commitment = Commitment.next(
+                after: month, at: start, billingDay: subscription.billingDay, pace)
+        } else {
+            transaction.commitment =
+                known.monthlyBilling && known.runningOffer == nil
+                ? Commitment.begin(monthly: price, at: start, billingDay: subscription.billingDay, pace) : nil
+        }
+        transaction.isBilledUpFront = transaction.commitment == nil && product?.subscription?.hasBothPlans == true
+        transaction.offer = isOwed ? nil : known.runningOffer?.offer
+        transaction.appAccountToken = known.appAccountToken
+        transaction.subscription = StoreTransaction.Subscription(
+            groupID: known.groupID, expires: expires, lineItem: try Counter.lineItem.take(turn.session))
+        transaction = try TransactionTable.insert(transaction, turn.session)
+
+        subscription.productID = known.nextProductID
+        subscription.current = transaction.number
+        subscription.expires = expires
+        subscription.renewals += 1
+        subscription.commitment = transaction.commitment
+        let listPrice = product?.chargePrice(in: transaction.storefront, byTheMonth: known.monthlyBilling)
+        settle(&subscription, known, listPrice: listPrice, at: turn.now)
+        subscription.nextCharge = try SubscriptionLife.chargeDate(before: expires, turn)
+        try SubscriptionLife.keep(subscription, turn)
+        try turn.note(.didRenew, recovers ? .billingRecovery : nil, about: transaction, subscription)
+        try FamilySharing.share(transaction, subscription, turn)
+        return subscription
+    }
+
+    /// How long the next period is: a month of a commitment, what an offer says, or the product's own.
+    private static func period(of known: StoreSubscription, _ product: StoreProduct?) -> OfferPeriod {
+        if known.owedMonth != nil { return Commitment.period }
+        if let offer = known.runningOffer { return offer.period ?? OfferPeriod(product) }
+        return known.monthlyBilling ? Commitment.period : OfferPeriod(product)
+    }
+
+    /// What a charge leaves behind: no failure, one charge of the offer less, an increase that has come about.
+    static func settle(
+        _ subscription: inout StoreSubscription, _ known: StoreSubscription, listPrice: Money?, at now: Instant
+    ) {
+        subscription.state = .active
+        subscription.graceExpires = nil
+        subscription.retryUntil = nil
+        subscription.expirationIntent = nil
+        // What is to come after a commitment waits for its end.
+        guard known.owedMonth == nil else { return }
+        if let listPrice {
+            subscription.renewalPrice = price(of: known, listPrice: listPrice)
+            subscription.shelfPrice = listPrice
+        }
+        if known.duePriceIncrease != nil {
+            subscription.priceIncrease = nil
+            subscription.lastIncrease = now
+        }
+        guard let offer = known.runningOffer else { return }
+        subscription.runningOffer = offer.charges > 1 ? offer : nil
+        subscription.runningOffer?.charges = offer.charges - 1
+    }
+}
+
+extension StoreProduct {
+    /// What one charge of it costs before any offer; nil: not for sale there.
+    func chargePrice(in storefront: String, byTheMonth: Bool) -> Money? {
+        guard let price = prices[storefront] else { return nil }
+        return subscription?.price(ofYear: price, storefront: storefront, byTheMonth: byTheMonth) ?? price
+    }
+}
+
+extension OfferPeriod {
+    /// The product's own.
+    fileprivate init(_ product: StoreProduct?) {
+        self = product?.subscription.map { OfferPeriod($0.period) } ?? OfferPeriod(1, .month)
+    }
+}
+
+/// A subscription's transactions.
+extension TransactionTable {
+    /// The paid periods of a subscription that end after `moment` and that nothing cut short, oldest first: two at
+    /// most, since a renewal is charged in the last day.
+    static func running(
+        original: Int64, at moment: Instant, isShared: Bool = false, _ session: any Connection
+    ) throws -> [Int64] {
+        try session.query(
+            """
+            SELECT number FROM transactions
+            WHERE original = ? AND group_id IS NOT NULL AND state = 'purchased' AND expires_at > ? AND is_upgraded = 0
+                AND (shared_from IS NOT NULL) = ?
+            ORDER BY number DESC LIMIT 4
+            """, [.integer(original), .integer(moment.milliseconds), .flag(isShared)]
+        ) { $0.integer(0) }.reversed()
+    }
+
+    /// Whether any period of the subscription cost money.
+    static func wasPaid(original: Int64, _ session: any Connection) throws -> Bool {
+        try session.first(
+            """
+            SELECT 1 FROM transactions
+            WHERE original = ? AND group_id IS NOT NULL AND state = 'purchased' AND price > 0 LIMIT 1
+            """, [.integer(original)]
+        ) { _ in true } ?? false
+    }
+
+    /// A transaction that waited becomes one of a subscription that has come about meanwhile, at the price of now.
+    static func join(_ transaction: StoreTransaction, _ session: any Connection) throws {
+        try session.execute(
+            "UPDATE transactions SET original = ?, price = ?, offer = ? WHERE number = ?",
+            [
+                .integer(transaction.original), .integer(transaction.price.amount),
+                .optional(try transaction.offer.map { try StoredDocument.text($0) }), .integer(transaction.number),
+            ])
+    }
+}
+
+/// A year that is paid by the month: the customer commits to twelve payments (API 1.21, facts/jws §4, §5). Apple's
+/// published pages name its members and no rules; those here are ours:
+///
+/// - Whatever the customer wants takes effect when the twelve months are over: cancelling, a lower plan, another way to
+///   pay, a higher price. An upgrade takes effect at once, as any does, and takes the rest of the commitment with it.
+/// - The months that are owed renew all the same, also when the product was taken off sale meanwhile. One that can't be
+///   charged is tried again like any renewal; if that ends without payment, the subscription and the commitment end.
+/// - A refund of the current month ends the subscription, as any refund of a current period does.
+/// - There are no offers by the month.
+enum Commitment {
+    static let periods: Int64 = 12
+    static let period = OfferPeriod(1, .month)
+
+    /// Of a commitment that begins at `start`: its first month.
+    static func begin(
+        monthly price: Money, at start: Instant, billingDay: Int64, _ pace: RenewalPace
+    ) -> StoreTransaction.Commitment {
+        StoreTransaction.Commitment(
+            billingPeriod: 1, billingPeriods: periods,
+            expires: end(ofMonths: periods, from: start, billingDay: billingDay, pace),
+            price: Money(amount: price.amount * periods, currency: price.currency))
+    }
+
+    /// The month after this one. It ends as much later as a month was paid late.
+    static func next(
+        after month: StoreTransaction.Commitment, at start: Instant, billingDay: Int64, _ pace: RenewalPace
+    ) -> StoreTransaction.Commitment {
+        var next = month
+        next.billingPeriod += 1
+        next.expires = end(
+            ofMonths: month.billingPeriods - month.billingPeriod, from: start, billingDay: billingDay, pace)
+        return next
+    }
+
+    /// Month by month, because a faster pace may have one length for all periods.
+    private static func end(
+        ofMonths count: Int64, from start: Instant, billingDay: Int64, _ pace: RenewalPace
+    ) -> Instant {
+        (0..<max(0, count)).reduce(start) { date, _ in pace.end(of: period, from: date, billingDay: billingDay) }
+    }
+}
+
+extension StoreTransaction.Commitment {
+    /// What each of its months costs.
+    var monthlyPrice: Money { Money(amount: price.amount / max(1, billingPeriods), currency: price.currency) }
+
+    /// Milliseconds: a month became longer, and with it the whole.
+    mutating func move(by more: Int64) { expires = expires.adding(milliseconds: more) }
+}
+
+extension StoreSubscription {
+    /// What the next month of the commitment costs, which follows whatever the customer wants; nil: none does.
+    var owedMonth: Money? {
+        guard isGoingOn, let commitment, commitment.billingPeriod < commitment.billingPeriods else { return nil }
+        return commitment.monthlyPrice
+    }
+
+    /// Whether another period follows the newest: by the customer's will, or because it is owed.
+    var renewsNext: Bool { renews || owedMonth != nil }
+
+    /// What the next period is of.
+    var nextProductID: ProductID { owedMonth == nil ? renewalProductID : productID }
+}
+
+extension StoreTransaction {
+    /// The column of the billing plan: what Apple calls a year that is paid at once, or the document of a commitment.
+    func billingPlan() throws -> String? {
+        if let commitment { return try StoredDocument.text(commitment) }
+        return isBilledUpFront ? BillingPlanType.billedUpFront.rawValue : nil
+    }
+
+    mutating func setBillingPlan(_ text: String?) throws {
+        isBilledUpFront = text == BillingPlanType.billedUpFront.rawValue
+        guard let text, !isBilledUpFront else { return }
+        commitment = try StoredDocument.read(Commitment.self, from: text)
+    }
+}

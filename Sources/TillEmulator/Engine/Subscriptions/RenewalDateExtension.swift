@@ -1,0 +1,244 @@
+import TillAppStore
+import TillBilling
+import TillJSON
+import TillSQL
+
+/// A renewal date that was moved.
+struct RenewalDateExtension: Sendable, Hashable {
+    enum Refusal: Error, Sendable, Hashable {
+        /// No such subscription.
+        case unknown
+        /// Not active, never paid, or in a free offer.
+        case ineligible
+        /// Twice in 365 days already.
+        case tooMany
+        case familyShared
+    }
+
+    var effective: Instant
+    /// `webOrderLineItemId` of the period that became longer.
+    var lineItem: Int64
+}
+
+extension SubscriptionLife {
+    /// Moves the renewal date (facts/server-api §4.4), with the notification RENEWAL_EXTENDED.
+    ///
+    /// - Parameter days: 1 to 90; in a faster pace they are as much shorter.
+    static func extend(
+        _ original: Int64, days: Int64, _ turn: Turn
+    ) throws -> Result<RenewalDateExtension, RenewalDateExtension.Refusal> {
+        guard var subscription = try SubscriptionTable.find(original, turn.session) else { return .failure(.unknown) }
+        var transaction = try current(of: subscription, turn)
+        if let refusal = try refusal(of: subscription, transaction, turn) { return .failure(refusal) }
+        guard (1...90).contains(days) else { return .failure(.ineligible) }
+
+        let pace = try RenewalPace.current(turn.session)
+        let expires = subscription.expires.adding(milliseconds: days * pace.day)
+        subscription.commitment?.move(by: days * pace.day)
+        transaction.commitment = subscription.commitment
+        subscription.expires = expires
+        subscription.billingDay = expires.dayOfMonth
+        subscription.extensions = recent(subscription.extensions, at: turn.now) + [turn.now]
+        if subscription.nextCharge != nil { subscription.nextCharge = try chargeDate(before: expires, turn) }
+        transaction.subscription?.expires = expires
+        transaction = try TransactionTable.update(transaction, turn.session)
+        try keep(subscription, turn)
+        try turn.note(.renewalExtended, about: transaction, subscription)
+        try extendShares(of: original, to: expires, turn)
+        return .success(
+            RenewalDateExtension(effective: expires, lineItem: transaction.subscription?.lineItem ?? 0))
+    }
+
+    private static func refusal(
+        of subscription: StoreSubscription, _ transaction: StoreTransaction, _ turn: Turn
+    ) throws -> RenewalDateExtension.Refusal? {
+        if subscription.sharedFrom != nil { return .familyShared }
+        guard subscription.state == .active, transaction.price.amount > 0,
+            try TransactionTable.wasPaid(original: subscription.original, turn.session)
+        else { return .ineligible }
+        return recent(subscription.extensions, at: turn.now).count < 2 ? nil : .tooMany
+    }
+
+    private static func recent(_ extensions: [Instant], at now: Instant) -> [Instant] {
+        extensions.filter { $0 > now.adding(seconds: -365 * 86_400) }
+    }
+
+    /// The members of a family have what the one who pays has.
+    private static func extendShares(of original: Int64, to expires: Instant, _ turn: Turn) throws {
+        for var share in try SubscriptionTable.shares(of: original, turn.session) where share.state == .active {
+            var copy = try current(of: share, turn)
+            copy.subscription?.expires = expires
+            try TransactionTable.update(copy, turn.session)
+            share.expires = expires
+            try SubscriptionTable.save(share, turn.session)
+        }
+    }
+}
+
+/// More days for every active subscriber of a product (facts/server-api §3, numbers 8 and 9).
+enum MassExtension {
+    struct Request: Sendable, Hashable {
+        var id: UniqueID
+        var bundleID: String
+        var productID: ProductID
+        var days: Int64
+        var reason: Int64
+        /// Nil: all of them.
+        var storefronts: [String]?
+    }
+
+    struct Status: Sendable, Hashable {
+        var completed: Instant?
+        var succeeded: Int64
+        var failed: Int64
+    }
+
+    /// So many subscriptions are looked at in one go, and a minute passes before the next: Apple may take hours or
+    /// days (facts/server-api §4.4).
+    static let batch = 100
+    private static let pause: Int64 = 60
+
+    /// Takes a request, which the agenda then works through. The same id again changes nothing.
+    static func begin(_ request: Request, _ turn: Turn) throws {
+        guard let number = try MassExtensionTable.insert(request, at: turn.now, turn.session) else { return }
+        try Agenda.set(.massExtension, number, at: turn.now.adding(seconds: 1), turn.session)
+    }
+
+    /// Nil if there was no such request for this product.
+    static func status(
+        _ id: UniqueID, productID: ProductID, bundleID: String, _ session: any Connection
+    ) throws -> Status? {
+        try MassExtensionTable.status(id, productID: productID, bundleID: bundleID, session)
+    }
+
+    /// Goes on with a request where it stopped.
+    static func proceed(_ number: Int64, _ turn: Turn) throws {
+        guard var progress = try MassExtensionTable.progress(number, turn.session) else { return }
+        let request = progress.request
+        let page = try SubscriptionTable.ofProduct(
+            request.productID, bundleID: request.bundleID, after: progress.after, limit: batch, turn.session)
+        for subscription in page where subscription.isGoingOn {
+            let transaction = try SubscriptionLife.current(of: subscription, turn)
+            if let storefronts = request.storefronts, !storefronts.contains(transaction.storefront) { continue }
+            switch try SubscriptionLife.extend(subscription.original, days: request.days, turn) {
+            case .success: progress.succeeded += 1
+            case .failure:
+                progress.failed += 1
+                try turn.note(.renewalExtension, .failure, about: transaction, subscription)
+            }
+        }
+        progress.after = page.last?.original ?? progress.after
+        guard page.count == batch else {
+            try MassExtensionTable.save(progress, completed: turn.now, turn.session)
+            try turn.note(summary(of: progress, turn))
+            return
+        }
+        try MassExtensionTable.save(progress, completed: nil, turn.session)
+        try Agenda.set(.massExtension, number, at: turn.now.adding(seconds: pause), turn.session)
+    }
+
+    /// RENEWAL_EXTENSION, SUMMARY (facts/jws §7).
+    private static func summary(of progress: MassExtensionTable.Progress, _ turn: Turn) -> Notice {
+        let request = progress.request
+        var notice = Notice(.renewalExtension, bundleID: request.bundleID)
+        notice.subtype = .summary
+        var summary = NotificationPayload.Summary()
+        summary.productID = request.productID.text
+        summary.requestIdentifier = request.id.description
+        summary.storefrontCountryCodes = request.storefronts
+        summary.succeededCount = progress.succeeded
+        summary.failedCount = progress.failed
+        notice.summary = summary
+        return notice
+    }
+}
+
+extension StoreSchema {
+    static let massExtensions: StaticString = """
+        CREATE TABLE mass_extensions (
+            number INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            bundle_id TEXT NOT NULL,
+            product_id TEXT NOT NULL,
+            days INTEGER NOT NULL,
+            reason INTEGER NOT NULL,
+            storefronts TEXT,
+            begun_at INTEGER NOT NULL,
+            done_to INTEGER NOT NULL DEFAULT 0,
+            succeeded INTEGER NOT NULL DEFAULT 0,
+            failed INTEGER NOT NULL DEFAULT 0,
+            completed_at INTEGER
+        ) STRICT;
+        """
+}
+
+/// Requests for mass extensions, and how far each has come.
+enum MassExtensionTable {
+    struct Progress: Sendable {
+        var number: Int64
+        var request: MassExtension.Request
+        /// The last subscription that was looked at.
+        var after: Int64
+        var succeeded: Int64
+        var failed: Int64
+    }
+
+    /// - Returns: the request's number; nil if there is one of this id.
+    static func insert(_ request: MassExtension.Request, at now: Instant, _ session: any Connection) throws -> Int64? {
+        try session.first(
+            """
+            INSERT INTO mass_extensions (id, bundle_id, product_id, days, reason, storefronts, begun_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING number
+            """,
+            [
+                .text(request.id.description), .text(request.bundleID), .text(request.productID.text),
+                .integer(request.days), .integer(request.reason),
+                .optional(try request.storefronts.map { try StoredDocument.text($0) }), .integer(now.milliseconds),
+            ]
+        ) { $0.integer(0) }
+    }
+
+    static func status(
+        _ id: UniqueID, productID: ProductID, bundleID: String, _ session: any Connection
+    ) throws -> MassExtension.Status? {
+        try session.first(
+            """
+            SELECT completed_at, succeeded, failed FROM mass_extensions
+            WHERE id = ? AND product_id = ? AND bundle_id = ?
+            """, [.text(id.description), .text(productID.text), .text(bundleID)]
+        ) { row in
+            MassExtension.Status(
+                completed: row.optionalInteger(0).map(Instant.init(milliseconds:)), succeeded: row.integer(1),
+                failed: row.integer(2))
+        }
+    }
+
+    /// Nil for one that is complete.
+    static func progress(_ number: Int64, _ session: any Connection) throws -> Progress? {
+        let found = try session.first(
+            """
+            SELECT id, bundle_id, product_id, days, reason, storefronts, done_to, succeeded, failed
+            FROM mass_extensions WHERE number = ? AND completed_at IS NULL
+            """, [.integer(number)]
+        ) { row -> Progress? in
+            guard let id = UniqueID(row.text(0)) else { return nil }
+            let request = MassExtension.Request(
+                id: id, bundleID: row.text(1), productID: ProductID(row.text(2)), days: row.integer(3),
+                reason: row.integer(4),
+                storefronts: try row.optionalText(5).map { try StoredDocument.read([String].self, from: $0) })
+            return Progress(
+                number: number, request: request, after: row.integer(6), succeeded: row.integer(7),
+                failed: row.integer(8))
+        }
+        return found ?? nil
+    }
+
+    static func save(_ progress: Progress, completed: Instant?, _ session: any Connection) throws {
+        try session.execute(
+            "UPDATE mass_extensions SET done_to = ?, succeeded = ?, failed = ?, completed_at = ? WHERE number = ?",
+            [
+                .integer(progress.after), .integer(progress.succeeded), .integer(progress.failed),
+                .optional(completed?.milliseconds), .integer(progress.number),
+            ])
+    }
+}

@@ -1,0 +1,194 @@
+import TillBilling
+import TillSQL
+
+extension Store {
+    public func subscription(_ original: Int64) async throws -> StoreSubscription? {
+        try await ask { session in try SubscriptionTable.find(original, session) }
+    }
+
+    /// Subscriptions in the order of their original transactions, beginning after `after`; nil: of any account, any
+    /// app.
+    public func subscriptions(
+        account: String? = nil, bundleID: String? = nil, after: Int64 = 0, limit: Int
+    ) async throws -> [StoreSubscription] {
+        try await ask { session in
+            try SubscriptionTable.page(account: account, bundleID: bundleID, after: after, limit: limit, session)
+        }
+    }
+
+    // MARK: What the customer does
+
+    public func cancelSubscription(_ original: Int64) async throws -> Result<StoreSubscription, StoreRefusal> {
+        try await change { try PlanChoice.cancel(original, $0) }
+    }
+
+    public func resumeSubscription(_ original: Int64) async throws -> Result<StoreSubscription, StoreRefusal> {
+        try await change { try PlanChoice.resume(original, $0) }
+    }
+
+    /// Upgrades, downgrades or crosses over to another product of the group, or back to the one that runs.
+    public func changePlan(
+        _ original: Int64, to productID: ProductID
+    ) async throws -> Result<PurchaseResult, StoreRefusal> {
+        try await change { turn in
+            let subscription: StoreSubscription
+            switch try SubscriptionLife.changeable(original, turn) {
+            case .failure(let refusal): return .failure(refusal)
+            case .success(let found): subscription = found
+            }
+            // Another group would be another subscription.
+            let product = try ProductTable.find(productID, turn.session)
+            if let product, product.subscription?.groupID != subscription.groupID {
+                return .failure(.otherGroup(product: productID.text, String(original)))
+            }
+            var request = PurchaseRequest(bundleID: subscription.bundleID, productID: productID)
+            request.account = subscription.account
+            // Of settings, not of a payment sheet.
+            request.outcome = .purchased
+            request.storefront = try SubscriptionLife.current(of: subscription, turn).storefront
+            request.appAccountToken = subscription.appAccountToken
+            // Who pays by the month goes on doing so where that is possible.
+            request.monthlyBilling = subscription.monthlyBilling && product?.subscription?.hasBothPlans == true
+            return try PaymentSheet.pay(request, turn)
+        }
+    }
+
+    /// The answer to an increase of the price that needs consent.
+    public func answerPriceIncrease(
+        _ original: Int64, accepts: Bool
+    ) async throws -> Result<StoreSubscription, StoreRefusal> {
+        try await change { try PriceIncrease.answer(original, accepts: accepts, $0) }
+    }
+
+    // MARK: What the bank does
+
+    /// Charges for this subscription fail until `recover`.
+    public func failBilling(_ original: Int64) async throws -> Result<StoreSubscription, StoreRefusal> {
+        try await change { try BillingRetry.breakBilling(original, $0) }
+    }
+
+    /// The payment method works again, and what could not be charged is charged at once.
+    public func recover(_ original: Int64) async throws -> Result<StoreSubscription, StoreRefusal> {
+        try await change { try BillingRetry.repair(original, $0) }
+    }
+
+    // MARK: What the developer does
+
+    /// Raises the price that one subscription renews at.
+    ///
+    /// - Parameters:
+    ///   - needsConsent: nil: by Apple's thresholds (facts/business-rules §8.4).
+    ///   - effective: renewals from then on cost it; nil: the next one.
+    public func raisePrice(
+        of original: Int64, to price: Money, needsConsent: Bool? = nil, effective: Instant? = nil
+    ) async throws -> Result<StoreSubscription, StoreRefusal> {
+        let wish = PriceIncrease.Wish(price: price, needsConsent: needsConsent, effective: effective)
+        return try await change { try PriceIncrease.raise(original, wish, $0) }
+    }
+
+    /// Moves a subscription's renewal date by 1 to 90 days (facts/server-api §4.4).
+    public func extendSubscription(
+        _ original: Int64, days: Int64
+    ) async throws -> Result<StoreSubscription, StoreRefusal> {
+        try await change { turn in
+            switch try SubscriptionLife.extend(original, days: days, turn) {
+            case .failure(let refusal): return .failure(.notExtended(String(original), refusal))
+            case .success: return try SubscriptionLife.changeable(original, turn)
+            }
+        }
+    }
+}
+
+/// Why a subscription is not changed as somebody wants.
+extension StoreRefusal {
+    static func noMonthlyBilling(product: String) -> StoreRefusal {
+        StoreRefusal(
+            "no_monthly_billing", status: 422,
+            "\(product) can't be paid by the month: only a yearly subscription with \"monthlyBilling\": true can.",
+            "\(product) 不能按月付款：只有设置了 “monthlyBilling”: true 的年度订阅可以。")
+    }
+
+    static func noOfferByTheMonth(product: String) -> StoreRefusal {
+        StoreRefusal(
+            "no_offer_by_the_month", status: 422,
+            "\(product) is bought at its own price where it is paid by the month: leave the offer out.",
+            "\(product) 按月付款时没有优惠，请去掉 offer。")
+    }
+
+    /// SKError 18, `ineligibleForOffer`.
+    static func codeNotForCustomer(_ code: String) -> StoreRefusal {
+        StoreRefusal(
+            "code_not_for_customer", status: 409,
+            "The offer code \(code) is for other customers: its offer says whether for new, existing or expired ones.",
+            "优惠代码 \(code) 不适用于该顾客：优惠限定了新顾客、现有订阅者或过期订阅者。")
+    }
+
+    /// SKError 18 as well.
+    static func notEligible(offer: String) -> StoreRefusal {
+        StoreRefusal(
+            "not_eligible", status: 409,
+            "The account may not have the offer \(offer): promotional offers are for current and former subscribers, "
+                + "win-back offers for former ones.",
+            "该账户不能享受优惠 \(offer)：促销优惠只给现有和过去的订阅者，赢回优惠只给过去的订阅者。")
+    }
+
+    static func subscribedMeanwhile(product: String) -> StoreRefusal {
+        StoreRefusal(
+            "subscribed_meanwhile", status: 409,
+            "The account subscribes to \(product) by now, so the request to buy is closed.",
+            "该账户已订阅 \(product)，购买请求已关闭。")
+    }
+
+    static func subscriptionEnded(_ id: String) -> StoreRefusal {
+        StoreRefusal(
+            "subscription_ended", status: 409, "Subscription \(id) has ended: subscribe again.",
+            "订阅 \(id) 已结束，请重新订阅。")
+    }
+
+    static func sharedSubscription(_ id: String) -> StoreRefusal {
+        StoreRefusal(
+            "shared_subscription", status: 409,
+            "Subscription \(id) is a family member's copy: only the one who pays can change it.",
+            "订阅 \(id) 是家庭共享的副本，只有付款人可以更改。")
+    }
+
+    static func nothingToRecover(_ id: String) -> StoreRefusal {
+        StoreRefusal(
+            "nothing_to_recover", status: 409, "No charge of subscription \(id) has failed.", "订阅 \(id) 没有扣款失败。")
+    }
+
+    static func notAnIncrease(_ id: String) -> StoreRefusal {
+        StoreRefusal(
+            "not_an_increase", status: 422,
+            "The price must be higher than the one that subscription \(id) renews at, in the same currency.",
+            "新价格必须高于订阅 \(id) 当前的续期价格，且币种相同。")
+    }
+
+    static func noConsentAsked(_ id: String) -> StoreRefusal {
+        StoreRefusal(
+            "no_consent_asked", status: 409,
+            "No increase of the price of subscription \(id) waits for an answer.", "订阅 \(id) 没有待同意的涨价。")
+    }
+
+    static func otherGroup(product: String, _ id: String) -> StoreRefusal {
+        StoreRefusal(
+            "other_group", status: 422, "\(product) is no product of the group that subscription \(id) is in.",
+            "\(product) 与订阅 \(id) 不在同一订阅组。")
+    }
+
+    static func notExtended(_ id: String, _ refusal: RenewalDateExtension.Refusal) -> StoreRefusal {
+        switch refusal {
+        case .unknown: unknownSubscription(id)
+        case .familyShared: sharedSubscription(id)
+        case .tooMany:
+            StoreRefusal(
+                "too_many_extensions", status: 409, "Subscription \(id) was extended twice within 365 days.",
+                "订阅 \(id) 在 365 天内已延期两次。")
+        case .ineligible:
+            StoreRefusal(
+                "not_extendable", status: 409,
+                "Subscription \(id) is not active, was never paid for, or is in a free offer.",
+                "订阅 \(id) 未生效、从未付费或处于免费期，不能延期。")
+        }
+    }
+}

@@ -1,0 +1,185 @@
+import TillAppStore
+import TillBilling
+import TillSQL
+
+/// What happens to subscriptions, and when (facts/business-rules §8). One customer has one subscription in a group;
+/// it is known by its first transaction for ever, through renewals, changes of plan, lapses and returns.
+enum SubscriptionLife {
+    /// A first purchase in the group, a return, or a change of plan.
+    static func subscribe(_ purchase: Purchase, _ turn: Turn) throws -> Result<PurchaseResult, StoreRefusal> {
+        guard purchase.product.isOnSale, let terms = purchase.product.subscription else {
+            return .failure(.notForSale(product: purchase.product.id.text, storefront: purchase.storefront))
+        }
+        var purchase = purchase
+        if purchase.request.monthlyBilling {
+            guard terms.hasBothPlans else {
+                return .failure(.noMonthlyBilling(product: purchase.product.id.text))
+            }
+            guard purchase.request.offer == nil else {
+                return .failure(.noOfferByTheMonth(product: purchase.product.id.text))
+            }
+            purchase.price = terms.price(ofYear: purchase.price, storefront: purchase.storefront, byTheMonth: true)
+        }
+        let known = try SubscriptionTable.own(
+            account: purchase.account.name, bundleID: purchase.request.bundleID, groupID: terms.groupID, turn.session)
+        guard let known, known.isGoingOn else { return try SubscriptionSale.charge(purchase, known: known, turn) }
+        if known.productID == purchase.product.id {
+            return try PlanChoice.stay(known, purchase, turn)
+        }
+        // Where the service has stopped there is no period to wait for.
+        if known.state == .billingRetry { return try SubscriptionSale.charge(purchase, known: known, turn) }
+        let old = try ProductTable.find(known.productID, turn.session)?.subscription
+        switch old.map({ PlanChange(from: $0, to: terms) }) ?? .now {
+        case .now: return try SubscriptionSale.charge(purchase, known: known, turn)
+        case .atRenewal: return try PlanChoice.schedule(known, purchase, turn)
+        }
+    }
+
+    /// The date that the agenda had for a subscription is reached.
+    static func reachDate(of original: Int64, _ turn: Turn) throws {
+        guard let subscription = try SubscriptionTable.find(original, turn.session), subscription.sharedFrom == nil
+        else { return }
+        switch subscription.state {
+        case .active where subscription.renewsNext: try Renewal.attempt(subscription, turn)
+        case .active where subscription.expires <= turn.now: try end(subscription, .voluntary, turn)
+        case .active: try keep(subscription, turn)
+        case .gracePeriod, .billingRetry: try BillingRetry.reachDate(subscription, turn)
+        case .expired, .revoked: break
+        }
+    }
+
+    // MARK: What all of it needs
+
+    /// Writes the subscription as it is now, and when it has something to do next.
+    static func keep(_ subscription: StoreSubscription, _ turn: Turn) throws {
+        try SubscriptionTable.save(subscription, turn.session)
+        try FamilySharing.mirror(subscription, turn)
+        // A date that has passed, such as of a renewal that was off, is made up for now: nothing happens in the past.
+        try Agenda.set(
+            .subscription, subscription.original, at: subscription.nextDate.map { max($0, turn.now) }, turn.session)
+    }
+
+    /// The transaction of the newest period.
+    static func current(of subscription: StoreSubscription, _ turn: Turn) throws -> StoreTransaction {
+        guard let current = try TransactionTable.find(subscription.current, turn.session) else {
+            throw DatabaseError(.corrupt, "the emulator's database lacks transaction \(subscription.current)")
+        }
+        return current
+    }
+
+    /// A subscription that its payer can change.
+    static func changeable(
+        _ original: Int64, _ turn: Turn
+    ) throws -> Result<StoreSubscription, StoreRefusal> {
+        guard let subscription = try SubscriptionTable.find(original, turn.session) else {
+            return .failure(.unknownSubscription(String(original)))
+        }
+        guard subscription.sharedFrom == nil else { return .failure(.sharedSubscription(String(original))) }
+        return .success(subscription)
+    }
+
+    /// When the next period is charged, a while before this one ends.
+    static func chargeDate(before expires: Instant, _ turn: Turn) throws -> Instant {
+        let lead = try RenewalPace.current(turn.session).lead
+        let random = turn.entropy(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        let width = UInt64(lead.upperBound - lead.lowerBound + 1)
+        return expires.adding(milliseconds: -(lead.lowerBound + Int64(random % width)))
+    }
+}
+
+/// Why a subscription ends.
+enum SubscriptionEnd: Sendable, Hashable {
+    case voluntary
+    case billingError
+    case priceIncrease
+    case productNotForSale
+    case other
+
+    /// `expirationIntent` (facts/jws §5).
+    var intent: Int64 {
+        switch self {
+        case .voluntary: 1
+        case .billingError: 2
+        case .priceIncrease: 3
+        case .productNotForSale: 4
+        case .other: 5
+        }
+    }
+
+    /// The subtype of EXPIRED (facts/notifications §4).
+    var subtype: NotificationSubtype? {
+        switch self {
+        case .voluntary: .voluntary
+        case .billingError: .billingRetry
+        case .priceIncrease: .priceIncrease
+        case .productNotForSale: .productNotForSale
+        case .other: nil
+        }
+    }
+}
+
+extension SubscriptionLife {
+    /// The service is over, with the notification EXPIRED.
+    static func end(_ subscription: StoreSubscription, _ reason: SubscriptionEnd, _ turn: Turn) throws {
+        let wasServing = subscription.isServing
+        var subscription = subscription
+        subscription.state = .expired
+        subscription.renews = false
+        subscription.expirationIntent = reason.intent
+        subscription.nextCharge = nil
+        subscription.graceExpires = nil
+        subscription.retryUntil = nil
+        subscription.runningOffer = nil
+        subscription.priceIncrease = nil
+        let current = try current(of: subscription, turn)
+        let product = try ProductTable.find(subscription.productID, turn.session)
+        subscription.eligibleWinBacks = SubscriptionOffer.winBacks(of: product, storefront: current.storefront)
+        try keep(subscription, turn)
+        try turn.note(.expired, reason.subtype, about: current, subscription)
+        if wasServing { try FamilySharing.revoke(current, turn) }
+        try FamilySharing.fallBack(subscription.account, turn)
+    }
+
+    /// A transaction was refunded, in full or in part. If it was the subscription's current one, the service ends; one
+    /// of an older period takes nothing but that period away (U6). What a family had of it is `RefundDesk`'s.
+    /// - Returns: the subscription as it is then; nil for a transaction of none.
+    static func revoked(_ transaction: StoreTransaction, _ turn: Turn) throws -> StoreSubscription? {
+        guard transaction.subscription != nil,
+            var subscription = try SubscriptionTable.find(transaction.original, turn.session)
+        else { return nil }
+        guard subscription.current == transaction.number, subscription.state != .revoked else { return subscription }
+        subscription.state = .revoked
+        subscription.renews = false
+        subscription.nextCharge = nil
+        subscription.graceExpires = nil
+        subscription.retryUntil = nil
+        subscription.runningOffer = nil
+        subscription.priceIncrease = nil
+        subscription.eligibleWinBacks = []
+        subscription.expirationIntent = nil
+        try keep(subscription, turn)
+        return subscription
+    }
+
+    /// A refund was undone (REFUND_REVERSED): the period is the customer's again, until the day it was to end. Its
+    /// renewal stays off, as the refund left it.
+    /// - Returns: the subscription as it is then; nil for a transaction of none.
+    static func reinstated(_ transaction: StoreTransaction, _ turn: Turn) throws -> StoreSubscription? {
+        guard transaction.subscription != nil,
+            var subscription = try SubscriptionTable.find(transaction.original, turn.session)
+        else { return nil }
+        guard subscription.current == transaction.number, subscription.state == .revoked,
+            subscription.sharedFrom == nil
+        else { return subscription }
+        let isOver = subscription.expires <= turn.now
+        subscription.state = isOver ? .expired : .active
+        subscription.expirationIntent = isOver ? SubscriptionEnd.voluntary.intent : nil
+        if isOver {
+            let product = try ProductTable.find(subscription.productID, turn.session)
+            subscription.eligibleWinBacks = SubscriptionOffer.winBacks(
+                of: product, storefront: transaction.storefront)
+        }
+        try keep(subscription, turn)
+        return subscription
+    }
+}

@@ -1,0 +1,184 @@
+import TillBilling
+import TillSQL
+
+/// How fast subscriptions run (facts/business-rules §8.5).
+public enum RenewalPace: String, Sendable, Hashable, Codable, CaseIterable {
+    /// A month is a month.
+    case real
+    /// The sandbox's own: a month in so long.
+    case monthInThreeMinutes
+    case monthInFiveMinutes
+    case monthInFifteenMinutes
+    case monthInThirtyMinutes
+    case monthInOneHour
+    /// Xcode's.
+    case monthInThirtySeconds
+    /// Xcode's too: every period is so long, whatever it is called.
+    case everyFifteenMinutes
+    case everyFiveMinutes
+    case everyMinute
+    case everyThirtySeconds
+    case everyTenSeconds
+    case everyTwoSeconds
+}
+
+// MARK: The store's setting
+
+extension RenewalPace {
+    /// The pace that periods run at from now on. What has begun ends when it was said to end.
+    static func current(_ session: any Connection) throws -> RenewalPace {
+        try SettingTable.value(.renewalPace, session).flatMap(RenewalPace.init) ?? .real
+    }
+
+    static func set(_ pace: RenewalPace, _ session: any Connection) throws {
+        try SettingTable.set(.renewalPace, to: pace.rawValue, session)
+    }
+
+    /// The configured pace holds until somebody sets another, which outlives a restart.
+    static func begin(_ configured: RenewalPace, _ session: any Connection) throws {
+        if try SettingTable.value(.renewalPace, session) == nil { try set(configured, session) }
+    }
+}
+
+// MARK: Lengths
+
+extension RenewalPace {
+    private enum Scale {
+        case calendar
+        /// Seconds.
+        case month(Int64, week: Int64)
+        /// Seconds.
+        case every(Int64)
+    }
+
+    private var scale: Scale {
+        switch self {
+        case .real: .calendar
+        case .monthInThreeMinutes: .month(180, week: 180)
+        case .monthInFiveMinutes: .month(300, week: 180)
+        case .monthInFifteenMinutes: .month(900, week: 300)
+        case .monthInThirtyMinutes: .month(1_800, week: 600)
+        case .monthInOneHour: .month(3_600, week: 900)
+        case .monthInThirtySeconds: .month(30, week: 10)
+        case .everyFifteenMinutes: .every(900)
+        case .everyFiveMinutes: .every(300)
+        case .everyMinute: .every(60)
+        case .everyThirtySeconds: .every(30)
+        case .everyTenSeconds: .every(10)
+        case .everyTwoSeconds: .every(2)
+        }
+    }
+
+    /// When the period that begins at `start` ends. Days of an offer are sevenths of the pace's week.
+    func end(of period: OfferPeriod, from start: Instant, billingDay: Int64) -> Instant {
+        switch scale {
+        case .calendar: return period.end(from: start, billingDay: billingDay)
+        case .every(let seconds): return start.adding(seconds: seconds)
+        case .month(let month, let week):
+            let seconds =
+                switch period.unit {
+                case .day: max(1, (week * period.count + 6) / 7)
+                case .week: week * period.count
+                case .month: month * period.count
+                case .year: 12 * month * period.count
+                }
+            return start.adding(seconds: seconds)
+        }
+    }
+
+    /// What stands for a day, in milliseconds: an extension moves the renewal date by so many of them.
+    var day: Int64 {
+        switch scale {
+        case .calendar: 86_400_000
+        case .month(let month, _): month * 1_000 / 30
+        case .every(let seconds): seconds * 1_000 / 30
+        }
+    }
+
+    /// How long Apple tries to charge after a period has ended: 60 days, or two months of a faster pace. Service that
+    /// was interrupted for no longer counts as uninterrupted (facts/jws §5, `recentSubscriptionStartDate`).
+    /// Milliseconds.
+    var retry: Int64 {
+        switch scale {
+        case .calendar: 60 * 86_400_000
+        case .month(let month, _): 2_000 * month
+        case .every(let seconds): 2_000 * seconds
+        }
+    }
+
+    /// Milliseconds. A faster pace has one length of grace, whatever was configured; where the table of
+    /// facts/business-rules §8.5 has none, half a period.
+    func grace(_ configured: BillingGracePeriod, weekly: Bool) -> Int64 {
+        switch self {
+        case .real: configured.days(weekly: weekly) * 86_400_000
+        case .monthInThreeMinutes: 90_000
+        case .monthInFiveMinutes: weekly ? 154_000 : 150_000
+        case .monthInFifteenMinutes: weekly ? 257_000 : 450_000
+        case .monthInThirtyMinutes: weekly ? 514_000 : 900_000
+        case .monthInOneHour: weekly ? 771_000 : 1_800_000
+        case .monthInThirtySeconds: weekly ? 9_000 : 15_000
+        case .everyFifteenMinutes: 450_000
+        case .everyFiveMinutes: 150_000
+        case .everyMinute: 30_000
+        case .everyThirtySeconds: 15_000
+        case .everyTenSeconds: 5_000
+        case .everyTwoSeconds: 1_000
+        }
+    }
+
+    /// How long before the end of a period the next one is charged, in milliseconds: in the last 24 hours
+    /// (facts/business-rules §8.3), and a few minutes before at the latest; a faster pace has as small a part of it.
+    var lead: ClosedRange<Int64> {
+        let longest = day
+        return longest / 288...longest
+    }
+
+    /// The sandbox renews so often and stops (facts/business-rules §8.5); nil: for ever.
+    var renewalLimit: Int64? { self == .real ? nil : 12 }
+}
+
+/// A length of time as a person writes it: `30d`, `90s`, `12h`, `1d12h`.
+public struct Span: Sendable, Hashable {
+    /// Never negative, and a hundred years at most.
+    public let milliseconds: Int64
+
+    /// A hundred years: what a journey of the clock may take.
+    public static let longest = Span(unchecked: 36_525 * 86_400_000)
+
+    private init(unchecked milliseconds: Int64) { self.milliseconds = milliseconds }
+
+    /// Nil for less than nothing, and for more than ``longest``.
+    public init?(milliseconds: Int64) {
+        guard (0...Self.longest.milliseconds).contains(milliseconds) else { return nil }
+        self.milliseconds = milliseconds
+    }
+
+    /// Largest first. A month is none of them: it has no length of its own.
+    private static let units: [(name: String, milliseconds: Int64)] = [
+        ("w", 7 * 86_400_000), ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1),
+    ]
+
+    /// Whole numbers, each with its unit (`w`, `d`, `h`, `m`, `s`, `ms`), the largest unit first and each once. Nil for
+    /// anything else, and for more than ``longest``.
+    public init?(_ text: String) {
+        guard (2...40).contains(text.utf8.count) else { return nil }
+        var rest = text.utf8[...]
+        var units = Self.units[...]
+        var total: Int64 = 0
+        while !rest.isEmpty {
+            let digits = rest.prefix { (48...57).contains($0) }
+            rest = rest.dropFirst(digits.count)
+            let name = rest.prefix { !(48...57).contains($0) }
+            rest = rest.dropFirst(name.count)
+            guard let count = Int64(Substring(digits)),
+                let index = units.firstIndex(where: { $0.name.utf8.elementsEqual(name) })
+            else { return nil }
+            let part = count.multipliedReportingOverflow(by: units[index].milliseconds)
+            let sum = total.addingReportingOverflow(part.partialValue)
+            guard !part.overflow, !sum.overflow else { return nil }
+            total = sum.partialValue
+            units = units[(index + 1)...]
+        }
+        self.init(milliseconds: total)
+    }
+}

@@ -1,0 +1,239 @@
+import TillBilling
+import TillCrypto
+import TillSQL
+
+/// The store's time: the clock it was given, moved ahead by what somebody advanced it; or standing still, because
+/// somebody stopped it or because the store works through what happens on the way to a later moment.
+final class StoreClock: Sendable {
+    /// What a restart has to know.
+    struct Kept: Sendable, Hashable {
+        /// Milliseconds that the clock is ahead of the one it is given; behind it, if it was stopped for a while.
+        var ahead: Int64 = 0
+        /// Where it stands, if somebody stopped it.
+        var stopped: Instant?
+    }
+
+    private struct Reading {
+        var ahead: Int64
+        var standing: Instant?
+        /// It stands after a journey too.
+        var isStopped: Bool
+        var isMoving = false
+        /// No journey goes on or begins any more.
+        var isEnding = false
+        /// Nothing is ever signed before what was signed already.
+        var latest = Instant(milliseconds: .min)
+
+        mutating func tell(_ given: Instant) -> Instant {
+            latest = max(latest, standing ?? given.adding(milliseconds: ahead))
+            return latest
+        }
+    }
+
+    /// 9999-12-31T23:59:59.999Z: what RFC 3339 can write.
+    static let end = Instant(milliseconds: 253_402_300_799_999)
+
+    private let given: @Sendable () -> Instant
+    private let reading: Locked<Reading>
+
+    init(_ given: @escaping @Sendable () -> Instant, _ kept: Kept = Kept()) {
+        self.given = given
+        reading = Locked(Reading(ahead: kept.ahead, standing: kept.stopped, isStopped: kept.stopped != nil))
+    }
+
+    var now: Instant {
+        let given = given()
+        return reading.withLock { $0.tell(given) }
+    }
+
+    var isStopped: Bool { reading.withLock { $0.isStopped } }
+    var isMoving: Bool { reading.withLock { $0.isMoving } }
+    var isEnding: Bool { reading.withLock { $0.isEnding } }
+
+    var kept: Kept {
+        let given = given()
+        return reading.withLock { reading in
+            let now = reading.tell(given)
+            return Kept(ahead: Self.milliseconds(from: given, to: now), stopped: reading.isStopped ? now : nil)
+        }
+    }
+
+    // MARK: Stopping
+
+    /// Stands still from now on, until it is advanced.
+    func stop() -> Result<Void, StoreRefusal> {
+        let given = given()
+        return reading.withLock { reading in
+            guard !reading.isMoving else { return .failure(.clockIsMoving) }
+            reading.standing = reading.tell(given)
+            reading.isStopped = true
+            return .success(())
+        }
+    }
+
+    /// Goes on from where it stands.
+    func goOn() -> Result<Void, StoreRefusal> {
+        let given = given()
+        return reading.withLock { reading in
+            guard !reading.isMoving else { return .failure(.clockIsMoving) }
+            reading.ahead = Self.milliseconds(from: given, to: reading.tell(given))
+            reading.standing = nil
+            reading.isStopped = false
+            return .success(())
+        }
+    }
+
+    // MARK: Journeys
+
+    /// Stands still and begins a journey, the only one until `arrive`.
+    /// - Returns: where it leads.
+    func depart(to target: (_ start: Instant) -> Instant) -> Result<Instant, StoreRefusal> {
+        let given = given()
+        return reading.withLock { reading in
+            guard !reading.isMoving else { return .failure(.clockIsMoving) }
+            let start = reading.tell(given)
+            guard !reading.isEnding else { return .failure(.journeyCutShort(at: start)) }
+            let target = target(start)
+            guard target >= start else { return .failure(.clockOnlyGoesForward(now: start)) }
+            let farthest = min(start.adding(milliseconds: Span.longest.milliseconds), Self.end)
+            guard target <= farthest else { return .failure(.tooFarAhead) }
+            reading.isMoving = true
+            reading.standing = start
+            return .success(target)
+        }
+    }
+
+    /// Stands at a moment of the journey; never at an earlier one than before.
+    func stand(at moment: Instant) {
+        reading.withLock { $0.standing = max($0.latest, moment) }
+    }
+
+    /// Ends the journey where it stands, and goes on from there unless it was stopped.
+    func arrive() {
+        let given = given()
+        reading.withLock { reading in
+            let now = reading.tell(given)
+            reading.isMoving = false
+            guard !reading.isStopped else { return }
+            reading.ahead = Self.milliseconds(from: given, to: now)
+            reading.standing = nil
+        }
+    }
+
+    /// Cuts a journey short, and lets no other begin: the emulator is stopping.
+    func end() { reading.withLock { $0.isEnding = true } }
+
+    private static func milliseconds(from start: Instant, to end: Instant) -> Int64 {
+        let (difference, overflow) = end.milliseconds.subtractingReportingOverflow(start.milliseconds)
+        return overflow ? (end < start ? .min : .max) : difference
+    }
+}
+
+extension StoreClock.Kept {
+    init(_ session: any Connection) throws {
+        ahead = try SettingTable.value(.clockAhead, session).flatMap { Int64($0) } ?? 0
+        stopped = try SettingTable.value(.clockStopped, session).flatMap { Int64($0) }
+            .map { Instant(milliseconds: $0) }
+    }
+
+    func store(_ session: any Connection) throws {
+        try SettingTable.set(.clockAhead, to: String(ahead), session)
+        try SettingTable.set(.clockStopped, to: (stopped?.milliseconds).map { String($0) }, session)
+    }
+}
+
+/// The store's clock as a person sees it.
+public struct ClockState: Sendable, Hashable {
+    /// What happens next by itself.
+    public struct Event: Sendable, Hashable {
+        /// `subscription`, `refund`, `approval`, `massExtension`, `priceIncrease`, or `notification`: an attempt to
+        /// deliver one.
+        public var kind: String
+        /// The number of the transaction or request that it is about, or the notification's id.
+        public var subject: String
+        public var date: Instant
+    }
+
+    public var now: Instant
+    /// Milliseconds ahead of the clock that the emulator was given; negative: behind it.
+    public var ahead: Int64
+    public var isStopped: Bool
+    /// Whether a journey is on.
+    public var isMoving: Bool
+    public var pace: RenewalPace
+    /// In the order in which it will happen, a few at most.
+    public var upcoming: [Event]
+
+    init(_ clock: StoreClock, _ session: any Connection) throws {
+        let kept = clock.kept
+        now = clock.now
+        ahead = kept.ahead
+        isStopped = clock.isStopped
+        isMoving = clock.isMoving
+        pace = try RenewalPace.current(session)
+        let limit = 10
+        let events = try Agenda.upcoming(limit: limit, session).map {
+            Event(kind: $0.kind.rawValue, subject: String($0.subject), date: $0.due)
+        }
+        let isTold = try SettingTable.value(.notificationURL, session) != nil
+        let farthest = StoreClock.end
+        let attempts = isTold ? try NotificationTable.due(at: farthest, limit: limit, session) : []
+        let sent = attempts.compactMap { notification in
+            notification.due.map {
+                Event(kind: "notification", subject: notification.uuid.description, date: $0)
+            }
+        }
+        // At one moment, what happens comes before what is told of it.
+        upcoming = Array(
+            (events + sent).enumerated().sorted {
+                ($0.element.date, $0.offset) < ($1.element.date, $1.offset)
+            }.prefix(limit).map(\.element))
+    }
+}
+
+extension Store {
+    public func clockState() async throws -> ClockState {
+        let clock = clock
+        return try await ask { try ClockState(clock, $0) }
+    }
+
+    /// Stops the clock where it is, until it is advanced; or lets it go on from there. While it is being advanced it is
+    /// neither stopped nor let go.
+    public func setClockStopped(_ isStopped: Bool) async throws -> Result<Void, StoreRefusal> {
+        let clock = clock
+        return try await change { turn in
+            let result = isStopped ? clock.stop() : clock.goOn()
+            try clock.kept.store(turn.session)
+            return result
+        }
+    }
+
+    public func setPace(_ pace: RenewalPace) async throws {
+        try await change { try RenewalPace.set(pace, $0.session) }
+    }
+}
+
+extension StoreRefusal {
+    static let clockIsMoving = StoreRefusal(
+        "clock_is_moving", status: 409, "The clock is being advanced already: wait until that is over.",
+        "时钟正在推进，请等它结束。")
+
+    static func clockOnlyGoesForward(now: Instant) -> StoreRefusal {
+        StoreRefusal(
+            "clock_only_goes_forward", status: 422,
+            "It is \(now.rfc3339) here already, and the clock only goes forward.",
+            "这里已是 \(now.rfc3339)，时钟只能向前。")
+    }
+
+    static let tooFarAhead = StoreRefusal(
+        "too_far_ahead", status: 422,
+        "The clock goes on by a hundred years at most, and never past the year 9999.", "时钟一次最多推进一百年，且不超过 9999 年。")
+
+    /// The caller gave up, or the emulator is stopping.
+    static func journeyCutShort(at now: Instant) -> StoreRefusal {
+        StoreRefusal(
+            "journey_cut_short", status: 503,
+            "The clock was stopped on its way, at \(now.rfc3339); what was due by then has happened. Advance it again.",
+            "时钟在途中停在 \(now.rfc3339)，此前到期的都已发生。请再次推进。")
+    }
+}

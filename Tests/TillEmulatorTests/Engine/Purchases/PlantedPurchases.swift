@@ -1,0 +1,72 @@
+import Testing
+import TillBilling
+import TillCrypto
+import TillJSON
+
+@testable import TillEmulator
+
+/// Transactions and subscriptions put into a store as if its other rooms had made them: every combination, whatever
+/// road leads to it.
+extension EmulatedWorld {
+    /// Bought now by `account`; `shape` makes it another than a plain consumable.
+    @discardableResult
+    func plant(
+        _ product: String = "points60", kind: ProductType = .consumable, account: String = Emulator.defaultAccount,
+        _ shape: @escaping @Sendable (inout StoreTransaction) -> Void = { _ in }
+    ) async throws -> StoreTransaction {
+        try await emulator.store.change { turn in
+            _ = try AccountTable.account(account, openingIn: "CHN", turn.session)
+            let download = try DownloadTable.download(
+                account: account, bundleID: Self.bundleID, at: turn.now, turn.session)
+            let number = try Counter.transaction.take(turn.session)
+            var transaction = StoreTransaction(
+                price: Money(amount: 600, currency: Currency("CNY")), number: number, original: number,
+                state: .purchased, isFinished: false, environment: turn.configuration.environment, account: account,
+                bundleID: Self.bundleID, productID: ProductID("\(Self.bundleID).\(product)"), kind: kind, quantity: 1,
+                storefront: "CHN", appAccountToken: nil, appTransaction: download.appTransaction, reason: "PURCHASE",
+                purchased: turn.now, firstPurchased: turn.now, subscription: nil, revocation: nil)
+            if kind == .autoRenewable {
+                transaction.subscription = StoreTransaction.Subscription(
+                    groupID: "21000001", expires: turn.now.adding(seconds: 30 * 86_400),
+                    lineItem: try Counter.lineItem.take(turn.session))
+            }
+            shape(&transaction)
+            return try TransactionTable.insert(transaction, turn.session)
+        }
+    }
+
+    /// The subscription that `newest` is the newest transaction of.
+    @discardableResult
+    func plantSubscription(
+        _ newest: StoreTransaction, _ shape: @escaping @Sendable (inout StoreSubscription) -> Void = { _ in }
+    ) async throws -> StoreSubscription {
+        var subscription = StoreSubscription(
+            original: newest.original, account: newest.account, bundleID: newest.bundleID,
+            groupID: newest.subscription?.groupID ?? "", state: .active, productID: newest.productID,
+            current: newest.number, expires: newest.subscription?.expires ?? newest.purchased, billingDay: 1,
+            renews: true, renewalProductID: newest.productID, renewalPrice: newest.price,
+            recentStart: newest.firstPurchased, eligibleWinBacks: [], renewals: 0, extensions: [], billingFails: false,
+            monthlyBilling: false)
+        shape(&subscription)
+        let planted = subscription
+        try await emulator.store.change { try SubscriptionTable.save(planted, $0.session) }
+        return planted
+    }
+
+    /// What `/verifyReceipt` says of the account's receipt of now.
+    func verified(
+        account: String = Emulator.defaultAccount, path: String = "/verifyReceipt", _ more: [String: JSONValue] = [:]
+    ) async throws -> JSONValue {
+        let receipt = try await emulator.receipt(account: account, bundleID: Self.bundleID)
+        let body = more.merging(["receipt-data": .string(Base64.encode(receipt))]) { given, _ in given }
+        let answer = await ask(.post, path, .object(body))
+        try #require(answer.status == 200)
+        return answer.json
+    }
+
+    /// The old-style receipt of one transaction, in base64.
+    func transactionReceipt(_ id: String) async throws -> String {
+        let answer = await ask(.get, "/emulator/transactions/\(id)/receipt")
+        return try #require(answer.json["receipt"]?.string, "\(answer.json.encoded())")
+    }
+}
