@@ -41,12 +41,12 @@ enum Counter: String, CaseIterable {
         let changed = try session.first(
             "UPDATE counters SET next = next + ? WHERE name = ? RETURNING next",
             [.integer(difference), .text(rawValue)]
-        ) { $0.integer(0) }
+        ) { $0.integer("next") }
         guard let changed else { throw DatabaseError(.corrupt, "the emulator's database has no counter \(rawValue)") }
         return changed
     }
 
     func value(_ session: any Connection) throws -> Int64 {
-        try session.first("SELECT next FROM counters WHERE name = ?", [.text(rawValue)]) { $0.integer(0) } ?? 0
+        try session.first("SELECT next FROM counters WHERE name = ?", [.text(rawValue)]) { $0.integer("next") } ?? 0
     }
 }

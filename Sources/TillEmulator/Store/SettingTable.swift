@@ -20,7 +20,7 @@ enum SettingTable {
     }
 
     static func value(_ name: Name, _ session: any Connection) throws -> String? {
-        try session.first("SELECT value FROM settings WHERE name = ?", [.text(name.rawValue)]) { $0.text(0) }
+        try session.first("SELECT value FROM settings WHERE name = ?", [.text(name.rawValue)]) { $0.text("value") }
     }
 
     /// Nil forgets it.

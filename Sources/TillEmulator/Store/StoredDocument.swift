@@ -32,7 +32,5 @@ extension SQLValue {
 }
 
 extension Row {
-    func optionalText(_ column: Int) -> String? { isNull(column) ? nil : text(column) }
-    func optionalInteger(_ column: Int) -> Int64? { isNull(column) ? nil : integer(column) }
-    func flag(_ column: Int) -> Bool { integer(column) != 0 }
+    func flag(_ column: StaticString) -> Bool { integer(column) != 0 }
 }
