@@ -63,10 +63,10 @@ struct FinanceLoad {
     private static func scan(_ session: any Connection) throws -> Int {
         try session.first(
             """
-            SELECT count(*), sum(price), max(purchased_at), max(revoked_at), max(storefront), max(original_id) \
-            FROM transactions WHERE +environment = 1
+            SELECT count(*) AS count, sum(price), max(purchased_at), max(revoked_at), max(storefront), \
+            max(original_id) FROM transactions WHERE +environment = 1
             """, []
-        ) { Int($0.integer(0)) } ?? 0
+        ) { Int($0.integer("count")) } ?? 0
     }
 
     private func fill(_ path: String) async throws {

@@ -1,4 +1,5 @@
 import TillLedger
+import TillSQL
 import TillSQLite
 
 /// What stands in a ledger's file, read beside a running server or without one.
@@ -10,21 +11,22 @@ struct LedgerFigures {
     func line() async throws -> String {
         let ledger = try SQLiteDatabase.open(path: path, role: .operator, options: .init(.ledger))
         let figures = try await ledger.read { session in
-            func number(_ sql: StaticString) throws -> Int64 { try session.first(sql, []) { $0.integer(0) } ?? 0 }
+            func number(_ sql: SQL) throws -> Int64 { try session.first(sql, []) { $0.integer("number") } ?? 0 }
             return [
-                try number("SELECT count(*) FROM grants"),
-                try number("SELECT count(*) FROM orders"),
+                try number("SELECT count(*) AS number FROM grants"),
+                try number("SELECT count(*) AS number FROM orders"),
                 try number(
                     """
-                    SELECT coalesce((SELECT sum(length(body)) FROM proofs), 0) \
-                    + coalesce((SELECT sum(length(header)) FROM proof_headers), 0)
+                    SELECT coalesce((SELECT sum(length(body)) FROM proofs), 0) + coalesce((SELECT sum(length(header)) \
+                    FROM proof_headers), 0) AS number
                     """),
                 try number(
                     """
-                    SELECT coalesce(sum(length(p.body) + coalesce(length(h.header), 0)), 0) FROM proofs p \
+                    SELECT coalesce(sum(length(p.body) + coalesce(length(h.header), 0)), 0) AS number FROM proofs p \
                     LEFT JOIN proof_headers h ON h.sequence = p.header_sequence
                     """),
-                try number("PRAGMA page_count") * number("PRAGMA page_size"),
+                try number(
+                    "SELECT page_count * page_size AS number FROM pragma_page_count, pragma_page_size"),
             ]
         }
         await ledger.close()

@@ -18,29 +18,35 @@ public protocol Database: Sendable {
 
 /// One connection inside one `write` or `read`. Must not be kept after the body returns.
 public protocol Connection: AnyObject {
+    /// Runs statements one after another and answers for each of them, in order. If one fails, those after it are not
+    /// run. What a driver can it sends in one exchange, so statements that do not need each other's answers belong
+    /// together.
+    @discardableResult
+    func run(_ statements: [Statement]) throws(DatabaseError) -> [StatementResult]
+
     /// Runs one statement that returns no rows. `sql` is written once in the source; drivers keep it prepared.
     /// - Returns: how many rows were inserted, changed or deleted.
     @discardableResult
-    func execute(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseError) -> Int
+    func execute(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) -> Int
 
     /// Runs one `INSERT` and returns the integer primary key of the new row; nil if `ON CONFLICT` kept it out.
-    func insertIfNew(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseError) -> Int64?
+    func insertIfNew(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) -> Int64?
 
     /// Runs one query and reads each row as it comes. The row is valid only inside `read`.
-    func query<Value>(_ sql: StaticString, _ values: [SQLValue], _ read: (any Row) throws -> Value) throws -> [Value]
+    func query<Value>(_ sql: SQL, _ values: [SQLValue], _ read: (any Row) throws -> Value) throws -> [Value]
 }
 
 extension Connection {
     /// The first row of a query, or nil.
     public func first<Value>(
-        _ sql: StaticString, _ values: [SQLValue], _ read: (any Row) throws -> Value
+        _ sql: SQL, _ values: [SQLValue], _ read: (any Row) throws -> Value
     ) throws -> Value? {
         try query(sql, values, read).first
     }
 
     /// Runs one `INSERT` that nothing may keep out; returns the new row's integer primary key.
     @discardableResult
-    public func insert(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseError) -> Int64 {
+    public func insert(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) -> Int64 {
         guard let row = try insertIfNew(sql, values) else {
             throw DatabaseError(.other, "nothing was inserted by \(sql)")
         }
@@ -48,33 +54,29 @@ extension Connection {
     }
 }
 
-/// What a statement's `?` stands for, in order.
-public enum SQLValue: Sendable, Hashable {
-    case null
-    case integer(Int64)
-    case text(String)
-    case blob([UInt8])
-}
-
-/// One row of an answer; columns count from 0.
-public protocol Row {
-    func isNull(_ column: Int) -> Bool
-    func integer(_ column: Int) -> Int64
-    func text(_ column: Int) -> String
-    func blob(_ column: Int) -> [UInt8]
-}
-
 /// The tables of one program: a script for each version of them, and the number that marks a file as this program's.
 /// The program that opens a database passes it in.
 public struct DatabaseSchema: Sendable {
-    /// One for each version, the oldest first. A file is brought up to date when it is opened for writing.
-    public var migrations: [StaticString]
+    /// The scripts of each version, the oldest version first. A file is brought up to date when it is opened for
+    /// writing.
+    public var migrations: [[StaticString]]
     public var applicationID: Int32
+    /// The number of the first version. A file with a lower one is from before the first release, and is refused.
+    public var firstVersion: Int
 
-    public init(migrations: [StaticString], applicationID: Int32) {
+    public init(migrations: [[StaticString]], applicationID: Int32, firstVersion: Int = 1) {
         self.migrations = migrations
         self.applicationID = applicationID
+        self.firstVersion = firstVersion
     }
+
+    /// - Parameter migrations: one script for each version.
+    public init(migrations: [StaticString], applicationID: Int32) {
+        self.init(migrations: migrations.map { [$0] }, applicationID: applicationID)
+    }
+
+    /// The number of the newest version; that before the first one, if there is none.
+    public var version: Int { firstVersion + migrations.count - 1 }
 }
 
 /// Why the database could not do something.
@@ -94,6 +96,8 @@ public struct DatabaseError: Error, Sendable, Hashable {
         case corrupt
         /// The schema is of a newer version than this program.
         case newerSchema
+        /// The schema is of a version before the first release.
+        case unreleasedSchema
         /// More requests wait already than the driver lets wait.
         case busy
         /// `close` was called.
@@ -118,7 +122,7 @@ public struct DatabaseError: Error, Sendable, Hashable {
     public var isRetryable: Bool {
         switch kind {
         case .full, .readOnly, .inputOutput, .inUse, .busy, .closed: true
-        case .constraint, .corrupt, .newerSchema, .other: false
+        case .constraint, .corrupt, .newerSchema, .unreleasedSchema, .other: false
         }
     }
 }

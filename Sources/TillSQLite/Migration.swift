@@ -22,11 +22,17 @@ struct DatabaseIdentity {
                 "\(path) is an SQLite database of another program (application id \(applicationID)); "
                     + "give the path of this program's own database, or of a new file")
         }
-        guard version <= options.schema.migrations.count else {
+        guard version >= options.schema.firstVersion || version == 0 && isEmpty else {
+            throw DatabaseError(
+                .unreleasedSchema,
+                "\(path) has schema version \(version), which is from before the first release, and this program can't "
+                    + "bring it up to date; give the path of a new file")
+        }
+        guard version <= options.schema.version else {
             throw DatabaseError(
                 .newerSchema,
                 "\(path) has schema version \(version), and this program knows versions up to "
-                    + "\(options.schema.migrations.count); upgrade the program, or restore the backup made "
+                    + "\(options.schema.version); upgrade the program, or restore the backup made "
                     + "before the upgrade")
         }
     }
@@ -39,15 +45,16 @@ extension SQLiteHandle {
         if identity.applicationID != options.schema.applicationID {
             try run(script: "PRAGMA application_id = \(options.schema.applicationID)")
         }
-        for (index, script) in options.schema.migrations.enumerated().dropFirst(identity.version) {
+        let done = max(0, identity.version - options.schema.firstVersion + 1)
+        for (index, scripts) in options.schema.migrations.enumerated().dropFirst(done) {
             try run("BEGIN IMMEDIATE")
             do throws(DatabaseError) {
-                try run(script: "\(script)")
-                try run(script: "PRAGMA user_version = \(index + 1)")
+                for script in scripts { try run(script: "\(script)") }
+                try run(script: "PRAGMA user_version = \(options.schema.firstVersion + index)")
                 try run("COMMIT")
             } catch {
                 if isInTransaction { try run("ROLLBACK") }
-                throw DatabaseError(error.kind, "migration \(index + 1): \(error.detail)")
+                throw DatabaseError(error.kind, "migration \(options.schema.firstVersion + index): \(error.detail)")
             }
         }
     }

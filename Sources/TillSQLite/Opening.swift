@@ -54,11 +54,11 @@ final class Opening: @unchecked Sendable {
         defer { connection.close() }
         let identity = try DatabaseIdentity(of: connection)
         try identity.check(path, options)
-        guard identity.version == options.schema.migrations.count else {
+        guard identity.version == options.schema.version else {
             throw DatabaseError(
                 .other,
                 "\(path) has schema version \(identity.version), this program needs "
-                    + "\(options.schema.migrations.count); start the server once, it brings the file up to date")
+                    + "\(options.schema.version); start the server once, it brings the file up to date")
         }
     }
 

@@ -26,7 +26,39 @@ final class SQLiteConnection: Connection {
 
     func end() { connection = nil }
 
-    func execute(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseError) -> Int {
+    func run(_ statements: [Statement]) throws(DatabaseError) -> [StatementResult] {
+        var results: [StatementResult] = []
+        results.reserveCapacity(statements.count)
+        for statement in statements { results.append(try run(statement)) }
+        return results
+    }
+
+    private func run(_ statement: Statement) throws(DatabaseError) -> StatementResult {
+        let connection = try usable()
+        let prepared = try ready(statement.sql, statement.values, connection)
+        let row = CurrentRow(of: prepared)
+        defer {
+            row.end()
+            connection.finish(prepared, statement.sql)
+        }
+        var values: [[SQLValue]] = []
+        let before = sqlite3_total_changes64(connection.handle)
+        let code = prepared.bound(to: statement.values) {
+            var code = sqlite3_step(prepared.pointer)
+            if code == SQLITE_ROW { prepared.refreshColumns() }
+            while code == SQLITE_ROW {
+                values.append(row.values())
+                code = sqlite3_step(prepared.pointer)
+            }
+            return code
+        }
+        guard code == SQLITE_DONE else { throw failed(code, statement.sql, connection) }
+        return StatementResult(
+            of: statement.sql, changes: Self.changes(since: before, connection), names: prepared.columnNames,
+            values: values)
+    }
+
+    func execute(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) -> Int {
         let connection = try usable()
         let statement = try ready(sql, values, connection)
         defer { connection.finish(statement, sql) }
@@ -37,17 +69,21 @@ final class SQLiteConnection: Connection {
             return code
         }
         guard code == SQLITE_DONE else { throw failed(code, sql, connection) }
-        // `changes` keeps the count of an earlier statement when this one is no insert, update or delete.
-        return sqlite3_total_changes64(connection.handle) == before ? 0 : Int(sqlite3_changes64(connection.handle))
+        return Self.changes(since: before, connection)
     }
 
-    func insertIfNew(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseError) -> Int64? {
+    /// `changes` keeps the count of an earlier statement when the last one was no insert, update or delete.
+    private static func changes(since before: Int64, _ connection: SQLiteHandle) -> Int {
+        sqlite3_total_changes64(connection.handle) == before ? 0 : Int(sqlite3_changes64(connection.handle))
+    }
+
+    func insertIfNew(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) -> Int64? {
         guard try execute(sql, values) > 0, let connection else { return nil }
         return sqlite3_last_insert_rowid(connection.handle)
     }
 
     func query<Value>(
-        _ sql: StaticString, _ values: [SQLValue], _ read: (any Row) throws -> Value
+        _ sql: SQL, _ values: [SQLValue], _ read: (any Row) throws -> Value
     ) throws -> [Value] {
         let connection = try usable()
         let statement = try ready(sql, values, connection)
@@ -62,6 +98,7 @@ final class SQLiteConnection: Connection {
             while true {
                 let code = sqlite3_step(statement.pointer)
                 guard code == SQLITE_ROW else { return code }
+                if answer.isEmpty { statement.refreshColumns() }
                 do {
                     answer.append(try read(row))
                 } catch {
@@ -70,6 +107,7 @@ final class SQLiteConnection: Connection {
                 }
             }
         }
+        if let missing = row.missing { throw DatabaseError(.other, "no column \(missing) in \(sql)") }
         if let refusal { throw refusal }
         guard code == SQLITE_DONE else { throw failed(code, sql, connection) }
         return answer
@@ -82,9 +120,9 @@ final class SQLiteConnection: Connection {
     }
 
     private func ready(
-        _ sql: StaticString, _ values: [SQLValue], _ connection: SQLiteHandle
-    ) throws(DatabaseError) -> Statement {
-        let statement: Statement
+        _ sql: SQL, _ values: [SQLValue], _ connection: SQLiteHandle
+    ) throws(DatabaseError) -> PreparedStatement {
+        let statement: PreparedStatement
         do {
             statement = try connection.statement(sql)
         } catch {
@@ -106,7 +144,7 @@ final class SQLiteConnection: Connection {
         return statement
     }
 
-    private func beforeChange(_ sql: StaticString, _ connection: SQLiteHandle) throws(DatabaseError) {
+    private func beforeChange(_ sql: SQL, _ connection: SQLiteHandle) throws(DatabaseError) {
         guard case .writing(let savepoint) = access else {
             throw DatabaseError(.other, "a read cannot change anything: \(sql)")
         }
@@ -122,7 +160,7 @@ final class SQLiteConnection: Connection {
         hasChanged = true
     }
 
-    private func failed(_ code: Int32, _ sql: StaticString, _ connection: SQLiteHandle) -> DatabaseError {
+    private func failed(_ code: Int32, _ sql: SQL, _ connection: SQLiteHandle) -> DatabaseError {
         let fault = connection.fault(code, "running \(sql)")
         switch code & 0xFF {
         case SQLITE_CONSTRAINT, SQLITE_ERROR, SQLITE_MISMATCH, SQLITE_RANGE, SQLITE_TOOBIG, SQLITE_MISUSE:

@@ -4,7 +4,7 @@ import TillSQL
 /// One SQLite connection with its prepared statements. Used by one thread at a time.
 final class SQLiteHandle {
     let handle: OpaquePointer
-    private var statements: [StatementKey: Statement] = [:]
+    private var statements: [SQL: PreparedStatement] = [:]
 
     /// How many pages the write-ahead log held after this connection's last commit.
     private(set) var logPages = 0
@@ -70,59 +70,46 @@ final class SQLiteHandle {
     // MARK: Statements
 
     /// The prepared form of `sql`, not running. Give it back with `finish`.
-    func statement(_ sql: StaticString) throws(DatabaseError) -> Statement {
-        guard sql.hasPointerRepresentation else { throw DatabaseError(.other, "not an SQL statement") }
-        let key = StatementKey(start: sql.utf8Start, count: sql.utf8CodeUnitCount)
-        if let known = statements[key], !known.isRunning {
+    func statement(_ sql: SQL) throws(DatabaseError) -> PreparedStatement {
+        if let known = statements[sql], !known.isRunning {
             known.isRunning = true
             return known
         }
-        let prepared = try prepare(key)
+        let prepared = try prepare(sql.description)
         prepared.isRunning = true
-        if statements[key] == nil { statements[key] = prepared }
+        if statements[sql] == nil { statements[sql] = prepared }
         return prepared
     }
 
-    func finish(_ statement: Statement, _ sql: StaticString) {
+    func finish(_ statement: PreparedStatement, _ sql: SQL) {
         sqlite3_reset(statement.pointer)
         statement.isRunning = false
-        let key = StatementKey(start: sql.utf8Start, count: sql.utf8CodeUnitCount)
-        if statements[key] !== statement { sqlite3_finalize(statement.pointer) }
+        if statements[sql] !== statement { sqlite3_finalize(statement.pointer) }
     }
 
-    private func prepare(_ key: StatementKey) throws(DatabaseError) -> Statement {
+    private func prepare(_ text: String) throws(DatabaseError) -> PreparedStatement {
         var pointer: OpaquePointer?
-        var tail: UnsafePointer<CChar>?
-        let code = key.start.withMemoryRebound(to: CChar.self, capacity: key.count) { text in
-            sqlite3_prepare_v3(
-                handle, text, Int32(clamping: key.count), UInt32(SQLITE_PREPARE_PERSISTENT), &pointer, &tail)
+        var rest = ""
+        let code = text.withCString { start in
+            var tail: UnsafePointer<CChar>?
+            let code = sqlite3_prepare_v3(handle, start, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &pointer, &tail)
+            if let tail { rest = String(cString: tail) }
+            return code
         }
         guard code == SQLITE_OK, let pointer else {
-            throw fault(code == SQLITE_OK ? SQLITE_MISUSE : code, "preparing \(key.text)")
+            throw fault(code == SQLITE_OK ? SQLITE_MISUSE : code, "preparing \(text)")
         }
-        let end = UnsafeRawPointer(key.start) + key.count
-        if let tail, UnsafeRawPointer(tail) < end {
-            let rest = UnsafeRawBufferPointer(start: tail, count: end - UnsafeRawPointer(tail))
-            guard rest.allSatisfy({ $0 == 0x20 || $0 == 0x0A || $0 == 0x0D || $0 == 0x09 || $0 == 0x3B }) else {
-                sqlite3_finalize(pointer)
-                throw DatabaseError(.other, "more than one statement in \(key.text)")
-            }
+        guard rest.allSatisfy({ $0.isWhitespace || $0 == ";" }) else {
+            sqlite3_finalize(pointer)
+            throw DatabaseError(.other, "more than one statement in \(text)")
         }
-        return Statement(pointer)
-    }
-
-    /// A statement's text by where it lies in the program: two equal pointers and lengths are one text.
-    private struct StatementKey: Hashable {
-        let start: UnsafePointer<UInt8>
-        let count: Int
-
-        var text: String { String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self) }
+        return PreparedStatement(pointer)
     }
 
     // MARK: The driver's own statements
 
     /// Runs a statement of the driver's own, without values; rows are ignored.
-    func run(_ sql: StaticString) throws(DatabaseError) {
+    func run(_ sql: SQL) throws(DatabaseError) {
         let statement = try statement(sql)
         defer { finish(statement, sql) }
         var code = sqlite3_step(statement.pointer)
@@ -137,7 +124,7 @@ final class SQLiteHandle {
     }
 
     /// The first column of the first row, as text; nil without a row.
-    func text(_ sql: StaticString) throws(DatabaseError) -> String? {
+    func text(_ sql: SQL) throws(DatabaseError) -> String? {
         let statement = try statement(sql)
         defer { finish(statement, sql) }
         let code = sqlite3_step(statement.pointer)
@@ -148,7 +135,7 @@ final class SQLiteHandle {
         return sqlite3_column_text(statement.pointer, 0).map { String(cString: $0) } ?? ""
     }
 
-    func integer(_ sql: StaticString) throws(DatabaseError) -> Int64 {
+    func integer(_ sql: SQL) throws(DatabaseError) -> Int64 {
         guard let text = try text(sql) else { return 0 }
         return Int64(text) ?? 0
     }

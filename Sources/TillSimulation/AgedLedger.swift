@@ -38,12 +38,12 @@ public struct AgedLedger: Sendable {
         let base =
             try session.first(
                 """
-                SELECT max(o, t) FROM (SELECT coalesce(max(sequence), 0) o FROM orders), \
+                SELECT max(o, t) AS newest FROM (SELECT coalesce(max(sequence), 0) o FROM orders), \
                 (SELECT coalesce(max(sequence), 0) t FROM transactions)
                 """, []
-            ) { $0.integer(0) } ?? 0
+            ) { $0.integer("newest") } ?? 0
         try session.execute(
-            "CREATE TEMP TABLE past (number INTEGER PRIMARY KEY, at INTEGER, user TEXT, id TEXT)", [])
+            "CREATE TEMP TABLE past (number INTEGER PRIMARY KEY, at INTEGER, user_id TEXT, id TEXT)", [])
         try session.execute(
             """
             INSERT INTO past WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2) \
@@ -62,9 +62,9 @@ public struct AgedLedger: Sendable {
     private func writeOrders(_ session: any Connection) throws {
         try session.execute(
             """
-            INSERT INTO orders (sequence, id, user, product, quantity, status, price, currency, environment, \
-            transaction_id, created_at, updated_at, moves) \
-            SELECT number, randomblob(16), user, ?, 1, 1, 600, 'CNY', ?, id, at - 60000, at, 2 FROM past
+            INSERT INTO orders (sequence, id, user_id, product, quantity, status, price, currency, environment, \
+            transaction_id, created_at, updated_at, moves, id_source) SELECT number, randomblob(16), user_id, ?, 1, 1, \
+            600, 'CNY', ?, id, at - 60000, at, 2, 5 FROM past
             """, [.text(product.text), .integer(environment)])
         try session.execute(
             """
@@ -86,32 +86,31 @@ public struct AgedLedger: Sendable {
             [.integer(Self.proofBytes)])
         try session.execute(
             """
-            INSERT INTO evidence (transaction_sequence, at, decision, ground, door, caller) \
-            SELECT number, at, 'granted', 'token', 'client', user FROM past
+            INSERT INTO evidence (transaction_sequence, at, decision, ground, door, caller) SELECT number, at, \
+            'granted', 'token', 'client', user_id FROM past
             """, [])
     }
 
     private func writeGrants(_ session: any Connection) throws {
         try session.execute(
             """
-            INSERT INTO grants (transaction_sequence, id, order_sequence, user, at) \
-            SELECT number, randomblob(16), number, user, at FROM past
+            INSERT INTO grants (transaction_sequence, id, order_sequence, user_id, at) SELECT number, randomblob(16), \
+            number, user_id, at FROM past
             """, [])
         try session.execute(
             """
-            INSERT INTO postings (environment, user, contra, currency, amount, kind, grant_sequence, at) \
-            SELECT ?, user, 'sold', 'points', ?, 'purchase', number, at FROM past
+            INSERT INTO postings (environment, user_id, contra, currency, amount, kind, grant_sequence, at) SELECT ?, \
+            user_id, 'sold', 'points', ?, 'purchase', number, at FROM past
             """, [.integer(environment), .integer(points)])
         try session.execute(
             """
-            INSERT INTO balances (environment, user, currency, amount) \
-            SELECT ?, user, 'points', count(*) * ? FROM past GROUP BY user
+            INSERT INTO balances (environment, user_id, currency, amount) SELECT ?, user_id, 'points', count(*) * ? \
+            FROM past GROUP BY user_id
             """, [.integer(environment), .integer(points)])
         try session.execute(
             """
-            INSERT INTO outbox (type, user, transaction_sequence, at, user_sequence) \
-            SELECT 'grant.created', user, number, at, row_number() OVER (PARTITION BY user ORDER BY number) \
-            FROM past ORDER BY number
+            INSERT INTO outbox (type, user_id, transaction_sequence, at, user_sequence) SELECT 'grant.created', \
+            user_id, number, at, row_number() OVER (PARTITION BY user_id ORDER BY number) FROM past ORDER BY number
             """, [])
     }
 }

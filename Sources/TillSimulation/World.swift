@@ -374,7 +374,9 @@ final class World: @unchecked Sendable {
     private func lastNews(_ apple: AppleHost) async -> Instant? {
         let sold = (try? await apple.transactions()) ?? []
         let told = try? await server?.ledger?.read { session in
-            try session.first("SELECT max(at) FROM outbox", []) { Instant(milliseconds: $0.integer(0)) }
+            try session.first("SELECT max(at) AS newest FROM outbox", []) {
+                Instant(milliseconds: $0.integer("newest"))
+            }
         }
         let moments = sold.flatMap { [$0.purchasedAt, $0.revokedAt] } + [told ?? nil]
         return moments.compactMap { $0 }.filter { $0 <= parts.clockwork.now }.max()

@@ -111,6 +111,7 @@ extension DatabaseError {
             case .inputOutput: "所在的磁盘出错；请查看系统日志"
             case .corrupt: "已损坏，或不是 Till 的账本；请恢复备份"
             case .newerSchema: "由更新版本的 Till 写成；请升级本程序"
+            case .unreleasedSchema: "由首个正式版之前的 Till 写成，本程序无法升级它；请给一个新文件的路径"
             case .constraint, .busy, .closed, .other: "打不开；请检查路径与目录"
             }
         return CommandFailure(

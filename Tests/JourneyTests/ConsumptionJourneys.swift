@@ -89,7 +89,9 @@ import TillServer
             try await consent(shop, false)
             try await consent(shop, of: "u2")
             let rows = try await shop.ledger.read { session in
-                try session.first("SELECT count(*) FROM consents WHERE user = 'u1'", []) { $0.integer(0) }
+                try session.first("SELECT count(*) AS count FROM consents WHERE user_id = 'u1'", []) {
+                    $0.integer("count")
+                }
             }
             #expect(rows == 20)
             shop.time.advance(seconds: 86_401)
@@ -121,7 +123,7 @@ import TillServer
             // 83.334 % of sixty points, rounded down, go back with the money.
             #expect(try await shop.points(of: "u1") == 50 - 50)
             let evidence = try await shop.ledger.read { session in
-                try session.query("SELECT decision FROM evidence ORDER BY sequence", []) { $0.text(0) }
+                try session.query("SELECT decision FROM evidence ORDER BY sequence", []) { $0.text("decision") }
             }
             #expect(evidence == ["granted", "consumption_answered", "revoked"])
         }
@@ -187,7 +189,7 @@ import TillServer
             #expect(try await shop.send(.put, path, ["given": false], as: .backend)["given"] == false)
             let rows = try await shop.ledger.read { session in
                 try session.query("SELECT given, actor FROM consents ORDER BY sequence", []) { row in
-                    "\(row.integer(0)) \(row.text(1))"
+                    "\(row.integer("given")) \(row.text("actor"))"
                 }
             }
             #expect(rows == ["1 user:u1", "0 key:backend"])

@@ -7,6 +7,7 @@ import TillEmulator
 import TillHTTP
 import TillJSON
 import TillLedger
+import TillSQL
 import TillServer
 
 /// Apps already shipped, whose address of Apple's verifyReceipt was changed to ours.
@@ -272,12 +273,12 @@ import TillServer
             }
             for bad in ["AAAA", String(payment.receipt.dropLast(400))] { _ = try await Self.verify(shop, bad) }
             let rows = try await shop.ledger.read { session in
-                let counts: [StaticString] = [
-                    "SELECT count(*) FROM transactions", "SELECT count(*) FROM proofs",
-                    "SELECT count(*) FROM refused_proofs", "SELECT count(*) FROM grants",
-                    "SELECT count(*) FROM outbox",
+                let counts: [SQL] = [
+                    "SELECT count(*) AS count FROM transactions", "SELECT count(*) AS count FROM proofs",
+                    "SELECT count(*) AS count FROM refused_proofs", "SELECT count(*) AS count FROM grants",
+                    "SELECT count(*) AS count FROM outbox",
                 ]
-                return try counts.map { try session.first($0, []) { $0.integer(0) } ?? -1 }
+                return try counts.map { try session.first($0, []) { $0.integer("count") } ?? -1 }
             }
             #expect(rows == [0, 0, 0, 0, 0])
             #expect(try await shop.status(of: order) == "prepared")

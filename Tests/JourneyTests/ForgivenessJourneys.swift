@@ -43,7 +43,11 @@ import TillServer
             #expect(try await shop.points(of: "u1") == -60 * 19)
             #expect(try await forgiven(shop) == [60])
             let metrics = try await shop.ledger.read { session in
-                try session.query("SELECT count(*) FROM postings WHERE kind = 'write_off'", []) { $0.integer(0) }
+                try session.query(
+                    """
+                    SELECT count(*) AS count FROM postings WHERE kind = 'write_off'
+                    """, []
+                ) { $0.integer("count") }
             }
             #expect(metrics == [1])
         }

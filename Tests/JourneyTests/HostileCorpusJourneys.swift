@@ -5,6 +5,7 @@ import TillCrypto
 import TillEmulator
 import TillJSON
 import TillLedger
+import TillSQL
 
 /// The hostile corpus at the server's own door: genuine proofs of the emulated store, harmed in hundreds of ways.
 /// Those that need Apple's own key to be made are in TillAppStoreTests/Hostile, at the verifier's.
@@ -103,12 +104,13 @@ struct HostileCorpusJourneys {
     }
 
     private static func expectNothing(_ shop: Shop) async throws {
-        let counts: [StaticString] = [
-            "SELECT count(*) FROM grants", "SELECT count(*) FROM transactions", "SELECT count(*) FROM postings",
-            "SELECT count(*) FROM notifications",
+        let counts: [SQL] = [
+            "SELECT count(*) AS count FROM grants", "SELECT count(*) AS count FROM transactions",
+            "SELECT count(*) AS count FROM postings",
+            "SELECT count(*) AS count FROM notifications",
         ]
         for count in counts {
-            let rows = try await shop.ledger.read { session in try session.first(count, []) { $0.integer(0) } }
+            let rows = try await shop.ledger.read { session in try session.first(count, []) { $0.integer("count") } }
             #expect(rows == 0, "\(count)")
         }
         #expect(try await shop.points(of: "u1") == 0)

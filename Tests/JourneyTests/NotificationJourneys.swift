@@ -74,8 +74,8 @@ import TillServer
             }
             #expect(try await shop.grantCount() == 1)
             let stored = try await shop.ledger.read { session in
-                try session.first("SELECT count(*), min(payload) FROM notifications", []) {
-                    ($0.integer(0), $0.text(1))
+                try session.first("SELECT count(*) AS count, min(payload) AS value FROM notifications", []) {
+                    ($0.integer("count"), $0.text("value"))
                 }
             }
             #expect(stored?.0 == 1)
@@ -93,7 +93,7 @@ import TillServer
             #expect(try await shop.points(of: "u1", environment: "sandbox") == 0)
             let stored = try await shop.ledger.read { session in
                 try session.first("SELECT state, detail, payload FROM notifications", []) { row in
-                    (row.integer(0), row.text(1), row.text(2))
+                    (row.integer("state"), row.text("detail"), row.text("payload"))
                 }
             }
             #expect(stored?.0 == NotificationTable.State.stuck.rawValue)

@@ -51,11 +51,11 @@ import TillServer
                 try await shop.ledger.read { session in
                     try session.query(
                         """
-                        SELECT count(*) FROM evidence UNION ALL SELECT count(*) FROM outbox \
+                        SELECT count(*) AS count FROM evidence UNION ALL SELECT count(*) FROM outbox \
                         UNION ALL SELECT count(*) FROM quarantine_reasons UNION ALL SELECT count(*) FROM proofs \
                         UNION ALL SELECT count(*) FROM transactions
                         """, []
-                    ) { $0.integer(0) }
+                    ) { $0.integer("count") }
                 }
             }
             for number in 0..<600 {

@@ -201,7 +201,7 @@ import TillServer
             await shop.emulator.sendDueNotifications()
             let told = try await shop.ledger.read { session in
                 try session.query("SELECT type, detail FROM notifications ORDER BY sequence", []) { row in
-                    "\(row.text(0)) \(row.text(1))"
+                    "\(row.text("type")) \(row.text("detail"))"
                 }
             }
             #expect(told.last == "REFUND_DECLINED already granted", "\(told)")

@@ -283,7 +283,7 @@ import TillServer
         try await shop.ledger.read { session in
             try session.query(
                 "SELECT ground FROM evidence WHERE decision = 'revocation_unknown'", []
-            ) { $0.text(0) }
+            ) { $0.text("ground") }
         }.filter { $0 == "accepted_on_signature" }.count
     }
 }

@@ -75,7 +75,7 @@ import TillSQLite
                 try await reader.write { try HeartbeatTable($0).beat(at: Instant(seconds: 0)) }
             }
             await reader.close()
-            #expect(try await Self.sqlite3(files.ledgerFile, "SELECT count(*) FROM grants") == "1")
+            #expect(try await Self.sqlite3(files.ledgerFile, "SELECT count(*) AS count FROM grants") == "1")
             try await files.buy(port, as: "u2")
             process.send(SIGTERM)
             #expect(await process.end() == 0)

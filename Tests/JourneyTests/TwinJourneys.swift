@@ -103,7 +103,7 @@ import TillJSON
             // Written before the rule was there.
             _ = try await shop.ledger.write { session in
                 try session.execute(
-                    "INSERT INTO consents (user, given, actor, at) VALUES (?, 1, 'key:backend', 1)",
+                    "INSERT INTO consents (user_id, given, actor, at) VALUES (?, 1, 'key:backend', 1)",
                     [.text(pair.twin)])
             }
             _ = try await bought(shop, by: pair.twin)

@@ -324,7 +324,7 @@ enum Signed {
     /// The notifications that are ours, oldest first.
     static func stored(in ledger: SQLiteDatabase) async throws -> [NotificationTable.Stored] {
         try await ledger.read { session in
-            try session.query("SELECT uuid FROM notifications ORDER BY sequence", []) { $0.text(0) }
+            try session.query("SELECT uuid FROM notifications ORDER BY sequence", []) { $0.text("uuid") }
                 .compactMap { try NotificationTable(session).find(uuid: $0) }
         }
     }

@@ -124,8 +124,9 @@ struct AuditTests {
             let order = SQLValue.blob(UniqueID(high: 1, low: UInt64(number)).bytes)
             try session.execute(
                 """
-                INSERT INTO orders (sequence, id, user, product, quantity, status, price, currency, environment, \
-                transaction_id, created_at, updated_at, moves) VALUES (?, ?, 'ann', ?, 1, 1, 600, 'CNY', 2, ?, 1, 1, 1)
+                INSERT INTO orders (sequence, id, user_id, product, quantity, status, price, currency, environment, \
+                transaction_id, created_at, updated_at, moves, id_source) \
+                VALUES (?, ?, 'ann', ?, 1, 1, 600, 'CNY', 2, ?, 1, 1, 1, 5)
                 """, [key, order, .text(product), id])
             try session.execute(
                 """
@@ -134,7 +135,10 @@ struct AuditTests {
                 VALUES (?, 2, ?, ?, ?, 1, ?, 1000, 1000, 1, ?, 1000)
                 """, [key, id, id, .text(product), order, key])
             try session.execute(
-                "INSERT INTO grants (transaction_sequence, id, order_sequence, user, at) VALUES (?, ?, ?, 'ann', 2000)",
+                """
+                INSERT INTO grants (transaction_sequence, id, order_sequence, user_id, at) \
+                VALUES (?, ?, ?, 'ann', 2000)
+                """,
                 [key, order, key])
             let posting = Posting(
                 environment: .sandbox, userID: UserID("ann"), contra: .sold, currency: "points", amount: 60,

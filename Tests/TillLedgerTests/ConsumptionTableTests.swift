@@ -39,7 +39,7 @@ import TillSQL
                 return (first, try table.newest(of: UserID("u1")), try table.newest(of: UserID("u2")))
             }
             #expect(found.0 == nil && found.1?.isGiven == true && found.2?.isGiven == false)
-            for statement in ["UPDATE consents SET given = 1", "DELETE FROM consents"] as [StaticString] {
+            for statement in ["UPDATE consents SET given = 1", "DELETE FROM consents"] as [SQL] {
                 await #expect(throws: DatabaseError.self) {
                     try await ledger.write { session in _ = try session.execute(statement, []) }
                 }
@@ -89,7 +89,7 @@ import TillSQL
                     EXPLAIN QUERY PLAN SELECT sequence FROM postings p WHERE p.environment = ? AND p.kind = ? \
                     AND p.reference = ? AND p.kind IN ('bonus', 'correction')
                     """, [.integer(2), .text("bonus"), .text("r")]
-                ) { $0.text(3) }
+                ) { $0.text("detail") }
                 #expect(plan.count == 1 && plan[0].contains("postings_one_by_hand"), "\(plan)")
             }
             await #expect(throws: DatabaseError.self) {

@@ -97,7 +97,9 @@ import TillSQLite
                         at: at)
                     try table.insert(transaction: sequence, kind: .signedTransaction, body: body)
                 }
-                let headers = try session.first("SELECT count(*) FROM proof_headers", []) { $0.integer(0) }
+                let headers = try session.first("SELECT count(*) AS count FROM proof_headers", []) {
+                    $0.integer("count")
+                }
                 return (try (1...5).map { try table.find(transaction: $0)?.body }, headers)
             }
             #expect(found.0 == bodies)
@@ -143,10 +145,10 @@ import TillSQLite
                     try LedgerTable(session).post(posting, grant: sequence)
                 }
             }
-            let (update, delete): (StaticString, StaticString) =
+            let (update, delete): (SQL, SQL) =
                 switch table {
                 case "postings": ("UPDATE postings SET amount = 61", "DELETE FROM postings")
-                case "grants": ("UPDATE grants SET user = 'x'", "DELETE FROM grants")
+                case "grants": ("UPDATE grants SET user_id = 'x'", "DELETE FROM grants")
                 default: ("UPDATE evidence SET ground = 'x'", "DELETE FROM evidence")
                 }
             for statement in [update, delete] {

@@ -18,8 +18,8 @@ import TillSQL
 
     private static func rows(_ caller: String, _ session: any Connection) throws -> [Int64] {
         let found = try session.first(
-            "SELECT count(*), count(record) FROM refused_proofs WHERE caller = ?", [.text(caller)]
-        ) { [$0.integer(0), $0.integer(1)] }
+            "SELECT count(*) AS count, count(record) AS count_2 FROM refused_proofs WHERE caller = ?", [.text(caller)]
+        ) { [$0.integer("count"), $0.integer("count_2")] }
         return found ?? []
     }
 
@@ -72,8 +72,8 @@ import TillSQL
                     try table.insert(Self.entry("user:\(number / 40)", number))
                 }
                 try table.insert(Self.entry("key:a", 0))
-                return try session.first("SELECT count(*), count(record) FROM refused_proofs", []) {
-                    [$0.integer(0), $0.integer(1)]
+                return try session.first("SELECT count(*) AS count, count(record) AS count_2 FROM refused_proofs", []) {
+                    [$0.integer("count"), $0.integer("count_2")]
                 } ?? []
             }
             #expect(quota.rows...(quota.rows + 257) ~= kept[0])

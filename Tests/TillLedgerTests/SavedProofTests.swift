@@ -132,38 +132,4 @@ import TillSQLite
             #expect(kept == [true, true, true, true] && count == 2)
         }
     }
-
-    @Test("what an older ledger saved is there after it was brought up to date, with all that was said beside it")
-    func migrated() async throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("till-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let path = folder.appendingPathComponent("till.db").path
-        let index = try #require(Schema.migrations.firstIndex { $0.description.contains("saved_proofs_by_kind") })
-        var options = SQLiteDatabase.Options(.ledger)
-        options.schema.migrations = Array(Schema.migrations[..<index])
-        let older = try SQLiteDatabase.open(path: path, role: .server, options: options)
-        _ = try await older.write { session in
-            try session.execute(
-                """
-                INSERT INTO saved_proofs (environment, transaction_id, kind, body, caller, named_user, claimed_order, \
-                device, received_at, attempts, due_at, detail, network) \
-                VALUES (2, '7', 2, x'0102', 'key:shop', 'ann', x'', 'iPad', 5, 3, 9, 'later', '203.0.113.7')
-                """, [])
-        }
-        await older.close()
-        let ledger = try SQLiteDatabase.open(path: path, role: .server, options: .init(.ledger))
-        let due = try await ledger.read { session in
-            try SavedProofTable(session).due(.receipt, in: .sandbox, at: Instant(milliseconds: 9), limit: 9)
-        }
-        await ledger.close()
-        let row = try #require(due.first)
-        #expect(due.count == 1 && row.transactionID.text == "7" && row.body == [1, 2] && row.attempts == 3)
-        #expect(row.receivedAt == Instant(milliseconds: 5) && row.detail == "later")
-        #expect(
-            row.bearer
-                == WaitingProofTable.Bearer(
-                    name: "key:shop", namedUser: "ann", claimedOrder: nil, device: DeviceID("iPad"),
-                    network: "203.0.113.7"))
-    }
 }

@@ -1,5 +1,6 @@
 import Testing
 import TillBilling
+import TillSQL
 import TillSQLite
 
 @testable import TillLedger
@@ -106,7 +107,7 @@ import TillSQLite
                     ])
                 #expect(try copies.waiting(inChain: chain, of: .production).isEmpty)
                 #expect(try copies.find(inChain[0].sequence) == period("101", token: .order(token)))
-                for (sql, index): (StaticString, String) in [
+                for (sql, index): (SQL, String) in [
                     (
                         """
                         EXPLAIN QUERY PLAN SELECT 1 FROM transactions t \
@@ -126,7 +127,7 @@ import TillSQLite
                         "transactions_without_type"
                     ),
                 ] {
-                    let plan = try session.query(sql, [.null]) { $0.text(3) }.joined()
+                    let plan = try session.query(sql, [.null]) { $0.text("detail") }.joined()
                     #expect(plan.contains(index), "\(plan)")
                 }
             }

@@ -53,7 +53,7 @@ import TillSQLite
             let counts = try await ledger.read { session in
                 (
                     try WaitingProofTable(session).count(),
-                    try session.first("SELECT count(*) FROM waiting_receipts", []) { $0.integer(0) }
+                    try session.first("SELECT count(*) AS count FROM waiting_receipts", []) { $0.integer("count") }
                 )
             }
             #expect(counts == (3, 1))
@@ -71,7 +71,9 @@ import TillSQLite
                 let table = WaitingProofTable(session)
                 let due = try table.due(in: .sandbox, at: now, limit: 9)
                 try table.remove(due[0].sequence)
-                let receipts = try session.first("SELECT count(*) FROM waiting_receipts", []) { $0.integer(0) }
+                let receipts = try session.first("SELECT count(*) AS count FROM waiting_receipts", []) {
+                    $0.integer("count")
+                }
                 return (due, try table.list(TransactionID("9"), in: .sandbox), [try table.count(), receipts])
             }
             #expect(due.map(\.transactionID.text) == ["0", "9", "1", "2"])
@@ -127,7 +129,7 @@ import TillSQLite
             #expect(try await ledger.read { try WaitingProofTable($0).count() } == 1)
             _ = try await ledger.write { try WaitingProofTable($0).remove(TransactionID("2"), in: .sandbox) }
             let left = try await ledger.read { session in
-                try session.first("SELECT count(*) FROM waiting_receipts", []) { $0.integer(0) }
+                try session.first("SELECT count(*) AS count FROM waiting_receipts", []) { $0.integer("count") }
             }
             #expect(left == 0)
         }

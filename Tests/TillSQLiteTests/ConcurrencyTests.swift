@@ -24,7 +24,7 @@ struct ConcurrencyTests {
                         #expect(back == id)
                         let points = try await database.read { session in
                             try session.first("SELECT points FROM grants WHERE id = ?", [.integer(id)]) {
-                                $0.integer(0)
+                                $0.integer("points")
                             }
                         }
                         #expect(points == id + 1)
@@ -79,7 +79,9 @@ struct ConcurrencyTests {
             #expect(throws: DatabaseError.self) { try session.execute("INSERT INTO orders (id) VALUES (1)", []) }
             try session.execute("INSERT INTO orders (id) VALUES (3)", [])
         }
-        let orders = try await database.read { try $0.query("SELECT id FROM orders ORDER BY id", []) { $0.integer(0) } }
+        let orders = try await database.read {
+            try $0.query("SELECT id FROM orders ORDER BY id", []) { $0.integer("id") }
+        }
         #expect(orders == [1, 2, 3])
         await database.close()
     }

@@ -57,7 +57,7 @@ private final class Server {
         let granted = Set(try await again.read(Ledger.granted))
         #expect(acknowledged.isSubset(of: granted))
         #expect(denied.isDisjoint(with: granted))
-        let verdict = try await again.read { try $0.query("PRAGMA integrity_check", []) { $0.text(0) } }
+        let verdict = try await again.read { try $0.query("PRAGMA integrity_check", []) { $0.text("integrity_check") } }
         #expect(verdict == ["ok"])
         await again.close()
         return granted

@@ -152,15 +152,17 @@ struct FileTests {
         let first = try serve()
         _ = try await first.write { try Ledger.grant(1, in: $0) }
         await first.close()
-        let later: [StaticString] =
+        let later: [[StaticString]] =
             Ledger.migrations + [
-                "ALTER TABLE grants ADD COLUMN product TEXT; UPDATE grants SET product = 'points.60';",
-                "CREATE TABLE outbox (id INTEGER PRIMARY KEY) STRICT",
+                ["ALTER TABLE grants ADD COLUMN product TEXT", "UPDATE grants SET product = 'points.60';"],
+                ["CREATE TABLE outbox (id INTEGER PRIMARY KEY) STRICT"],
             ]
         let second = try serve { $0.schema.migrations = later }
         #expect(
-            try await second.read { try $0.query("SELECT product FROM grants", []) { $0.text(0) } } == ["points.60"])
-        #expect(try await second.read { try $0.first("PRAGMA user_version", []) { $0.integer(0) } } == 3)
+            try await second.read { try $0.query("SELECT product FROM grants", []) { $0.text("product") } } == [
+                "points.60"
+            ])
+        #expect(try await second.read { try $0.first("PRAGMA user_version", []) { $0.integer("user_version") } } == 3)
         await second.close()
         for role in [SQLiteDatabase.Role.server, .operator] {
             let refusal = await fault {
@@ -171,11 +173,44 @@ struct FileTests {
         }
     }
 
+    @Test("A file from before the first version that is numbered now is refused, and stays as it is")
+    func unreleased() async throws {
+        let first = try serve()
+        _ = try await first.write { try Ledger.grant(1, in: $0) }
+        await first.close()
+        for role in [SQLiteDatabase.Role.server, .operator] {
+            let refusal = await fault {
+                try SQLiteDatabase.open(
+                    path: directory.database, role: role, options: Ledger.options { $0.schema.firstVersion = 101 })
+            }
+            #expect(refusal?.kind == .unreleasedSchema && refusal?.isRetryable == false)
+            #expect(refusal?.detail.contains("schema version 1, which is from before the first release") == true)
+        }
+        let again = try serve()
+        #expect(try await again.read { try Ledger.granted(in: $0) } == [1])
+        await again.close()
+    }
+
+    @Test("Versions are numbered from the first one on")
+    func firstVersion() async throws {
+        let later = Ledger.migrations + [["CREATE TABLE outbox (id INTEGER PRIMARY KEY) STRICT"]]
+        let first = try serve { $0.schema.firstVersion = 101 }
+        await first.close()
+        let second = try serve {
+            $0.schema.firstVersion = 101
+            $0.schema.migrations = later
+        }
+        let version = try await second.read { try $0.first("PRAGMA user_version", []) { $0.integer("user_version") } }
+        #expect(version == 102)
+        await second.close()
+        #expect(await fault { try serve { $0.schema.firstVersion = 101 } }?.kind == .newerSchema)
+    }
+
     @Test("A migration that fails leaves the version before it, whole")
     func failedMigration() async throws {
         let first = try serve()
         await first.close()
-        let broken: [StaticString] = Ledger.migrations + ["CREATE TABLE half (id INTEGER) STRICT; CREATE NONSENSE;"]
+        let broken = Ledger.migrations + [["CREATE TABLE half (id INTEGER) STRICT; CREATE NONSENSE;"]]
         let refusal = await fault { try serve { $0.schema.migrations = broken } }
         #expect(refusal?.detail.contains("migration 2") == true)
         let again = try serve()
@@ -187,7 +222,7 @@ struct FileTests {
             try SQLiteDatabase.open(
                 path: directory.database, role: .operator,
                 options: Ledger.options {
-                    $0.schema.migrations = Ledger.migrations + ["CREATE TABLE more (id INTEGER)"]
+                    $0.schema.migrations = Ledger.migrations + [["CREATE TABLE more (id INTEGER)"]]
                 })
         }
         #expect(older?.detail.contains("start the server once") == true)

@@ -20,15 +20,17 @@ final class TemporaryDirectory: Sendable {
 
 /// Two linked tables, as an order and its grant are: a grant without its order can't exist.
 enum Ledger {
-    static let migrations: [StaticString] = [
-        """
-        CREATE TABLE orders (id INTEGER PRIMARY KEY, note TEXT, proof BLOB) STRICT;
-        CREATE TABLE grants (
-            id INTEGER PRIMARY KEY,
-            "order" INTEGER NOT NULL UNIQUE REFERENCES orders (id) DEFERRABLE INITIALLY DEFERRED,
-            points INTEGER NOT NULL CHECK (points > 0)
-        ) STRICT;
-        """
+    static let migrations: [[StaticString]] = [
+        [
+            """
+            CREATE TABLE orders (id INTEGER PRIMARY KEY, note TEXT, proof BLOB) STRICT;
+            CREATE TABLE grants (
+                id INTEGER PRIMARY KEY,
+                "order" INTEGER NOT NULL UNIQUE REFERENCES orders (id) DEFERRABLE INITIALLY DEFERRED,
+                points INTEGER NOT NULL CHECK (points > 0)
+            ) STRICT;
+            """
+        ]
     ]
 
     static func options(_ change: (inout SQLiteDatabase.Options) -> Void = { _ in }) -> SQLiteDatabase.Options {
@@ -50,7 +52,7 @@ enum Ledger {
     }
 
     static func granted(in session: any Connection) throws -> [Int64] {
-        try session.query("SELECT id FROM grants ORDER BY id", []) { $0.integer(0) }
+        try session.query("SELECT id FROM grants ORDER BY id", []) { $0.integer("id") }
     }
 }
 

@@ -19,11 +19,10 @@ final class ShopUnderPowerCuts {
     private(set) var faults: [DatabaseError.Kind: Int] = [:]
     private(set) var cuts: Set<CrashableDisk.Cut> = []
 
-    static let migrations: [StaticString] =
+    static let migrations: [[StaticString]] =
         Ledger.migrations + [
-            "CREATE TABLE wallet (id INTEGER PRIMARY KEY, points INTEGER NOT NULL) STRICT;"
-                as StaticString,
-            "INSERT INTO wallet (id, points) VALUES (1, 0);",
+            ["CREATE TABLE wallet (id INTEGER PRIMARY KEY, points INTEGER NOT NULL) STRICT;"],
+            ["INSERT INTO wallet (id, points) VALUES (1, 0);"],
         ]
 
     init(seed: UInt64, _ change: (inout SQLiteDatabase.Options) -> Void = { _ in }) {
@@ -122,16 +121,16 @@ final class ShopUnderPowerCuts {
 
         init(in session: any Connection) throws {
             granted = Set(try Ledger.granted(in: session))
-            let orders = try session.query("SELECT id, proof FROM orders", []) { ($0.integer(0), $0.blob(1)) }
+            let orders = try session.query("SELECT id, proof FROM orders", []) { ($0.integer("id"), $0.blob("proof")) }
             if Set(orders.map(\.0)) != granted { violations.append("half a write") }
             for (id, proof) in orders where !ShopUnderPowerCuts.isWhole(proof, of: id) {
                 violations.append("the proof of \(id) is damaged")
             }
-            let points = try session.first("SELECT points FROM wallet", []) { $0.integer(0) } ?? -1
+            let points = try session.first("SELECT points FROM wallet", []) { $0.integer("points") } ?? -1
             if points != granted.reduce(0, +) { violations.append("points \(points) of \(granted.reduce(0, +))") }
-            let verdict = try session.query("PRAGMA integrity_check", []) { $0.text(0) }
+            let verdict = try session.query("PRAGMA integrity_check", []) { $0.text("integrity_check") }
             if verdict != ["ok"] { violations.append("integrity: \(verdict.prefix(3))") }
-            let orphans = try session.query("PRAGMA foreign_key_check", []) { $0.text(0) }
+            let orphans = try session.query("PRAGMA foreign_key_check", []) { $0.text("foreign_key_check") }
             if !orphans.isEmpty { violations.append("foreign keys: \(orphans)") }
         }
     }

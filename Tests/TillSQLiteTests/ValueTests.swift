@@ -42,17 +42,17 @@ struct ValueTests {
                 "INSERT INTO one (before, value, after) VALUES (?, ?, ?)", [.text("before"), value, .integer(3)])
         }
         let back = try await database.read { session in
-            try session.first("SELECT before, value, after, typeof(value) FROM one", []) { row in
+            try session.first("SELECT before, value, after, typeof(value) AS value_2 FROM one", []) { row in
                 let same: SQLValue =
                     switch value {
-                    case .null: row.isNull(1) ? .null : .text("not null")
-                    case .integer: .integer(row.integer(1))
-                    case .text: .text(row.text(1))
-                    case .blob: .blob(row.blob(1))
+                    case .null: row.isNull("value") ? .null : .text("not null")
+                    case .integer: .integer(row.integer("value"))
+                    case .text: .text(row.text("value"))
+                    case .blob: .blob(row.blob("value"))
                     }
-                #expect(row.text(0) == "before" && row.integer(2) == 3)
-                #expect(row.isNull(1) == (value == .null))
-                return (same, row.text(3))
+                #expect(row.text("before") == "before" && row.integer("after") == 3)
+                #expect(row.isNull("value") == (value == .null))
+                return (same, row.text("value_2"))
             }
         }
         let type =
@@ -74,12 +74,12 @@ struct ValueTests {
         let texts = (0..<6).map { String(repeating: "\($0)", count: 1_000 + $0) }
         let back = try await database.write { session in
             try session.first(
-                "SELECT ?, ?, ?, ?, ?, ?",
+                "SELECT ? AS v0, ? AS v1, ? AS v2, ? AS v3, ? AS v4, ? AS v5",
                 [
                     .text(texts[0]), .blob(Array(texts[1].utf8)), .text(texts[2]), .integer(3),
                     .blob(Array(texts[4].utf8)), .text(texts[5]),
                 ]
-            ) { row in (0..<6).map { row.text($0) } }
+            ) { row in (["v0", "v1", "v2", "v3", "v4", "v5"] as [StaticString]).map { row.text($0) } }
         }
         #expect(back == [texts[0], texts[1], texts[2], "3", texts[4], texts[5]])
         await database.close()
@@ -95,8 +95,8 @@ struct ValueTests {
         }
         let all = try await database.read { session in
             try session.query("SELECT id, note FROM orders ORDER BY id", []) { row in
-                #expect(row.text(1) == "note \(row.integer(0))")
-                return row.integer(0)
+                #expect(row.text("note") == "note \(row.integer("id"))")
+                return row.integer("id")
             }
         }
         #expect(all == Array(0..<10_000))
@@ -105,12 +105,12 @@ struct ValueTests {
             try await database.read { session in
                 _ = try session.query("SELECT id FROM orders ORDER BY id", []) { row in
                     seen.add()
-                    if row.integer(0) == 2 { throw Refused(reason: "enough") }
+                    if row.integer("id") == 2 { throw Refused(reason: "enough") }
                 }
             }
         }
         #expect(seen.value == 3)
-        #expect(try await database.read { try $0.first("SELECT 1", []) { $0.integer(0) } } == 1)
+        #expect(try await database.read { try $0.first("SELECT 1 AS value", []) { $0.integer("value") } } == 1)
         await database.close()
     }
 
@@ -118,11 +118,12 @@ struct ValueTests {
     func schemaChange() async throws {
         let database = try open()
         let columns: @Sendable (any Connection) throws -> String? = { session in
-            try session.first("SELECT * FROM orders", []) { $0.text(3) }
+            try session.first("SELECT * FROM orders", []) { $0.text("storefront") }
         }
         _ = try await database.write { try $0.execute("INSERT INTO orders (id) VALUES (?)", [.integer(1)]) }
-        #expect(try await database.write(columns) == "")
-        #expect(try await database.read(columns) == "")
+        let missing = "no column storefront in SELECT * FROM orders"
+        #expect(await fault { try await database.write(columns) }?.detail == missing)
+        #expect(await fault { try await database.read(columns) }?.detail == missing)
         _ = try await database.write {
             try $0.execute("ALTER TABLE orders ADD COLUMN storefront TEXT DEFAULT 'CHN'", [])
         }
@@ -136,10 +137,10 @@ struct ValueTests {
         let database = try open()
         let pairs = try await database.write { session in
             for id in Int64(1)...3 { try session.execute("INSERT INTO orders (id) VALUES (?)", [.integer(id)]) }
-            let query: StaticString = "SELECT id FROM orders WHERE id >= ? ORDER BY id"
+            let query: SQL = "SELECT id FROM orders WHERE id >= ? ORDER BY id"
             return try session.query(query, [.integer(2)]) { outer in
-                let inner = try session.query(query, [.integer(outer.integer(0))]) { $0.integer(0) }
-                return [outer.integer(0)] + inner
+                let inner = try session.query(query, [.integer(outer.integer("id"))]) { $0.integer("id") }
+                return [outer.integer("id")] + inner
             }
         }
         #expect(pairs == [[2, 2, 3], [3, 3]])
@@ -169,8 +170,8 @@ struct ValueTests {
             { try $0.execute("INSERT INTO nowhere VALUES (1)", []) },
             { try $0.execute("INSERT INTO orders (id) VALUES (?)", []) },
             { try $0.execute("INSERT INTO orders (id) VALUES (?)", [.integer(1), .integer(2)]) },
-            { try $0.execute("SELECT 1; SELECT 2", []) },
-            { try $0.execute("SELECT \"misspelt\"", []) },
+            { try $0.execute("SELECT 1; SELECT 2 AS value", []) },
+            { try $0.execute("SELECT \"misspelt\" AS value", []) },
             { try $0.execute("", []) },
             { try $0.execute("COMMIT", []) },
             { try $0.execute("SAVEPOINT mine", []) },

@@ -42,7 +42,14 @@ struct WriteTests {
         let expected = (Int64(1)...300).filter { $0 % 3 != 0 }
         #expect(outcomes.filter(\.value).keys.sorted() == expected)
         #expect(try await database.read(Ledger.granted) == expected)
-        #expect(try await database.read { try $0.first("SELECT count(*) FROM orders", []) { $0.integer(0) } } == 200)
+        #expect(
+            try await database.read {
+                try $0.first(
+                    """
+                    SELECT count(*) AS count FROM orders
+                    """, []
+                ) { $0.integer("count") }
+            } == 200)
         await database.close()
     }
 }

@@ -215,13 +215,17 @@ import TillSQLite
     private static func transactions(_ session: any Connection) throws -> [String] {
         try session.query(
             """
-            SELECT t.id, t.state, CASE t.state WHEN 1 THEN g.user END, t.signed_at, t.revoked_at, t.expires_at, \
-            t.is_upgraded, length(p.body), o.status FROM transactions t \
-            LEFT JOIN grants g ON g.transaction_sequence = t.sequence \
-            LEFT JOIN orders o ON o.sequence = t.order_sequence AND t.state = 1 \
+            SELECT t.id, t.state, CASE t.state WHEN 1 THEN g.user_id END AS user_id, t.signed_at, t.revoked_at, \
+            t.expires_at, t.is_upgraded, length(p.body) AS length, o.status FROM transactions t LEFT JOIN grants g \
+            ON g.transaction_sequence = t.sequence LEFT JOIN orders o ON o.sequence = t.order_sequence AND t.state = 1 \
             JOIN proofs p ON p.transaction_sequence = t.sequence ORDER BY t.id
             """, []
-        ) { row in (0..<9).map { row.isNull($0) ? "-" : row.text($0) }.joined(separator: " ") }
+        ) { row in
+            let columns: [StaticString] = [
+                "id", "state", "user_id", "signed_at", "revoked_at", "expires_at", "is_upgraded", "length", "status",
+            ]
+            return columns.map { row.optionalText($0) ?? "-" }.joined(separator: " ")
+        }
     }
 
     private static func rights(_ session: any Connection) throws -> [String] {

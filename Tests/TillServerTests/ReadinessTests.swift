@@ -59,7 +59,7 @@ struct ReadinessTests {
                     to: .init(method: .get, path: "/readyz", peer: "127.0.0.1"))
                 #expect(reply.status == 200)
                 return try await office.ledger.read { session in
-                    try session.first("SELECT at FROM heartbeat", []) { $0.integer(0) }
+                    try session.first("SELECT at FROM heartbeat", []) { $0.integer("at") }
                 }
             }
             #expect(try await beat() == office.time.now.milliseconds)

@@ -23,15 +23,21 @@ struct KillBooks {
             var findings = Buyer.Findings()
             let grants = try session.query(
                 "SELECT t.id FROM grants g JOIN transactions t ON t.sequence = g.transaction_sequence", []
-            ) { $0.text(0) }
+            ) { $0.text("id") }
             compare(grants, with: granted.map(LoadIssuer.transactionID), "grant of", &findings)
-            let debits = try session.query("SELECT reference FROM postings WHERE kind = 'debit'", []) { $0.text(0) }
+            let debits = try session.query("SELECT reference FROM postings WHERE kind = 'debit'", []) {
+                $0.text("reference")
+            }
             compare(debits, with: spent.map { "debit-\($0)" }, "debit", &findings)
             try comparePoints(session, &findings)
             try compareCounts(session, &findings)
             findings.faults += try LedgerTable(session).unbalanced().map { "balance of \($0)" }
-            findings.faults += try session.query("PRAGMA foreign_key_check", []) { "foreign key of \($0.text(0))" }
-            findings.faults += try session.query("PRAGMA integrity_check", []) { $0.text(0) }.filter { $0 != "ok" }
+            findings.faults += try session.query("PRAGMA foreign_key_check", []) {
+                "foreign key of \($0.text("foreign_key_check"))"
+            }
+            findings.faults += try session.query("PRAGMA integrity_check", []) { $0.text("integrity_check") }.filter {
+                $0 != "ok"
+            }
             return findings
         }
         await database.close()
@@ -54,8 +60,8 @@ struct KillBooks {
         var expected: [String: Int64] = [:]
         for number in granted { expected[LoadSet.user(number), default: 0] += LoadSet.pointsEach }
         for number in spent { expected[LoadSet.user(number), default: 0] -= Buyer.debitEach }
-        let found = try session.query("SELECT user, sum(amount) FROM postings GROUP BY user", []) {
-            (user: $0.text(0), points: $0.integer(1))
+        let found = try session.query("SELECT user_id, sum(amount) AS sum FROM postings GROUP BY user_id", []) {
+            (user: $0.text("user_id"), points: $0.integer("sum"))
         }
         for (user, points) in found {
             let due = expected.removeValue(forKey: user) ?? 0
@@ -68,16 +74,16 @@ struct KillBooks {
 
     /// What a commit must hold together (DESIGN §4, invariant 2).
     private func compareCounts(_ session: any Connection, _ findings: inout Buyer.Findings) throws {
-        func count(_ sql: StaticString) throws -> Int { Int(try session.first(sql, []) { $0.integer(0) } ?? 0) }
+        func count(_ sql: SQL) throws -> Int { Int(try session.first(sql, []) { $0.integer("count") } ?? 0) }
         let counts = [
-            ("completed orders", try count("SELECT count(*) FROM orders WHERE status = 1")),
-            ("postings of purchases", try count("SELECT count(*) FROM postings WHERE kind = 'purchase'")),
-            ("events", try count("SELECT count(*) FROM outbox WHERE type = 'grant.created'")),
+            ("completed orders", try count("SELECT count(*) AS count FROM orders WHERE status = 1")),
+            ("postings of purchases", try count("SELECT count(*) AS count FROM postings WHERE kind = 'purchase'")),
+            ("events", try count("SELECT count(*) AS count FROM outbox WHERE type = 'grant.created'")),
         ]
         for (name, number) in counts where number != granted.count {
             findings.faults.append("\(number) \(name) for \(granted.count) purchases")
         }
-        let pending = try count("SELECT count(*) FROM notifications WHERE state <> 1")
+        let pending = try count("SELECT count(*) AS count FROM notifications WHERE state <> 1")
         if pending > 0 { findings.faults.append("\(pending) notifications are not settled") }
     }
 }

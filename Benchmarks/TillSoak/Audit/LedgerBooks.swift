@@ -43,63 +43,73 @@ struct LedgerBooks: Sendable {
     init(_ session: any Connection) throws {
         grants = try session.query(
             """
-            SELECT t.id, o.id, o.status, g.user, t.product, t.quantity, g.at, coalesce(s.points, 0) FROM grants g \
-            JOIN transactions t ON t.sequence = g.transaction_sequence JOIN orders o ON o.sequence = g.order_sequence \
-            LEFT JOIN (SELECT grant_sequence, sum(amount) AS points FROM postings GROUP BY grant_sequence) s \
-            ON s.grant_sequence = g.transaction_sequence
+            SELECT t.id, o.id, o.status, g.user_id, t.product, t.quantity, g.at, coalesce(s.points, 0) AS value \
+            FROM grants g JOIN transactions t ON t.sequence = g.transaction_sequence JOIN orders o \
+            ON o.sequence = g.order_sequence LEFT JOIN (SELECT grant_sequence, sum(amount) AS points FROM postings \
+            GROUP BY grant_sequence) s ON s.grant_sequence = g.transaction_sequence
             """, []
         ) { row in
             Grant(
-                transaction: row.text(0), order: UniqueID(bytes: row.blob(1)),
-                orderStatus: OrderStatus(rawValue: Int(row.integer(2))),
-                user: row.text(3), product: row.text(4), quantity: row.integer(5), points: row.integer(7),
-                at: Instant(milliseconds: row.integer(6)))
+                transaction: row.text("id"), order: UniqueID(bytes: row.blob("id")),
+                orderStatus: OrderStatus(rawValue: Int(row.integer("status"))),
+                user: row.text("user_id"), product: row.text("product"), quantity: row.integer("quantity"),
+                points: row.integer("value"),
+                at: Instant(milliseconds: row.integer("at")))
         }
         let records = try session.query("SELECT id, state, quarantine FROM transactions", []) { row in
-            (row.text(0), Record(state: row.integer(1), quarantine: row.isNull(2) ? nil : row.text(2)))
+            (
+                row.text("id"),
+                Record(state: row.integer("state"), quarantine: row.isNull("quarantine") ? nil : row.text("quarantine"))
+            )
         }
         self.records = Dictionary(records, uniquingKeysWith: { first, _ in first })
-        let orders = try session.query("SELECT id, user FROM orders", []) { (UniqueID(bytes: $0.blob(0)), $0.text(1)) }
+        let orders = try session.query(
+            """
+            SELECT id, user_id FROM orders
+            """, []
+        ) { (UniqueID(bytes: $0.blob("id")), $0.text("user_id")) }
         for case (let id?, let user) in orders { owners[id] = user }
         let moves = try session.query(
             """
             SELECT o.id, m.status FROM order_moves m JOIN orders o ON o.sequence = m.order_sequence \
             ORDER BY m.order_sequence, m.number
             """, []
-        ) { (UniqueID(bytes: $0.blob(0)), OrderStatus(rawValue: Int($0.integer(1)))) }
+        ) { (UniqueID(bytes: $0.blob("id")), OrderStatus(rawValue: Int($0.integer("status")))) }
         for case (let id?, let status?) in moves { self.moves[id, default: []].append(status) }
         unbalanced =
             try LedgerTable(session).unbalanced()
             + session.query(
                 """
-                SELECT DISTINCT p.user FROM postings p LEFT JOIN balances b ON b.environment = p.environment \
-                AND b.user = p.user AND b.currency = p.currency WHERE b.user IS NULL
+                SELECT DISTINCT p.user_id FROM postings p LEFT JOIN balances b ON b.environment = p.environment \
+                AND b.user_id = p.user_id AND b.currency = p.currency WHERE b.user_id IS NULL
                 """, []
-            ) { "\($0.text(0)) has postings and no balance" }
+            ) { "\($0.text("user_id")) has postings and no balance" }
         waiting = try Self.waiting(session)
         damage =
-            try session.query("PRAGMA integrity_check", []) { $0.text(0) }.filter { $0 != "ok" }
-            + session.query("PRAGMA foreign_key_check", []) { "foreign key of \($0.text(0))" }
+            try session.query("PRAGMA integrity_check", []) { $0.text("integrity_check") }.filter { $0 != "ok" }
+            + session.query("PRAGMA foreign_key_check", []) { "foreign key of \($0.text("foreign_key_check"))" }
     }
 
     /// A receipt that was settled meanwhile on somebody else's word waits for nothing, whenever it is looked at.
     private static func waiting(_ session: any Connection) throws -> [String] {
         try session.query("SELECT uuid, type, detail FROM notifications WHERE state = 0", []) {
-            "notification \($0.text(0)) \($0.text(1)): \($0.text(2))"
+            "notification \($0.text("uuid")) \($0.text("type")): \($0.text("detail"))"
         }
             + session.query(
                 """
                 SELECT w.transaction_id, w.attempts, w.detail FROM waiting_proofs w WHERE NOT EXISTS (SELECT 1 \
                 FROM transactions t WHERE t.environment = w.environment AND t.id = w.transaction_id AND t.state <> 2)
                 """, []
-            ) { "receipt of \($0.text(0)), asked for \($0.integer(1)) times: \($0.text(2))" }
+            ) {
+                "receipt of \($0.text("transaction_id")), asked for \($0.integer("attempts")) times: \($0.text("detail"))"
+            }
     }
 
     static func waiting(in path: String) async throws -> [String] { try await reading(path) { try waiting($0) } }
 
     static func quarantined(in path: String) async throws -> Set<String> {
         try await reading(path) { session in
-            Set(try session.query("SELECT id FROM transactions WHERE state = 2", []) { $0.text(0) })
+            Set(try session.query("SELECT id FROM transactions WHERE state = 2", []) { $0.text("id") })
         }
     }
 

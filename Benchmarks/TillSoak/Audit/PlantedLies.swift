@@ -32,9 +32,9 @@ struct PlantedLies: Sendable {
             JOIN postings p ON p.grant_sequence = g.transaction_sequence \
             WHERE t.state = 1 GROUP BY t.sequence HAVING count(*) = 1 ORDER BY t.sequence LIMIT 5
             """, []
-        ) { (sequence: $0.integer(0), id: $0.text(1)) }
+        ) { (sequence: $0.integer("sequence"), id: $0.text("id")) }
         guard good.count == 5 else { return [:] }
-        for trigger: StaticString in [
+        for trigger: SQL in [
             "DROP TRIGGER grants_are_never_edited", "DROP TRIGGER grants_are_never_deleted",
             "DROP TRIGGER postings_are_never_edited", "DROP TRIGGER postings_are_never_deleted",
         ] { try session.execute(trigger, []) }
@@ -46,7 +46,7 @@ struct PlantedLies: Sendable {
             "UPDATE transactions SET id = 'invented', original_id = 'invented' WHERE sequence = ?",
             [.integer(good[1].sequence)])
         try session.execute(
-            "UPDATE grants SET user = 'somebody-else' WHERE transaction_sequence = ?", [.integer(good[2].sequence)])
+            "UPDATE grants SET user_id = 'somebody-else' WHERE transaction_sequence = ?", [.integer(good[2].sequence)])
         try session.execute(
             "UPDATE postings SET amount = amount * 2 WHERE grant_sequence = ?", [.integer(good[3].sequence)])
         try session.execute("UPDATE transactions SET state = 3 WHERE sequence = ?", [.integer(good[4].sequence)])

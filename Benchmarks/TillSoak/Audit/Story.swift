@@ -40,31 +40,40 @@ struct Story: Sendable {
 
     private static func books(of id: String, _ session: any Connection) throws -> [String] {
         var lines = try session.query(
-            "SELECT sequence, state, coalesce(quarantine, ''), received_at, signed_at FROM transactions WHERE id = ?",
+            """
+            SELECT sequence, state, coalesce(quarantine, '') AS value, received_at, signed_at FROM transactions \
+            WHERE id = ?
+            """,
             [.text(id)]
         ) { row in
-            "ledger: transaction \(row.integer(0)) in state \(row.integer(1)) \(row.text(2)), received "
-                + "\(row.integer(3)), signed \(row.integer(4))"
+            "ledger: transaction \(row.integer("sequence")) in state \(row.integer("state")) \(row.text("value")), received "
+                + "\(row.integer("received_at")), signed \(row.integer("signed_at"))"
         }
         lines += try session.query(
             """
             SELECT e.at, e.decision, e.ground, e.door, e.caller FROM evidence e JOIN transactions t \
             ON t.sequence = e.transaction_sequence WHERE t.id = ? ORDER BY e.sequence
             """, [.text(id)]
-        ) { "evidence: \($0.integer(0)) \($0.text(1)) by \($0.text(2)), door \($0.text(3)), \($0.text(4))" }
+        ) {
+            "evidence: \($0.integer("at")) \($0.text("decision")) by \($0.text("ground")), door \($0.text("door")), \($0.text("caller"))"
+        }
         lines += try session.query(
             """
-            SELECT p.at, p.user, p.kind, p.amount, p.currency FROM postings p JOIN transactions t \
+            SELECT p.at, p.user_id, p.kind, p.amount, p.currency FROM postings p JOIN transactions t \
             ON t.sequence = p.grant_sequence WHERE t.id = ? ORDER BY p.sequence
             """, [.text(id)]
-        ) { "posting: \($0.integer(0)) \($0.text(1)) \($0.text(2)) \($0.integer(3)) \($0.text(4))" }
+        ) {
+            "posting: \($0.integer("at")) \($0.text("user_id")) \($0.text("kind")) \($0.integer("amount")) \($0.text("currency"))"
+        }
         lines += try session.query(
             """
-            SELECT m.at, m.status, m.reason, hex(o.id), o.user FROM order_moves m JOIN orders o \
+            SELECT m.at, m.status, m.reason, hex(o.id) AS value, o.user_id FROM order_moves m JOIN orders o \
             ON o.sequence = m.order_sequence JOIN transactions t ON t.order_sequence = o.sequence OR t.token = o.id \
             WHERE t.id = ? ORDER BY m.number
             """, [.text(id)]
-        ) { "order \($0.text(3)) of \($0.text(4)): \($0.integer(0)) to \($0.integer(1)), \($0.text(2))" }
+        ) {
+            "order \($0.text("value")) of \($0.text("user_id")): \($0.integer("at")) to \($0.integer("status")), \($0.text("reason"))"
+        }
         return lines
     }
 }

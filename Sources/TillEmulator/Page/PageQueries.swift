@@ -13,11 +13,11 @@ enum PageQueries {
             found = try session.query(
                 "SELECT number FROM transactions WHERE account = ? AND number < ? ORDER BY number DESC LIMIT ?",
                 [.text(account), number, limit]
-            ) { $0.integer(0) }
+            ) { $0.integer("number") }
         } else {
             found = try session.query(
                 "SELECT number FROM transactions WHERE number < ? ORDER BY number DESC LIMIT ?", [number, limit]
-            ) { $0.integer(0) }
+            ) { $0.integer("number") }
         }
         return try found.compactMap { try TransactionTable.find($0, session) }
     }
@@ -27,7 +27,7 @@ enum PageQueries {
         let found = try session.query(
             "SELECT original FROM subscriptions WHERE account = ? ORDER BY original DESC LIMIT ?",
             [.text(account), .integer(Int64(limit))]
-        ) { $0.integer(0) }
+        ) { $0.integer("original") }
         return try found.compactMap { try SubscriptionTable.find($0, session) }
     }
 
@@ -37,7 +37,7 @@ enum PageQueries {
             """
             SELECT number FROM transactions WHERE original = ? AND group_id IS NOT NULL ORDER BY number DESC LIMIT ?
             """, [.integer(original), .integer(Int64(limit))]
-        ) { $0.integer(0) }
+        ) { $0.integer("number") }
         return try found.reversed().compactMap { try TransactionTable.find($0, session) }
     }
 
@@ -46,7 +46,7 @@ enum PageQueries {
         let found = try session.query(
             "SELECT product_id FROM products ORDER BY position LIMIT ? OFFSET ?",
             [.integer(Int64(limit)), .integer(count)]
-        ) { $0.text(0) }
+        ) { $0.text("product_id") }
         return try found.compactMap { try ProductTable.find(ProductID($0), session) }
     }
 
@@ -100,15 +100,16 @@ enum PageQueries {
             """
             SELECT attempted_at, result FROM send_attempts WHERE notification = ? ORDER BY attempt DESC LIMIT 10
             """, [.integer(notification.number)]
-        ) { Attempt(at: Instant(milliseconds: $0.integer(0)), result: $0.text(1)) }
+        ) { Attempt(at: Instant(milliseconds: $0.integer("attempted_at")), result: $0.text("result")) }
         return notification
     }
 
     private static func notification(_ row: any Row) -> Notification {
         Notification(
-            number: row.integer(0), uuid: row.text(1), type: row.text(2), subtype: row.optionalText(3),
-            original: row.optionalInteger(4), created: Instant(milliseconds: row.integer(5)),
-            due: row.optionalInteger(6).map(Instant.init(milliseconds:)), attempts: [])
+            number: row.integer("number"), uuid: row.text("uuid"), type: row.text("type"),
+            subtype: row.optionalText("subtype"),
+            original: row.optionalInteger("original"), created: Instant(milliseconds: row.integer("created_at")),
+            due: row.optionalInteger("due_at").map(Instant.init(milliseconds:)), attempts: [])
     }
 }
 

@@ -2,11 +2,9 @@ import TillBilling
 import TillSQL
 
 extension Schema {
-    /// Who chose each order's id; the tokens that backends registered for their users; and the tokens of stored
-    /// payments that named no order and no account when they came. Orders from before count as imported.
-    static let orderIDs: StaticString = """
-        ALTER TABLE orders ADD COLUMN id_source INTEGER NOT NULL DEFAULT 5 CHECK (id_source BETWEEN 1 AND 6);
-
+    /// The tokens that backends registered for their users; and the tokens of stored payments that named no order and no
+    /// account when they came, for each environment: what is paid in the sandbox says nothing of payments.
+    static let accountTokens: StaticString = """
         CREATE TABLE account_tokens (
             token BLOB PRIMARY KEY CHECK (length(token) = 16),
             user_id TEXT NOT NULL,
@@ -15,40 +13,18 @@ extension Schema {
         CREATE INDEX account_tokens_by_user ON account_tokens (user_id, since);
 
         CREATE TABLE unmatched_tokens (
-            token BLOB PRIMARY KEY CHECK (length(token) = 16),
-            first_seen INTEGER NOT NULL
-        ) STRICT, WITHOUT ROWID;
-        INSERT INTO unmatched_tokens (token, first_seen) SELECT t.token, min(t.received_at) FROM transactions t
-            WHERE t.token IS NOT NULL AND NOT EXISTS
-            (SELECT 1 FROM orders o WHERE o.id = t.token AND o.created_at <= t.received_at) GROUP BY t.token;
-        """
-
-    /// `unmatched_tokens` again, for each environment: what is paid in the sandbox costs nothing, and says nothing of
-    /// payments. Tokens from before are seen where a payment of a buyer's own carried them before an order had them; in
-    /// both environments, if no payment is stored that carries them.
-    static let unmatchedTokens: StaticString = """
-        CREATE TABLE unmatched_tokens_by_environment (
             token BLOB NOT NULL CHECK (length(token) = 16),
             environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
             first_seen INTEGER NOT NULL,
             PRIMARY KEY (token, environment)
         ) STRICT, WITHOUT ROWID;
-        INSERT INTO unmatched_tokens_by_environment (token, environment, first_seen)
-            SELECT DISTINCT u.token, t.environment, u.first_seen
-            FROM transactions t JOIN unmatched_tokens u ON u.token = t.token
-            WHERE t.is_shared = 0 AND t.ownership IS NULL AND NOT EXISTS
-            (SELECT 1 FROM orders o WHERE o.id = t.token AND o.created_at <= t.received_at);
-        INSERT INTO unmatched_tokens_by_environment (token, environment, first_seen)
-            SELECT u.token, e.environment, u.first_seen
-            FROM unmatched_tokens u CROSS JOIN (SELECT 1 AS environment UNION ALL SELECT 2) e
-            WHERE u.token NOT IN (SELECT token FROM transactions WHERE token IS NOT NULL);
-        DROP TABLE unmatched_tokens;
-        ALTER TABLE unmatched_tokens_by_environment RENAME TO unmatched_tokens;
         """
 }
 
 /// `account_tokens`: which user's payments carry a token that is no order's id, because the user's backend said so.
 public struct AccountTokenTable {
+    private static let columns: Columns = "token, user_id, since"
+
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -66,23 +42,23 @@ public struct AccountTokenTable {
 
     public func insert(_ entry: Entry) throws {
         try session.execute(
-            "INSERT INTO account_tokens (token, user_id, since) VALUES (?, ?, ?)",
+            "INSERT INTO account_tokens (\(Self.columns)) VALUES (?1, ?2, ?3)",
             [.id(entry.token), .text(entry.user.text), .instant(entry.since)])
     }
 
     public func find(_ token: UniqueID) throws -> Entry? {
-        try session.first("SELECT token, user_id, since FROM account_tokens WHERE token = ?", [.id(token)], Self.read)
+        try session.first("SELECT \(Self.columns) FROM account_tokens WHERE token = ?1", [.id(token)], Self.read)
     }
 
     /// A user's tokens, oldest first.
     public func list(of user: UserID, limit: Int) throws -> [Entry] {
         try session.query(
-            "SELECT token, user_id, since FROM account_tokens WHERE user_id = ? ORDER BY since, token LIMIT ?",
+            "SELECT \(Self.columns) FROM account_tokens WHERE user_id = ?1 ORDER BY since, token LIMIT ?2",
             [.text(user.text), .integer(Int64(limit))], Self.read)
     }
 
     private static func read(_ row: any Row) throws -> Entry {
-        Entry(token: try row.uniqueID(0), user: UserID(row.text(1)), since: row.instant(2))
+        Entry(token: try row.uniqueID("token"), user: UserID(row.text("user_id")), since: row.instant("since"))
     }
 }
 
@@ -96,11 +72,15 @@ public struct SharedToken: Sendable, Hashable {
     public static func list(moreThan accounts: Int64, limit: Int64, _ session: any Connection) throws -> [SharedToken] {
         try session.query(
             """
-            SELECT token, count(DISTINCT app_transaction), count(*) FROM transactions \
+            SELECT token, count(DISTINCT app_transaction) AS accounts, count(*) AS payments FROM transactions \
             WHERE token IS NOT NULL AND app_transaction IS NOT NULL GROUP BY token \
-            HAVING count(DISTINCT app_transaction) > ? ORDER BY 2 DESC, token LIMIT ?
+            HAVING count(DISTINCT app_transaction) > ?1 ORDER BY accounts DESC, token LIMIT ?2
             """, [.integer(accounts), .integer(limit)]
-        ) { SharedToken(token: try $0.uniqueID(0), appleAccounts: $0.integer(1), payments: $0.integer(2)) }
+        ) {
+            SharedToken(
+                token: try $0.uniqueID("token"), appleAccounts: $0.integer("accounts"), payments: $0.integer("payments")
+            )
+        }
     }
 }
 
@@ -113,14 +93,14 @@ public struct UnmatchedTokenTable {
     public func insert(_ token: UniqueID, in environment: Environment, at: Instant) throws {
         try session.execute(
             """
-            INSERT INTO unmatched_tokens (token, environment, first_seen) VALUES (?, ?, ?) \
+            INSERT INTO unmatched_tokens (token, environment, first_seen) VALUES (?1, ?2, ?3) \
             ON CONFLICT (token, environment) DO NOTHING
             """, [.id(token), environment.column, .instant(at)])
     }
 
     public func contains(_ token: UniqueID, in environment: Environment) throws -> Bool {
         try session.first(
-            "SELECT 1 FROM unmatched_tokens WHERE token = ? AND environment = ?", [.id(token), environment.column]
+            "SELECT 1 FROM unmatched_tokens WHERE token = ?1 AND environment = ?2", [.id(token), environment.column]
         ) { _ in true } ?? false
     }
 }

@@ -7,6 +7,9 @@ import TillSQL
 /// answer holds all of them. So of the chains that were found in one history, one is asked about for all, and keeps the
 /// revision from which on Apple's next answer goes on (facts/server-api §4.1).
 public struct AppleChainTable {
+    private static let chain: Columns = "sequence, environment, original_id"
+    private static let history: Columns = "sequence, original_id, history_revision AS revision, refusal"
+
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -28,25 +31,24 @@ public struct AppleChainTable {
     ///
     /// - Returns: whether there are more.
     public func discover(limit: Int, at now: Instant) throws -> Bool {
-        let known = try session.first("SELECT chains_seen FROM presence", []) { $0.integer(0) } ?? 0
+        let known = try session.first("SELECT chains_seen FROM presence", []) { $0.integer("chains_seen") } ?? 0
         let last =
             try session.first(
                 """
-                SELECT max(sequence) FROM (SELECT sequence FROM transactions WHERE sequence > ? ORDER BY sequence \
-                LIMIT ?)
+                SELECT max(sequence) AS newest FROM (SELECT sequence FROM transactions WHERE sequence > ?1 \
+                ORDER BY sequence LIMIT ?2) AS next
                 """, [.integer(known), .integer(Int64(limit))]
-            ) { $0.isNull(0) ? known : $0.integer(0) } ?? known
+            ) { $0.isNull("newest") ? known : $0.integer("newest") } ?? known
         guard last > known else { return false }
         try session.execute(
             """
-            INSERT INTO apple_chains (sequence, environment, original_id) \
-            SELECT sequence, environment, original_id FROM transactions WHERE sequence > ? AND sequence <= ? \
-            ORDER BY sequence ON CONFLICT DO NOTHING
+            INSERT INTO apple_chains (\(Self.chain)) SELECT \(Self.chain) \
+            FROM transactions WHERE sequence > ?1 AND sequence <= ?2 ORDER BY sequence ON CONFLICT DO NOTHING
             """, [.integer(known), .integer(last)])
         try session.execute(
             """
-            INSERT INTO presence (only, at, chains_seen) VALUES (1, ?, ?) \
-            ON CONFLICT (only) DO UPDATE SET chains_seen = excluded.chains_seen
+            INSERT INTO presence (single_row, at, chains_seen) VALUES (1, ?1, ?2) ON CONFLICT (single_row) DO UPDATE \
+            SET chains_seen = excluded.chains_seen
             """, [.instant(now), .integer(last)])
         return true
     }
@@ -57,9 +59,10 @@ public struct AppleChainTable {
     ) throws {
         try session.execute(
             """
-            INSERT INTO apple_chains (sequence, environment, original_id, customer) VALUES (?1, ?2, ?3, ?4) \
-            ON CONFLICT DO UPDATE SET customer = excluded.customer \
-            WHERE sequence <> excluded.customer AND customer IS NOT excluded.customer
+            INSERT INTO apple_chains (\(Self.chain), customer) VALUES (?1, ?2, ?3, ?4) \
+            ON CONFLICT (environment, original_id) DO UPDATE SET customer = excluded.customer \
+            WHERE apple_chains.sequence <> excluded.customer AND (apple_chains.customer IS NULL \
+            OR apple_chains.customer <> excluded.customer)
             """, [.integer(transaction), environment.column, .text(chain.text), .integer(customer)])
     }
 
@@ -70,16 +73,15 @@ public struct AppleChainTable {
         case .history:
             try session.first(
                 """
-                SELECT sequence, original_id, history_revision, refusal FROM apple_chains \
-                WHERE customer IS NULL AND environment = ? AND history_run < ? \
-                ORDER BY history_run, sequence DESC LIMIT 1
+                SELECT \(Self.history) FROM apple_chains WHERE customer IS NULL AND environment = ?1 \
+                AND history_run < ?2 ORDER BY history_run, sequence DESC LIMIT 1
                 """, [environment.column, .integer(run)], Self.read)
         case .refunds:
             try session.first(
                 """
-                SELECT sequence, original_id, refunds_revision, refusal FROM apple_chains \
-                WHERE customer IS NULL AND environment = ? AND refunds_run < ? \
-                ORDER BY refunds_run, sequence DESC LIMIT 1
+                SELECT sequence, original_id, refunds_revision AS revision, refusal FROM apple_chains \
+                WHERE customer IS NULL AND environment = ?1 AND refunds_run < ?2 ORDER BY refunds_run, sequence DESC \
+                LIMIT 1
                 """, [environment.column, .integer(run)], Self.read)
         }
     }
@@ -87,8 +89,7 @@ public struct AppleChainTable {
     public func find(_ chain: TransactionID, in environment: Environment) throws -> Stored? {
         try session.first(
             """
-            SELECT sequence, original_id, history_revision, refusal FROM apple_chains \
-            WHERE environment = ? AND original_id = ?
+            SELECT \(Self.history) FROM apple_chains WHERE environment = ?1 AND original_id = ?2
             """, [environment.column, .text(chain.text)], Self.read)
     }
 
@@ -99,11 +100,11 @@ public struct AppleChainTable {
         switch question {
         case .history:
             try session.execute(
-                "UPDATE apple_chains SET history_run = ?, history_revision = ?, refusal = ? WHERE sequence = ?",
+                "UPDATE apple_chains SET history_run = ?1, history_revision = ?2, refusal = ?3 WHERE sequence = ?4",
                 [.integer(run), .optional(revision), .optional(refusal), .integer(sequence)])
         case .refunds:
             try session.execute(
-                "UPDATE apple_chains SET refunds_run = ?, refunds_revision = ? WHERE sequence = ?",
+                "UPDATE apple_chains SET refunds_run = ?1, refunds_revision = ?2 WHERE sequence = ?3",
                 [.integer(run), .optional(revision), .integer(sequence)])
         }
     }
@@ -114,10 +115,10 @@ public struct AppleChainTable {
         switch question {
         case .history:
             try session.execute(
-                "UPDATE apple_chains SET history_run = 0 WHERE sequence = ?", [.integer(customer)])
+                "UPDATE apple_chains SET history_run = 0 WHERE sequence = ?1", [.integer(customer)])
         case .refunds:
             try session.execute(
-                "UPDATE apple_chains SET refunds_run = 0 WHERE sequence = ?", [.integer(customer)])
+                "UPDATE apple_chains SET refunds_run = 0 WHERE sequence = ?1", [.integer(customer)])
         }
     }
 
@@ -136,8 +137,8 @@ public struct AppleChainTable {
     public func lastRead(_ chain: TransactionID, in environment: Environment) throws -> Int64? {
         guard let customer = try customer(of: chain, in: environment) else { return nil }
         return try session.first(
-            "SELECT history_run FROM apple_chains WHERE sequence = ?", [.integer(customer)]
-        ) { $0.integer(0) }
+            "SELECT history_run FROM apple_chains WHERE sequence = ?1", [.integer(customer)]
+        ) { $0.integer("history_run") }
     }
 
     /// The chain that is asked about for this one. Each points to one that was asked about later, so the way is short
@@ -145,18 +146,18 @@ public struct AppleChainTable {
     private func customer(of chain: TransactionID, in environment: Environment) throws -> Int64? {
         try session.first(
             """
-            WITH RECURSIVE way (sequence, customer, length) AS ( \
-            SELECT sequence, customer, 0 FROM apple_chains WHERE environment = ? AND original_id = ? \
-            UNION ALL SELECT c.sequence, c.customer, way.length + 1 FROM way JOIN apple_chains c \
-            ON c.sequence = way.customer WHERE way.length < 50) \
-            SELECT sequence FROM way ORDER BY length DESC LIMIT 1
+            WITH RECURSIVE way (sequence, customer, length) AS ( SELECT sequence, customer, 0 FROM apple_chains \
+            WHERE environment = ?1 AND original_id = ?2 UNION ALL SELECT c.sequence, c.customer, way.length + 1 \
+            FROM way JOIN apple_chains c ON c.sequence = way.customer WHERE way.length < 50) SELECT sequence FROM way \
+            ORDER BY length DESC LIMIT 1
             """, [environment.column, .text(chain.text)]
-        ) { $0.integer(0) }
+        ) { $0.integer("sequence") }
     }
 
     private static func read(_ row: any Row) throws -> Stored {
         Stored(
-            sequence: row.integer(0), originalID: TransactionID(row.text(1)), revision: row.optionalText(2),
-            refusal: row.optionalText(3))
+            sequence: row.integer("sequence"), originalID: TransactionID(row.text("original_id")),
+            revision: row.optionalText("revision"),
+            refusal: row.optionalText("refusal"))
     }
 }

@@ -3,7 +3,7 @@ import TillSQL
 
 extension Schema {
     /// Every catalogue that a server was started with, in order: what a product cost on a day. An order names the one
-    /// that its buyer was shown; orders from before this name none.
+    /// that its buyer was shown.
     static let catalogVersions: StaticString = """
         CREATE TABLE catalog_versions (
             version INTEGER PRIMARY KEY,
@@ -15,13 +15,13 @@ extension Schema {
             BEGIN SELECT RAISE(ABORT, 'catalogue versions are never edited'); END;
         CREATE TRIGGER catalog_versions_are_never_deleted BEFORE DELETE ON catalog_versions
             BEGIN SELECT RAISE(ABORT, 'catalogue versions are never deleted'); END;
-
-        ALTER TABLE orders ADD COLUMN catalog_version INTEGER REFERENCES catalog_versions (version);
         """
 }
 
 /// `catalog_versions`.
 public struct CatalogVersionTable {
+    private static let columns: Columns = "sha256, body, since"
+
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -37,13 +37,15 @@ public struct CatalogVersionTable {
     public func newest() throws -> (version: Int64, sha256: [UInt8], since: Instant)? {
         try session.first(
             "SELECT version, sha256, since FROM catalog_versions ORDER BY version DESC LIMIT 1", []
-        ) { ($0.integer(0), $0.blob(1), $0.instant(2)) }
+        ) { ($0.integer("version"), $0.blob("sha256"), $0.instant("since")) }
     }
 
     /// Oldest first.
     public func list() throws -> [Stored] {
-        try session.query("SELECT version, sha256, body, since FROM catalog_versions ORDER BY version", []) { row in
-            Stored(version: row.integer(0), sha256: row.blob(1), body: row.blob(2), since: row.instant(3))
+        try session.query("SELECT version, \(Self.columns) FROM catalog_versions ORDER BY version", []) { row in
+            Stored(
+                version: row.integer("version"), sha256: row.blob("sha256"), body: row.blob("body"),
+                since: row.instant("since"))
         }
     }
 
@@ -52,7 +54,7 @@ public struct CatalogVersionTable {
     /// at an earlier start holds up no price.
     public func start(byClock clock: Instant) throws -> Instant {
         let last = try session.first("SELECT received_at FROM transactions ORDER BY sequence DESC LIMIT 1", []) {
-            $0.instant(0)
+            $0.instant("received_at")
         }
         guard let last, last > clock else { return clock }
         return last.adding(milliseconds: 1)
@@ -64,7 +66,7 @@ public struct CatalogVersionTable {
     public func keep(sha256: [UInt8], body: [UInt8], since: Instant) throws -> Int64 {
         if let newest = try newest(), newest.sha256 == sha256 { return newest.version }
         return try session.insert(
-            "INSERT INTO catalog_versions (sha256, body, since) VALUES (?, ?, ?)",
+            "INSERT INTO catalog_versions (\(Self.columns)) VALUES (?1, ?2, ?3)",
             [.blob(sha256), .blob(body), .instant(try start(byClock: since))])
     }
 }

@@ -19,9 +19,13 @@ public struct ChainList {
     public func transactions(in environment: Environment, after position: Int64, limit: Int) throws -> [Entry] {
         try session.query(
             """
-            SELECT sequence, id, original_id FROM transactions WHERE sequence > ? AND +environment = ? \
-            ORDER BY sequence LIMIT ?
+            SELECT sequence, id, original_id FROM transactions WHERE sequence > ?1 AND +environment = ?2 \
+            ORDER BY sequence LIMIT ?3
             """, [.integer(position), environment.column, .integer(Int64(limit))]
-        ) { Entry(sequence: $0.integer(0), id: TransactionID($0.text(1)), originalID: TransactionID($0.text(2))) }
+        ) {
+            Entry(
+                sequence: $0.integer("sequence"), id: TransactionID($0.text("id")),
+                originalID: TransactionID($0.text("original_id")))
+        }
     }
 }

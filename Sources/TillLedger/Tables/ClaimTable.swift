@@ -3,11 +3,12 @@ import TillSQL
 
 extension Schema {
     /// Who claimed what, whatever became of it. State 0 waits for Apple, 1 was answered, 2 is of no order of this app.
+    /// An acceptance is the claim of the user whose order the token of a purchase names.
     static let claims: StaticString = """
         CREATE TABLE claims (
             sequence INTEGER PRIMARY KEY,
             id BLOB NOT NULL UNIQUE CHECK (length(id) = 16),
-            user TEXT NOT NULL,
+            user_id TEXT NOT NULL,
             order_number TEXT,
             transaction_sequence INTEGER REFERENCES transactions (sequence),
             actor TEXT NOT NULL,
@@ -20,27 +21,23 @@ extension Schema {
             answer TEXT,
             at INTEGER NOT NULL,
             ended_at INTEGER,
+            is_acceptance INTEGER NOT NULL DEFAULT 0 CHECK (is_acceptance IN (0, 1)),
             CHECK ((state = 0) = (ended_at IS NULL)),
             CHECK ((order_number IS NULL) = (transaction_sequence IS NOT NULL)),
             CHECK (transaction_sequence IS NULL OR (operator IS NOT NULL AND reason IS NOT NULL))
         ) STRICT;
-        CREATE INDEX claims_by_user ON claims (user, sequence);
+        CREATE INDEX claims_by_user ON claims (user_id, sequence);
         CREATE INDEX claims_due ON claims (due_at, sequence) WHERE state = 0;
-        """
-}
-
-extension Schema {
-    /// Whether a claim is the acceptance of a purchase by the user whose order its token names, and an index that finds
-    /// the guests of an account: their orders are the account's.
-    static let acceptances: StaticString = """
-        ALTER TABLE claims ADD COLUMN is_acceptance INTEGER NOT NULL DEFAULT 0 CHECK (is_acceptance IN (0, 1));
-        CREATE INDEX guests_by_account ON guests (account);
         """
 }
 
 /// `claims`: every attempt to get something out of quarantine, by Apple's order number, by the word of the user whose
 /// order it is paid under, or by an operator's (U1).
 public struct ClaimTable {
+    private static let columns: Columns = """
+        id, user_id, order_number, actor, state, attempts, detail, answer, at, ended_at, due_at
+        """
+
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -79,8 +76,7 @@ public struct ClaimTable {
     ) throws -> Stored {
         let sequence = try session.insert(
             """
-            INSERT INTO claims (id, user, order_number, actor, state, attempts, due_at, detail, at) \
-            VALUES (?, ?, ?, ?, 0, 0, ?, '', ?)
+            INSERT INTO claims (\(Self.columns)) VALUES (?1, ?2, ?3, ?4, 0, 0, '', NULL, ?6, NULL, ?5)
             """,
             [.id(id), .text(user.text), .text(orderNumber), .text(actor), .instant(due), .instant(now)])
         return Stored(
@@ -95,8 +91,8 @@ public struct ClaimTable {
     ) throws {
         try session.execute(
             """
-            INSERT INTO claims (id, user, transaction_sequence, actor, operator, reason, state, attempts, due_at, \
-            detail, answer, at, ended_at) VALUES (?, ?, ?, ?, ?, ?, 1, 0, ?8, '', ?7, ?8, ?8)
+            INSERT INTO claims (\(Self.columns), transaction_sequence, operator, reason) \
+            VALUES (?1, ?2, NULL, ?4, 1, 0, '', ?7, ?8, ?8, ?8, ?3, ?5, ?6)
             """,
             [
                 .id(id), .text(user.text), .integer(sequence), .text(actor), .text(operatorName), .text(reason),
@@ -111,9 +107,8 @@ public struct ClaimTable {
     ) throws -> Stored {
         let sequence = try session.insert(
             """
-            INSERT INTO claims (id, user, transaction_sequence, actor, operator, reason, state, attempts, due_at, \
-            detail, answer, at, ended_at, is_acceptance) \
-            VALUES (?, ?, ?, ?4, ?4, 'accepted', 1, 0, ?6, '', ?5, ?6, ?6, 1)
+            INSERT INTO claims (\(Self.columns), transaction_sequence, operator, reason, is_acceptance) \
+            VALUES (?1, ?2, NULL, ?4, 1, 0, '', ?5, ?6, ?6, ?6, ?3, ?4, 'accepted', 1)
             """,
             [.id(id), .text(user.text), .integer(transaction), .text(actor), .text(answer), .instant(now)])
         return Stored(
@@ -125,44 +120,39 @@ public struct ClaimTable {
     public func acceptance(of transaction: Int64, by user: UserID) throws -> Stored? {
         try session.first(
             """
-            SELECT sequence, id, user, order_number, actor, state, attempts, detail, answer, at, ended_at, due_at \
-            FROM claims WHERE user = ? AND transaction_sequence = ? AND is_acceptance = 1 \
-            ORDER BY sequence DESC LIMIT 1
+            SELECT sequence, \(Self.columns) FROM claims WHERE user_id = ?1 AND transaction_sequence = ?2 \
+            AND is_acceptance = 1 ORDER BY sequence DESC LIMIT 1
             """, [.text(user.text), .integer(transaction)], Self.read)
     }
 
     public func find(_ id: UniqueID) throws -> Stored? {
         try session.first(
-            """
-            SELECT sequence, id, user, order_number, actor, state, attempts, detail, answer, at, ended_at, due_at \
-            FROM claims WHERE id = ?
-            """, [.id(id)], Self.read)
+            "SELECT sequence, \(Self.columns) FROM claims WHERE id = ?1", [.id(id)], Self.read)
     }
 
     /// The claim of a user for an order number that still waits, if there is one.
     public func waiting(of user: UserID, orderNumber: String) throws -> Stored? {
         try session.first(
             """
-            SELECT sequence, id, user, order_number, actor, state, attempts, detail, answer, at, ended_at, due_at \
-            FROM claims WHERE user = ? AND order_number = ? AND state = 0 ORDER BY sequence DESC LIMIT 1
+            SELECT sequence, \(Self.columns) FROM claims WHERE user_id = ?1 AND order_number = ?2 AND state = 0 \
+            ORDER BY sequence DESC LIMIT 1
             """, [.text(user.text), .text(orderNumber)], Self.read)
     }
 
     /// How many order numbers a user has tried since then.
     public func count(of user: UserID, since instant: Instant) throws -> Int64 {
         try session.first(
-            "SELECT count(*) FROM claims WHERE user = ? AND order_number IS NOT NULL AND at > ?",
+            "SELECT count(*) AS count FROM claims WHERE user_id = ?1 AND order_number IS NOT NULL AND at > ?2",
             [.text(user.text), .instant(instant)]
-        ) { $0.integer(0) } ?? 0
+        ) { $0.integer("count") } ?? 0
     }
 
     /// A user's, newest first, from before a sequence.
     public func list(of user: UserID, before sequence: Int64, limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, id, user, order_number, actor, state, attempts, detail, answer, at, ended_at, due_at \
-            FROM claims WHERE user = ? AND (order_number IS NOT NULL OR is_acceptance = 1) AND sequence < ? \
-            ORDER BY sequence DESC LIMIT ?
+            SELECT sequence, \(Self.columns) FROM claims WHERE user_id = ?1 \
+            AND (order_number IS NOT NULL OR is_acceptance = 1) AND sequence < ?2 ORDER BY sequence DESC LIMIT ?3
             """, [.text(user.text), .integer(sequence), .integer(Int64(limit))], Self.read)
     }
 
@@ -171,33 +161,34 @@ public struct ClaimTable {
     public func due(at now: Instant, limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT c.sequence, c.id, c.user, c.order_number, c.actor, c.state, c.attempts, c.detail, c.answer, c.at, \
-            c.ended_at, c.due_at FROM (SELECT sequence, due_at, \
-            row_number() OVER (PARTITION BY user ORDER BY due_at, sequence) AS turn FROM \
-            (SELECT sequence, due_at, user FROM claims WHERE state = 0 AND due_at <= ? ORDER BY due_at, sequence \
-            LIMIT 1000) ORDER BY turn, due_at, sequence LIMIT ?) d \
-            CROSS JOIN claims c ON c.sequence = d.sequence ORDER BY d.turn, d.due_at, d.sequence
+            SELECT c.sequence, \(Self.columns, of: "c") FROM (SELECT sequence, due_at, row_number() OVER \
+            (PARTITION BY user_id ORDER BY due_at, sequence) AS turn FROM (SELECT sequence, due_at, user_id \
+            FROM claims WHERE state = 0 AND due_at <= ?1 ORDER BY due_at, sequence LIMIT 1000) AS overdue \
+            ORDER BY turn, due_at, sequence LIMIT ?2) d CROSS JOIN claims c ON c.sequence = d.sequence \
+            ORDER BY d.turn, d.due_at, d.sequence
             """, [.instant(now), .integer(Int64(limit))], Self.read)
     }
 
     public func postpone(_ sequence: Int64, until due: Instant, detail: String) throws {
         try session.execute(
-            "UPDATE claims SET attempts = attempts + 1, due_at = ?, detail = ? WHERE sequence = ? AND state = 0",
+            "UPDATE claims SET attempts = attempts + 1, due_at = ?1, detail = ?2 WHERE sequence = ?3 AND state = 0",
             [.instant(due), .text(detail), .integer(sequence)])
     }
 
     public func end(_ sequence: Int64, _ state: State, answer: String, at now: Instant) throws {
         try session.execute(
-            "UPDATE claims SET state = ?, answer = ?, detail = '', ended_at = ? WHERE sequence = ? AND state = 0",
+            "UPDATE claims SET state = ?1, answer = ?2, detail = '', ended_at = ?3 WHERE sequence = ?4 AND state = 0",
             [.integer(state.rawValue), .text(answer), .instant(now), .integer(sequence)])
     }
 
     private static func read(_ row: any Row) throws -> Stored {
-        guard let state = State(rawValue: row.integer(5)) else { throw row.unreadable("the state of a claim") }
+        guard let state = State(rawValue: row.integer("state")) else { throw row.unreadable("the state of a claim") }
         return Stored(
-            sequence: row.integer(0), id: try row.uniqueID(1), user: UserID(row.text(2)),
-            orderNumber: row.optionalText(3), actor: row.text(4), state: state, attempts: row.integer(6),
-            detail: row.text(7), answer: row.optionalText(8), at: row.instant(9), endedAt: row.optionalInstant(10),
-            dueAt: row.instant(11))
+            sequence: row.integer("sequence"), id: try row.uniqueID("id"), user: UserID(row.text("user_id")),
+            orderNumber: row.optionalText("order_number"), actor: row.text("actor"), state: state,
+            attempts: row.integer("attempts"),
+            detail: row.text("detail"), answer: row.optionalText("answer"), at: row.instant("at"),
+            endedAt: row.optionalInstant("ended_at"),
+            dueAt: row.instant("due_at"))
     }
 }

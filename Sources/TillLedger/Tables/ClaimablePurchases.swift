@@ -20,20 +20,21 @@ extension TransactionTable {
     ) throws -> [ClaimablePurchase] {
         let found = try session.query(
             """
-            WITH RECURSIVE mine (name) AS (SELECT CAST(?1 AS TEXT) UNION \
-            SELECT g.guest FROM mine CROSS JOIN guests g ON g.account = mine.name) \
-            SELECT t.sequence, t.id, t.product, t.quantity, t.environment, t.purchased_at, o.sequence \
-            FROM mine CROSS JOIN orders o ON o.user = mine.name CROSS JOIN transactions t ON t.token = o.id \
-            WHERE t.order_sequence IS NULL AND t.token IS NOT NULL AND t.state = 2 \
-            AND t.quarantine = 'contradicts_order' AND t.environment = ?2 AND t.sequence < ?3 \
+            WITH RECURSIVE mine (name) AS (SELECT CAST(?1 AS TEXT) UNION SELECT g.guest FROM mine CROSS JOIN guests g \
+            ON g.account = mine.name) SELECT t.sequence, t.id, t.product, t.quantity, t.environment, t.purchased_at, \
+            o.sequence AS order_sequence FROM mine CROSS JOIN orders o ON o.user_id = mine.name \
+            CROSS JOIN transactions t ON t.token = o.id WHERE t.order_sequence IS NULL AND t.token IS NOT NULL \
+            AND t.state = 2 AND t.quarantine = 'contradicts_order' AND t.environment = ?2 AND t.sequence < ?3 \
             ORDER BY t.sequence DESC LIMIT ?4
             """,
             [.text(user.text), environment.column, .integer(sequence), .integer(Int64(limit))]
         ) { row in
             (
-                sequence: row.integer(0), id: TransactionID(row.text(1)), product: ProductID(row.text(2)),
-                quantity: Int(row.integer(3)), environment: try row.environment(4), at: row.instant(5),
-                order: row.integer(6)
+                sequence: row.integer("sequence"), id: TransactionID(row.text("id")),
+                product: ProductID(row.text("product")),
+                quantity: Int(row.integer("quantity")), environment: try row.environment("environment"),
+                at: row.instant("purchased_at"),
+                order: row.integer("order_sequence")
             )
         }
         let orders = OrderTable(session)

@@ -25,21 +25,22 @@ extension SQLValue {
 }
 
 extension Row {
-    func instant(_ column: Int) -> Instant { Instant(milliseconds: integer(column)) }
-    func optionalInstant(_ column: Int) -> Instant? { isNull(column) ? nil : instant(column) }
-    func optionalText(_ column: Int) -> String? { isNull(column) ? nil : text(column) }
+    func instant(_ column: StaticString) -> Instant { Instant(milliseconds: integer(column)) }
+    func optionalInstant(_ column: StaticString) -> Instant? { isNull(column) ? nil : instant(column) }
 
-    func uniqueID(_ column: Int) throws -> UniqueID {
+    func uniqueID(_ column: StaticString) throws -> UniqueID {
         guard let id = UniqueID(bytes: blob(column)) else { throw unreadable("an id") }
         return id
     }
 
-    func environment(_ column: Int) throws -> Environment {
+    func environment(_ column: StaticString) throws -> Environment {
         guard let environment = Environment(column: integer(column)) else { throw unreadable("an environment") }
         return environment
     }
 
-    func optionalEnvironment(_ column: Int) throws -> Environment? { isNull(column) ? nil : try environment(column) }
+    func optionalEnvironment(_ column: StaticString) throws -> Environment? {
+        isNull(column) ? nil : try environment(column)
+    }
 
     /// For a column whose value this program can't read: the file was written by something else.
     func unreadable(_ what: String) -> DatabaseError {

@@ -3,6 +3,8 @@ import TillSQL
 
 /// `consents`: whether a customer lets Apple be told how much of a purchase was used. Never edited; the newest counts.
 public struct ConsentTable {
+    private static let columns: Columns = "given, actor, at"
+
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -21,21 +23,23 @@ public struct ConsentTable {
 
     public func insert(_ consent: Consent, of user: UserID) throws {
         try session.execute(
-            "INSERT INTO consents (user, given, actor, at) VALUES (?, ?, ?, ?)",
+            "INSERT INTO consents (user_id, \(Self.columns)) VALUES (?1, ?2, ?3, ?4)",
             [.text(user.text), .flag(consent.isGiven), .text(consent.actor), .instant(consent.at)])
     }
 
     /// How often a user has given it since then.
     public func countGiven(by user: UserID, since instant: Instant) throws -> Int64 {
         try session.first(
-            "SELECT count(*) FROM consents WHERE user = ? AND given = 1 AND at > ?",
+            "SELECT count(*) AS count FROM consents WHERE user_id = ?1 AND given = 1 AND at > ?2",
             [.text(user.text), .instant(instant)]
-        ) { $0.integer(0) } ?? 0
+        ) { $0.integer("count") } ?? 0
     }
 
     public func newest(of user: UserID) throws -> Consent? {
         try session.first(
-            "SELECT given, actor, at FROM consents WHERE user = ? ORDER BY sequence DESC LIMIT 1", [.text(user.text)]
-        ) { row in Consent(isGiven: row.integer(0) != 0, actor: row.text(1), at: row.instant(2)) }
+            """
+            SELECT \(Self.columns) FROM consents WHERE user_id = ?1 ORDER BY sequence DESC LIMIT 1
+            """, [.text(user.text)]
+        ) { row in Consent(isGiven: row.integer("given") != 0, actor: row.text("actor"), at: row.instant("at")) }
     }
 }

@@ -2,24 +2,16 @@ import TillBilling
 import TillSQL
 
 extension Schema {
-    /// Who posted by hand, and why. A bonus and a correction are each posted once under their reference.
-    static let walletNotes: StaticString = """
-        ALTER TABLE postings ADD COLUMN reason TEXT;
-        ALTER TABLE postings ADD COLUMN actor TEXT;
-        CREATE UNIQUE INDEX postings_one_by_hand ON postings (environment, kind, reference)
-            WHERE kind IN ('bonus', 'correction');
-        """
-
     /// What Apple asks about a refund, and whether the customer agreed to an answer.
     static let consumption: StaticString = """
         CREATE TABLE consents (
             sequence INTEGER PRIMARY KEY,
-            user TEXT NOT NULL,
+            user_id TEXT NOT NULL,
             given INTEGER NOT NULL CHECK (given IN (0, 1)),
             actor TEXT NOT NULL,
             at INTEGER NOT NULL
         ) STRICT;
-        CREATE INDEX consents_by_user ON consents (user, sequence);
+        CREATE INDEX consents_by_user ON consents (user_id, sequence);
         CREATE TRIGGER consents_are_never_edited BEFORE UPDATE ON consents
             BEGIN SELECT RAISE(ABORT, 'consents are never edited'); END;
         CREATE TRIGGER consents_are_never_deleted BEFORE DELETE ON consents
@@ -48,6 +40,10 @@ extension Schema {
 /// `consumption_requests`: Apple's questions about purchases whose money a customer wants back, and their
 /// answers.
 public struct ConsumptionTable {
+    private static let columns: Columns = """
+        environment, transaction_id, reason, requested_at, state, attempts, detail, answer, ended_at
+        """
+
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -100,14 +96,13 @@ public struct ConsumptionTable {
     public func insert(_ question: Question, notification sequence: Int64) throws -> Bool {
         try session.insertIfNew(
             """
-            INSERT INTO consumption_requests (notification_sequence, environment, transaction_id, reason, \
-            requested_at, answer_by, state, attempts, due_at, detail) \
-            VALUES (?, ?, ?, ?, ?, ?, 0, 0, ?, '') ON CONFLICT (notification_sequence) DO NOTHING
+            INSERT INTO consumption_requests (\(Self.columns), notification_sequence, answer_by, due_at) \
+            VALUES (?1, ?2, ?3, ?4, 0, 0, '', NULL, NULL, ?5, ?6, ?4) \
+            ON CONFLICT (notification_sequence) DO NOTHING
             """,
             [
-                .integer(sequence), question.environment.column, .text(question.transactionID.text),
-                .optional(question.reason), .instant(question.requestedAt), .instant(question.answerBy),
-                .instant(question.requestedAt),
+                question.environment.column, .text(question.transactionID.text), .optional(question.reason),
+                .instant(question.requestedAt), .integer(sequence), .instant(question.answerBy),
             ]) != nil
     }
 
@@ -115,9 +110,8 @@ public struct ConsumptionTable {
     public func due(at now: Instant, limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, environment, transaction_id, reason, requested_at, state, attempts, detail, answer, \
-            ended_at FROM consumption_requests WHERE state = 0 AND due_at <= ? \
-            ORDER BY environment, due_at, sequence LIMIT ?
+            SELECT sequence, \(Self.columns) FROM consumption_requests WHERE state = 0 AND due_at <= ?1 \
+            ORDER BY environment, due_at, sequence LIMIT ?2
             """, [.instant(now), .integer(Int64(limit))], Self.read)
     }
 
@@ -125,8 +119,8 @@ public struct ConsumptionTable {
     public func list(before sequence: Int64, limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, environment, transaction_id, reason, requested_at, state, attempts, detail, answer, \
-            ended_at FROM consumption_requests WHERE sequence < ? ORDER BY sequence DESC LIMIT ?
+            SELECT sequence, \(Self.columns) FROM consumption_requests WHERE sequence < ?1 ORDER BY sequence DESC \
+            LIMIT ?2
             """, [.integer(sequence), .integer(Int64(limit))], Self.read)
     }
 
@@ -134,30 +128,32 @@ public struct ConsumptionTable {
     public func postpone(_ sequence: Int64, until due: Instant, detail: String) throws {
         try session.execute(
             """
-            UPDATE consumption_requests SET attempts = attempts + 1, due_at = ?, detail = ? \
-            WHERE sequence = ? AND state = 0
+            UPDATE consumption_requests SET attempts = attempts + 1, due_at = ?1, detail = ?2 WHERE sequence = ?3 \
+            AND state = 0
             """, [.instant(due), .text(detail), .integer(sequence)])
     }
 
     public func end(_ sequence: Int64, _ state: State, answer: String?, detail: String, at: Instant) throws {
         try session.execute(
             """
-            UPDATE consumption_requests SET state = ?, answer = ?, detail = ?, ended_at = ? \
-            WHERE sequence = ? AND state = 0
+            UPDATE consumption_requests SET state = ?1, answer = ?2, detail = ?3, ended_at = ?4 WHERE sequence = ?5 \
+            AND state = 0
             """,
             [.integer(state.rawValue), .optional(answer), .text(detail), .instant(at), .integer(sequence)])
     }
 
     private static func read(_ row: any Row) throws -> Stored {
-        guard let state = State(rawValue: row.integer(5)) else {
+        guard let state = State(rawValue: row.integer("state")) else {
             throw row.unreadable("the state of a consumption request")
         }
         return Stored(
-            sequence: row.integer(0),
+            sequence: row.integer("sequence"),
             question: Question(
-                environment: try row.environment(1), transactionID: TransactionID(row.text(2)),
-                reason: row.optionalText(3), requestedAt: row.instant(4)),
-            state: state, attempts: row.integer(6), detail: row.text(7), answer: row.optionalText(8),
-            endedAt: row.optionalInstant(9))
+                environment: try row.environment("environment"),
+                transactionID: TransactionID(row.text("transaction_id")),
+                reason: row.optionalText("reason"), requestedAt: row.instant("requested_at")),
+            state: state, attempts: row.integer("attempts"), detail: row.text("detail"),
+            answer: row.optionalText("answer"),
+            endedAt: row.optionalInstant("ended_at"))
     }
 }

@@ -2,32 +2,13 @@ import TillBilling
 import TillSQL
 
 extension Schema {
-    /// What kind of customer each user id is: `CustomerKind`. Users of an older ledger are unknown, its merged guests
-    /// are guests. A row is written when a user is first seen, not when something is granted.
+    /// What kind of customer each user id is: `CustomerKind`. A row is written when a user is first seen, not when something is granted.
     static let customers: StaticString = """
         CREATE TABLE customers (
             user_id TEXT PRIMARY KEY,
             kind INTEGER NOT NULL CHECK (kind BETWEEN 0 AND 3),
             first_seen INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
-
-        INSERT INTO customers (user_id, kind, first_seen)
-            SELECT g.guest, 1, f.at FROM guests g JOIN transfers f ON f.sequence = g.transfer_sequence;
-        INSERT INTO customers (user_id, kind, first_seen)
-            SELECT user, 0, min(created_at) FROM orders WHERE true GROUP BY user
-            ON CONFLICT (user_id) DO NOTHING;
-        INSERT INTO customers (user_id, kind, first_seen)
-            SELECT user, 0, min(at) FROM postings WHERE true GROUP BY user
-            ON CONFLICT (user_id) DO NOTHING;
-        INSERT INTO customers (user_id, kind, first_seen)
-            SELECT user, 0, min(at) FROM consents WHERE true GROUP BY user
-            ON CONFLICT (user_id) DO NOTHING;
-        INSERT INTO customers (user_id, kind, first_seen)
-            SELECT user, 0, min(at) FROM claims WHERE true GROUP BY user
-            ON CONFLICT (user_id) DO NOTHING;
-        INSERT INTO customers (user_id, kind, first_seen)
-            SELECT to_user, 0, min(at) FROM transfers WHERE true GROUP BY to_user
-            ON CONFLICT (user_id) DO NOTHING;
         """
 }
 
@@ -38,8 +19,10 @@ public struct CustomerTable {
 
     /// Nil for a user who was never seen.
     public func kind(of user: UserID) throws -> CustomerKind? {
-        try session.first("SELECT kind FROM customers WHERE user_id = ?", [.text(user.text)]) { row in
-            guard let kind = CustomerKind(rawValue: row.integer(0)) else { throw row.unreadable("a kind of customer") }
+        try session.first("SELECT kind FROM customers WHERE user_id = ?1", [.text(user.text)]) { row in
+            guard let kind = CustomerKind(rawValue: row.integer("kind")) else {
+                throw row.unreadable("a kind of customer")
+            }
             return kind
         }
     }
@@ -58,13 +41,13 @@ public struct CustomerTable {
             let wasNamed = try seen == .guest && hasRows(user)
             let first = wasNamed ? terms.kind(named: user) : seen
             try session.execute(
-                "INSERT INTO customers (user_id, kind, first_seen) VALUES (?, ?, ?)",
+                "INSERT INTO customers (user_id, kind, first_seen) VALUES (?1, ?2, ?3)",
                 [.text(user.text), .integer(first.rawValue), .instant(now)])
             return
         }
         guard known.changes(to: seen) else { return }
         try session.execute(
-            "UPDATE customers SET kind = ? WHERE user_id = ?", [.integer(seen.rawValue), .text(user.text)])
+            "UPDATE customers SET kind = ?1 WHERE user_id = ?2", [.integer(seen.rawValue), .text(user.text)])
     }
 
     /// Writes down that a backend named a user, in the commit of what it said about that user. Once a user is recorded
@@ -81,12 +64,12 @@ public struct CustomerTable {
     public func isKnown(_ user: UserID) throws -> Bool {
         try session.first(
             """
-            SELECT EXISTS (SELECT 1 FROM orders WHERE user = ?1) OR EXISTS (SELECT 1 FROM postings WHERE user = ?1) \
-            OR EXISTS (SELECT 1 FROM holders WHERE user = ?1) OR EXISTS (SELECT 1 FROM consents WHERE user = ?1) \
-            OR EXISTS (SELECT 1 FROM claims WHERE user = ?1) OR EXISTS (SELECT 1 FROM guests WHERE guest = ?1) \
-            OR EXISTS (SELECT 1 FROM transfers WHERE from_user = ?1) \
-            OR EXISTS (SELECT 1 FROM transfers WHERE to_user = ?1)
+            SELECT 1 WHERE EXISTS (SELECT 1 FROM orders WHERE user_id = ?1) OR EXISTS (SELECT 1 FROM postings \
+            WHERE user_id = ?1) OR EXISTS (SELECT 1 FROM holders WHERE user_id = ?1) OR EXISTS (SELECT 1 FROM consents \
+            WHERE user_id = ?1) OR EXISTS (SELECT 1 FROM claims WHERE user_id = ?1) OR EXISTS (SELECT 1 FROM guests \
+            WHERE guest = ?1) OR EXISTS (SELECT 1 FROM transfers WHERE from_user = ?1) OR EXISTS (SELECT 1 \
+            FROM transfers WHERE to_user = ?1)
             """, [.text(user.text)]
-        ) { $0.integer(0) != 0 } ?? false
+        ) { _ in true } ?? false
     }
 }

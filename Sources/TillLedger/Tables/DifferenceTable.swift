@@ -3,6 +3,10 @@ import TillSQL
 
 /// `differences`: what each reconciliation found, in the order in which it was settled. Never edited.
 public struct DifferenceTable {
+    private static let columns: Columns = """
+        kind, environment, transaction_id, order_id, notification_uuid, was, now, purchased_at, found_at
+        """
+
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -15,10 +19,7 @@ public struct DifferenceTable {
     /// Records one, and counts it.
     public func insert(_ difference: Difference, run: Int64, at now: Instant) throws {
         try session.insert(
-            """
-            INSERT INTO differences (run, kind, environment, transaction_id, order_id, notification_uuid, was, now, \
-            purchased_at, found_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
+            "INSERT INTO differences (run, \(Self.columns)) VALUES (\(marks: 10))",
             [
                 .integer(run), .text(difference.kind.rawValue), difference.environment.column,
                 .optional(difference.transactionID?.text), .optional(difference.orderID),
@@ -32,31 +33,33 @@ public struct DifferenceTable {
     public func list(run: Int64, after sequence: Int64, limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, kind, environment, transaction_id, order_id, notification_uuid, was, now, purchased_at, \
-            found_at FROM differences WHERE run = ? AND sequence > ? ORDER BY sequence LIMIT ?
+            SELECT sequence, \(Self.columns) FROM differences WHERE run = ?1 AND sequence > ?2 ORDER BY sequence \
+            LIMIT ?3
             """, [.integer(run), .integer(sequence), .integer(Int64(limit))]
         ) { row in
-            guard let kind = Difference.Kind(rawValue: row.text(1)) else { throw row.unreadable("a difference") }
+            guard let kind = Difference.Kind(rawValue: row.text("kind")) else { throw row.unreadable("a difference") }
             var difference = Difference(
-                kind, in: try row.environment(2), transaction: row.optionalText(3).map { TransactionID($0) },
-                order: row.isNull(4) ? nil : try row.uniqueID(4), was: row.text(6), now: row.text(7))
-            difference.notificationID = row.optionalText(5)
-            difference.purchasedAt = row.optionalInstant(8)
-            return Stored(sequence: row.integer(0), difference: difference, foundAt: row.instant(9))
+                kind, in: try row.environment("environment"),
+                transaction: row.optionalText("transaction_id").map { TransactionID($0) },
+                order: row.isNull("order_id") ? nil : try row.uniqueID("order_id"), was: row.text("was"),
+                now: row.text("now"))
+            difference.notificationID = row.optionalText("notification_uuid")
+            difference.purchasedAt = row.optionalInstant("purchased_at")
+            return Stored(sequence: row.integer("sequence"), difference: difference, foundAt: row.instant("found_at"))
         }
     }
 
     /// Whether such a difference of an order is on record already: what stays as it is isn't told each day.
     public func has(_ kind: Difference.Kind, of order: OrderID) throws -> Bool {
         try session.first(
-            "SELECT 1 FROM differences WHERE order_id = ? AND kind = ?", [.id(order), .text(kind.rawValue)]
+            "SELECT 1 FROM differences WHERE order_id = ?1 AND kind = ?2", [.id(order), .text(kind.rawValue)]
         ) { _ in true } ?? false
     }
 
     public func has(_ kind: Difference.Kind, of transaction: TransactionID, in environment: Environment) throws -> Bool
     {
         try session.first(
-            "SELECT 1 FROM differences WHERE transaction_id = ? AND kind = ? AND environment = ?",
+            "SELECT 1 FROM differences WHERE transaction_id = ?1 AND kind = ?2 AND environment = ?3",
             [.text(transaction.text), .text(kind.rawValue), environment.column]
         ) { _ in true } ?? false
     }

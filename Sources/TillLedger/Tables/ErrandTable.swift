@@ -23,6 +23,12 @@ extension Schema {
 
 /// `errands`: what Apple is still to be told, each written in the commit that gives the reason for it.
 public struct ErrandTable {
+    private static let columns: Columns = "kind, token, transaction_sequence, attempts, due_at, state, detail"
+    private static let transaction: Columns = """
+        t.id, t.original_id, t.environment, t.product, CASE WHEN t.type = 3 OR t.type IS NULL AND t.expires_at IS NOT \
+        NULL THEN 1 ELSE 0 END AS is_subscription
+        """
+
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -64,9 +70,8 @@ public struct ErrandTable {
         if case .token(let order) = kind { token = order }
         _ = try session.insertIfNew(
             """
-            INSERT INTO errands (kind, transaction_sequence, token, state, attempts, due_at, detail) \
-            VALUES (?, ?, ?, 0, 0, ?, '') ON CONFLICT (transaction_sequence, kind) DO NOTHING
-            """, [.integer(kind.number), .integer(sequence), .optional(token), .instant(due)])
+            INSERT INTO errands (\(Self.columns)) VALUES (?1, ?2, ?3, 0, ?4, 0, '') ON CONFLICT (transaction_sequence, kind) DO NOTHING
+            """, [.integer(kind.number), .optional(token), .integer(sequence), .instant(due)])
     }
 
     /// Those of an environment whose time has come. The customers take turns, and of each the longest overdue comes
@@ -74,81 +79,76 @@ public struct ErrandTable {
     public func due(in environment: Environment, at now: Instant, limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT e.sequence, e.kind, e.token, e.transaction_sequence, t.id, t.original_id, t.environment, \
-            e.attempts, e.due_at, e.state, e.detail, t.product, coalesce(t.type = 3, t.expires_at IS NOT NULL) \
-            FROM (SELECT sequence, due_at, row_number() OVER (PARTITION BY user ORDER BY due_at, sequence) AS turn \
-            FROM (SELECT w.sequence, w.due_at, coalesce(g.user, w.sequence) AS user FROM errands w \
-            CROSS JOIN transactions a ON a.sequence = w.transaction_sequence \
-            LEFT JOIN grants g ON g.transaction_sequence = w.transaction_sequence \
-            WHERE w.state = 0 AND w.due_at <= ? AND a.environment = ? ORDER BY w.due_at, w.sequence LIMIT 1000) \
-            ORDER BY turn, due_at, sequence LIMIT ?) d \
-            CROSS JOIN errands e ON e.sequence = d.sequence \
-            CROSS JOIN transactions t ON t.sequence = e.transaction_sequence \
-            ORDER BY d.turn, d.due_at, d.sequence
+            SELECT e.sequence, \(Self.columns, of: "e"), \(Self.transaction) \
+            FROM (SELECT sequence, due_at, row_number() OVER (PARTITION BY user_id, CASE WHEN user_id IS NULL \
+            THEN sequence END ORDER BY due_at, sequence) AS turn FROM (SELECT w.sequence, w.due_at, g.user_id \
+            FROM errands w CROSS JOIN transactions a ON a.sequence = w.transaction_sequence LEFT JOIN grants g \
+            ON g.transaction_sequence = w.transaction_sequence WHERE w.state = 0 AND w.due_at <= ?1 \
+            AND a.environment = ?2 ORDER BY w.due_at, w.sequence LIMIT 1000) AS overdue \
+            ORDER BY turn, due_at, sequence LIMIT ?3) d CROSS JOIN errands e ON e.sequence = d.sequence \
+            CROSS JOIN transactions t ON t.sequence = e.transaction_sequence ORDER BY d.turn, d.due_at, d.sequence
             """, [.instant(now), environment.column, .integer(Int64(limit))], Self.read)
     }
 
     public func list(transaction sequence: Int64) throws -> [Stored] {
         try session.query(
             """
-            SELECT e.sequence, e.kind, e.token, e.transaction_sequence, t.id, t.original_id, t.environment, \
-            e.attempts, e.due_at, e.state, e.detail, t.product, coalesce(t.type = 3, t.expires_at IS NOT NULL) \
-            FROM errands e \
-            CROSS JOIN transactions t ON t.sequence = e.transaction_sequence \
-            WHERE e.transaction_sequence = ? ORDER BY e.sequence
+            SELECT e.sequence, \(Self.columns, of: "e"), \(Self.transaction) FROM errands e CROSS JOIN transactions t \
+            ON t.sequence = e.transaction_sequence WHERE e.transaction_sequence = ?1 ORDER BY e.sequence
             """, [.integer(sequence)], Self.read)
     }
 
     /// Not now.
     public func postpone(_ sequence: Int64, until due: Instant, detail: String) throws {
         try session.execute(
-            "UPDATE errands SET attempts = attempts + 1, due_at = ?, detail = ? WHERE sequence = ? AND state = 0",
+            "UPDATE errands SET attempts = attempts + 1, due_at = ?1, detail = ?2 WHERE sequence = ?3 AND state = 0",
             [.instant(due), .text(detail), .integer(sequence)])
     }
 
     /// Apple refuses it, and asking again would not help.
     public func refuse(_ sequence: Int64, detail: String) throws {
         try session.execute(
-            "UPDATE errands SET attempts = attempts + 1, state = 1, detail = ? WHERE sequence = ? AND state = 0",
+            "UPDATE errands SET attempts = attempts + 1, state = 1, detail = ?1 WHERE sequence = ?2 AND state = 0",
             [.text(detail), .integer(sequence)])
     }
 
     /// Whether it is still to be run: what was taken back since, and what is done, is not.
     public func isWaiting(_ sequence: Int64) throws -> Bool {
-        try session.first("SELECT 1 FROM errands WHERE sequence = ? AND state = 0", [.integer(sequence)]) { _ in }
+        try session.first("SELECT 1 FROM errands WHERE sequence = ?1 AND state = 0", [.integer(sequence)]) { _ in }
             != nil
     }
 
     /// The transaction is not to be finished after all.
     public func withdrawFinish(transaction sequence: Int64) throws {
         try session.execute(
-            "DELETE FROM errands WHERE transaction_sequence = ? AND kind = 1", [.integer(sequence)])
+            "DELETE FROM errands WHERE transaction_sequence = ?1 AND kind = 1", [.integer(sequence)])
     }
 
     /// Done.
     public func remove(_ sequence: Int64) throws {
-        try session.execute("DELETE FROM errands WHERE sequence = ?", [.integer(sequence)])
+        try session.execute("DELETE FROM errands WHERE sequence = ?1", [.integer(sequence)])
     }
 
     /// How many wait, and since when the oldest is overdue.
     public func waiting() throws -> (count: Int64, oldest: Instant?) {
-        try session.first("SELECT count(*), min(due_at) FROM errands WHERE state = 0", []) { row in
-            (row.integer(0), row.optionalInstant(1))
+        try session.first("SELECT count(*) AS count, min(due_at) AS oldest FROM errands WHERE state = 0", []) { row in
+            (row.integer("count"), row.optionalInstant("oldest"))
         } ?? (0, nil)
     }
 
     private static func read(_ row: any Row) throws -> Stored {
         let kind: Kind
-        switch row.integer(1) {
+        switch row.integer("kind") {
         case 1: kind = .finish
-        case 2: kind = .token(try row.uniqueID(2))
+        case 2: kind = .token(try row.uniqueID("token"))
         default: throw row.unreadable("an errand")
         }
         return Stored(
-            sequence: row.integer(0), kind: kind, transactionSequence: row.integer(3),
-            transactionID: TransactionID(row.text(4)), originalID: TransactionID(row.text(5)),
-            productID: ProductID(row.text(11)), isSubscription: row.integer(12) != 0,
-            environment: try row.environment(6), attempts: row.integer(7), dueAt: row.instant(8),
-            isWaiting: row.integer(9) == 0, detail: row.text(10))
+            sequence: row.integer("sequence"), kind: kind, transactionSequence: row.integer("transaction_sequence"),
+            transactionID: TransactionID(row.text("id")), originalID: TransactionID(row.text("original_id")),
+            productID: ProductID(row.text("product")), isSubscription: row.integer("is_subscription") != 0,
+            environment: try row.environment("environment"), attempts: row.integer("attempts"),
+            dueAt: row.instant("due_at"),
+            isWaiting: row.integer("state") == 0, detail: row.text("detail"))
     }
 }

@@ -4,6 +4,8 @@ import TillSQL
 /// `evidence`: every decision that changed something, with its ground, the door it came through and who brought it
 /// (U1: every rung records its evidence). Never edited, never deleted.
 public struct EvidenceTable {
+    private static let columns: Columns = "at, decision, ground, door, caller, detail"
+
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -36,10 +38,7 @@ public struct EvidenceTable {
 
     public func insert(transaction sequence: Int64, _ entry: Entry) throws {
         try session.execute(
-            """
-            INSERT INTO evidence (transaction_sequence, at, decision, ground, door, caller, detail) \
-            VALUES (?, ?, ?, ?, ?, ?, ?)
-            """,
+            "INSERT INTO evidence (transaction_sequence, \(Self.columns)) VALUES (\(marks: 7))",
             [
                 .integer(sequence), .instant(entry.at), .text(entry.decision), .text(entry.ground), .text(entry.door),
                 .text(entry.caller), .optional(entry.detail),
@@ -52,7 +51,7 @@ public struct EvidenceTable {
     ) throws -> Bool {
         try session.first(
             """
-            SELECT 1 FROM evidence WHERE transaction_sequence = ? AND decision = ? AND ground = ? AND detail = ?
+            SELECT 1 FROM evidence WHERE transaction_sequence = ?1 AND decision = ?2 AND ground = ?3 AND detail = ?4
             """, [.integer(sequence), .text(decision), .text(ground), .text(detail)]
         ) { _ in true } ?? false
     }
@@ -75,23 +74,24 @@ public struct EvidenceTable {
     public func count(transaction sequence: Int64, decision: String, ground: String, limit: Int64) throws -> Int64 {
         try session.first(
             """
-            SELECT count(*) FROM (SELECT 1 FROM evidence WHERE transaction_sequence = ? AND decision = ? \
-            AND ground = ? LIMIT ?) AS noted
+            SELECT count(*) AS count FROM (SELECT 1 FROM evidence WHERE transaction_sequence = ?1 AND decision = ?2 \
+            AND ground = ?3 LIMIT ?4) AS noted
             """, [.integer(sequence), .text(decision), .text(ground), .integer(limit)]
-        ) { $0.integer(0) } ?? 0
+        ) { $0.integer("count") } ?? 0
     }
 
     /// The newest two hundred, oldest first.
     public func list(transaction sequence: Int64) throws -> [Entry] {
         try session.query(
             """
-            SELECT at, decision, ground, door, caller, detail FROM (SELECT * FROM evidence \
-            WHERE transaction_sequence = ? ORDER BY sequence DESC LIMIT 200) AS newest ORDER BY sequence
+            SELECT \(Self.columns) FROM (SELECT sequence, \(Self.columns) FROM evidence \
+            WHERE transaction_sequence = ?1 ORDER BY sequence DESC LIMIT 200) AS newest ORDER BY sequence
             """, [.integer(sequence)]
         ) { row in
             Entry(
-                at: row.instant(0), decision: row.text(1), ground: row.text(2), door: row.text(3), caller: row.text(4),
-                detail: row.optionalText(5))
+                at: row.instant("at"), decision: row.text("decision"), ground: row.text("ground"),
+                door: row.text("door"), caller: row.text("caller"),
+                detail: row.optionalText("detail"))
         }
     }
 }

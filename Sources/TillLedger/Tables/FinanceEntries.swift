@@ -42,26 +42,35 @@ public struct FinanceEntries {
     func list(
         from start: CivilDate, through end: CivilDate, in environment: Environment, rowsAtOnce: Int64
     ) throws -> Found {
-        let newest = try session.first("SELECT max(sequence) FROM transactions", []) { $0.integer(0) } ?? 0
+        let newest =
+            try session.first(
+                "SELECT coalesce(max(sequence), 0) AS newest FROM transactions", []
+            ) { $0.integer("newest") } ?? 0
         let walks = max(1, (newest + rowsAtOnce - 1) / rowsAtOnce)
         var sums = FinanceSums(from: start, through: end)
         for walk in 0..<walks {
             _ = try session.query(
                 """
                 SELECT purchased_at, revoked_at, price, quantity, type, revocation_percentage, expires_at, \
-                is_upgraded, product, currency, storefront, original_id FROM transactions \
-                WHERE +environment = ?1 AND purchased_at < ?2 AND is_shared = 0 AND ownership IS NULL \
-                AND CASE WHEN type = 3 \
-                THEN ?4 = 1 OR CAST(substr(original_id, -6) AS INTEGER) % ?4 = ?5 \
-                ELSE ?5 = 0 AND price IS NOT 0 AND (purchased_at >= ?3 OR revoked_at >= ?3) END
+                is_upgraded, product, currency, storefront, original_id FROM transactions WHERE +environment = ?1 \
+                AND purchased_at < ?2 AND is_shared = 0 AND ownership IS NULL AND (type = 3 OR ?4 = 0 \
+                AND (price IS NULL OR price <> 0) AND (purchased_at >= ?3 OR revoked_at >= ?3))
                 """,
-                [
-                    environment.column, .instant(sums.until), .instant(sums.since), .integer(walks), .integer(walk),
-                ]
-            ) { row in sums.add(row) }
+                [environment.column, .instant(sums.until), .instant(sums.since), .integer(walk)]
+            ) { row in
+                guard row.integer("type") != 3 || Self.walk(of: row.text("original_id"), among: walks) == walk else {
+                    return
+                }
+                sums.add(row)
+            }
             sums.addPeriods()
         }
         return sums.found
+    }
+
+    /// All periods of a subscription are in one walk: by the last six digits of its first one's id.
+    private static func walk(of original: String, among walks: Int64) -> Int64 {
+        walks == 1 ? 0 : original.utf8.suffix(6).reduce(0) { 10 * $0 + Int64($1 & 0x0F) } % walks
     }
 }
 
@@ -135,47 +144,49 @@ private struct FinanceSums {
     mutating func add(_ row: any Row) {
         let traits = traits(of: row)
         let percentage = Self.percentage(row)
-        guard row.integer(4) == 3 else {
+        guard row.integer("type") == 3 else {
             guard let traits else { return countUnpriced(row) }
             count(
-                traits, soldAt: row.integer(0), revokedAt: row.isNull(1) ? nil : row.integer(1),
+                traits, soldAt: row.integer("purchased_at"), revokedAt: row.optionalInteger("revoked_at"),
                 percentage: percentage, isAfterOneYear: false)
             return
         }
-        let isUnpriced = traits == nil && (row.isNull(2) || row.isNull(9))
+        let isUnpriced = traits == nil && (row.isNull("price") || row.isNull("currency"))
         if isUnpriced { countUnpriced(row) }
         periods.append(
             Period(
-                chain: chain(row.text(11)), start: row.integer(0),
-                end: row.isNull(6) ? row.integer(0) : row.integer(6),
-                revokedAt: row.isNull(1) ? 0 : row.integer(1),
+                chain: chain(row.text("original_id")), start: row.integer("purchased_at"),
+                end: row.isNull("expires_at") ? row.integer("purchased_at") : row.integer("expires_at"),
+                revokedAt: row.isNull("revoked_at") ? 0 : row.integer("revoked_at"),
                 traits: traits ?? (isUnpriced ? Period.unpriced : Period.free),
-                percentage: row.integer(7) != 0 ? -percentage - 1 : percentage))
+                percentage: row.integer("is_upgraded") != 0 ? -percentage - 1 : percentage))
     }
 
     /// Nil for what cost nothing, or nobody knows what.
     private mutating func traits(of row: any Row) -> Int32? {
-        let price = row.integer(2)
-        guard price != 0, !row.isNull(9) else { return nil }
-        let storefront = row.optionalText(10)
+        let price = row.integer("price")
+        guard price != 0, !row.isNull("currency") else { return nil }
+        let storefront = row.optionalText("storefront")
         let number = self.traits.number(
             of: Traits(
-                productID: ProductID(row.text(8)), type: row.integer(4), storefront: storefront, price: price,
-                currency: row.text(9), quantity: row.integer(3)))
+                productID: ProductID(row.text("product")), type: row.integer("type"), storefront: storefront,
+                price: price,
+                currency: row.text("currency"), quantity: row.integer("quantity")))
         if Int(number) == placeOfTraits.count { placeOfTraits.append(places.number(of: storefront)) }
         return number
     }
 
     /// Apple said how much from 2025-12 on; before that, all.
     private static func percentage(_ row: any Row) -> Int32 {
-        row.isNull(5) ? 100_000 : Int32(min(max(row.integer(5), 0), 100_000))
+        row.isNull("revocation_percentage")
+            ? 100_000 : Int32(min(max(row.integer("revocation_percentage"), 0), 100_000))
     }
 
     private mutating func countUnpriced(_ row: any Row) {
-        let moments = [row.integer(0)] + (row.isNull(1) ? [] : [row.integer(1)])
-        let place = places.number(of: row.optionalText(10))
+        let moments = [row.integer("purchased_at")] + (row.isNull("revoked_at") ? [] : [row.integer("revoked_at")])
+        let place = places.number(of: row.optionalText("storefront"))
         let here = moments.filter { days.contains(day(of: $0, in: place)) }.count
-        if here > 0 { unpriced[ProductID(row.text(8)), default: 0] += here }
+        if here > 0 { unpriced[ProductID(row.text("product")), default: 0] += here }
     }
 
     /// Apple's ids are decimal digits; whatever else comes is numbered from the other end.

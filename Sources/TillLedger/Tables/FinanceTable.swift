@@ -22,6 +22,8 @@ extension Schema {
 
 /// `apple_reports`: Apple's financial reports, each once.
 public struct AppleReportTable {
+    private static let columns: Columns = "digest, name, imported_at, actor, starts_on, ends_on, lines"
+
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -57,10 +59,7 @@ public struct AppleReportTable {
     /// - Returns: false if the very same text is here already; then nothing changes.
     public func insertIfNew(_ entry: Entry, text: [UInt8]) throws -> Bool {
         try session.insertIfNew(
-            """
-            INSERT INTO apple_reports (digest, name, imported_at, actor, starts_on, ends_on, lines, body) \
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (digest) DO NOTHING
-            """,
+            "INSERT INTO apple_reports (\(Self.columns), body) VALUES (\(marks: 8)) ON CONFLICT (digest) DO NOTHING",
             [
                 .blob(entry.digest), .text(entry.name), .instant(entry.importedAt), .text(entry.actor),
                 .integer(Int64(entry.start.daysSinceEpoch)), .integer(Int64(entry.end.daysSinceEpoch)),
@@ -70,18 +69,14 @@ public struct AppleReportTable {
 
     public func find(digest: [UInt8]) throws -> Entry? {
         try session.first(
-            """
-            SELECT sequence, digest, name, imported_at, actor, starts_on, ends_on, lines FROM apple_reports \
-            WHERE digest = ?
-            """, [.blob(digest)], Self.read)
+            "SELECT sequence, \(Self.columns) FROM apple_reports WHERE digest = ?1", [.blob(digest)], Self.read)
     }
 
     /// The newest first, from before a sequence.
     public func list(before sequence: Int64, limit: Int) throws -> [Entry] {
         try session.query(
             """
-            SELECT sequence, digest, name, imported_at, actor, starts_on, ends_on, lines FROM apple_reports \
-            WHERE sequence < ? ORDER BY sequence DESC LIMIT ?
+            SELECT sequence, \(Self.columns) FROM apple_reports WHERE sequence < ?1 ORDER BY sequence DESC LIMIT ?2
             """, [.integer(sequence), .integer(Int64(limit))], Self.read)
     }
 
@@ -89,8 +84,8 @@ public struct AppleReportTable {
     public func list(from start: CivilDate, through end: CivilDate, limit: Int) throws -> [Entry] {
         try session.query(
             """
-            SELECT sequence, digest, name, imported_at, actor, starts_on, ends_on, lines FROM apple_reports \
-            WHERE starts_on <= ? AND ends_on >= ? ORDER BY sequence DESC LIMIT ?
+            SELECT sequence, \(Self.columns) FROM apple_reports WHERE starts_on <= ?1 AND ends_on >= ?2 \
+            ORDER BY sequence DESC LIMIT ?3
             """,
             [
                 .integer(Int64(end.daysSinceEpoch)), .integer(Int64(start.daysSinceEpoch)), .integer(Int64(limit)),
@@ -98,15 +93,19 @@ public struct AppleReportTable {
     }
 
     public func text(_ sequence: Int64) throws -> [UInt8]? {
-        try session.first("SELECT body FROM apple_reports WHERE sequence = ?", [.integer(sequence)]) { $0.blob(0) }
+        try session.first("SELECT body FROM apple_reports WHERE sequence = ?1", [.integer(sequence)]) {
+            $0.blob("body")
+        }
     }
 
     private static func read(_ row: any Row) throws -> Entry {
         var entry = Entry(
-            digest: row.blob(1), name: row.text(2), importedAt: row.instant(3), actor: row.text(4),
-            start: CivilDate(daysSinceEpoch: Int(row.integer(5))), end: CivilDate(daysSinceEpoch: Int(row.integer(6))),
-            lines: Int(row.integer(7)))
-        entry.sequence = row.integer(0)
+            digest: row.blob("digest"), name: row.text("name"), importedAt: row.instant("imported_at"),
+            actor: row.text("actor"),
+            start: CivilDate(daysSinceEpoch: Int(row.integer("starts_on"))),
+            end: CivilDate(daysSinceEpoch: Int(row.integer("ends_on"))),
+            lines: Int(row.integer("lines")))
+        entry.sequence = row.integer("sequence")
         return entry
     }
 }

@@ -1,13 +1,6 @@
 import TillBilling
 import TillSQL
 
-extension Schema {
-    /// How many there are of each app is counted with each new one.
-    static let foreignNotificationApps: StaticString = """
-        CREATE INDEX foreign_notifications_by_bundle ON foreign_notifications (bundle, sequence);
-        """
-}
-
 /// `foreign_notifications`: signed by Apple, and not for this app as it is configured. Kept raw for the case that the
 /// configuration is what's wrong; nothing is settled by them.
 ///
@@ -16,6 +9,10 @@ extension Schema {
 public struct ForeignNotificationTable {
     /// How many are kept. A notification has five to fifteen kilobytes, and never more than 512.
     public static let capacity: Int64 = 1_000
+
+    private static let columns: Columns = """
+        uuid, bundle, app_apple_id, environment, type, subtype, received_at, code, detail, payload
+        """
 
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
@@ -54,16 +51,13 @@ public struct ForeignNotificationTable {
 
     /// Whether one of this UUID is kept.
     public func contains(_ uuid: String) throws -> Bool {
-        try session.first("SELECT 1 FROM foreign_notifications WHERE uuid = ?", [.text(uuid)]) { _ in true } ?? false
+        try session.first("SELECT 1 FROM foreign_notifications WHERE uuid = ?1", [.text(uuid)]) { _ in true } ?? false
     }
 
     /// Stores one; nothing happens if one of this UUID is there already (U4).
     public func insert(_ entry: Entry) throws {
         let inserted = try session.insertIfNew(
-            """
-            INSERT INTO foreign_notifications (uuid, bundle, app_apple_id, environment, type, subtype, received_at, \
-            code, detail, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uuid) DO NOTHING
-            """,
+            "INSERT INTO foreign_notifications (\(Self.columns)) VALUES (\(marks: 10)) ON CONFLICT (uuid) DO NOTHING",
             [
                 .text(entry.uuid), .optional(entry.bundleID), .optional(entry.appAppleID),
                 .optional(entry.environment), .text(entry.type), .optional(entry.subtype), .instant(entry.receivedAt),
@@ -71,12 +65,12 @@ public struct ForeignNotificationTable {
             ])
         guard inserted != nil else { return }
         let apps = try session.query(
-            "SELECT count(*), min(sequence) FROM foreign_notifications GROUP BY bundle", []
-        ) { (count: $0.integer(0), oldest: $0.integer(1)) }
+            "SELECT count(*) AS count, min(sequence) AS oldest FROM foreign_notifications GROUP BY bundle", []
+        ) { (count: $0.integer("count"), oldest: $0.integer("oldest")) }
         guard apps.reduce(0, { $0 + $1.count }) > Self.capacity,
             let fullest = apps.max(by: { ($0.count, $1.oldest) < ($1.count, $0.oldest) })
         else { return }
-        try session.execute("DELETE FROM foreign_notifications WHERE sequence = ?", [.integer(fullest.oldest)])
+        try session.execute("DELETE FROM foreign_notifications WHERE sequence = ?1", [.integer(fullest.oldest)])
     }
 
     /// Those that another configuration refused and that state this app, oldest first, after a sequence.
@@ -87,40 +81,40 @@ public struct ForeignNotificationTable {
     ) throws -> [(sequence: Int64, entry: Entry)] {
         try session.query(
             """
-            SELECT uuid, bundle, app_apple_id, environment, type, subtype, received_at, code, detail, payload, \
-            sequence FROM foreign_notifications WHERE sequence > ?1 AND code = ?2 AND bundle = ?3 \
-            AND (?4 IS NULL OR environment = 'Sandbox' OR app_apple_id = ?4) ORDER BY sequence LIMIT ?5
+            SELECT \(Self.columns), sequence FROM foreign_notifications WHERE sequence > ?1 AND code = ?2 \
+            AND bundle = ?3 AND (?4 IS NULL OR environment = 'Sandbox' OR app_apple_id = ?4) ORDER BY sequence \
+            LIMIT ?5
             """,
             [
                 .integer(sequence), .text(code), .text(bundleID), .optional(appAppleID), .integer(Int64(limit)),
             ]
-        ) { row in (row.integer(10), try Self.read(row)) }
+        ) { row in (row.integer("sequence"), try Self.read(row)) }
     }
 
     /// The newest first.
     public func list(limit: Int) throws -> [Entry] {
         try session.query(
             """
-            SELECT uuid, bundle, app_apple_id, environment, type, subtype, received_at, code, detail, payload \
-            FROM foreign_notifications ORDER BY sequence DESC LIMIT ?
+            SELECT \(Self.columns) FROM foreign_notifications ORDER BY sequence DESC LIMIT ?1
             """, [.integer(Int64(limit))], Self.read)
     }
 
     public func remove(_ sequence: Int64) throws {
-        try session.execute("DELETE FROM foreign_notifications WHERE sequence = ?", [.integer(sequence)])
+        try session.execute("DELETE FROM foreign_notifications WHERE sequence = ?1", [.integer(sequence)])
     }
 
     /// Says anew why one isn't ours.
     public func mark(_ sequence: Int64, code: String, detail: String) throws {
         try session.execute(
-            "UPDATE foreign_notifications SET code = ?, detail = ? WHERE sequence = ?",
+            "UPDATE foreign_notifications SET code = ?1, detail = ?2 WHERE sequence = ?3",
             [.text(code), .text(detail), .integer(sequence)])
     }
 
     private static func read(_ row: any Row) throws -> Entry {
         Entry(
-            uuid: row.text(0), app: (row.optionalText(1), row.isNull(2) ? nil : row.integer(2)),
-            environment: row.optionalText(3), type: row.text(4), subtype: row.optionalText(5),
-            receivedAt: row.instant(6), reason: (row.text(7), row.text(8)), payload: row.text(9))
+            uuid: row.text("uuid"), app: (row.optionalText("bundle"), row.optionalInteger("app_apple_id")),
+            environment: row.optionalText("environment"), type: row.text("type"), subtype: row.optionalText("subtype"),
+            receivedAt: row.instant("received_at"), reason: (row.text("code"), row.text("detail")),
+            payload: row.text("payload"))
     }
 }

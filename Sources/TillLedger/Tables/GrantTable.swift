@@ -10,8 +10,8 @@ public struct GrantTable {
     public func insert(_ grant: Grant, transaction sequence: Int64, orderSequence: Int64) throws {
         try session.execute(
             """
-            INSERT INTO grants (transaction_sequence, id, order_sequence, user, entitlement, at) \
-            VALUES (?, ?, ?, ?, ?, ?)
+            INSERT INTO grants (transaction_sequence, id, order_sequence, user_id, entitlement, at) \
+            VALUES (\(marks: 6))
             """,
             [
                 .integer(sequence), .id(grant.id), .integer(orderSequence), .text(grant.userID.text),
@@ -23,20 +23,23 @@ public struct GrantTable {
     public func find(transaction sequence: Int64) throws -> Grant? {
         let points = try session.query(
             """
-            SELECT currency, amount FROM postings WHERE grant_sequence = ? AND kind = 'purchase' ORDER BY currency
+            SELECT currency, amount FROM postings WHERE grant_sequence = ?1 AND kind = 'purchase' ORDER BY currency
             """, [.integer(sequence)]
-        ) { row in GrantedPoints(currency: row.text(0), amount: row.integer(1)) }
+        ) { row in GrantedPoints(currency: row.text("currency"), amount: row.integer("amount")) }
         return try session.first(
             """
-            SELECT g.id, t.environment, t.id, o.id, g.user, t.product, t.quantity, g.entitlement, g.at FROM grants g \
-            JOIN transactions t ON t.sequence = g.transaction_sequence JOIN orders o ON o.sequence = g.order_sequence \
-            WHERE g.transaction_sequence = ?
+            SELECT g.id AS grant_id, t.environment, t.id, o.id AS order_id, g.user_id, t.product, t.quantity, \
+            g.entitlement, g.at FROM grants g JOIN transactions t ON t.sequence = g.transaction_sequence JOIN orders o \
+            ON o.sequence = g.order_sequence WHERE g.transaction_sequence = ?1
             """, [.integer(sequence)]
         ) { row in
             Grant(
-                id: try row.uniqueID(0), environment: try row.environment(1), transactionID: TransactionID(row.text(2)),
-                orderID: try row.uniqueID(3), userID: UserID(row.text(4)), productID: ProductID(row.text(5)),
-                quantity: Int(row.integer(6)), points: points, entitlement: row.optionalText(7), at: row.instant(8))
+                id: try row.uniqueID("grant_id"), environment: try row.environment("environment"),
+                transactionID: TransactionID(row.text("id")),
+                orderID: try row.uniqueID("order_id"), userID: UserID(row.text("user_id")),
+                productID: ProductID(row.text("product")),
+                quantity: Int(row.integer("quantity")), points: points, entitlement: row.optionalText("entitlement"),
+                at: row.instant("at"))
         }
     }
 }

@@ -4,6 +4,13 @@ import TillSQL
 /// What a user has of what was granted, whoever paid for it: orders, transactions, grants and holders, read together.
 /// No table of its own.
 public struct GrantedPurchases {
+    private static let columns: Columns = """
+        t.sequence, t.id, t.original_id, t.product, t.quantity, t.purchased_at, t.price, t.currency, t.offer_type, \
+        g.entitlement, o.product AS order_product, coalesce(o.large_quantity, o.quantity) AS order_quantity, o.device, \
+        CASE WHEN o.previewed_at IS NULL OR EXISTS (SELECT 1 FROM order_moves m WHERE m.order_sequence = o.sequence \
+        AND m.status IN (3, 4)) THEN NULL ELSE o.previewed_at END AS previewed_at, o.catalog_version
+        """
+
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -44,40 +51,31 @@ public struct GrantedPurchases {
     ) throws -> [Entry] {
         try session.query(
             """
-            SELECT t.sequence, t.id, t.original_id, t.product, t.quantity, t.purchased_at, t.price, t.currency, \
-            t.offer_type, g.entitlement, o.product, coalesce(o.large_quantity, o.quantity), o.device, \
-            CASE WHEN o.previewed_at IS NULL OR EXISTS (SELECT 1 FROM order_moves m \
-            WHERE m.order_sequence = o.sequence AND m.status IN (3, 4)) THEN NULL ELSE o.previewed_at END, \
-            o.catalog_version \
-            FROM orders o CROSS JOIN transactions t ON t.order_sequence = o.sequence \
-            CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
-            WHERE o.user = ?1 AND +t.environment = ?2 AND +t.state = 1 AND NOT EXISTS (SELECT 1 FROM holders h \
-            WHERE h.grant_sequence = t.sequence AND h.user <> ?1) \
-            UNION ALL \
-            SELECT t.sequence, t.id, t.original_id, t.product, t.quantity, t.purchased_at, t.price, t.currency, \
-            t.offer_type, g.entitlement, o.product, coalesce(o.large_quantity, o.quantity), o.device, \
-            CASE WHEN o.previewed_at IS NULL OR EXISTS (SELECT 1 FROM order_moves m \
-            WHERE m.order_sequence = o.sequence AND m.status IN (3, 4)) THEN NULL ELSE o.previewed_at END, \
-            o.catalog_version \
-            FROM holders h CROSS JOIN transactions t ON t.sequence = h.grant_sequence \
-            CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
-            CROSS JOIN orders o ON o.sequence = t.order_sequence \
-            WHERE h.user = ?1 AND +h.environment = ?2 AND +t.state = 1 AND o.user <> ?1 \
-            ORDER BY 1 DESC LIMIT ?3
+            SELECT \(Self.columns) FROM orders o CROSS JOIN transactions t ON t.order_sequence = o.sequence \
+            CROSS JOIN grants g ON g.transaction_sequence = t.sequence WHERE o.user_id = ?1 AND +t.environment = ?2 \
+            AND +t.state = 1 AND NOT EXISTS (SELECT 1 FROM holders h WHERE h.grant_sequence = t.sequence \
+            AND h.user_id <> ?1) UNION ALL SELECT \(Self.columns) FROM holders h CROSS JOIN transactions t \
+            ON t.sequence = h.grant_sequence CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
+            CROSS JOIN orders o ON o.sequence = t.order_sequence WHERE h.user_id = ?1 AND +h.environment = ?2 \
+            AND +t.state = 1 AND o.user_id <> ?1 ORDER BY 1 DESC LIMIT ?3
             """, [.text(user.text), environment.column, .integer(Int64(limit))]
-        ) { row in isWanted(ProductID(row.text(3)), row.optionalText(9)) ? Self.read(row) : nil }
+        ) { row in isWanted(ProductID(row.text("product")), row.optionalText("entitlement")) ? Self.read(row) : nil }
         .compactMap { $0 }
         .sorted { ($0.purchasedAt, $0.id) < ($1.purchasedAt, $1.id) }
     }
 
     private static func read(_ row: any Row) -> Entry {
         Entry(
-            sequence: row.integer(0), id: TransactionID(row.text(1)), originalID: TransactionID(row.text(2)),
-            productID: ProductID(row.text(3)), quantity: Int(row.integer(4)), purchasedAt: row.instant(5),
-            price: row.money(6), isOffer: !row.isNull(8), entitlement: row.optionalText(9),
+            sequence: row.integer("sequence"), id: TransactionID(row.text("id")),
+            originalID: TransactionID(row.text("original_id")),
+            productID: ProductID(row.text("product")), quantity: Int(row.integer("quantity")),
+            purchasedAt: row.instant("purchased_at"),
+            price: row.money("price", "currency"), isOffer: !row.isNull("offer_type"),
+            entitlement: row.optionalText("entitlement"),
             order: OrderLine(
-                productID: ProductID(row.text(10)), quantity: Int(row.integer(11)),
-                deviceID: row.optionalText(12).map(DeviceID.init), previewedAt: row.optionalInstant(13),
-                catalogVersion: row.isNull(14) ? nil : row.integer(14)))
+                productID: ProductID(row.text("order_product")), quantity: Int(row.integer("order_quantity")),
+                deviceID: row.optionalText("device").map(DeviceID.init),
+                previewedAt: row.optionalInstant("previewed_at"),
+                catalogVersion: row.optionalInteger("catalog_version")))
     }
 }

@@ -8,7 +8,10 @@ public struct HeartbeatTable {
 
     public func beat(at: Instant) throws {
         try session.execute(
-            "INSERT INTO heartbeat (only, at) VALUES (1, ?) ON CONFLICT (only) DO UPDATE SET at = excluded.at",
+            """
+            INSERT INTO heartbeat (single_row, at) VALUES (1, ?1) ON CONFLICT (single_row) DO UPDATE \
+            SET at = excluded.at
+            """,
             [.integer(at.milliseconds)])
     }
 }

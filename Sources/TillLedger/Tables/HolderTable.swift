@@ -4,6 +4,8 @@ import TillSQL
 /// `holders`: whose a granted purchase is now. The one place that says so: who has a row has it, else it is the grant's
 /// own user's.
 public struct HolderTable {
+    private static let chain: Columns = "environment, original_id"
+
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -11,33 +13,36 @@ public struct HolderTable {
     public func present(_ grant: Grant, of sequence: Int64) throws -> Grant {
         let present = try session.first(
             """
-            SELECT h.user, o.id FROM holders h CROSS JOIN transactions t ON t.sequence = h.grant_sequence \
-            LEFT JOIN orders o ON o.sequence = t.order_sequence WHERE h.grant_sequence = ?
+            SELECT h.user_id, o.id AS order_id FROM holders h CROSS JOIN transactions t \
+            ON t.sequence = h.grant_sequence LEFT JOIN orders o ON o.sequence = t.order_sequence \
+            WHERE h.grant_sequence = ?1
             """, [.integer(sequence)]
-        ) { row in (holder: UserID(row.text(0)), order: row.isNull(1) ? nil : try row.uniqueID(1)) }
+        ) { row in
+            (holder: UserID(row.text("user_id")), order: row.isNull("order_id") ? nil : try row.uniqueID("order_id"))
+        }
         return present.map { grant.held(by: $0.holder, under: $0.order) } ?? grant
     }
 
     /// Who has the purchases of a chain that are not the user's whose order they were granted under.
     public func users(of original: TransactionID, in environment: Environment) throws -> [Int64: UserID] {
         let found = try session.query(
-            "SELECT grant_sequence, user FROM holders WHERE environment = ? AND original_id = ? LIMIT 1000",
+            "SELECT grant_sequence, user_id FROM holders WHERE environment = ?1 AND original_id = ?2 LIMIT 1000",
             [environment.column, .text(original.text)]
-        ) { (sequence: $0.integer(0), user: UserID($0.text(1))) }
+        ) { (sequence: $0.integer("grant_sequence"), user: UserID($0.text("user_id"))) }
         return Dictionary(found.map { ($0.sequence, $0.user) }) { first, _ in first }
     }
 
     /// Nobody has it, until somebody claims it.
     public func remove(_ sequence: Int64) throws {
-        try session.execute("DELETE FROM holders WHERE grant_sequence = ?", [.integer(sequence)])
+        try session.execute("DELETE FROM holders WHERE grant_sequence = ?1", [.integer(sequence)])
     }
 
     /// From now on it is that user's.
     public func set(_ user: UserID, _ grant: HeldGrant) throws {
         try session.execute(
             """
-            INSERT INTO holders (grant_sequence, environment, original_id, user) VALUES (?, ?, ?, ?) \
-            ON CONFLICT (grant_sequence) DO UPDATE SET user = excluded.user
+            INSERT INTO holders (grant_sequence, \(Self.chain), user_id) VALUES (?1, ?2, ?3, ?4) \
+            ON CONFLICT (grant_sequence) DO UPDATE SET user_id = excluded.user_id
             """,
             [
                 .integer(grant.sequence), grant.environment.column, .text(grant.originalID.text), .text(user.text),
@@ -50,22 +55,23 @@ public struct HolderTable {
     ) throws -> UserID? {
         try session.first(
             """
-            SELECT coalesce(h.user, g.user) FROM transactions t CROSS JOIN grants g \
+            SELECT coalesce(h.user_id, g.user_id) AS user_id FROM transactions t CROSS JOIN grants g \
             ON g.transaction_sequence = t.sequence LEFT JOIN holders h ON h.grant_sequence = t.sequence \
-            WHERE t.order_sequence = ? AND +t.environment = ? AND t.original_id = ? ORDER BY t.sequence DESC LIMIT 1
+            WHERE t.order_sequence = ?1 AND +t.environment = ?2 AND t.original_id = ?3 ORDER BY t.sequence DESC \
+            LIMIT 1
             """, [.integer(orderSequence), environment.column, .text(original.text)]
-        ) { UserID($0.text(0)) }
+        ) { UserID($0.text("user_id")) }
     }
 
     /// Who has the first transaction of a chain; if that is nobody's yet or was never seen, who has the newest one.
     public func holder(of original: TransactionID, in environment: Environment) throws -> UserID? {
         let first = try session.first(
             """
-            SELECT coalesce(h.user, g.user) FROM transactions t CROSS JOIN grants g \
+            SELECT coalesce(h.user_id, g.user_id) AS user_id FROM transactions t CROSS JOIN grants g \
             ON g.transaction_sequence = t.sequence LEFT JOIN holders h ON h.grant_sequence = t.sequence \
-            WHERE t.environment = ? AND t.id = ? AND t.state <> 2
+            WHERE t.environment = ?1 AND t.id = ?2 AND t.state <> 2
             """, [environment.column, .text(original.text)]
-        ) { UserID($0.text(0)) }
+        ) { UserID($0.text("user_id")) }
         return try first ?? newest(of: original, in: environment)?.user ?? newestPeriod(of: original, in: environment)
     }
 
@@ -73,14 +79,12 @@ public struct HolderTable {
     private func newestPeriod(of original: TransactionID, in environment: Environment) throws -> UserID? {
         try session.first(
             """
-            SELECT g.user FROM subscriptions s \
-            CROSS JOIN subscription_periods p ON p.subscription_sequence = s.sequence \
-            CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
-            CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
-            WHERE s.environment = ? AND s.original_id = ? AND t.state <> 2 \
-            ORDER BY t.purchased_at DESC, t.sequence DESC LIMIT 1
+            SELECT g.user_id FROM subscriptions s CROSS JOIN subscription_periods p \
+            ON p.subscription_sequence = s.sequence CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
+            CROSS JOIN grants g ON g.transaction_sequence = t.sequence WHERE s.environment = ?1 AND s.original_id = ?2 \
+            AND t.state <> 2 ORDER BY t.purchased_at DESC, t.sequence DESC LIMIT 1
             """, [environment.column, .text(original.text)]
-        ) { UserID($0.text(0)) }
+        ) { UserID($0.text("user_id")) }
     }
 
     /// The order of the newest transaction of a chain that has a holder. With it a chain is found whose first
@@ -94,11 +98,12 @@ public struct HolderTable {
     ) throws -> (user: UserID, order: Int64)? {
         try session.first(
             """
-            SELECT h.user, coalesce(t.order_sequence, g.order_sequence) FROM holders h CROSS JOIN grants g \
-            ON g.transaction_sequence = h.grant_sequence CROSS JOIN transactions t ON t.sequence = h.grant_sequence \
-            WHERE h.environment = ? AND h.original_id = ? ORDER BY h.grant_sequence DESC LIMIT 1
+            SELECT h.user_id, coalesce(t.order_sequence, g.order_sequence) AS order_sequence FROM holders h \
+            CROSS JOIN grants g ON g.transaction_sequence = h.grant_sequence CROSS JOIN transactions t \
+            ON t.sequence = h.grant_sequence WHERE h.environment = ?1 AND h.original_id = ?2 \
+            ORDER BY h.grant_sequence DESC LIMIT 1
             """, [environment.column, .text(original.text)]
-        ) { (UserID($0.text(0)), $0.integer(1)) }
+        ) { (UserID($0.text("user_id")), $0.integer("order_sequence")) }
     }
 
     // MARK: All of somebody's
@@ -107,12 +112,10 @@ public struct HolderTable {
     public func all(of user: UserID) throws -> [HeldGrant] {
         try session.query(
             """
-            SELECT t.sequence, t.environment, t.original_id FROM orders o \
-            CROSS JOIN transactions t ON t.order_sequence = o.sequence \
-            CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
-            LEFT JOIN holders h ON h.grant_sequence = t.sequence \
-            WHERE o.user = ?1 AND h.user IS NULL UNION ALL \
-            SELECT grant_sequence, environment, original_id FROM holders WHERE user = ?1 ORDER BY 1
+            SELECT t.sequence, \(Self.chain, of: "t") FROM orders o CROSS JOIN transactions t \
+            ON t.order_sequence = o.sequence CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
+            LEFT JOIN holders h ON h.grant_sequence = t.sequence WHERE o.user_id = ?1 AND h.user_id IS NULL \
+            UNION ALL SELECT grant_sequence, \(Self.chain) FROM holders WHERE user_id = ?1 ORDER BY 1
             """, [.text(user.text)], Self.read)
     }
 
@@ -122,13 +125,11 @@ public struct HolderTable {
     ) throws -> [HeldGrant] {
         try session.query(
             """
-            SELECT t.sequence, t.environment, t.original_id FROM orders o \
-            CROSS JOIN transactions t ON t.order_sequence = o.sequence \
-            CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
-            LEFT JOIN holders h ON h.grant_sequence = t.sequence \
-            WHERE o.user = ?1 AND h.user IS NULL AND +t.environment = ?2 AND t.original_id = ?3 UNION ALL \
-            SELECT grant_sequence, environment, original_id FROM holders \
-            WHERE +user = ?1 AND environment = ?2 AND original_id = ?3 ORDER BY 1
+            SELECT t.sequence, \(Self.chain, of: "t") FROM orders o CROSS JOIN transactions t \
+            ON t.order_sequence = o.sequence CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
+            LEFT JOIN holders h ON h.grant_sequence = t.sequence WHERE o.user_id = ?1 AND h.user_id IS NULL \
+            AND +t.environment = ?2 AND t.original_id = ?3 UNION ALL SELECT grant_sequence, environment, original_id \
+            FROM holders WHERE +user_id = ?1 AND environment = ?2 AND original_id = ?3 ORDER BY 1
             """, [.text(user.text), environment.column, .text(original.text)], Self.read)
     }
 
@@ -137,13 +138,13 @@ public struct HolderTable {
     public func stillMoved(by transfer: TransferTable.Stored) throws -> [HeldGrant] {
         try session.query(
             """
-            SELECT h.grant_sequence, h.environment, h.original_id FROM transfer_items i \
-            CROSS JOIN holders h ON h.grant_sequence = i.grant_sequence \
-            WHERE i.transfer_sequence = ?1 AND h.user = ?2 UNION \
-            SELECT h.grant_sequence, h.environment, h.original_id FROM orders o CROSS JOIN transactions t \
-            ON t.order_sequence = o.sequence CROSS JOIN holders h ON h.grant_sequence = t.sequence \
-            WHERE ?3 AND o.user = ?4 AND h.user = ?2 AND NOT EXISTS (SELECT 1 FROM transfer_items i \
-            WHERE i.grant_sequence = h.grant_sequence AND i.transfer_sequence <> ?1) ORDER BY 1
+            SELECT h.grant_sequence AS sequence, \(Self.chain, of: "h") FROM transfer_items i \
+            CROSS JOIN holders h ON h.grant_sequence = i.grant_sequence WHERE i.transfer_sequence = ?1 \
+            AND h.user_id = ?2 UNION SELECT h.grant_sequence, \(Self.chain, of: "h") FROM orders o \
+            CROSS JOIN transactions t ON t.order_sequence = o.sequence CROSS JOIN holders h \
+            ON h.grant_sequence = t.sequence WHERE ?3 = 1 AND o.user_id = ?4 AND h.user_id = ?2 AND NOT EXISTS \
+            (SELECT 1 FROM transfer_items i WHERE i.grant_sequence = h.grant_sequence AND i.transfer_sequence <> ?1) \
+            ORDER BY 1
             """,
             [
                 .integer(transfer.sequence), .text(transfer.transfer.to.text),
@@ -158,17 +159,19 @@ public struct HolderTable {
     ) throws -> [MovedPoints] {
         try session.query(
             """
-            SELECT currency, sum(amount) FROM postings WHERE user = ? AND grant_sequence = ? \
-            AND (kind <> 'moved' OR ?) GROUP BY currency HAVING sum(amount) <> 0 ORDER BY currency
+            SELECT currency, sum(amount) AS points FROM postings WHERE user_id = ?1 AND grant_sequence = ?2 \
+            AND (kind <> 'moved' OR ?3 = 1) GROUP BY currency HAVING sum(amount) <> 0 ORDER BY currency
             """, [.text(user.text), .integer(grant.sequence), .flag(withMoved)]
         ) { row in
             MovedPoints(
-                environment: grant.environment, currency: row.text(0), amount: row.integer(1), grant: grant.sequence)
+                environment: grant.environment, currency: row.text("currency"), amount: row.integer("points"),
+                grant: grant.sequence)
         }
     }
 
     private static func read(_ row: any Row) throws -> HeldGrant {
         HeldGrant(
-            sequence: row.integer(0), environment: try row.environment(1), originalID: TransactionID(row.text(2)))
+            sequence: row.integer("sequence"), environment: try row.environment("environment"),
+            originalID: TransactionID(row.text("original_id")))
     }
 }

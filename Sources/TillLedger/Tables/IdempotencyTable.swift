@@ -6,6 +6,9 @@ public struct IdempotencyTable {
     /// How long an answer is kept.
     public static let lifetimeMilliseconds: Int64 = 48 * 3_600_000
 
+    private static let key: Columns = "credential, route, key"
+    private static let answer: Columns = "digest, status, body"
+
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -37,18 +40,17 @@ public struct IdempotencyTable {
 
     public func find(_ scope: Scope) throws -> Answer? {
         try session.first(
-            "SELECT digest, status, body FROM idempotency_keys WHERE credential = ? AND route = ? AND key = ?",
+            "SELECT \(Self.answer) FROM idempotency_keys WHERE credential = ?1 AND route = ?2 AND key = ?3",
             [.text(scope.credential.text), .text(scope.route.text), .text(scope.key.text)]
-        ) { row in Answer(digest: row.blob(0), status: Int(row.integer(1)), body: row.blob(2)) }
+        ) { row in Answer(digest: row.blob("digest"), status: Int(row.integer("status")), body: row.blob("body")) }
     }
 
     /// Keeps an answer, and lets go of a few that are past their lifetime.
     public func insert(_ scope: Scope, _ answer: Answer, at: Instant) throws {
         try session.execute(
             """
-            INSERT INTO idempotency_keys (credential, route, key, digest, status, body, at) \
-            VALUES (?, ?, ?, ?, ?, ?, ?) \
-            ON CONFLICT (credential, route, key) DO NOTHING
+            INSERT INTO idempotency_keys (\(Self.key), \(Self.answer), at) VALUES (\(marks: 7)) \
+            ON CONFLICT (\(Self.key)) DO NOTHING
             """,
             [
                 .text(scope.credential.text), .text(scope.route.text), .text(scope.key.text), .blob(answer.digest),
@@ -56,8 +58,8 @@ public struct IdempotencyTable {
             ])
         try session.execute(
             """
-            DELETE FROM idempotency_keys WHERE (credential, route, key) IN \
-            (SELECT credential, route, key FROM idempotency_keys WHERE at < ? ORDER BY at LIMIT 8)
+            DELETE FROM idempotency_keys WHERE (\(Self.key)) IN (SELECT \(Self.key) FROM idempotency_keys \
+            WHERE at < ?1 ORDER BY at LIMIT 8)
             """, [.integer(at.milliseconds - Self.lifetimeMilliseconds)])
     }
 }

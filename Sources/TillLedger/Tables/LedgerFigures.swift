@@ -7,20 +7,25 @@ public struct LedgerFigures {
     public init(_ session: any Connection) { self.session = session }
 
     /// How many transactions there are, of all environments. Their rows are numbered and never deleted.
-    public func purchases() throws -> Int64 { try number("SELECT coalesce(max(sequence), 0) FROM transactions") }
+    public func purchases() throws -> Int64 {
+        try number(
+            """
+            SELECT coalesce(max(sequence), 0) AS number FROM transactions
+            """)
+    }
 
     /// Paid and nobody's.
     public func quarantined() throws -> Int64 {
-        try number("SELECT count(*) FROM transactions WHERE state = 2 AND state <> 1")
+        try number("SELECT count(*) AS number FROM transactions WHERE state = 2 AND state <> 1")
     }
 
     public func quarantined(in environment: Environment, paidBefore moment: Instant) throws -> Int64 {
         try session.first(
             """
-            SELECT count(*) FROM transactions WHERE state = 2 AND state <> 1 AND +environment = ? \
-            AND purchased_at < ?
+            SELECT count(*) AS number FROM transactions WHERE state = 2 AND state <> 1 AND +environment = ?1 \
+            AND purchased_at < ?2
             """, [environment.column, .instant(moment)]
-        ) { $0.integer(0) } ?? 0
+        ) { $0.integer("number") } ?? 0
     }
 
     /// When it was paid.
@@ -29,36 +34,38 @@ public struct LedgerFigures {
             """
             SELECT purchased_at FROM transactions WHERE state = 2 AND state <> 1 ORDER BY sequence LIMIT 1
             """, []
-        ) { $0.instant(0) }
+        ) { $0.instant("purchased_at") }
     }
 
     /// When the oldest order that stands so was opened.
     public func oldestOrder(_ status: OrderStatus) throws -> Instant? {
         try session.first(
-            "SELECT created_at FROM orders WHERE status = ? AND status <> 1 ORDER BY sequence LIMIT 1",
+            "SELECT created_at FROM orders WHERE status = ?1 AND status <> 1 ORDER BY sequence LIMIT 1",
             [.integer(Int64(status.rawValue))]
-        ) { $0.instant(0) }
+        ) { $0.instant("created_at") }
     }
 
     public func pendingNotifications() throws -> Int64 {
-        try number("SELECT count(*) FROM notifications WHERE state = 0")
+        try number("SELECT count(*) AS number FROM notifications WHERE state = 0")
     }
 
     public func oldestPendingNotification() throws -> Instant? {
         try session.first(
             "SELECT received_at FROM notifications WHERE state = 0 ORDER BY sequence LIMIT 1", []
-        ) { $0.instant(0) }
+        ) { $0.instant("received_at") }
     }
 
     /// How many were ever written.
-    public func outboxEvents() throws -> Int64 { try number("SELECT coalesce(max(sequence), 0) FROM outbox") }
+    public func outboxEvents() throws -> Int64 { try number("SELECT coalesce(max(sequence), 0) AS number FROM outbox") }
 
     /// How often a debt was written off, of all customers.
     public func forgivenDebts(in environment: Environment) throws -> Int64 {
         try session.first(
-            "SELECT count(*) FROM postings WHERE environment = ? AND kind = 'write_off'", [environment.column]
-        ) { $0.integer(0) } ?? 0
+            """
+            SELECT count(*) AS number FROM postings WHERE environment = ?1 AND kind = 'write_off'
+            """, [environment.column]
+        ) { $0.integer("number") } ?? 0
     }
 
-    private func number(_ sql: StaticString) throws -> Int64 { try session.first(sql, []) { $0.integer(0) } ?? 0 }
+    private func number(_ sql: SQL) throws -> Int64 { try session.first(sql, []) { $0.integer("number") } ?? 0 }
 }

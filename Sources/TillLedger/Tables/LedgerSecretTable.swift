@@ -5,7 +5,7 @@ extension Schema {
     /// One random key, as old as the ledger's first need of it. It leaves the file in no answer.
     static let ledgerSecret: StaticString = """
         CREATE TABLE ledger_secrets (
-            only INTEGER PRIMARY KEY CHECK (only = 1),
+            single_row INTEGER PRIMARY KEY CHECK (single_row = 1),
             secret BLOB NOT NULL CHECK (length(secret) = 32)
         ) STRICT;
         """
@@ -19,7 +19,7 @@ public struct LedgerSecretTable {
     public init(_ session: any Connection) { self.session = session }
 
     public func find() throws -> [UInt8]? {
-        try session.first("SELECT secret FROM ledger_secrets WHERE only = 1", []) { $0.blob(0) }
+        try session.first("SELECT secret FROM ledger_secrets WHERE single_row = 1", []) { $0.blob("secret") }
     }
 
     /// Keeps a fresh secret, unless there is one.
@@ -27,7 +27,9 @@ public struct LedgerSecretTable {
     /// - Returns: the one that counts.
     public func keep(_ fresh: [UInt8]) throws -> [UInt8] {
         try session.execute(
-            "INSERT INTO ledger_secrets (only, secret) VALUES (1, ?) ON CONFLICT (only) DO NOTHING", [.blob(fresh)])
+            """
+            INSERT INTO ledger_secrets (single_row, secret) VALUES (1, ?1) ON CONFLICT (single_row) DO NOTHING
+            """, [.blob(fresh)])
         return try find() ?? fresh
     }
 }

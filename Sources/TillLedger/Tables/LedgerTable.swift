@@ -1,15 +1,12 @@
 import TillBilling
 import TillSQL
 
-extension Schema {
-    /// What was written off, which is little: how often for one customer, and how often at all.
-    static let forgiveness: StaticString = """
-        CREATE INDEX postings_written_off ON postings (user, environment, at) WHERE kind = 'write_off';
-        """
-}
-
 /// `postings` and `balances`. A balance is the sum of its postings, kept beside them in the same commit.
 public struct LedgerTable {
+    private static let columns: Columns = """
+        environment, user_id, contra, currency, amount, kind, reference, at, reason, actor
+        """
+
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -22,29 +19,26 @@ public struct LedgerTable {
     /// to; without one the posting's own reference is stored.
     public func post(_ posting: Posting, grant: Int64?) throws {
         try session.execute(
-            """
-            INSERT INTO postings (environment, user, contra, currency, amount, kind, grant_sequence, reference, at, \
-            reason, actor) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
+            "INSERT INTO postings (\(Self.columns), grant_sequence) VALUES (\(marks: 11))",
             [
                 posting.environment.column, .text(posting.userID.text), .text(posting.contra.rawValue),
-                .text(posting.currency), .integer(posting.amount), .text(posting.kind.rawValue), .optional(grant),
+                .text(posting.currency), .integer(posting.amount), .text(posting.kind.rawValue),
                 grant == nil ? .text(posting.reference) : .null, .instant(posting.at), .optional(posting.note.reason),
-                .optional(posting.note.actor),
+                .optional(posting.note.actor), .optional(grant),
             ])
         try session.execute(
             """
-            INSERT INTO balances (environment, user, currency, amount) VALUES (?, ?, ?, ?) \
-            ON CONFLICT (environment, user, currency) DO UPDATE SET amount = amount + excluded.amount
+            INSERT INTO balances (environment, user_id, currency, amount) VALUES (?1, ?2, ?3, ?4) \
+            ON CONFLICT (environment, user_id, currency) DO UPDATE SET amount = balances.amount + excluded.amount
             """,
             [posting.environment.column, .text(posting.userID.text), .text(posting.currency), .integer(posting.amount)])
     }
 
     public func wallet(of user: UserID, in environment: Environment) throws -> Wallet {
         let balances = try session.query(
-            "SELECT currency, amount FROM balances WHERE environment = ? AND user = ?",
+            "SELECT currency, amount FROM balances WHERE environment = ?1 AND user_id = ?2",
             [environment.column, .text(user.text)]
-        ) { ($0.text(0), $0.integer(1)) }
+        ) { ($0.text("currency"), $0.integer("amount")) }
         return Wallet(balances: Dictionary(balances, uniquingKeysWith: { first, _ in first }))
     }
 
@@ -57,21 +51,21 @@ public struct LedgerTable {
     ) throws -> Int64 {
         let own = try session.first(
             """
-            WITH RECURSIVE customer (id) AS (SELECT ?1 UNION SELECT g.guest FROM customer c \
-            CROSS JOIN guests g ON g.account = c.id) \
-            SELECT count(DISTINCT p.grant_sequence) FROM customer c CROSS JOIN postings p ON p.user = c.id \
-            WHERE p.environment = ?2 AND p.at > ?3 AND p.grant_sequence <> ?4 AND p.kind = 'write_off'
+            WITH RECURSIVE customer (id) AS (SELECT CAST(?1 AS TEXT) UNION SELECT g.guest FROM customer c \
+            CROSS JOIN guests g ON g.account = c.id) SELECT count(DISTINCT p.grant_sequence) AS grants FROM customer c \
+            CROSS JOIN postings p ON p.user_id = c.id WHERE p.environment = ?2 AND p.at > ?3 \
+            AND p.grant_sequence <> ?4 AND p.kind = 'write_off'
             """, [.text(user.text), environment.column, .instant(moment), .integer(grant)]
-        ) { $0.integer(0) }
+        ) { $0.integer("grants") }
         guard let payer else { return own ?? 0 }
         // Debts that were forgiven are few, purchases are many: so the purchases are looked at last.
         let paid = try session.first(
             """
-            SELECT count(DISTINCT p.grant_sequence) FROM postings p \
-            CROSS JOIN transactions t ON t.sequence = p.grant_sequence WHERE p.kind = 'write_off' \
-            AND p.environment = ?1 AND p.at > ?2 AND p.grant_sequence <> ?3 AND t.app_transaction = ?4
+            SELECT count(DISTINCT p.grant_sequence) AS grants FROM postings p CROSS JOIN transactions t \
+            ON t.sequence = p.grant_sequence WHERE p.kind = 'write_off' AND p.environment = ?1 AND p.at > ?2 \
+            AND p.grant_sequence <> ?3 AND t.app_transaction = ?4
             """, [environment.column, .instant(moment), .integer(grant), .text(payer)]
-        ) { $0.integer(0) }
+        ) { $0.integer("grants") }
         return max(own ?? 0, paid ?? 0)
     }
 
@@ -79,10 +73,8 @@ public struct LedgerTable {
     public func debit(reference: String, in environment: Environment) throws -> Stored? {
         try session.first(
             """
-            SELECT p.sequence, p.environment, p.user, p.contra, p.currency, p.amount, p.kind, p.reference, g.id, p.at, \
-            p.reason, p.actor \
-            FROM postings p LEFT JOIN grants g ON g.transaction_sequence = p.grant_sequence \
-            WHERE p.environment = ? AND p.reference = ? AND p.kind = 'debit'
+            SELECT p.sequence, g.id AS grant_id, \(Self.columns, of: "p") FROM postings p LEFT JOIN grants g ON g.transaction_sequence = p.grant_sequence \
+            WHERE p.environment = ?1 AND p.reference = ?2 AND p.kind = 'debit'
             """, [environment.column, .text(reference)], Self.read)
     }
 
@@ -90,9 +82,8 @@ public struct LedgerTable {
     public func handmade(_ kind: PostingKind, reference: String, in environment: Environment) throws -> Stored? {
         try session.first(
             """
-            SELECT p.sequence, p.environment, p.user, p.contra, p.currency, p.amount, p.kind, p.reference, NULL, p.at, \
-            p.reason, p.actor FROM postings p \
-            WHERE p.environment = ? AND p.kind = ? AND p.reference = ? AND p.kind IN ('bonus', 'correction')
+            SELECT p.sequence, NULL AS grant_id, \(Self.columns, of: "p") FROM postings p WHERE p.environment = ?1 \
+            AND p.kind = ?2 AND p.reference = ?3 AND p.kind IN ('bonus', 'correction')
             """, [environment.column, .text(kind.rawValue), .text(reference)], Self.read)
     }
 
@@ -101,15 +92,16 @@ public struct LedgerTable {
         var lots = Lots()
         _ = try session.query(
             """
-            SELECT p.sequence, p.environment, p.user, p.contra, p.currency, p.amount, p.kind, p.reference, g.id, p.at, \
-            p.reason, p.actor, t.id, t.purchased_at FROM postings p \
-            LEFT JOIN grants g ON g.transaction_sequence = p.grant_sequence \
-            LEFT JOIN transactions t ON t.sequence = p.grant_sequence \
-            WHERE p.user = ? AND +p.environment = ? AND p.currency = ? ORDER BY p.sequence
+            SELECT p.sequence, g.id AS grant_id, \(Self.columns, of: "p"), t.id AS transaction_id, t.purchased_at FROM postings p LEFT JOIN grants g \
+            ON g.transaction_sequence = p.grant_sequence LEFT JOIN transactions t ON t.sequence = p.grant_sequence \
+            WHERE p.user_id = ?1 AND +p.environment = ?2 AND p.currency = ?3 ORDER BY p.sequence
             """, [.text(user.text), environment.column, .text(currency)]
         ) { row in
             let posting = try Self.read(row).posting
-            lots.add(posting, bought: row.isNull(12) ? nil : (TransactionID(row.text(12)), row.instant(13)))
+            lots.add(
+                posting,
+                bought: row.isNull("transaction_id")
+                    ? nil : (TransactionID(row.text("transaction_id")), row.instant("purchased_at")))
         }
         return lots
     }
@@ -120,10 +112,8 @@ public struct LedgerTable {
     ) throws -> [Stored] {
         try session.query(
             """
-            SELECT p.sequence, p.environment, p.user, p.contra, p.currency, p.amount, p.kind, p.reference, g.id, p.at, \
-            p.reason, p.actor \
-            FROM postings p LEFT JOIN grants g ON g.transaction_sequence = p.grant_sequence \
-            WHERE p.user = ? AND p.environment = ? AND p.sequence < ? ORDER BY p.sequence DESC LIMIT ?
+            SELECT p.sequence, g.id AS grant_id, \(Self.columns, of: "p") FROM postings p LEFT JOIN grants g ON g.transaction_sequence = p.grant_sequence \
+            WHERE p.user_id = ?1 AND p.environment = ?2 AND p.sequence < ?3 ORDER BY p.sequence DESC LIMIT ?4
             """,
             [.text(user.text), environment.column, .integer(before), .integer(Int64(limit))], Self.read)
     }
@@ -133,13 +123,10 @@ public struct LedgerTable {
     public func postings(grantOf sequence: Int64) throws -> [Stored] {
         try session.query(
             """
-            SELECT p.sequence, p.environment, p.user, p.contra, p.currency, p.amount, p.kind, p.reference, g.id, p.at, \
-            p.reason, p.actor \
-            FROM postings p LEFT JOIN grants g ON g.transaction_sequence = p.grant_sequence \
-            WHERE p.user IN (SELECT user FROM grants WHERE transaction_sequence = ?1 UNION \
-            SELECT user FROM holders WHERE grant_sequence = ?1 UNION SELECT f.to_user FROM transfer_items i \
-            JOIN transfers f ON f.sequence = i.transfer_sequence WHERE i.grant_sequence = ?1) \
-            AND p.grant_sequence = ?1 \
+            SELECT p.sequence, g.id AS grant_id, \(Self.columns, of: "p") FROM postings p LEFT JOIN grants g ON g.transaction_sequence = p.grant_sequence \
+            WHERE p.user_id IN (SELECT user_id FROM grants WHERE transaction_sequence = ?1 UNION SELECT user_id \
+            FROM holders WHERE grant_sequence = ?1 UNION SELECT f.to_user FROM transfer_items i JOIN transfers f \
+            ON f.sequence = i.transfer_sequence WHERE i.grant_sequence = ?1) AND p.grant_sequence = ?1 \
             ORDER BY p.sequence
             """, [.integer(sequence)], Self.read)
     }
@@ -148,22 +135,25 @@ public struct LedgerTable {
     public func unbalanced() throws -> [String] {
         try session.query(
             """
-            SELECT b.environment || ' ' || b.user || ' ' || b.currency FROM balances b WHERE b.amount <> \
-            (SELECT coalesce(sum(p.amount), 0) FROM postings p WHERE p.environment = b.environment \
-            AND p.user = b.user AND p.currency = b.currency)
+            SELECT b.environment || ' ' || b.user_id || ' ' || b.currency AS balance FROM balances b \
+            WHERE b.amount <> (SELECT coalesce(sum(p.amount), 0) FROM postings p WHERE p.environment = b.environment \
+            AND p.user_id = b.user_id AND p.currency = b.currency)
             """, []
-        ) { $0.text(0) }
+        ) { $0.text("balance") }
     }
 
     private static func read(_ row: any Row) throws -> Stored {
-        guard let contra = ContraAccount(rawValue: row.text(3)), let kind = PostingKind(rawValue: row.text(6)) else {
+        guard let contra = ContraAccount(rawValue: row.text("contra")),
+            let kind = PostingKind(rawValue: row.text("kind"))
+        else {
             throw row.unreadable("a posting")
         }
-        let reference = row.isNull(8) ? row.text(7) : try row.uniqueID(8).description
+        let reference = row.isNull("grant_id") ? row.text("reference") : try row.uniqueID("grant_id").description
         var posting = Posting(
-            environment: try row.environment(1), userID: UserID(row.text(2)), contra: contra, currency: row.text(4),
-            amount: row.integer(5), kind: kind, reference: reference, at: row.instant(9))
-        posting.note = Posting.Note(reason: row.optionalText(10), actor: row.optionalText(11))
-        return Stored(sequence: row.integer(0), posting: posting)
+            environment: try row.environment("environment"), userID: UserID(row.text("user_id")), contra: contra,
+            currency: row.text("currency"),
+            amount: row.integer("amount"), kind: kind, reference: reference, at: row.instant("at"))
+        posting.note = Posting.Note(reason: row.optionalText("reason"), actor: row.optionalText("actor"))
+        return Stored(sequence: row.integer("sequence"), posting: posting)
     }
 }

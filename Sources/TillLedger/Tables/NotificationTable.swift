@@ -3,6 +3,8 @@ import TillSQL
 
 /// `notifications`: Apple's, stored raw before anything is made of them.
 public struct NotificationTable {
+    private static let columns: Columns = "uuid, type, subtype, received_at, state, detail, payload"
+
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -31,42 +33,41 @@ public struct NotificationTable {
     ) throws -> Int64? {
         try session.insertIfNew(
             """
-            INSERT INTO notifications (uuid, environment, type, subtype, signed_at, received_at, state, detail, \
-            payload) \
-            VALUES (?, ?, ?, ?, ?, ?, 0, '', ?) ON CONFLICT (uuid) DO NOTHING
+            INSERT INTO notifications (\(Self.columns), environment, signed_at) \
+            VALUES (?1, ?2, ?3, ?4, 0, '', ?5, ?6, ?7) ON CONFLICT (uuid) DO NOTHING
             """,
             [
-                .text(uuid), environment.column, .text(type), .optional(subtype), .optional(signedAt?.milliseconds),
-                .instant(at), .text(payload),
+                .text(uuid), .text(type), .optional(subtype), .instant(at), .text(payload), environment.column,
+                .optional(signedAt?.milliseconds),
             ])
     }
 
     public func mark(_ sequence: Int64, _ state: State, detail: String) throws {
         try session.execute(
-            "UPDATE notifications SET state = ?, detail = ? WHERE sequence = ?",
+            "UPDATE notifications SET state = ?1, detail = ?2 WHERE sequence = ?3",
             [.integer(state.rawValue), .text(detail), .integer(sequence)])
     }
 
     public func find(uuid: String) throws -> Stored? {
         try session.first(
-            """
-            SELECT sequence, uuid, type, subtype, received_at, state, detail, payload FROM notifications WHERE uuid = ?
-            """, [.text(uuid)], Self.read)
+            "SELECT sequence, \(Self.columns) FROM notifications WHERE uuid = ?1", [.text(uuid)], Self.read)
     }
 
     /// Stored, but not settled yet: oldest first, after a sequence.
     public func pending(after sequence: Int64, limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, uuid, type, subtype, received_at, state, detail, payload FROM notifications \
-            WHERE state = 0 AND sequence > ? ORDER BY sequence LIMIT ?
+            SELECT sequence, \(Self.columns) FROM notifications WHERE state = 0 AND sequence > ?1 ORDER BY sequence \
+            LIMIT ?2
             """, [.integer(sequence), .integer(Int64(limit))], Self.read)
     }
 
     private static func read(_ row: any Row) throws -> Stored {
-        guard let state = State(rawValue: row.integer(5)) else { throw row.unreadable("a notification's state") }
+        guard let state = State(rawValue: row.integer("state")) else { throw row.unreadable("a notification's state") }
         return Stored(
-            sequence: row.integer(0), uuid: row.text(1), type: row.text(2), subtype: row.optionalText(3),
-            receivedAt: row.instant(4), state: state, detail: row.text(6), payload: row.text(7))
+            sequence: row.integer("sequence"), uuid: row.text("uuid"), type: row.text("type"),
+            subtype: row.optionalText("subtype"),
+            receivedAt: row.instant("received_at"), state: state, detail: row.text("detail"),
+            payload: row.text("payload"))
     }
 }

@@ -1,19 +1,15 @@
 import TillBilling
 import TillSQL
 
-extension Schema {
-    /// The preview that an order was opened on: its moment, and the end it promised (C6).
-    static let previewedOrders: StaticString = """
-        ALTER TABLE orders ADD COLUMN previewed_at INTEGER;
-        ALTER TABLE orders ADD COLUMN previewed_until INTEGER
-            CHECK ((previewed_at IS NULL) = (previewed_until IS NULL));
-        """
-}
-
 /// `orders` and `order_moves`.
 public struct OrderTable {
     /// The most that can be bought at once in an app. What is more stands in a column of its own.
     private static let usualQuantity = 10
+
+    private static let columns: Columns = """
+        id, user_id, product, quantity, status, price, currency, environment, transaction_id, device, metadata, \
+        created_at, updated_at, moves, previewed_at, previewed_until, large_quantity, id_source
+        """
 
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
@@ -32,19 +28,14 @@ public struct OrderTable {
     @discardableResult
     public func insert(_ order: Order, reason: String, catalogVersion: Int64? = nil) throws -> Stored {
         let sequence = try session.insert(
-            """
-            INSERT INTO orders (id, user, product, quantity, status, price, currency, environment, transaction_id, \
-            device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, large_quantity, \
-            id_source, catalog_version) \
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?)
-            """,
+            "INSERT INTO orders (\(Self.columns), catalog_version) VALUES (\(marks: 19))",
             [
                 .id(order.id), .text(order.userID.text), .text(order.productID.text),
                 .integer(Int64(min(order.quantity, Self.usualQuantity))),
                 .integer(Int64(order.status.rawValue)), .integer(order.price.amount), .text(order.price.currency.text),
                 order.environment?.column ?? .null, .optional(order.transactionID?.text),
                 .optional(order.deviceID?.text), .optional(order.metadata), .instant(order.createdAt),
-                .instant(order.updatedAt),
+                .instant(order.updatedAt), .integer(1),
                 .optional(order.preview?.at.milliseconds), .optional(order.preview?.expiresAt.milliseconds),
                 .optional(order.quantity > Self.usualQuantity ? Int64(order.quantity) : nil),
                 .integer(Int64(order.idSource.rawValue)), .optional(catalogVersion),
@@ -55,21 +46,12 @@ public struct OrderTable {
 
     public func find(_ id: OrderID) throws -> Stored? {
         try session.first(
-            """
-            SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-            device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, large_quantity, id_source \
-            FROM orders WHERE id = ?
-            """, [.id(id)], Self.read)
+            "SELECT sequence, \(Self.columns) FROM orders WHERE id = ?1", [.id(id)], Self.read)
     }
 
     public func find(sequence: Int64) throws -> Stored? {
         try session.first(
-            """
-            SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-            device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, large_quantity, id_source \
-            FROM orders \
-            WHERE sequence = ?
-            """, [.integer(sequence)], Self.read)
+            "SELECT sequence, \(Self.columns) FROM orders WHERE sequence = ?1", [.integer(sequence)], Self.read)
     }
 
     /// Moves an order along a legal way, one line of history for each step, and gives it its transaction if it has
@@ -94,8 +76,8 @@ public struct OrderTable {
         moved.order.updatedAt = at
         try session.execute(
             """
-            UPDATE orders SET status = ?, transaction_id = ?, environment = ?, updated_at = ?, moves = ? \
-            WHERE sequence = ?
+            UPDATE orders SET status = ?1, transaction_id = ?2, environment = ?3, updated_at = ?4, moves = ?5 \
+            WHERE sequence = ?6
             """,
             [
                 .integer(Int64(moved.order.status.rawValue)), .optional(moved.order.transactionID?.text),
@@ -107,10 +89,12 @@ public struct OrderTable {
 
     public func moves(of sequence: Int64) throws -> [OrderMove] {
         try session.query(
-            "SELECT status, at, reason FROM order_moves WHERE order_sequence = ? ORDER BY number", [.integer(sequence)]
+            "SELECT status, at, reason FROM order_moves WHERE order_sequence = ?1 ORDER BY number", [.integer(sequence)]
         ) { row in
-            guard let status = OrderStatus(rawValue: Int(row.integer(0))) else { throw row.unreadable("a status") }
-            return OrderMove(status: status, at: row.instant(1), reason: row.text(2))
+            guard let status = OrderStatus(rawValue: Int(row.integer("status"))) else {
+                throw row.unreadable("a status")
+            }
+            return OrderMove(status: status, at: row.instant("at"), reason: row.text("reason"))
         }
     }
 
@@ -121,11 +105,9 @@ public struct OrderTable {
     ) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-            device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, large_quantity, id_source \
-            FROM orders \
-            WHERE user = ?1 AND sequence < ?2 AND (environment IS NULL OR environment = ?3) \
-            AND (?4 IS NULL OR status = ?4) ORDER BY sequence DESC LIMIT ?5
+            SELECT sequence, \(Self.columns) FROM orders WHERE user_id = ?1 AND sequence < ?2 \
+            AND (environment IS NULL OR environment = ?3) AND (?4 IS NULL OR status = ?4) ORDER BY sequence DESC \
+            LIMIT ?5
             """,
             [
                 .text(user.text), .integer(before), environment.column,
@@ -139,10 +121,8 @@ public struct OrderTable {
         case (let user?, let status):
             try session.query(
                 """
-                SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-                device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, large_quantity, \
-                id_source FROM orders \
-                WHERE user = ?1 AND sequence < ?2 AND (?3 IS NULL OR status = ?3) ORDER BY sequence DESC LIMIT ?4
+                SELECT sequence, \(Self.columns) FROM orders WHERE user_id = ?1 AND sequence < ?2 \
+                AND (?3 IS NULL OR status = ?3) ORDER BY sequence DESC LIMIT ?4
                 """,
                 [
                     .text(user.text), .integer(before), .optional(status.map { Int64($0.rawValue) }),
@@ -152,29 +132,21 @@ public struct OrderTable {
             // Most orders are completed, so no index holds their status. Each has its transaction, though.
             try session.query(
                 """
-                SELECT o.sequence, o.id, o.user, o.product, o.quantity, o.status, o.price, o.currency, o.environment, \
-                o.transaction_id, o.device, o.metadata, o.created_at, o.updated_at, o.moves, o.previewed_at, \
-                o.previewed_until, o.large_quantity, o.id_source \
-                FROM transactions t CROSS JOIN orders o ON o.sequence = t.order_sequence \
-                WHERE t.order_sequence IS NOT NULL AND t.order_sequence < ? AND o.status = 1 \
-                GROUP BY t.order_sequence ORDER BY t.order_sequence DESC LIMIT ?
+                SELECT o.sequence, \(Self.columns, of: "o") FROM transactions t CROSS JOIN orders o \
+                ON o.sequence = t.order_sequence WHERE t.order_sequence IS NOT NULL AND t.order_sequence < ?1 \
+                AND o.status = 1 GROUP BY t.order_sequence ORDER BY t.order_sequence DESC LIMIT ?2
                 """, [.integer(before), .integer(Int64(limit))], Self.read)
         case (nil, let status?):
             // The second look at the status is what lets SQLite take the partial index.
             try session.query(
                 """
-                SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-                device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, large_quantity, \
-                id_source FROM orders \
-                WHERE status = ? AND status <> 1 AND sequence < ? ORDER BY sequence DESC LIMIT ?
+                SELECT sequence, \(Self.columns) FROM orders WHERE status = ?1 AND status <> 1 AND sequence < ?2 \
+                ORDER BY sequence DESC LIMIT ?3
                 """, [.integer(Int64(status.rawValue)), .integer(before), .integer(Int64(limit))], Self.read)
         case (nil, nil):
             try session.query(
                 """
-                SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-                device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, large_quantity, \
-                id_source FROM orders \
-                WHERE sequence < ? ORDER BY sequence DESC LIMIT ?
+                SELECT sequence, \(Self.columns) FROM orders WHERE sequence < ?1 ORDER BY sequence DESC LIMIT ?2
                 """, [.integer(before), .integer(Int64(limit))], Self.read)
         }
     }
@@ -182,7 +154,7 @@ public struct OrderTable {
     /// Names the device of an order that names none.
     public func name(_ device: DeviceID, of sequence: Int64) throws {
         try session.execute(
-            "UPDATE orders SET device = ? WHERE sequence = ? AND device IS NULL",
+            "UPDATE orders SET device = ?1 WHERE sequence = ?2 AND device IS NULL",
             [.text(device.text), .integer(sequence)])
     }
 
@@ -197,17 +169,12 @@ public struct OrderTable {
     ) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, id, user, product, quantity, status, price, currency, environment, transaction_id, \
-            device, metadata, created_at, updated_at, moves, previewed_at, previewed_until, large_quantity, id_source \
-            FROM orders \
-            WHERE device = ?1 AND transaction_id IS NULL AND product = ?2 AND quantity = ?3 \
-            AND created_at / 1000 <= ?4 AND (?5 IS NULL OR user IN (SELECT paid.user FROM orders paid \
-            CROSS JOIN transactions t ON t.order_sequence = paid.sequence \
-            WHERE paid.device = ?1 AND paid.transaction_id IS NOT NULL AND paid.created_at / 1000 <= ?4 \
-            AND t.app_transaction = ?5 AND EXISTS (SELECT 1 FROM evidence e \
-            WHERE e.transaction_sequence = t.sequence AND e.decision = 'granted' \
-            AND e.ground IN ('token', 'account_token')))) \
-            ORDER BY sequence DESC LIMIT ?6
+            SELECT sequence, \(Self.columns) FROM orders WHERE device = ?1 AND transaction_id IS NULL AND product = ?2 \
+            AND quantity = ?3 AND created_at / 1000 <= ?4 AND (?5 IS NULL OR user_id IN (SELECT paid.user_id \
+            FROM orders paid CROSS JOIN transactions t ON t.order_sequence = paid.sequence WHERE paid.device = ?1 \
+            AND paid.transaction_id IS NOT NULL AND paid.created_at / 1000 <= ?4 AND t.app_transaction = ?5 AND EXISTS \
+            (SELECT 1 FROM evidence e WHERE e.transaction_sequence = t.sequence AND e.decision = 'granted' \
+            AND e.ground IN ('token', 'account_token')))) ORDER BY sequence DESC LIMIT ?6
             """,
             [
                 .text(device.text), .text(product.text), .integer(Int64(quantity)), .integer(instant.seconds),
@@ -218,9 +185,9 @@ public struct OrderTable {
     /// When a user's order was opened, counted from the newest, which is number 1; nil if there are fewer.
     public func opened(by user: UserID, number: Int) throws -> Instant? {
         try session.first(
-            "SELECT created_at FROM orders WHERE user = ? ORDER BY sequence DESC LIMIT 1 OFFSET ?",
+            "SELECT created_at FROM orders WHERE user_id = ?1 ORDER BY sequence DESC LIMIT 1 OFFSET ?2",
             [.text(user.text), .integer(Int64(number - 1))]
-        ) { $0.instant(0) }
+        ) { $0.instant("created_at") }
     }
 
     /// Whether a user has so many orders open, among the newest four times as many: a bound on what is looked at.
@@ -228,16 +195,16 @@ public struct OrderTable {
         guard try opened(by: user, number: count) != nil else { return false }
         let open = try session.first(
             """
-            SELECT count(*) FROM (SELECT status, transaction_id FROM orders WHERE user = ?1 \
+            SELECT count(*) AS count FROM (SELECT status, transaction_id FROM orders WHERE user_id = ?1 \
             ORDER BY sequence DESC LIMIT ?2) AS newest WHERE transaction_id IS NULL AND status IN (0, 2, 5)
             """, [.text(user.text), .integer(4 * Int64(count))]
-        ) { $0.integer(0) }
+        ) { $0.integer("count") }
         return (open ?? 0) >= Int64(count)
     }
 
     private func insertMove(_ sequence: Int64, _ number: Int64, _ move: OrderMove) throws {
         try session.execute(
-            "INSERT INTO order_moves (order_sequence, number, status, at, reason) VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO order_moves (order_sequence, number, status, at, reason) VALUES (\(marks: 5))",
             [
                 .integer(sequence), .integer(number), .integer(Int64(move.status.rawValue)), .instant(move.at),
                 .text(move.reason),
@@ -245,20 +212,27 @@ public struct OrderTable {
     }
 
     private static func read(_ row: any Row) throws -> Stored {
-        guard let status = OrderStatus(rawValue: Int(row.integer(5))) else { throw row.unreadable("a status") }
-        guard let source = OrderIDSource(rawValue: Int(row.integer(18))) else { throw row.unreadable("an id's source") }
-        let isPreviewed = !row.isNull(15) && !row.isNull(16)
+        guard let status = OrderStatus(rawValue: Int(row.integer("status"))) else { throw row.unreadable("a status") }
+        guard let source = OrderIDSource(rawValue: Int(row.integer("id_source"))) else {
+            throw row.unreadable("an id's source")
+        }
+        let isPreviewed = !row.isNull("previewed_at") && !row.isNull("previewed_until")
         return Stored(
-            sequence: row.integer(0),
+            sequence: row.integer("sequence"),
             order: Order(
-                id: try row.uniqueID(1), userID: UserID(row.text(2)), productID: ProductID(row.text(3)),
-                quantity: Int(row.isNull(17) ? row.integer(4) : row.integer(17)), status: status,
-                price: Money(amount: row.integer(6), currency: Currency(row.text(7))),
-                transactionID: row.optionalText(9).map { TransactionID($0) },
-                environment: try row.optionalEnvironment(8), deviceID: row.optionalText(10).map(DeviceID.init),
-                preview: isPreviewed ? OrderPreview(at: row.instant(15), expiresAt: row.instant(16)) : nil,
-                metadata: row.optionalText(11), createdAt: row.instant(12), updatedAt: row.instant(13),
+                id: try row.uniqueID("id"), userID: UserID(row.text("user_id")),
+                productID: ProductID(row.text("product")),
+                quantity: Int(row.isNull("large_quantity") ? row.integer("quantity") : row.integer("large_quantity")),
+                status: status,
+                price: Money(amount: row.integer("price"), currency: Currency(row.text("currency"))),
+                transactionID: row.optionalText("transaction_id").map { TransactionID($0) },
+                environment: try row.optionalEnvironment("environment"),
+                deviceID: row.optionalText("device").map(DeviceID.init),
+                preview: isPreviewed
+                    ? OrderPreview(at: row.instant("previewed_at"), expiresAt: row.instant("previewed_until")) : nil,
+                metadata: row.optionalText("metadata"), createdAt: row.instant("created_at"),
+                updatedAt: row.instant("updated_at"),
                 idSource: source),
-            moveCount: row.integer(14))
+            moveCount: row.integer("moves"))
     }
 }

@@ -4,6 +4,10 @@ import TillSQL
 /// `outbox`: what the app's backend is to be told, written in the same commit as what it tells of. A log: rows are
 /// never edited and never deleted, so no sequence, and no user's number, is ever used twice.
 public struct OutboxTable {
+    private static let columns: Columns = """
+        type, user_id, user_sequence, at, transaction_sequence, transfer_sequence, body
+        """
+
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -29,12 +33,11 @@ public struct OutboxTable {
     ) throws {
         try session.execute(
             """
-            INSERT INTO outbox (type, user, transaction_sequence, transfer_sequence, at, body, user_sequence) \
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, CASE WHEN ?2 IS NOT NULL THEN \
-            (SELECT coalesce(max(user_sequence), 0) + 1 FROM outbox WHERE user = ?2) END)
+            INSERT INTO outbox (\(Self.columns)) VALUES (?1, ?2, CASE WHEN ?2 IS NOT NULL \
+            THEN (SELECT coalesce(max(user_sequence), 0) + 1 FROM outbox WHERE user_id = ?2) END, ?3, ?4, ?5, ?6)
             """,
             [
-                .text(type), .optional(user?.text), .optional(transaction), .optional(transfer), .instant(at),
+                .text(type), .optional(user?.text), .instant(at), .optional(transaction), .optional(transfer),
                 .optional(body),
             ])
     }
@@ -50,8 +53,7 @@ public struct OutboxTable {
     public func list(after sequence: Int64, limit: Int) throws -> [Event] {
         try session.query(
             """
-            SELECT sequence, type, user, user_sequence, at, transaction_sequence, transfer_sequence, body FROM outbox \
-            WHERE sequence > ? ORDER BY sequence LIMIT ?
+            SELECT sequence, \(Self.columns) FROM outbox WHERE sequence > ?1 ORDER BY sequence LIMIT ?2
             """, [.integer(sequence), .integer(Int64(limit))], Self.read)
     }
 
@@ -59,37 +61,37 @@ public struct OutboxTable {
     public func list(of user: UserID, after sequence: Int64, limit: Int) throws -> [Event] {
         try session.query(
             """
-            SELECT sequence, type, user, user_sequence, at, transaction_sequence, transfer_sequence, body FROM outbox \
-            WHERE user = ? AND sequence > ? ORDER BY user_sequence LIMIT ?
+            SELECT sequence, \(Self.columns) FROM outbox WHERE user_id = ?1 AND sequence > ?2 ORDER BY user_sequence \
+            LIMIT ?3
             """, [.text(user.text), .integer(sequence), .integer(Int64(limit))], Self.read)
     }
 
     public func find(_ sequence: Int64) throws -> Event? {
         try session.first(
-            """
-            SELECT sequence, type, user, user_sequence, at, transaction_sequence, transfer_sequence, body FROM outbox \
-            WHERE sequence = ?
-            """, [.integer(sequence)], Self.read)
+            "SELECT sequence, \(Self.columns) FROM outbox WHERE sequence = ?1", [.integer(sequence)], Self.read)
     }
 
     /// The newest event's; 0 if there is none.
     public func lastSequence() throws -> Int64 {
-        try session.first("SELECT coalesce(max(sequence), 0) FROM outbox", []) { $0.integer(0) } ?? 0
+        try session.first("SELECT coalesce(max(sequence), 0) AS last_sequence FROM outbox", []) {
+            $0.integer("last_sequence")
+        } ?? 0
     }
 
     /// The sequence before the first event from `start` on; the newest event's if there is none yet. Reads all events
     /// before that one.
     public func position(before start: Instant) throws -> Int64 {
         try session.first(
-            "SELECT sequence - 1 FROM outbox WHERE at >= ? ORDER BY sequence LIMIT 1", [.instant(start)]
-        ) { $0.integer(0) } ?? lastSequence()
+            "SELECT sequence - 1 AS position FROM outbox WHERE at >= ?1 ORDER BY sequence LIMIT 1", [.instant(start)]
+        ) { $0.integer("position") } ?? lastSequence()
     }
 
     private static func read(_ row: any Row) -> Event {
         Event(
-            sequence: row.integer(0), type: row.text(1), user: row.optionalText(2).map { UserID($0) },
-            userSequence: row.isNull(3) ? nil : row.integer(3), at: row.instant(4),
-            transactionSequence: row.isNull(5) ? nil : row.integer(5),
-            transferSequence: row.isNull(6) ? nil : row.integer(6), body: row.optionalText(7))
+            sequence: row.integer("sequence"), type: row.text("type"),
+            user: row.optionalText("user_id").map { UserID($0) },
+            userSequence: row.optionalInteger("user_sequence"), at: row.instant("at"),
+            transactionSequence: row.optionalInteger("transaction_sequence"),
+            transferSequence: row.optionalInteger("transfer_sequence"), body: row.optionalText("body"))
     }
 }

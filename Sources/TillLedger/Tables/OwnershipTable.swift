@@ -27,23 +27,6 @@ extension Schema {
             user_id TEXT PRIMARY KEY,
             since INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
-
-        INSERT INTO ownership_basis (grant_sequence, environment, owner_id, basis, lookup_at)
-            SELECT g.transaction_sequence, t.environment, coalesce(h.user, g.user),
-                CASE WHEN p.kind = 2 THEN 'receipt' ELSE 'order_id' END, CASE WHEN p.kind = 2 THEN g.at END
-            FROM grants g JOIN transactions t ON t.sequence = g.transaction_sequence
-            JOIN proofs p ON p.transaction_sequence = g.transaction_sequence
-            LEFT JOIN holders h ON h.grant_sequence = g.transaction_sequence
-            WHERE p.kind = 2 OR t.token IS NULL;
-        INSERT INTO ownership_basis (grant_sequence, environment, owner_id, basis)
-            SELECT g.transaction_sequence, t.environment, coalesce(h.user, g.user), 'person'
-            FROM grants g JOIN transactions t ON t.sequence = g.transaction_sequence
-            LEFT JOIN holders h ON h.grant_sequence = g.transaction_sequence
-            WHERE EXISTS (SELECT 1 FROM evidence e WHERE e.transaction_sequence = g.transaction_sequence
-                AND e.decision = 'granted' AND e.ground IN ('operator', 'order_number'))
-            OR EXISTS (SELECT 1 FROM transfer_items i JOIN transfers f ON f.sequence = i.transfer_sequence
-                WHERE i.grant_sequence = g.transaction_sequence AND f.kind IN ('support', 'reversal'))
-            ON CONFLICT (grant_sequence) DO UPDATE SET basis = excluded.basis, lookup_at = NULL;
         """
 }
 
@@ -80,15 +63,16 @@ public struct OwnershipTable {
     public func find(_ sequence: Int64) throws -> Stored? {
         try session.first(
             """
-            SELECT basis, hold_until, contested_token, withdrawn_at FROM ownership_basis WHERE grant_sequence = ?
+            SELECT basis, hold_until, contested_token, withdrawn_at FROM ownership_basis WHERE grant_sequence = ?1
             """, [.integer(sequence)]
         ) { row in
-            guard let basis = OwnershipBasis(rawValue: row.text(0)) else {
+            guard let basis = OwnershipBasis(rawValue: row.text("basis")) else {
                 throw row.unreadable("a basis of ownership")
             }
             return Stored(
-                basis: basis, holdUntil: row.optionalInstant(1),
-                contestedToken: row.isNull(2) ? nil : UniqueID(bytes: row.blob(2)), isWithdrawn: !row.isNull(3))
+                basis: basis, holdUntil: row.optionalInstant("hold_until"),
+                contestedToken: row.isNull("contested_token") ? nil : UniqueID(bytes: row.blob("contested_token")),
+                isWithdrawn: !row.isNull("withdrawn_at"))
         }
     }
 
@@ -98,15 +82,15 @@ public struct OwnershipTable {
         lookUpAt: Instant? = nil
     ) throws {
         if basis == .token {
-            try session.execute("DELETE FROM ownership_basis WHERE grant_sequence = ?", [.integer(grant.sequence)])
+            try session.execute("DELETE FROM ownership_basis WHERE grant_sequence = ?1", [.integer(grant.sequence)])
             return
         }
         try session.execute(
             """
             INSERT INTO ownership_basis (grant_sequence, environment, owner_id, basis, hold_until, lookup_at) \
-            VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (grant_sequence) DO UPDATE SET owner_id = excluded.owner_id, \
-            basis = excluded.basis, hold_until = excluded.hold_until, lookup_at = excluded.lookup_at, \
-            contested_token = NULL, withdrawn_at = NULL, lookup_attempts = 0
+            VALUES (\(marks: 6)) ON CONFLICT (grant_sequence) DO UPDATE \
+            SET owner_id = excluded.owner_id, basis = excluded.basis, hold_until = excluded.hold_until, lookup_at \
+            = excluded.lookup_at, contested_token = NULL, withdrawn_at = NULL, lookup_attempts = 0
             """,
             [
                 .integer(grant.sequence), grant.environment.column, .text(owner.text), .text(basis.rawValue),
@@ -117,14 +101,14 @@ public struct OwnershipTable {
     /// The grant is another customer's now, and rests on what it rested on.
     public func move(_ sequence: Int64, to owner: UserID) throws {
         try session.execute(
-            "UPDATE ownership_basis SET owner_id = ? WHERE grant_sequence = ?",
+            "UPDATE ownership_basis SET owner_id = ?1 WHERE grant_sequence = ?2",
             [.text(owner.text), .integer(sequence)])
     }
 
     /// A token that names nobody contests the owner: the points are held until that is decided.
     public func contest(_ sequence: Int64, by token: UniqueID?) throws {
         try session.execute(
-            "UPDATE ownership_basis SET contested_token = ?, hold_until = ? WHERE grant_sequence = ?",
+            "UPDATE ownership_basis SET contested_token = ?1, hold_until = ?2 WHERE grant_sequence = ?3",
             [.optional(token), .instant(Self.untilDecided), .integer(sequence)])
     }
 
@@ -132,8 +116,8 @@ public struct OwnershipTable {
     public func withdraw(_ sequence: Int64, at now: Instant) throws {
         try session.execute(
             """
-            UPDATE ownership_basis SET withdrawn_at = ?, hold_until = NULL, contested_token = NULL, lookup_at = NULL \
-            WHERE grant_sequence = ?
+            UPDATE ownership_basis SET withdrawn_at = ?1, hold_until = NULL, contested_token = NULL, lookup_at = NULL \
+            WHERE grant_sequence = ?2
             """, [.instant(now), .integer(sequence)])
     }
 
@@ -141,10 +125,10 @@ public struct OwnershipTable {
     public func contested(by token: UniqueID, in environment: Environment) throws -> [Int64] {
         try session.query(
             """
-            SELECT grant_sequence FROM ownership_basis WHERE contested_token = ? AND contested_token IS NOT NULL \
-            AND +environment = ? ORDER BY grant_sequence LIMIT 1000
+            SELECT grant_sequence FROM ownership_basis WHERE contested_token = ?1 AND contested_token IS NOT NULL \
+            AND +environment = ?2 ORDER BY grant_sequence LIMIT 1000
             """, [.id(token), environment.column]
-        ) { $0.integer(0) }
+        ) { $0.integer("grant_sequence") }
     }
 
     // MARK: Chains
@@ -155,17 +139,16 @@ public struct OwnershipTable {
     ) throws -> [HeldGrant] {
         try session.query(
             """
-            SELECT t.sequence, t.environment, t.original_id FROM subscriptions s \
-            CROSS JOIN subscription_periods p ON p.subscription_sequence = s.sequence \
-            CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
-            CROSS JOIN ownership_basis b ON b.grant_sequence = t.sequence \
-            WHERE s.environment = ? AND s.original_id = ? AND t.state <> 2 AND t.is_renewal <> 0 \
-            AND t.purchased_at > ? AND b.basis = 'receipt' AND b.owner_id = ? ORDER BY t.sequence
+            SELECT t.sequence, t.environment, t.original_id FROM subscriptions s CROSS JOIN subscription_periods p \
+            ON p.subscription_sequence = s.sequence CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
+            CROSS JOIN ownership_basis b ON b.grant_sequence = t.sequence WHERE s.environment = ?1 \
+            AND s.original_id = ?2 AND t.state <> 2 AND t.is_renewal <> 0 AND t.purchased_at > ?3 \
+            AND b.basis = 'receipt' AND b.owner_id = ?4 ORDER BY t.sequence
             """, [environment.column, .text(original.text), .instant(moment), .text(owner.text)]
         ) { row in
             HeldGrant(
-                sequence: row.integer(0), environment: try row.environment(1),
-                originalID: TransactionID(row.text(2)))
+                sequence: row.integer("sequence"), environment: try row.environment("environment"),
+                originalID: TransactionID(row.text("original_id")))
         }
     }
 
@@ -176,12 +159,11 @@ public struct OwnershipTable {
     public func held(of user: UserID, in environment: Environment, at now: Instant) throws -> [String: Int64] {
         let grants = try session.query(
             """
-            SELECT b.grant_sequence, t.state FROM ownership_basis b \
-            CROSS JOIN transactions t ON t.sequence = b.grant_sequence \
-            WHERE b.owner_id = ? AND b.hold_until > ? AND b.hold_until IS NOT NULL AND +b.environment = ? \
-            AND t.state <> 2
+            SELECT b.grant_sequence, t.state FROM ownership_basis b CROSS JOIN transactions t \
+            ON t.sequence = b.grant_sequence WHERE b.owner_id = ?1 AND b.hold_until > ?2 AND b.hold_until IS NOT NULL \
+            AND +b.environment = ?3 AND t.state <> 2
             """, [.text(user.text), .instant(now), environment.column]
-        ) { ($0.integer(0), $0.integer(1) == Int64(RecordedTransaction.State.granted.rawValue)) }
+        ) { ($0.integer("grant_sequence"), $0.integer("state") == Int64(RecordedTransaction.State.granted.rawValue)) }
         var held: [String: Int64] = [:]
         for (sequence, isWhole) in grants {
             for (currency, amount) in isWhole ? try given(by: sequence) : try left(of: sequence) where amount > 0 {
@@ -193,9 +175,9 @@ public struct OwnershipTable {
 
     private func given(by sequence: Int64) throws -> [(String, Int64)] {
         try session.query(
-            "SELECT currency, amount FROM postings WHERE grant_sequence = ? AND kind = 'purchase'",
+            "SELECT currency, amount FROM postings WHERE grant_sequence = ?1 AND kind = 'purchase'",
             [.integer(sequence)]
-        ) { ($0.text(0), $0.integer(1)) }
+        ) { ($0.text("currency"), $0.integer("amount")) }
     }
 
     /// What a grant gave, less what Apple took back, for its present holder.
@@ -213,13 +195,14 @@ public struct OwnershipTable {
         try session.query(
             """
             SELECT b.grant_sequence, t.id, t.environment, b.lookup_attempts, b.hold_until FROM ownership_basis b \
-            CROSS JOIN transactions t ON t.sequence = b.grant_sequence \
-            WHERE b.lookup_at <= ? AND b.lookup_at IS NOT NULL AND t.environment = ? ORDER BY b.lookup_at LIMIT ?
+            CROSS JOIN transactions t ON t.sequence = b.grant_sequence WHERE b.lookup_at <= ?1 \
+            AND b.lookup_at IS NOT NULL AND t.environment = ?2 ORDER BY b.lookup_at LIMIT ?3
             """, [.instant(now), environment.column, .integer(Int64(limit))]
         ) { row in
             Lookup(
-                sequence: row.integer(0), id: TransactionID(row.text(1)), environment: try row.environment(2),
-                attempts: row.integer(3), holdUntil: row.optionalInstant(4))
+                sequence: row.integer("grant_sequence"), id: TransactionID(row.text("id")),
+                environment: try row.environment("environment"),
+                attempts: row.integer("lookup_attempts"), holdUntil: row.optionalInstant("hold_until"))
         }
     }
 
@@ -228,7 +211,10 @@ public struct OwnershipTable {
     ///   - isAnswered: whether Apple said something. An outage doesn't count.
     public func postponeLookup(_ sequence: Int64, until instant: Instant?, isAnswered: Bool = true) throws {
         try session.execute(
-            "UPDATE ownership_basis SET lookup_at = ?, lookup_attempts = lookup_attempts + ? WHERE grant_sequence = ?",
+            """
+            UPDATE ownership_basis SET lookup_at = ?1, lookup_attempts = lookup_attempts + ?2 \
+            WHERE grant_sequence = ?3
+            """,
             [.optional(instant?.milliseconds), .integer(isAnswered ? 1 : 0), .integer(sequence)])
     }
 
@@ -238,15 +224,15 @@ public struct OwnershipTable {
     public func distrust(_ user: UserID, at now: Instant) throws {
         try session.execute(
             """
-            INSERT INTO distrusted_receipts (user_id, since) VALUES (?, ?) \
-            ON CONFLICT (user_id) DO UPDATE SET since = excluded.since
+            INSERT INTO distrusted_receipts (user_id, since) VALUES (?1, ?2) ON CONFLICT (user_id) DO UPDATE \
+            SET since = excluded.since
             """, [.text(user.text), .instant(now)])
     }
 
     /// Whether that happened since a moment.
     public func isDistrusted(_ user: UserID, since moment: Instant) throws -> Bool {
         try session.first(
-            "SELECT 1 FROM distrusted_receipts WHERE user_id = ? AND since > ?", [.text(user.text), .instant(moment)]
+            "SELECT 1 FROM distrusted_receipts WHERE user_id = ?1 AND since > ?2", [.text(user.text), .instant(moment)]
         ) { _ in true } ?? false
     }
 }

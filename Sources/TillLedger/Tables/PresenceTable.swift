@@ -6,13 +6,13 @@ public struct PresenceTable {
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
-    public func last() throws -> Instant? { try session.first("SELECT at FROM presence", []) { $0.instant(0) } }
+    public func last() throws -> Instant? { try session.first("SELECT at FROM presence", []) { $0.instant("at") } }
 
     public func note(at now: Instant) throws {
         try session.execute(
             """
-            INSERT INTO presence (only, at, chains_seen) VALUES (1, ?, 0) \
-            ON CONFLICT (only) DO UPDATE SET at = excluded.at
+            INSERT INTO presence (single_row, at, chains_seen) VALUES (1, ?1, 0) ON CONFLICT (single_row) DO UPDATE \
+            SET at = excluded.at
             """, [.instant(now)])
     }
 }

@@ -16,7 +16,7 @@ public struct ProofTable {
     public func insert(transaction sequence: Int64, kind: Kind, body: [UInt8]) throws {
         let (header, rest) = try parts(of: body, kind)
         try session.execute(
-            "INSERT INTO proofs (transaction_sequence, kind, header_sequence, body) VALUES (?, ?, ?, ?)",
+            "INSERT INTO proofs (transaction_sequence, kind, header_sequence, body) VALUES (?1, ?2, ?3, ?4)",
             [.integer(sequence), .integer(kind.rawValue), header, rest])
     }
 
@@ -32,12 +32,12 @@ public struct ProofTable {
     public func find(transaction sequence: Int64) throws -> (kind: Kind, body: [UInt8])? {
         try session.first(
             """
-            SELECT p.kind, h.header, p.body FROM proofs p \
-            LEFT JOIN proof_headers h ON h.sequence = p.header_sequence WHERE p.transaction_sequence = ?
+            SELECT p.kind, h.header, p.body FROM proofs p LEFT JOIN proof_headers h ON h.sequence = p.header_sequence \
+            WHERE p.transaction_sequence = ?1
             """, [.integer(sequence)]
         ) { row in
-            guard let kind = Kind(rawValue: row.integer(0)) else { throw row.unreadable("a proof's kind") }
-            return (kind, row.blob(1) + row.blob(2))
+            guard let kind = Kind(rawValue: row.integer("kind")) else { throw row.unreadable("a proof's kind") }
+            return (kind, row.blob("header") + row.blob("body"))
         }
     }
 
@@ -47,8 +47,12 @@ public struct ProofTable {
             return (.null, .blob(body))
         }
         let header = SQLValue.blob(Array(body[...end]))
-        let known = try session.first("SELECT sequence FROM proof_headers WHERE header = ?", [header]) { $0.integer(0) }
-        let sequence = try known ?? session.insert("INSERT INTO proof_headers (header) VALUES (?)", [header])
+        let known = try session.first(
+            """
+            SELECT sequence FROM proof_headers WHERE header = ?1
+            """, [header]
+        ) { $0.integer("sequence") }
+        let sequence = try known ?? session.insert("INSERT INTO proof_headers (header) VALUES (?1)", [header])
         return (.integer(sequence), .blob(Array(body[(end + 1)...])))
     }
 }

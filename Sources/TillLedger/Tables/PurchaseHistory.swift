@@ -29,43 +29,39 @@ public struct PurchaseHistory {
     public func list(of user: UserID, in environment: Environment, limit: Int) throws -> [Entry] {
         try session.query(
             """
-            SELECT t.sequence, t.original_id, t.quantity, t.state, g.entitlement, o.device, t.id, t.product, \
-            t.purchased_at, t.signed_at, t.revoked_at, t.is_renewal, t.price, t.currency, t.type, t.expires_at, \
-            t.is_renewal, t.is_upgraded, t.is_shared, t.group_id, t.storefront, t.offer_type, t.offer_id, \
-            t.offer_discount, t.revocation_type, t.revocation_percentage, t.ownership FROM ( \
-            SELECT t.sequence AS sequence FROM orders o \
-            CROSS JOIN transactions t ON t.order_sequence = o.sequence \
-            LEFT JOIN holders h ON h.grant_sequence = t.sequence \
-            WHERE o.user = ?1 AND +t.environment = ?2 AND +t.state <> 2 AND (h.user IS NULL OR h.user = ?1) \
-            UNION SELECT grant_sequence FROM holders WHERE user = ?1 AND +environment = ?2 \
-            ORDER BY 1 DESC LIMIT ?3) AS held \
-            CROSS JOIN transactions t ON t.sequence = held.sequence \
-            LEFT JOIN orders o ON o.sequence = t.order_sequence \
-            LEFT JOIN grants g ON g.transaction_sequence = t.sequence
+            SELECT t.sequence, t.state, g.entitlement, o.device, \(TransactionTable.signed, of: "t"), \
+            \(TransactionTable.terms, of: "t") FROM ( SELECT t.sequence AS sequence FROM orders o \
+            CROSS JOIN transactions t ON t.order_sequence = o.sequence LEFT JOIN holders h \
+            ON h.grant_sequence = t.sequence WHERE o.user_id = ?1 AND +t.environment = ?2 AND +t.state <> 2 \
+            AND (h.user_id IS NULL OR h.user_id = ?1) UNION SELECT grant_sequence FROM holders WHERE user_id = ?1 \
+            AND +environment = ?2 ORDER BY 1 DESC LIMIT ?3) AS held CROSS JOIN transactions t \
+            ON t.sequence = held.sequence LEFT JOIN orders o ON o.sequence = t.order_sequence LEFT JOIN grants g \
+            ON g.transaction_sequence = t.sequence
             """, [.text(user.text), environment.column, .integer(Int64(limit))]
         ) { row in
             Entry(
-                sequence: row.integer(0), originalID: TransactionID(row.text(1)), period: row.paidPeriod(from: 6),
-                quantity: Int(row.integer(2)), isRevoked: row.integer(3) == 3, entitlement: row.optionalText(4),
-                deviceID: row.optionalText(5).map(DeviceID.init))
+                sequence: row.integer("sequence"), originalID: TransactionID(row.text("original_id")),
+                period: row.paidPeriod(),
+                quantity: Int(row.integer("quantity")), isRevoked: row.integer("state") == 3,
+                entitlement: row.optionalText("entitlement"),
+                deviceID: row.optionalText("device").map(DeviceID.init))
         }
         .sorted { ($0.period.purchasedAt, $0.period.transactionID) < ($1.period.purchasedAt, $1.period.transactionID) }
     }
 }
 
 extension Row {
-    /// Twenty-one columns from `first`: id, product, purchased_at, signed_at, revoked_at, is_renewal, price, currency,
-    /// and then those of the terms.
-    func paidPeriod(from first: Int) -> PaidPeriod {
-        PaidPeriod(
-            transactionID: TransactionID(text(first)), productID: ProductID(text(first + 1)),
-            purchasedAt: instant(first + 2), signedAt: instant(first + 3), revokedAt: optionalInstant(first + 4),
-            isRenewal: integer(first + 5) != 0, statesReason: integer(first + 5) != 2, price: money(first + 6),
-            terms: terms(from: first + 8))
+    /// Of the columns `TransactionTable.signed` and `TransactionTable.terms`.
+    func paidPeriod() -> PaidPeriod {
+        let renewal = integer("is_renewal")
+        return PaidPeriod(
+            transactionID: TransactionID(text("id")), productID: ProductID(text("product")),
+            purchasedAt: instant("purchased_at"), signedAt: instant("signed_at"),
+            revokedAt: optionalInstant("revoked_at"), isRenewal: renewal != 0, statesReason: renewal != 2,
+            price: money("price", "currency"), terms: terms())
     }
 
-    func money(_ column: Int) -> Money? {
-        isNull(column) || isNull(column + 1)
-            ? nil : Money(amount: integer(column), currency: Currency(text(column + 1)))
+    func money(_ amount: StaticString, _ currency: StaticString) -> Money? {
+        isNull(amount) || isNull(currency) ? nil : Money(amount: integer(amount), currency: Currency(text(currency)))
     }
 }

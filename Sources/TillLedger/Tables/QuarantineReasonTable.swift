@@ -19,6 +19,8 @@ extension Schema {
 /// `quarantine_reasons`: one row for each reason why a purchase has no owner, with the number of posts that ended so.
 /// The words beside a proof are their sender's choice, so a post more is a higher count and no new row.
 public struct QuarantineReasonTable {
+    private static let columns: Columns = "reason, posts, first_at, last_at, last_caller"
+
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -37,9 +39,9 @@ public struct QuarantineReasonTable {
     ) throws {
         try session.execute(
             """
-            INSERT INTO quarantine_reasons (transaction_sequence, reason, posts, first_at, last_at, last_caller) \
-            VALUES (?1, ?2, 1, ?3, ?3, ?4) ON CONFLICT (transaction_sequence, reason) DO UPDATE SET \
-            posts = quarantine_reasons.posts + 1, last_at = excluded.last_at, last_caller = excluded.last_caller
+            INSERT INTO quarantine_reasons (transaction_sequence, \(Self.columns)) VALUES (?1, ?2, 1, ?3, ?3, ?4) \
+            ON CONFLICT (transaction_sequence, reason) DO UPDATE SET posts = quarantine_reasons.posts + 1, last_at \
+            = excluded.last_at, last_caller = excluded.last_caller
             """, [.integer(transaction), .text(reason.rawValue), .instant(now), .text(caller)])
     }
 
@@ -47,13 +49,13 @@ public struct QuarantineReasonTable {
     public func list(of transaction: Int64) throws -> [Stored] {
         try session.query(
             """
-            SELECT reason, posts, first_at, last_at, last_caller FROM quarantine_reasons \
-            WHERE transaction_sequence = ? ORDER BY first_at, reason
+            SELECT \(Self.columns) FROM quarantine_reasons WHERE transaction_sequence = ?1 ORDER BY first_at, reason
             """, [.integer(transaction)]
         ) { row in
             Stored(
-                reason: row.text(0), posts: row.integer(1), firstAt: row.instant(2), lastAt: row.instant(3),
-                lastCaller: row.text(4))
+                reason: row.text("reason"), posts: row.integer("posts"), firstAt: row.instant("first_at"),
+                lastAt: row.instant("last_at"),
+                lastCaller: row.text("last_caller"))
         }
     }
 }

@@ -20,21 +20,22 @@ public struct QuestionedPurchase: Sendable, Hashable {
     ) throws -> QuestionedPurchase? {
         try session.first(
             """
-            SELECT t.sequence, t.state, t.product, t.purchased_at, t.type, g.id, \
-            coalesce(h.user, g.user, o.user) \
-            FROM transactions t LEFT JOIN grants g ON g.transaction_sequence = t.sequence AND t.state <> 2 \
-            LEFT JOIN holders h ON h.grant_sequence = t.sequence \
-            LEFT JOIN orders o ON o.sequence = t.order_sequence \
-            WHERE t.environment = ? AND t.id = ?
+            SELECT t.sequence, t.state, t.product, t.purchased_at, t.type, g.id AS grant_id, coalesce(h.user_id, \
+            g.user_id, o.user_id) AS user_id FROM transactions t LEFT JOIN grants g \
+            ON g.transaction_sequence = t.sequence AND t.state <> 2 LEFT JOIN holders h \
+            ON h.grant_sequence = t.sequence LEFT JOIN orders o ON o.sequence = t.order_sequence \
+            WHERE t.environment = ?1 AND t.id = ?2
             """, [environment.column, .text(id.text)]
         ) { row in
-            guard let state = RecordedTransaction.State(rawValue: Int(row.integer(1))) else {
+            guard let state = RecordedTransaction.State(rawValue: Int(row.integer("state"))) else {
                 throw row.unreadable("a transaction's state")
             }
             return QuestionedPurchase(
-                sequence: row.integer(0), state: state, productID: ProductID(row.text(2)), purchasedAt: row.instant(3),
-                type: row.isNull(4) ? nil : ProductType(column: row.integer(4)),
-                grantID: row.isNull(5) ? nil : try row.uniqueID(5), userID: row.optionalText(6).map { UserID($0) })
+                sequence: row.integer("sequence"), state: state, productID: ProductID(row.text("product")),
+                purchasedAt: row.instant("purchased_at"),
+                type: row.isNull("type") ? nil : ProductType(column: row.integer("type")),
+                grantID: row.isNull("grant_id") ? nil : try row.uniqueID("grant_id"),
+                userID: row.optionalText("user_id").map { UserID($0) })
         }
     }
 }

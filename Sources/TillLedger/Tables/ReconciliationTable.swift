@@ -74,7 +74,7 @@ extension Schema {
         CREATE INDEX apple_chains_by_customer ON apple_chains (customer) WHERE customer IS NOT NULL;
 
         CREATE TABLE presence (
-            only INTEGER PRIMARY KEY CHECK (only = 1),
+            single_row INTEGER PRIMARY KEY CHECK (single_row = 1),
             at INTEGER NOT NULL,
             chains_seen INTEGER NOT NULL
         ) STRICT;
@@ -83,6 +83,11 @@ extension Schema {
 
 /// `reconciliations` and `reconciliation_counts`: the comparisons with Apple's books. At most one is under way.
 public struct ReconciliationTable {
+    private static let columns: Columns = """
+        environments, reason, caller, since, state, environment, phase, position, done, subject, token, is_tainted, \
+        began_at, progressed_at, attempts, waits_until, waits_for, ended_at, ending
+        """
+
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -169,12 +174,12 @@ public struct ReconciliationTable {
     ) throws -> Run {
         let sequence = try session.insert(
             """
-            INSERT INTO reconciliations (environments, reason, caller, since, state, environment, phase, position, \
-            done, is_tainted, began_at, progressed_at, attempts) VALUES (?, ?, ?, ?, 1, ?, 0, 0, 0, 0, ?, ?, 0)
+            INSERT INTO reconciliations (\(Self.columns)) \
+            VALUES (?1, ?2, ?3, ?4, 1, ?5, 0, 0, 0, NULL, NULL, 0, ?6, ?6, 0, NULL, NULL, NULL, NULL)
             """,
             [
                 .integer(environments.mask), .text(reason), .text(caller), .optional(since?.milliseconds),
-                first.column, .instant(now), .instant(now),
+                first.column, .instant(now),
             ])
         return Run(
             sequence: sequence, environments: environments, reason: reason, caller: caller, since: since,
@@ -185,8 +190,9 @@ public struct ReconciliationTable {
     public func move(_ sequence: Int64, to place: Place, at now: Instant) throws {
         try session.execute(
             """
-            UPDATE reconciliations SET environment = ?, phase = ?, position = ?, done = ?, subject = ?, token = ?, \
-            is_tainted = ?, progressed_at = ?, attempts = 0, waits_until = NULL, waits_for = NULL WHERE sequence = ?
+            UPDATE reconciliations SET environment = ?1, phase = ?2, position = ?3, done = ?4, subject = ?5, token \
+            = ?6, is_tainted = ?7, progressed_at = ?8, attempts = 0, waits_until = NULL, waits_for = NULL \
+            WHERE sequence = ?9
             """,
             [
                 place.environment.column, .integer(place.phase.rawValue), .integer(place.position),
@@ -198,15 +204,15 @@ public struct ReconciliationTable {
     /// It can't go on before then.
     public func postpone(_ sequence: Int64, _ wait: Wait) throws {
         try session.execute(
-            "UPDATE reconciliations SET attempts = attempts + 1, waits_until = ?, waits_for = ? WHERE sequence = ?",
+            "UPDATE reconciliations SET attempts = attempts + 1, waits_until = ?1, waits_for = ?2 WHERE sequence = ?3",
             [.instant(wait.until), .text(wait.reason), .integer(sequence)])
     }
 
     public func end(_ sequence: Int64, _ state: State, ending: String, at now: Instant) throws {
         try session.execute(
             """
-            UPDATE reconciliations SET state = ?, ending = ?, ended_at = ?, progressed_at = ?, waits_until = NULL, \
-            waits_for = NULL WHERE sequence = ? AND state = 1
+            UPDATE reconciliations SET state = ?1, ending = ?2, ended_at = ?3, progressed_at = ?4, waits_until = NULL, \
+            waits_for = NULL WHERE sequence = ?5 AND state = 1
             """, [.integer(state.rawValue), .text(ending), .instant(now), .instant(now), .integer(sequence)])
     }
 
@@ -215,28 +221,21 @@ public struct ReconciliationTable {
     public func find(_ sequence: Int64) throws -> Run? {
         try session.first(
             """
-            SELECT sequence, environments, reason, caller, since, state, environment, phase, position, done, subject, \
-            token, is_tainted, began_at, progressed_at, attempts, waits_until, waits_for, ended_at, ending \
-            FROM reconciliations WHERE sequence = ?
+            SELECT sequence, \(Self.columns) FROM reconciliations WHERE sequence = ?1
             """, [.integer(sequence)], Self.read)
     }
 
     public func running() throws -> Run? {
         try session.first(
-            """
-            SELECT sequence, environments, reason, caller, since, state, environment, phase, position, done, subject, \
-            token, is_tainted, began_at, progressed_at, attempts, waits_until, waits_for, ended_at, ending \
-            FROM reconciliations WHERE state = 1
-            """, [], Self.read)
+            "SELECT sequence, \(Self.columns) FROM reconciliations WHERE state = 1", [], Self.read)
     }
 
     /// The newest that was finished and covered an environment.
     public func lastFinished(in environment: Environment) throws -> Run? {
         try session.first(
             """
-            SELECT sequence, environments, reason, caller, since, state, environment, phase, position, done, subject, \
-            token, is_tainted, began_at, progressed_at, attempts, waits_until, waits_for, ended_at, ending \
-            FROM reconciliations WHERE state = 2 AND environments & ? <> 0 ORDER BY sequence DESC LIMIT 1
+            SELECT sequence, \(Self.columns) FROM reconciliations WHERE state = 2 AND environments & ?1 <> 0 \
+            ORDER BY sequence DESC LIMIT 1
             """, [.integer(Set([environment]).mask)], Self.read)
     }
 
@@ -244,9 +243,7 @@ public struct ReconciliationTable {
     public func list(before sequence: Int64, limit: Int) throws -> [Run] {
         try session.query(
             """
-            SELECT sequence, environments, reason, caller, since, state, environment, phase, position, done, subject, \
-            token, is_tainted, began_at, progressed_at, attempts, waits_until, waits_for, ended_at, ending \
-            FROM reconciliations WHERE sequence < ? ORDER BY sequence DESC LIMIT ?
+            SELECT sequence, \(Self.columns) FROM reconciliations WHERE sequence < ?1 ORDER BY sequence DESC LIMIT ?2
             """, [.integer(sequence), .integer(Int64(limit))], Self.read)
     }
 
@@ -263,42 +260,48 @@ public struct ReconciliationTable {
         guard count != 0 else { return }
         try session.execute(
             """
-            INSERT INTO reconciliation_counts (run, environment, name, count) VALUES (?, ?, ?, ?) \
-            ON CONFLICT (run, environment, name) DO UPDATE SET count = count + excluded.count
+            INSERT INTO reconciliation_counts (run, environment, name, count) VALUES (?1, ?2, ?3, ?4) \
+            ON CONFLICT (run, environment, name) DO UPDATE SET count = reconciliation_counts.count + excluded.count
             """, [.integer(run), environment.column, .text(name), .integer(count)])
     }
 
     public func counts(of run: Int64) throws -> [Count] {
         try session.query(
-            "SELECT environment, name, count FROM reconciliation_counts WHERE run = ? ORDER BY environment, name",
+            "SELECT environment, name, count FROM reconciliation_counts WHERE run = ?1 ORDER BY environment, name",
             [.integer(run)]
-        ) { Count(environment: try $0.environment(0), name: $0.text(1), count: $0.integer(2)) }
+        ) { Count(environment: try $0.environment("environment"), name: $0.text("name"), count: $0.integer("count")) }
     }
 
     /// Of all runs together. There are a few rows for each run, and a run a day.
     public func total(of name: String, in environment: Environment) throws -> Int64 {
         try session.first(
-            "SELECT coalesce(sum(count), 0) FROM reconciliation_counts WHERE name = ? AND environment = ?",
+            "SELECT coalesce(sum(count), 0) AS total FROM reconciliation_counts WHERE name = ?1 AND environment = ?2",
             [.text(name), environment.column]
-        ) { $0.integer(0) } ?? 0
+        ) { $0.integer("total") } ?? 0
     }
 
     private static func read(_ row: any Row) throws -> Run {
-        guard let state = State(rawValue: row.integer(5)), let phase = Phase(rawValue: row.integer(7)) else {
+        guard let state = State(rawValue: row.integer("state")), let phase = Phase(rawValue: row.integer("phase"))
+        else {
             throw row.unreadable("a reconciliation's state")
         }
-        var place = Place(phase, in: try row.environment(6))
-        place.position = row.integer(8)
-        place.done = row.integer(9)
-        place.subject = row.optionalText(10).map { TransactionID($0) }
-        place.token = row.optionalText(11)
-        place.isTainted = row.integer(12) != 0
-        let wait = row.optionalInstant(16).map { Wait(until: $0, reason: row.optionalText(17) ?? "") }
+        var place = Place(phase, in: try row.environment("environment"))
+        place.position = row.integer("position")
+        place.done = row.integer("done")
+        place.subject = row.optionalText("subject").map { TransactionID($0) }
+        place.token = row.optionalText("token")
+        place.isTainted = row.integer("is_tainted") != 0
+        let wait = row.optionalInstant("waits_until").map {
+            Wait(until: $0, reason: row.optionalText("waits_for") ?? "")
+        }
         return Run(
-            sequence: row.integer(0), environments: Set(mask: row.integer(1)), reason: row.text(2),
-            caller: row.text(3), since: row.optionalInstant(4), state: state, place: place, beganAt: row.instant(13),
-            progressedAt: row.instant(14), attempts: row.integer(15), wait: wait, endedAt: row.optionalInstant(18),
-            ending: row.optionalText(19))
+            sequence: row.integer("sequence"), environments: Set(mask: row.integer("environments")),
+            reason: row.text("reason"),
+            caller: row.text("caller"), since: row.optionalInstant("since"), state: state, place: place,
+            beganAt: row.instant("began_at"),
+            progressedAt: row.instant("progressed_at"), attempts: row.integer("attempts"), wait: wait,
+            endedAt: row.optionalInstant("ended_at"),
+            ending: row.optionalText("ending"))
     }
 }
 

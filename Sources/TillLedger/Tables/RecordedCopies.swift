@@ -19,11 +19,9 @@ public struct RecordedCopies {
     public func find(_ sequence: Int64) throws -> PaidTransaction? {
         try session.first(
             """
-            SELECT t.sequence, t.id, t.original_id, t.product, t.quantity, t.environment, t.token, t.purchased_at, \
-            t.signed_at, t.revoked_at, t.price, t.currency, p.kind, t.type, t.expires_at, t.is_renewal, \
-            t.is_upgraded, t.is_shared, t.group_id, t.storefront, t.offer_type, t.offer_id, t.offer_discount, \
-            t.revocation_type, t.revocation_percentage, t.ownership FROM transactions t \
-            LEFT JOIN proofs p ON p.transaction_sequence = t.sequence WHERE t.sequence = ?
+            SELECT t.sequence, t.token, p.kind, \(TransactionTable.signed, of: "t"), \
+            \(TransactionTable.terms, of: "t") FROM transactions t LEFT JOIN proofs p \
+            ON p.transaction_sequence = t.sequence WHERE t.sequence = ?1
             """, [.integer(sequence)], Self.read
         )?.transaction
     }
@@ -32,13 +30,10 @@ public struct RecordedCopies {
     public func waiting(inChain original: TransactionID, of environment: Environment) throws -> [Copy] {
         try session.query(
             """
-            SELECT t.sequence, t.id, t.original_id, t.product, t.quantity, t.environment, t.token, t.purchased_at, \
-            t.signed_at, t.revoked_at, t.price, t.currency, p.kind, t.type, t.expires_at, t.is_renewal, \
-            t.is_upgraded, t.is_shared, t.group_id, t.storefront, t.offer_type, t.offer_id, t.offer_discount, \
-            t.revocation_type, t.revocation_percentage, t.ownership FROM transactions t \
-            LEFT JOIN proofs p ON p.transaction_sequence = t.sequence \
-            WHERE t.order_sequence IS NULL AND t.original_id = ? AND +t.environment = ? \
-            ORDER BY t.purchased_at, t.sequence LIMIT ?
+            SELECT t.sequence, t.token, p.kind, \(TransactionTable.signed, of: "t"), \
+            \(TransactionTable.terms, of: "t") FROM transactions t LEFT JOIN proofs p \
+            ON p.transaction_sequence = t.sequence WHERE t.order_sequence IS NULL AND t.original_id = ?1 \
+            AND +t.environment = ?2 ORDER BY t.purchased_at, t.sequence LIMIT ?3
             """, [.text(original.text), environment.column, .integer(Self.limit)], Self.read)
     }
 
@@ -46,13 +41,10 @@ public struct RecordedCopies {
     public func waiting(forOrder token: OrderID, of environment: Environment) throws -> [Copy] {
         try session.query(
             """
-            SELECT t.sequence, t.id, t.original_id, t.product, t.quantity, t.environment, t.token, t.purchased_at, \
-            t.signed_at, t.revoked_at, t.price, t.currency, p.kind, t.type, t.expires_at, t.is_renewal, \
-            t.is_upgraded, t.is_shared, t.group_id, t.storefront, t.offer_type, t.offer_id, t.offer_discount, \
-            t.revocation_type, t.revocation_percentage, t.ownership FROM transactions t \
-            LEFT JOIN proofs p ON p.transaction_sequence = t.sequence \
-            WHERE t.order_sequence IS NULL AND t.token = ? AND +t.environment = ? \
-            ORDER BY t.purchased_at, t.sequence LIMIT ?
+            SELECT t.sequence, t.token, p.kind, \(TransactionTable.signed, of: "t"), \
+            \(TransactionTable.terms, of: "t") FROM transactions t LEFT JOIN proofs p \
+            ON p.transaction_sequence = t.sequence WHERE t.order_sequence IS NULL AND t.token = ?1 \
+            AND +t.environment = ?2 ORDER BY t.purchased_at, t.sequence LIMIT ?3
             """, [.id(token), environment.column, .integer(Self.limit)], Self.read)
     }
 
@@ -60,25 +52,26 @@ public struct RecordedCopies {
     public func withoutType(after sequence: Int64, limit: Int) throws -> [Copy] {
         try session.query(
             """
-            SELECT t.sequence, t.id, t.original_id, t.product, t.quantity, t.environment, t.token, t.purchased_at, \
-            t.signed_at, t.revoked_at, t.price, t.currency, p.kind, t.type, t.expires_at, t.is_renewal, \
-            t.is_upgraded, t.is_shared, t.group_id, t.storefront, t.offer_type, t.offer_id, t.offer_discount, \
-            t.revocation_type, t.revocation_percentage, t.ownership FROM transactions t \
-            LEFT JOIN proofs p ON p.transaction_sequence = t.sequence \
-            WHERE t.type IS NULL AND t.sequence > ? ORDER BY t.sequence LIMIT ?
+            SELECT t.sequence, t.token, p.kind, \(TransactionTable.signed, of: "t"), \
+            \(TransactionTable.terms, of: "t") FROM transactions t LEFT JOIN proofs p \
+            ON p.transaction_sequence = t.sequence WHERE t.type IS NULL AND t.sequence > ?1 ORDER BY t.sequence \
+            LIMIT ?2
             """, [.integer(sequence), .integer(Int64(limit))], Self.read)
     }
 
     private static func read(_ row: any Row) throws -> Copy {
-        let signed = row.isNull(6) ? nil : try row.uniqueID(6)
+        let signed = row.isNull("token") ? nil : try row.uniqueID("token")
         let isAbsent = signed?.namesNone == true
         let token: AppAccountToken? = isAbsent ? nil : signed.map { .order($0) }
         let transaction = PaidTransaction(
-            id: TransactionID(row.text(1)), originalID: TransactionID(row.text(2)), productID: ProductID(row.text(3)),
-            quantity: Int(row.integer(4)), environment: try row.environment(5), token: token,
-            purchasedAt: row.instant(7), signedAt: row.instant(8), revokedAt: row.optionalInstant(9),
-            isRenewal: row.integer(15) != 0, isFromReceipt: row.integer(12) == ProofTable.Kind.receipt.rawValue,
-            price: row.money(10), terms: row.terms(from: 13), statesReason: row.integer(15) != 2)
-        return Copy(sequence: row.integer(0), transaction: transaction)
+            id: TransactionID(row.text("id")), originalID: TransactionID(row.text("original_id")),
+            productID: ProductID(row.text("product")),
+            quantity: Int(row.integer("quantity")), environment: try row.environment("environment"), token: token,
+            purchasedAt: row.instant("purchased_at"), signedAt: row.instant("signed_at"),
+            revokedAt: row.optionalInstant("revoked_at"),
+            isRenewal: row.integer("is_renewal") != 0,
+            isFromReceipt: row.integer("kind") == ProofTable.Kind.receipt.rawValue,
+            price: row.money("price", "currency"), terms: row.terms(), statesReason: row.integer("is_renewal") != 2)
+        return Copy(sequence: row.integer("sequence"), transaction: transaction)
     }
 }

@@ -1,20 +1,6 @@
 import TillBilling
 import TillSQL
 
-extension Schema {
-    /// Whose refusals push out whose: rows of one budget. What came again is counted.
-    static let refusalBudgets: StaticString = """
-        ALTER TABLE refused_proofs ADD COLUMN budget TEXT NOT NULL DEFAULT 'anonymous';
-        ALTER TABLE refused_proofs ADD COLUMN count INTEGER NOT NULL DEFAULT 1;
-        ALTER TABLE refused_proofs ADD COLUMN last_at INTEGER;
-        UPDATE refused_proofs SET budget = caller
-            WHERE caller LIKE 'user:%' OR caller LIKE 'key:%' OR caller LIKE 'operator:%';
-        UPDATE refused_proofs SET budget = 'reconciliation' WHERE door = 'reconciliation';
-        CREATE INDEX refused_proofs_by_budget ON refused_proofs (budget, sequence);
-        CREATE INDEX refused_proofs_by_digest ON refused_proofs (digest);
-        """
-}
-
 /// `refused_proofs`: why a proof was refused (P9, U9). A flood of forgeries must not fill the disk, and must not push
 /// out what somebody else needs: what anybody can post without a credential, each user and each backend key have a
 /// budget of their own, within which the oldest goes. The same proof refused again is counted, not repeated.
@@ -41,6 +27,10 @@ public struct RefusedProofTable {
     private static let anonymousBudget = "anonymous"
     /// All users are counted once in so many rows.
     private static let sweepInterval: Int64 = 256
+
+    private static let columns: Columns = """
+        at, door, caller, claimed_order, code, detail, digest, record, count, last_at
+        """
 
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
@@ -82,14 +72,12 @@ public struct RefusedProofTable {
         let (budget, quota) = Self.budget(of: entry)
         guard try !isRepeated(entry, budget) else { return }
         let newest = try session.insert(
-            """
-            INSERT INTO refused_proofs (at, door, caller, claimed_order, code, detail, digest, record, budget) \
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
+            "INSERT INTO refused_proofs (\(Self.columns), budget) VALUES (\(marks: 11))",
             [
                 .instant(entry.at), .text(entry.door), .text(entry.caller), .optional(entry.claimedOrder),
                 .text(entry.code), .text(entry.detail), .blob(entry.digest),
-                .optional(entry.record.flatMap { $0.utf8.count <= Self.recordLimit ? $0 : nil }), .text(budget),
+                .optional(entry.record.flatMap { $0.utf8.count <= Self.recordLimit ? $0 : nil }), .integer(1), .null,
+                .text(budget),
             ])
         try trim(budget, to: quota, hasRecord: entry.record != nil)
         if budget.hasPrefix("user:"), newest % Self.sweepInterval == 0 { try trimUsers() }
@@ -106,13 +94,18 @@ public struct RefusedProofTable {
     private func isRepeated(_ entry: Entry, _ budget: String) throws -> Bool {
         let known = try session.query(
             """
-            SELECT sequence, claimed_order FROM refused_proofs \
-            WHERE digest = ? AND budget = ? AND code = ? AND door = ? LIMIT 50
+            SELECT sequence, claimed_order FROM refused_proofs WHERE digest = ?1 AND budget = ?2 AND code = ?3 \
+            AND door = ?4 LIMIT 50
             """, [.blob(entry.digest), .text(budget), .text(entry.code), .text(entry.door)]
-        ) { row in (sequence: row.integer(0), order: row.isNull(1) ? nil : try row.uniqueID(1)) }
+        ) { row in
+            (
+                sequence: row.integer("sequence"),
+                order: row.isNull("claimed_order") ? nil : try row.uniqueID("claimed_order")
+            )
+        }
         guard let same = known.first(where: { $0.order == entry.claimedOrder }) else { return false }
         try session.execute(
-            "UPDATE refused_proofs SET count = count + 1, last_at = ? WHERE sequence = ?",
+            "UPDATE refused_proofs SET count = count + 1, last_at = ?1 WHERE sequence = ?2",
             [.instant(entry.at), .integer(same.sequence)])
         return true
     }
@@ -137,15 +130,14 @@ public struct RefusedProofTable {
     private func trimUsers() throws {
         try session.execute(
             """
-            DELETE FROM refused_proofs WHERE budget >= 'user:' AND budget < 'user;' AND sequence <= \
-            (SELECT sequence FROM refused_proofs WHERE budget >= 'user:' AND budget < 'user;' \
-            ORDER BY sequence DESC LIMIT 1 OFFSET ?)
+            DELETE FROM refused_proofs WHERE budget >= 'user:' AND budget < 'user;' AND sequence <= (SELECT sequence \
+            FROM refused_proofs WHERE budget >= 'user:' AND budget < 'user;' ORDER BY sequence DESC LIMIT 1 OFFSET ?1)
             """, [.integer(Quota.users.rows)])
         try session.execute(
             """
             UPDATE refused_proofs SET record = NULL WHERE record IS NOT NULL AND budget >= 'user:' \
-            AND budget < 'user;' AND sequence <= (SELECT sequence FROM refused_proofs \
-            WHERE budget >= 'user:' AND budget < 'user;' ORDER BY sequence DESC LIMIT 1 OFFSET ?)
+            AND budget < 'user;' AND sequence <= (SELECT sequence FROM refused_proofs WHERE budget >= 'user:' \
+            AND budget < 'user;' ORDER BY sequence DESC LIMIT 1 OFFSET ?1)
             """, [.integer(Quota.users.records)])
     }
 
@@ -154,14 +146,12 @@ public struct RefusedProofTable {
         if let order {
             return try session.query(
                 """
-                SELECT at, door, caller, claimed_order, code, detail, digest, record, count, last_at \
-                FROM refused_proofs WHERE claimed_order = ? ORDER BY sequence DESC LIMIT ?
+                SELECT \(Self.columns) FROM refused_proofs WHERE claimed_order = ?1 ORDER BY sequence DESC LIMIT ?2
                 """, [.id(order), .integer(Int64(limit))], Self.read)
         }
         return try session.query(
             """
-            SELECT at, door, caller, claimed_order, code, detail, digest, record, count, last_at FROM refused_proofs \
-            ORDER BY sequence DESC LIMIT ?
+            SELECT \(Self.columns) FROM refused_proofs ORDER BY sequence DESC LIMIT ?1
             """, [.integer(Int64(limit))], Self.read)
     }
 
@@ -169,28 +159,28 @@ public struct RefusedProofTable {
     public func list(before sequence: Int64, limit: Int) throws -> [(sequence: Int64, entry: Entry)] {
         try session.query(
             """
-            SELECT at, door, caller, claimed_order, code, detail, digest, record, count, last_at, sequence \
-            FROM refused_proofs WHERE sequence < ? AND budget <> 'anonymous' ORDER BY sequence DESC LIMIT ?
+            SELECT \(Self.columns), sequence FROM refused_proofs WHERE sequence < ?1 AND budget <> 'anonymous' \
+            ORDER BY sequence DESC LIMIT ?2
             """, [.integer(sequence), .integer(Int64(limit))]
-        ) { row in (row.integer(10), try Self.read(row)) }
+        ) { row in (row.integer("sequence"), try Self.read(row)) }
     }
 
     /// The newest first: what anybody may post.
     public func anonymous(limit: Int) throws -> [Entry] {
         try session.query(
             """
-            SELECT at, door, caller, claimed_order, code, detail, digest, record, count, last_at FROM refused_proofs \
-            WHERE budget = 'anonymous' ORDER BY sequence DESC LIMIT ?
+            SELECT \(Self.columns) FROM refused_proofs WHERE budget = 'anonymous' ORDER BY sequence DESC LIMIT ?1
             """, [.integer(Int64(limit))], Self.read)
     }
 
     private static func read(_ row: any Row) throws -> Entry {
         var entry = Entry(
-            at: row.instant(0), door: row.text(1), caller: row.text(2),
-            claimedOrder: row.isNull(3) ? nil : try row.uniqueID(3), code: row.text(4), detail: row.text(5),
-            digest: row.blob(6), record: row.optionalText(7))
-        entry.count = row.integer(8)
-        entry.lastAt = row.optionalInstant(9)
+            at: row.instant("at"), door: row.text("door"), caller: row.text("caller"),
+            claimedOrder: row.isNull("claimed_order") ? nil : try row.uniqueID("claimed_order"), code: row.text("code"),
+            detail: row.text("detail"),
+            digest: row.blob("digest"), record: row.optionalText("record"))
+        entry.count = row.integer("count")
+        entry.lastAt = row.optionalInstant("last_at")
         return entry
     }
 }

@@ -8,7 +8,7 @@ extension Schema {
         CREATE TABLE reminders (
             sequence INTEGER PRIMARY KEY,
             environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
-            user TEXT NOT NULL,
+            user_id TEXT NOT NULL,
             subject TEXT NOT NULL,
             kind TEXT NOT NULL,
             entitlement TEXT NOT NULL,
@@ -17,16 +17,18 @@ extension Schema {
             renews INTEGER NOT NULL CHECK (renews IN (0, 1)),
             due_at INTEGER NOT NULL,
             sent_at INTEGER,
-            UNIQUE (environment, user, subject, kind)
+            UNIQUE (environment, user_id, subject, kind)
         ) STRICT;
         CREATE INDEX reminders_due ON reminders (due_at, sequence) WHERE sent_at IS NULL;
-
-        ALTER TABLE outbox ADD COLUMN body TEXT;
         """
 }
 
 /// `reminders`: what customers are to be told about the end of their service, and what they were told.
 public struct ReminderTable {
+    private static let columns: Columns = """
+        environment, user_id, subject, kind, entitlement, product, expires_at, renews, due_at, sent_at
+        """
+
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -43,8 +45,8 @@ public struct ReminderTable {
     public func list(user: UserID, in environment: Environment) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, environment, user, subject, kind, entitlement, product, expires_at, renews, due_at, \
-            sent_at FROM reminders WHERE environment = ? AND user = ? ORDER BY due_at, sequence LIMIT 5000
+            SELECT sequence, \(Self.columns) FROM reminders WHERE environment = ?1 AND user_id = ?2 \
+            ORDER BY due_at, sequence LIMIT 5000
             """, [environment.column, .text(user.text)], Self.read)
     }
 
@@ -52,8 +54,8 @@ public struct ReminderTable {
     public func due(at now: Instant, limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, environment, user, subject, kind, entitlement, product, expires_at, renews, due_at, \
-            sent_at FROM reminders WHERE sent_at IS NULL AND due_at <= ? ORDER BY due_at, sequence LIMIT ?
+            SELECT sequence, \(Self.columns) FROM reminders WHERE sent_at IS NULL AND due_at <= ?1 \
+            ORDER BY due_at, sequence LIMIT ?2
             """, [.instant(now), .integer(Int64(limit))], Self.read)
     }
 
@@ -62,34 +64,37 @@ public struct ReminderTable {
         let end = reminder.end
         try session.execute(
             """
-            INSERT INTO reminders (environment, user, subject, kind, entitlement, product, expires_at, renews, due_at) \
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (environment, user, subject, kind) DO UPDATE SET \
-            entitlement = excluded.entitlement, product = excluded.product, expires_at = excluded.expires_at, \
+            INSERT INTO reminders (\(Self.columns)) VALUES (\(marks: 10)) \
+            ON CONFLICT (environment, user_id, subject, kind) DO UPDATE \
+            SET entitlement = excluded.entitlement, product = excluded.product, expires_at = excluded.expires_at, \
             renews = excluded.renews, due_at = excluded.due_at, sent_at = NULL
             """,
             [
                 environment.column, .text(user.text), .text(end.subject), .text(reminder.kind.name),
                 .text(end.entitlement), .text(end.productID.text), .instant(end.expiresAt), .flag(end.renews),
-                .instant(reminder.dueAt),
+                .instant(reminder.dueAt), .null,
             ])
     }
 
     public func markSent(_ sequence: Int64, at now: Instant) throws {
         try session.execute(
-            "UPDATE reminders SET sent_at = ? WHERE sequence = ?", [.instant(now), .integer(sequence)])
+            "UPDATE reminders SET sent_at = ?1 WHERE sequence = ?2", [.instant(now), .integer(sequence)])
     }
 
     public func remove(_ sequence: Int64) throws {
-        try session.execute("DELETE FROM reminders WHERE sequence = ?", [.integer(sequence)])
+        try session.execute("DELETE FROM reminders WHERE sequence = ?1", [.integer(sequence)])
     }
 
     private static func read(_ row: any Row) throws -> Stored {
-        guard let kind = Reminder.Kind(name: row.text(4)) else { throw row.unreadable("a reminder") }
+        guard let kind = Reminder.Kind(name: row.text("kind")) else { throw row.unreadable("a reminder") }
         let end = ServiceEnd(
-            subject: row.text(3), entitlement: row.text(5), productID: ProductID(row.text(6)),
-            expiresAt: row.instant(7), renews: row.integer(8) != 0)
+            subject: row.text("subject"), entitlement: row.text("entitlement"),
+            productID: ProductID(row.text("product")),
+            expiresAt: row.instant("expires_at"), renews: row.integer("renews") != 0)
         return Stored(
-            sequence: row.integer(0), environment: try row.environment(1), userID: UserID(row.text(2)),
-            reminder: Reminder(end: end, kind: kind, dueAt: row.instant(9)), sentAt: row.optionalInstant(10))
+            sequence: row.integer("sequence"), environment: try row.environment("environment"),
+            userID: UserID(row.text("user_id")),
+            reminder: Reminder(end: end, kind: kind, dueAt: row.instant("due_at")),
+            sentAt: row.optionalInstant("sent_at"))
     }
 }

@@ -2,34 +2,42 @@ import TillSQL
 
 extension DatabaseSchema {
     /// The ledger's. Its files are marked with "Till" in ASCII.
-    public static let ledger = DatabaseSchema(migrations: Schema.migrations, applicationID: 0x5469_6C6C)
+    public static let ledger = DatabaseSchema(
+        migrations: [Schema.first], applicationID: 0x5469_6C6C, firstVersion: Schema.firstVersion)
 }
 
-/// The tables, as a list of migrations: the database's version is how many of them it has been through. A migration
-/// that has been released is never edited; a change is a new one at the end.
+/// The tables, as a list of migrations: the database's version is the number of the last one it has been through. A
+/// migration that has been released is never edited; a change is a new one at the end.
 ///
-/// Times are milliseconds since 1970 UTC. Environments are 1 production, 2 sandbox. Rows refer to each other by
-/// `sequence`, which is small, and which also says in what order things came. Rules that the database can hold, it
-/// holds: one row for a transaction of an environment and one grant for that row, postings and grants never edited or
-/// deleted (DESIGN §4). Every grant costs a page of log for each index with keys in no order, so there are few.
+/// Times are milliseconds since 1970 UTC. Environments are 1 production, 2 sandbox. Yes and no are 1 and 0, and compared
+/// with them. Rows refer to each other by `sequence`, which is small, and which also says in what order things came.
+/// Rules that the database can hold, it holds: one row for a transaction of an environment and one grant for that row,
+/// postings and grants never edited or deleted (DESIGN §4). Every grant costs a page of log for each index with keys in
+/// no order, so there are few.
+///
+/// No table and no column has a name that PostgreSQL reserves (docs/decisions/0057).
 public enum Schema {
-    /// Each entry is a script of statements separated by `;`, run in one transaction together with the new version.
-    ///
-    /// The older ones stand here, the others beside the table that they make.
-    public static let migrations: [StaticString] = [
-        ledger, foreignNotifications, waitingForApple, signedTerms, subscriptions, walletNotes, consumption, transfers,
-        previewedOrders, reminders, finance, errands, savedProofs, claims, reconciliations,
-        webhooks, refusalBudgets, foreignNotificationApps, otherOwnership, orderIDs,
-        ledgerSecret, payingAccounts, customers, ownership, savedProofTurns, webhookTurns, unmatchedTokens,
-        quarantineReasons, acceptances, fairTurns, catalogVersions, forgiveness,
-        savedProofKinds,
+    /// Lower numbers are files from before the first release.
+    static let firstVersion = 101
+
+    /// Scripts of statements separated by `;`, run in one transaction together with the version's number: some stand
+    /// here, the others beside the table that they make. A table stands behind those that it refers to.
+    static let first: [StaticString] = [
+        catalogVersions, ledger, foreignNotifications, waitingForApple, subscriptions, consumption, transfers, webhooks,
+        reminders, finance, errands, savedProofs, claims, reconciliations, accountTokens, ledgerSecret, customers,
+        ownership, quarantineReasons,
     ]
 
+    /// Types of transactions are 1 consumable, 2 non-consumable, 3 auto-renewable, 4 non-renewing, 5 free; null is a type
+    /// that the server did not know when it came. `ownership` is Apple's raw word about the owner, where it is neither
+    /// PURCHASED nor FAMILY_SHARED: what has one is no sale. `app_transaction` is Apple's id of the account in this app.
+    /// An order for more than ten, which an operator grants, has `quantity` 10 and its own in `large_quantity`.
+    /// `orders_by_device` holds all orders of a device, so that a grant does not write to it.
     private static let ledger: StaticString = """
         CREATE TABLE orders (
             sequence INTEGER PRIMARY KEY,
             id BLOB NOT NULL UNIQUE CHECK (length(id) = 16),
-            user TEXT NOT NULL,
+            user_id TEXT NOT NULL,
             product TEXT NOT NULL,
             quantity INTEGER NOT NULL CHECK (quantity BETWEEN 1 AND 10),
             status INTEGER NOT NULL CHECK (status BETWEEN 0 AND 6),
@@ -42,10 +50,18 @@ public enum Schema {
             created_at INTEGER NOT NULL,
             updated_at INTEGER NOT NULL,
             moves INTEGER NOT NULL,
-            CHECK ((transaction_id IS NULL) = (environment IS NULL))
+            previewed_at INTEGER,
+            previewed_until INTEGER,
+            large_quantity INTEGER,
+            id_source INTEGER NOT NULL CHECK (id_source BETWEEN 1 AND 6),
+            catalog_version INTEGER REFERENCES catalog_versions (version),
+            CHECK ((transaction_id IS NULL) = (environment IS NULL)),
+            CHECK ((previewed_at IS NULL) = (previewed_until IS NULL)),
+            CHECK (large_quantity IS NULL OR (large_quantity > 10 AND quantity = 10))
         ) STRICT;
-        CREATE INDEX orders_by_user ON orders (user, sequence);
+        CREATE INDEX orders_by_user ON orders (user_id, sequence);
         CREATE INDEX orders_unsettled ON orders (status, sequence) WHERE status <> 1;
+        CREATE INDEX orders_by_device ON orders (device, sequence) WHERE device IS NOT NULL;
 
         CREATE TABLE order_moves (
             order_sequence INTEGER NOT NULL REFERENCES orders (sequence),
@@ -73,6 +89,20 @@ public enum Schema {
             quarantine TEXT,
             order_sequence INTEGER REFERENCES orders (sequence),
             received_at INTEGER NOT NULL,
+            type INTEGER,
+            expires_at INTEGER,
+            is_renewal INTEGER NOT NULL DEFAULT 0,
+            is_upgraded INTEGER NOT NULL DEFAULT 0,
+            is_shared INTEGER NOT NULL DEFAULT 0,
+            group_id TEXT,
+            storefront TEXT,
+            offer_type INTEGER,
+            offer_id TEXT,
+            offer_discount TEXT,
+            revocation_type TEXT,
+            revocation_percentage INTEGER,
+            ownership TEXT,
+            app_transaction TEXT,
             UNIQUE (environment, id),
             CHECK ((state = 2) = (quarantine IS NOT NULL))
         ) STRICT;
@@ -98,7 +128,8 @@ public enum Schema {
             decision TEXT NOT NULL,
             ground TEXT NOT NULL,
             door TEXT NOT NULL,
-            caller TEXT NOT NULL
+            caller TEXT NOT NULL,
+            detail TEXT
         ) STRICT;
         CREATE INDEX evidence_by_transaction ON evidence (transaction_sequence);
         CREATE TRIGGER evidence_is_never_edited BEFORE UPDATE ON evidence
@@ -110,7 +141,7 @@ public enum Schema {
             transaction_sequence INTEGER PRIMARY KEY REFERENCES transactions (sequence),
             id BLOB NOT NULL CHECK (length(id) = 16),
             order_sequence INTEGER NOT NULL REFERENCES orders (sequence),
-            user TEXT NOT NULL,
+            user_id TEXT NOT NULL,
             entitlement TEXT,
             at INTEGER NOT NULL
         ) STRICT;
@@ -122,7 +153,7 @@ public enum Schema {
         CREATE TABLE postings (
             sequence INTEGER PRIMARY KEY,
             environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
-            user TEXT NOT NULL,
+            user_id TEXT NOT NULL,
             contra TEXT NOT NULL,
             currency TEXT NOT NULL,
             amount INTEGER NOT NULL CHECK (amount <> 0),
@@ -130,11 +161,16 @@ public enum Schema {
             grant_sequence INTEGER REFERENCES grants (transaction_sequence),
             reference TEXT,
             at INTEGER NOT NULL,
+            reason TEXT,
+            actor TEXT,
             CHECK ((grant_sequence IS NULL) = (reference IS NOT NULL))
         ) STRICT;
-        CREATE INDEX postings_by_user ON postings (user, sequence);
+        CREATE INDEX postings_by_user ON postings (user_id, sequence);
         CREATE UNIQUE INDEX postings_one_purchase ON postings (grant_sequence, currency) WHERE kind = 'purchase';
         CREATE UNIQUE INDEX postings_one_debit ON postings (environment, reference) WHERE kind = 'debit';
+        CREATE UNIQUE INDEX postings_one_by_hand ON postings (environment, kind, reference)
+            WHERE kind IN ('bonus', 'correction');
+        CREATE INDEX postings_written_off ON postings (user_id, environment, at) WHERE kind = 'write_off';
         CREATE TRIGGER postings_are_never_edited BEFORE UPDATE ON postings
             BEGIN SELECT RAISE(ABORT, 'postings are never edited'); END;
         CREATE TRIGGER postings_are_never_deleted BEFORE DELETE ON postings
@@ -142,19 +178,11 @@ public enum Schema {
 
         CREATE TABLE balances (
             environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
-            user TEXT NOT NULL,
+            user_id TEXT NOT NULL,
             currency TEXT NOT NULL,
             amount INTEGER NOT NULL,
-            PRIMARY KEY (environment, user, currency)
+            PRIMARY KEY (environment, user_id, currency)
         ) STRICT, WITHOUT ROWID;
-
-        CREATE TABLE outbox (
-            sequence INTEGER PRIMARY KEY,
-            type TEXT NOT NULL,
-            user TEXT,
-            transaction_sequence INTEGER REFERENCES transactions (sequence),
-            at INTEGER NOT NULL
-        ) STRICT;
 
         CREATE TABLE notifications (
             sequence INTEGER PRIMARY KEY,
@@ -178,12 +206,18 @@ public enum Schema {
             claimed_order BLOB,
             code TEXT NOT NULL,
             detail TEXT NOT NULL,
-            digest BLOB NOT NULL
+            digest BLOB NOT NULL,
+            record TEXT,
+            budget TEXT NOT NULL,
+            count INTEGER NOT NULL,
+            last_at INTEGER
         ) STRICT;
         CREATE INDEX refused_proofs_by_order ON refused_proofs (claimed_order) WHERE claimed_order IS NOT NULL;
+        CREATE INDEX refused_proofs_by_budget ON refused_proofs (budget, sequence);
+        CREATE INDEX refused_proofs_by_digest ON refused_proofs (digest);
 
         CREATE TABLE heartbeat (
-            only INTEGER PRIMARY KEY CHECK (only = 1),
+            single_row INTEGER PRIMARY KEY CHECK (single_row = 1),
             at INTEGER NOT NULL
         ) STRICT;
 
@@ -214,9 +248,12 @@ public enum Schema {
             detail TEXT NOT NULL,
             payload TEXT NOT NULL
         ) STRICT;
+        CREATE INDEX foreign_notifications_by_bundle ON foreign_notifications (bundle, sequence);
         """
 
-    /// Receipts that Apple has to be asked about, and why a proof was refused in all detail.
+    /// Receipts that Apple has to be asked about. From where a proof was brought (an address, of IPv6 a /64; empty if that
+    /// says nothing) is kept as long as its row is there: addresses take turns. `is_told` says whether the receipt's own
+    /// words are in the ledger already, so that only Apple's copy is waited for.
     private static let waitingForApple: StaticString = """
         CREATE TABLE waiting_receipts (
             sequence INTEGER PRIMARY KEY,
@@ -236,11 +273,12 @@ public enum Schema {
             attempts INTEGER NOT NULL,
             due_at INTEGER NOT NULL,
             detail TEXT NOT NULL,
+            device TEXT,
+            network TEXT NOT NULL,
+            is_told INTEGER NOT NULL CHECK (is_told IN (0, 1)),
             UNIQUE (environment, transaction_id, caller, claimed_order)
         ) STRICT;
-        CREATE INDEX waiting_proofs_due ON waiting_proofs (due_at, sequence);
+        CREATE INDEX waiting_proofs_due ON waiting_proofs (environment, due_at, sequence);
         CREATE INDEX waiting_proofs_by_receipt ON waiting_proofs (receipt_sequence);
-
-        ALTER TABLE refused_proofs ADD COLUMN record TEXT;
         """
 }

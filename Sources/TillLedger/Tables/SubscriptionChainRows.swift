@@ -22,49 +22,45 @@ extension SubscriptionTable {
     public func links(of subscription: Int64) throws -> [Link] {
         try session.query(
             """
-            SELECT t.state, t.order_sequence, \
-            coalesce(h.user, CASE WHEN b.withdrawn_at IS NULL THEN g.user END, o.user), t.id, t.product, \
-            t.purchased_at, t.signed_at, t.revoked_at, t.is_renewal, t.price, t.currency, t.type, \
-            t.expires_at, t.is_renewal, \
-            t.is_upgraded, t.is_shared, t.group_id, t.storefront, t.offer_type, t.offer_id, t.offer_discount, \
-            t.revocation_type, t.revocation_percentage, t.ownership, t.sequence, t.token, r.kind, \
-            coalesce(b.basis, 'token'), g.transaction_sequence IS NOT NULL, \
-            t.is_renewal <> 0 AND (coalesce(b.basis, '') = 'person' OR EXISTS (SELECT 1 FROM evidence e \
+            SELECT t.state, t.order_sequence, coalesce(h.user_id, CASE WHEN b.withdrawn_at IS NULL THEN g.user_id \
+            END, o.user_id) AS owner, \(TransactionTable.signed, of: "t"), \(TransactionTable.terms, of: "t"), \
+            t.sequence, t.token, r.kind, coalesce(b.basis, 'token') AS basis, CASE WHEN g.transaction_sequence IS NULL \
+            THEN 0 ELSE 1 END AS has_grant, CASE WHEN t.is_renewal <> 0 \
+            AND (coalesce(b.basis, '') = 'person' OR EXISTS (SELECT 1 FROM evidence e \
             WHERE e.transaction_sequence = t.sequence AND e.decision = 'granted' \
-            AND e.ground IN ('claim', 'backend', 'operator', 'order_number', 'acceptance'))) \
-            FROM subscription_periods p \
-            CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
-            LEFT JOIN orders o ON o.sequence = t.order_sequence \
-            LEFT JOIN grants g ON g.transaction_sequence = t.sequence \
-            LEFT JOIN holders h ON h.grant_sequence = t.sequence \
-            LEFT JOIN proofs r ON r.transaction_sequence = t.sequence \
-            LEFT JOIN ownership_basis b ON b.grant_sequence = t.sequence \
-            WHERE p.subscription_sequence = ? ORDER BY t.purchased_at DESC, t.sequence DESC LIMIT ?
+            AND e.ground IN ('claim', 'backend', 'operator', 'order_number', 'acceptance'))) THEN 1 ELSE 0 \
+            END AS is_decided FROM subscription_periods p CROSS JOIN transactions t \
+            ON t.sequence = p.transaction_sequence LEFT JOIN orders o ON o.sequence = t.order_sequence \
+            LEFT JOIN grants g ON g.transaction_sequence = t.sequence LEFT JOIN holders h \
+            ON h.grant_sequence = t.sequence LEFT JOIN proofs r ON r.transaction_sequence = t.sequence \
+            LEFT JOIN ownership_basis b ON b.grant_sequence = t.sequence WHERE p.subscription_sequence = ?1 \
+            ORDER BY t.purchased_at DESC, t.sequence DESC LIMIT ?2
             """, [.integer(subscription), .integer(Self.periodLimit)], Self.link
         )
         .sorted { PaidPeriod.isEarlier($0.period, $1.period) }
     }
 
     private static func link(_ row: any Row) throws -> Link {
-        guard let state = RecordedTransaction.State(rawValue: Int(row.integer(0))) else {
+        guard let state = RecordedTransaction.State(rawValue: Int(row.integer("state"))) else {
             throw row.unreadable("a transaction's state")
         }
-        guard let basis = OwnershipBasis(rawValue: row.text(27)) else {
+        guard let basis = OwnershipBasis(rawValue: row.text("basis")) else {
             throw row.unreadable("a basis of ownership")
         }
         // What was granted and taken back into quarantine has a grant and no order.
-        let isOwned = state != .quarantined && !row.isNull(1)
-        let period = row.paidPeriod(from: 3)
+        let isOwned = state != .quarantined && !row.isNull("order_sequence")
+        let period = row.paidPeriod()
         // A copy that somebody else pays for has the purchaser's token.
-        let token = row.isNull(25) || period.terms.isPaidBySomebodyElse ? nil : try row.uniqueID(25)
+        let token = row.isNull("token") || period.terms.isPaidBySomebodyElse ? nil : try row.uniqueID("token")
         return Link(
-            sequence: row.integer(24),
+            sequence: row.integer("sequence"),
             chain: ChainPeriod(
-                period: period, owner: isOwned ? row.optionalText(2).map { UserID($0) } : nil,
+                period: period, owner: isOwned ? row.optionalText("owner").map { UserID($0) } : nil,
                 token: token?.isAbsent == true ? nil : token,
-                hidesToken: row.integer(26) == ProofTable.Kind.receipt.rawValue, isDecided: row.integer(29) != 0,
+                hidesToken: row.integer("kind") == ProofTable.Kind.receipt.rawValue,
+                isDecided: row.integer("is_decided") != 0,
                 isTakenBack: state == .revoked),
-            state: state, orderSequence: row.isNull(1) ? nil : row.integer(1), hasGrant: row.integer(28) != 0,
+            state: state, orderSequence: row.optionalInteger("order_sequence"), hasGrant: row.integer("has_grant") != 0,
             basis: basis)
     }
 }

@@ -69,15 +69,15 @@ public struct SubscriptionTable {
             """
             SELECT sequence, renewal_signed_at, renewal_product, auto_renews, in_billing_retry, grace_until, \
             expiration_intent, price_increase, renewal_price, renewal_currency, renewal_at, renewal_offer_type, \
-            renewal_offer_id, renewal_offer_discount FROM subscriptions WHERE environment = ? AND original_id = ?
+            renewal_offer_id, renewal_offer_discount FROM subscriptions WHERE environment = ?1 AND original_id = ?2
             """, [environment.column, .text(original.text)]
-        ) { row in Stored(sequence: row.integer(0), renewal: Self.renewal(row)) }
+        ) { row in Stored(sequence: row.integer("sequence"), renewal: Self.renewal(row)) }
     }
 
     /// Makes the row of a subscription that was not heard of before.
     public func insert(_ original: TransactionID, in environment: Environment, at: Instant) throws -> Stored {
         let sequence = try session.insert(
-            "INSERT INTO subscriptions (environment, original_id, updated_at) VALUES (?, ?, ?)",
+            "INSERT INTO subscriptions (environment, original_id, updated_at) VALUES (?1, ?2, ?3)",
             [environment.column, .text(original.text), .instant(at)])
         return Stored(sequence: sequence, renewal: nil)
     }
@@ -86,7 +86,7 @@ public struct SubscriptionTable {
     public func add(transaction: Int64, to subscription: Int64) throws {
         try session.execute(
             """
-            INSERT INTO subscription_periods (subscription_sequence, transaction_sequence) VALUES (?, ?) \
+            INSERT INTO subscription_periods (subscription_sequence, transaction_sequence) VALUES (?1, ?2) \
             ON CONFLICT DO NOTHING
             """, [.integer(subscription), .integer(transaction)])
     }
@@ -97,10 +97,10 @@ public struct SubscriptionTable {
     public func update(_ subscription: Int64, to renewal: RenewalTerms, proof: [UInt8], at: Instant) throws {
         try session.execute(
             """
-            UPDATE subscriptions SET renewal_signed_at = ?, renewal_product = ?, auto_renews = ?, \
-            in_billing_retry = ?, grace_until = ?, expiration_intent = ?, price_increase = ?, renewal_price = ?, \
-            renewal_currency = ?, renewal_at = ?, renewal_offer_type = ?, renewal_offer_id = ?, \
-            renewal_offer_discount = ?, renewal_proof = ?, updated_at = ? WHERE sequence = ?
+            UPDATE subscriptions SET renewal_signed_at = ?1, renewal_product = ?2, auto_renews = ?3, in_billing_retry \
+            = ?4, grace_until = ?5, expiration_intent = ?6, price_increase = ?7, renewal_price = ?8, renewal_currency \
+            = ?9, renewal_at = ?10, renewal_offer_type = ?11, renewal_offer_id = ?12, renewal_offer_discount = ?13, \
+            renewal_proof = ?14, updated_at = ?15 WHERE sequence = ?16
             """,
             [
                 .instant(renewal.signedAt), .optional(renewal.productID?.text), .optional(renewal.autoRenews),
@@ -116,45 +116,43 @@ public struct SubscriptionTable {
     /// The signed renewal info that counts, as it came.
     public func renewalProof(of subscription: Int64) throws -> [UInt8]? {
         try session.first(
-            "SELECT renewal_proof FROM subscriptions WHERE sequence = ? AND renewal_proof IS NOT NULL",
+            "SELECT renewal_proof FROM subscriptions WHERE sequence = ?1 AND renewal_proof IS NOT NULL",
             [.integer(subscription)]
-        ) { $0.blob(0) }
+        ) { $0.blob("renewal_proof") }
     }
 
     /// All of a subscription's periods, also those that are nobody's yet; newest purchase first.
     public func periods(of subscription: Int64) throws -> [Period] {
         try session.query(
             """
-            SELECT t.state, t.order_sequence, t.id, t.product, t.purchased_at, t.signed_at, t.revoked_at, \
-            t.is_renewal, t.price, t.currency, t.type, t.expires_at, t.is_renewal, t.is_upgraded, t.is_shared, \
-            t.group_id, t.storefront, t.offer_type, t.offer_id, t.offer_discount, t.revocation_type, \
-            t.revocation_percentage, t.ownership FROM subscription_periods p \
-            CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
-            WHERE p.subscription_sequence = ? ORDER BY t.purchased_at DESC, t.sequence DESC LIMIT ?
+            SELECT t.state, t.order_sequence, \(TransactionTable.signed, of: "t"), \(TransactionTable.terms, of: "t") \
+            FROM subscription_periods p CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
+            WHERE p.subscription_sequence = ?1 ORDER BY t.purchased_at DESC, t.sequence DESC LIMIT ?2
             """, [.integer(subscription), .integer(Self.periodLimit)]
         ) { row in
-            guard let state = RecordedTransaction.State(rawValue: Int(row.integer(0))) else {
+            guard let state = RecordedTransaction.State(rawValue: Int(row.integer("state"))) else {
                 throw row.unreadable("a transaction's state")
             }
             return Period(
-                period: row.paidPeriod(from: 2), state: state, orderSequence: row.isNull(1) ? nil : row.integer(1))
+                period: row.paidPeriod(), state: state, orderSequence: row.optionalInteger("order_sequence"))
         }
     }
 
     private static func renewal(_ row: any Row) -> RenewalTerms? {
-        guard let signedAt = row.optionalInstant(1) else { return nil }
+        guard let signedAt = row.optionalInstant("renewal_signed_at") else { return nil }
         var renewal = RenewalTerms(signedAt: signedAt)
-        renewal.productID = row.optionalText(2).map { ProductID($0) }
-        renewal.autoRenews = row.isNull(3) ? nil : row.integer(3) != 0
-        renewal.isInBillingRetry = row.isNull(4) ? nil : row.integer(4) != 0
-        renewal.graceUntil = row.optionalInstant(5)
-        renewal.expirationIntent = row.isNull(6) ? nil : Int(row.integer(6))
-        renewal.priceIncrease = row.isNull(7) ? nil : Int(row.integer(7))
-        renewal.price = row.money(8)
-        renewal.renewsAt = row.optionalInstant(10)
-        if !row.isNull(11) {
+        renewal.productID = row.optionalText("renewal_product").map { ProductID($0) }
+        renewal.autoRenews = row.optionalInteger("auto_renews") != 0
+        renewal.isInBillingRetry = row.optionalInteger("in_billing_retry") != 0
+        renewal.graceUntil = row.optionalInstant("grace_until")
+        renewal.expirationIntent = row.isNull("expiration_intent") ? nil : Int(row.integer("expiration_intent"))
+        renewal.priceIncrease = row.isNull("price_increase") ? nil : Int(row.integer("price_increase"))
+        renewal.price = row.money("renewal_price", "renewal_currency")
+        renewal.renewsAt = row.optionalInstant("renewal_at")
+        if !row.isNull("renewal_offer_type") {
             renewal.offer = TransactionTerms.Offer(
-                type: Int(row.integer(11)), id: row.optionalText(12), discount: row.optionalText(13))
+                type: Int(row.integer("renewal_offer_type")), id: row.optionalText("renewal_offer_id"),
+                discount: row.optionalText("renewal_offer_discount"))
         }
         return renewal
     }

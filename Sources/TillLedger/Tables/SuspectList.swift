@@ -13,7 +13,8 @@ public struct SuspectList {
 
     /// The sequence of the newest subscription; 0 if there is none.
     public func newestSubscription() throws -> Int64 {
-        try session.first("SELECT coalesce(max(sequence), 0) FROM subscriptions", []) { $0.integer(0) } ?? 0
+        try session.first("SELECT coalesce(max(sequence), 0) AS newest FROM subscriptions", []) { $0.integer("newest") }
+            ?? 0
     }
 
     /// Subscriptions that were to renew, as far as we know, and of whose next period nobody has told: those with a
@@ -23,29 +24,29 @@ public struct SuspectList {
     ) throws -> [Entry] {
         try session.query(
             """
-            SELECT s.sequence, s.original_id FROM subscriptions s WHERE s.sequence BETWEEN ? AND ? \
-            AND +s.environment = ? AND coalesce(s.auto_renews, 1) = 1 \
-            AND (SELECT max(t.expires_at) FROM subscription_periods p \
-            CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
-            WHERE p.subscription_sequence = s.sequence) BETWEEN ? AND ? ORDER BY s.sequence
+            SELECT s.sequence, s.original_id FROM subscriptions s WHERE s.sequence BETWEEN ?1 AND ?2 \
+            AND +s.environment = ?3 AND coalesce(s.auto_renews, 1) = 1 AND (SELECT max(t.expires_at) \
+            FROM subscription_periods p CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
+            WHERE p.subscription_sequence = s.sequence) BETWEEN ?4 AND ?5 ORDER BY s.sequence
             """,
             [
                 .integer(sequences.lowerBound), .integer(sequences.upperBound), environment.column, .instant(start),
                 .instant(end),
             ]
-        ) { Entry(sequence: $0.integer(0), originalID: TransactionID($0.text(1))) }
+        ) { Entry(sequence: $0.integer("sequence"), originalID: TransactionID($0.text("original_id"))) }
     }
 
     /// Paid and nobody's yet, newest first, from before a sequence.
     public func quarantined(in environment: Environment, before sequence: Int64, limit: Int) throws -> [QuarantinedID] {
         try session.query(
             """
-            SELECT sequence, id, original_id FROM transactions WHERE state = 2 AND state <> 1 AND sequence < ? \
-            AND +environment = ? ORDER BY sequence DESC LIMIT ?
+            SELECT sequence, id, original_id FROM transactions WHERE state = 2 AND state <> 1 AND sequence < ?1 \
+            AND +environment = ?2 ORDER BY sequence DESC LIMIT ?3
             """, [.integer(sequence), environment.column, .integer(Int64(limit))]
         ) { row in
             QuarantinedID(
-                sequence: row.integer(0), id: TransactionID(row.text(1)), originalID: TransactionID(row.text(2)))
+                sequence: row.integer("sequence"), id: TransactionID(row.text("id")),
+                originalID: TransactionID(row.text("original_id")))
         }
     }
 
@@ -59,20 +60,20 @@ public struct SuspectList {
     public func orders(_ status: OrderStatus, before sequence: Int64, limit: Int) throws -> [Int64] {
         try session.query(
             """
-            SELECT sequence FROM orders WHERE status = ? AND status <> 1 AND sequence < ? ORDER BY sequence DESC \
-            LIMIT ?
+            SELECT sequence FROM orders WHERE status = ?1 AND status <> 1 AND sequence < ?2 ORDER BY sequence DESC \
+            LIMIT ?3
             """,
             [.integer(Int64(status.rawValue)), .integer(sequence), .integer(Int64(limit))]
-        ) { $0.integer(0) }
+        ) { $0.integer("sequence") }
     }
 
     /// The chains of what was paid under a user's orders, the newest orders first.
     public func chains(of user: UserID, in environment: Environment, limit: Int) throws -> [TransactionID] {
         try session.query(
             """
-            SELECT DISTINCT t.original_id FROM (SELECT sequence FROM orders WHERE user = ?1 ORDER BY sequence DESC \
+            SELECT DISTINCT t.original_id FROM (SELECT sequence FROM orders WHERE user_id = ?1 ORDER BY sequence DESC \
             LIMIT 500) o CROSS JOIN transactions t ON t.order_sequence = o.sequence WHERE +t.environment = ?2 LIMIT ?3
             """, [.text(user.text), environment.column, .integer(Int64(limit))]
-        ) { TransactionID($0.text(0)) }
+        ) { TransactionID($0.text("original_id")) }
     }
 }

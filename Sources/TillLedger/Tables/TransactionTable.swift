@@ -3,6 +3,18 @@ import TillSQL
 
 /// `transactions`: what Apple said was paid, and what became of it.
 public struct TransactionTable {
+    /// What Apple signed, but for the terms.
+    static let signed: Columns = """
+        id, original_id, product, quantity, environment, purchased_at, signed_at, revoked_at, price, currency
+        """
+    /// In the order of `PaidTransaction.termsColumns`.
+    static let terms: Columns = """
+        type, expires_at, is_renewal, is_upgraded, is_shared, group_id, storefront, offer_type, offer_id, \
+        offer_discount, revocation_type, revocation_percentage, ownership
+        """
+    /// What became of it here.
+    private static let processed: Columns = "state, quarantine, order_sequence, received_at"
+
     let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -30,20 +42,16 @@ public struct TransactionTable {
     ) throws -> Int64 {
         try session.insert(
             """
-            INSERT INTO transactions (environment, id, original_id, product, quantity, token, purchased_at, signed_at, \
-            revoked_at, price, currency, state, quarantine, order_sequence, received_at, type, expires_at, \
-            is_renewal, is_upgraded, is_shared, group_id, storefront, offer_type, offer_id, offer_discount, \
-            revocation_type, revocation_percentage, ownership, app_transaction) \
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO transactions (\(Self.signed), \(Self.processed), token, \(Self.terms), app_transaction) \
+            VALUES (\(marks: 29))
             """,
             [
-                transaction.environment.column, .text(transaction.id.text), .text(transaction.originalID.text),
-                .text(transaction.productID.text), .integer(Int64(transaction.quantity)),
-                transaction.tokenColumn,
+                .text(transaction.id.text), .text(transaction.originalID.text), .text(transaction.productID.text),
+                .integer(Int64(transaction.quantity)), transaction.environment.column,
                 .instant(transaction.purchasedAt), .instant(transaction.signedAt),
                 .optional(transaction.revokedAt?.milliseconds), .optional(transaction.price?.amount),
                 .optional(transaction.price?.currency.text), .integer(Int64(state.rawValue)),
-                .optional(quarantine?.rawValue), .optional(orderSequence), .instant(at),
+                .optional(quarantine?.rawValue), .optional(orderSequence), .instant(at), transaction.tokenColumn,
             ] + transaction.termsColumns + [.optional(transaction.appTransactionID)])
     }
 
@@ -51,10 +59,10 @@ public struct TransactionTable {
     public func update(_ sequence: Int64, to newer: PaidTransaction) throws {
         try session.execute(
             """
-            UPDATE transactions SET type = ?, expires_at = ?, is_renewal = ?, is_upgraded = ?, is_shared = ?, \
-            group_id = ?, storefront = ?, offer_type = ?, offer_id = ?, offer_discount = ?, revocation_type = ?, \
-            revocation_percentage = ?, ownership = ?, token = ?, price = ?, currency = ?, \
-            app_transaction = coalesce(?, app_transaction) WHERE sequence = ?
+            UPDATE transactions SET type = ?1, expires_at = ?2, is_renewal = ?3, is_upgraded = ?4, is_shared = ?5, \
+            group_id = ?6, storefront = ?7, offer_type = ?8, offer_id = ?9, offer_discount = ?10, revocation_type \
+            = ?11, revocation_percentage = ?12, ownership = ?13, token = ?14, price = ?15, currency = ?16, \
+            app_transaction = coalesce(?17, app_transaction) WHERE sequence = ?18
             """,
             newer.termsColumns + [
                 newer.tokenColumn, .optional(newer.price?.amount), .optional(newer.price?.currency.text),
@@ -69,8 +77,8 @@ public struct TransactionTable {
     ) throws {
         try session.execute(
             """
-            UPDATE transactions SET state = ?, quarantine = ?, order_sequence = ?, signed_at = ?, revoked_at = ? \
-            WHERE sequence = ?
+            UPDATE transactions SET state = ?1, quarantine = ?2, order_sequence = ?3, signed_at = ?4, revoked_at = ?5 \
+            WHERE sequence = ?6
             """,
             [
                 .integer(Int64(state.rawValue)), .optional(quarantine?.rawValue), .optional(orderSequence),
@@ -81,33 +89,29 @@ public struct TransactionTable {
     /// Says whose order a known transaction was paid under; nil: nobody knows.
     public func link(_ sequence: Int64, toOrder orderSequence: Int64?) throws {
         try session.execute(
-            "UPDATE transactions SET order_sequence = ? WHERE sequence = ?",
+            "UPDATE transactions SET order_sequence = ?1 WHERE sequence = ?2",
             [.optional(orderSequence), .integer(sequence)])
     }
 
     public func find(_ id: TransactionID, in environment: Environment) throws -> Stored? {
         try session.first(
             """
-            SELECT sequence, environment, id, original_id, product, quantity, purchased_at, signed_at, revoked_at, \
-            price, currency, state, quarantine, order_sequence, received_at FROM transactions \
-            WHERE environment = ? AND id = ?
+            SELECT sequence, \(Self.signed), \(Self.processed) FROM transactions WHERE environment = ?1 AND id = ?2
             """, [environment.column, .text(id.text)], Self.read)
     }
 
     public func find(sequence: Int64) throws -> Stored? {
         try session.first(
             """
-            SELECT sequence, environment, id, original_id, product, quantity, purchased_at, signed_at, revoked_at, \
-            price, currency, state, quarantine, order_sequence, received_at FROM transactions WHERE sequence = ?
+            SELECT sequence, \(Self.signed), \(Self.processed) FROM transactions WHERE sequence = ?1
             """, [.integer(sequence)], Self.read)
     }
 
     public func list(orderSequence: Int64) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, environment, id, original_id, product, quantity, purchased_at, signed_at, revoked_at, \
-            price, currency, state, quarantine, order_sequence, received_at FROM transactions \
-            WHERE order_sequence = ? ORDER BY sequence LIMIT 100
+            SELECT sequence, \(Self.signed), \(Self.processed) FROM transactions WHERE order_sequence = ?1 \
+            ORDER BY sequence LIMIT 100
             """, [.integer(orderSequence)], Self.read)
     }
 
@@ -120,11 +124,10 @@ public struct TransactionTable {
     ) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, environment, id, original_id, product, quantity, purchased_at, signed_at, revoked_at, \
-            price, currency, state, quarantine, order_sequence, received_at FROM transactions \
-            WHERE order_sequence IN (SELECT ?1 UNION ALL SELECT sequence FROM (SELECT sequence FROM orders \
-            WHERE user = (SELECT user FROM orders WHERE sequence = ?1) ORDER BY sequence DESC LIMIT 500)) \
-            AND +environment = ?2 AND original_id = ?3 ORDER BY +sequence DESC LIMIT ?4
+            SELECT sequence, \(Self.signed), \(Self.processed) FROM transactions WHERE order_sequence IN (SELECT ?1 \
+            UNION ALL SELECT sequence FROM (SELECT sequence FROM orders WHERE user_id = (SELECT user_id FROM orders \
+            WHERE sequence = ?1) ORDER BY sequence DESC LIMIT 500)) AND +environment = ?2 AND original_id = ?3 \
+            ORDER BY +sequence DESC LIMIT ?4
             """, [.integer(orderSequence), environment.column, .text(original.text), .integer(Int64(limit))],
             Self.read)
     }
@@ -133,9 +136,8 @@ public struct TransactionTable {
     public func quarantined(limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, environment, id, original_id, product, quantity, purchased_at, signed_at, revoked_at, \
-            price, currency, state, quarantine, order_sequence, received_at FROM transactions \
-            WHERE state = 2 AND state <> 1 ORDER BY sequence LIMIT ?
+            SELECT sequence, \(Self.signed), \(Self.processed) FROM transactions WHERE state = 2 AND state <> 1 \
+            ORDER BY sequence LIMIT ?1
             """, [.integer(Int64(limit))], Self.read)
     }
 
@@ -143,23 +145,26 @@ public struct TransactionTable {
     public func quarantined(before sequence: Int64, limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, environment, id, original_id, product, quantity, purchased_at, signed_at, revoked_at, \
-            price, currency, state, quarantine, order_sequence, received_at FROM transactions \
-            WHERE state = 2 AND state <> 1 AND sequence < ? ORDER BY sequence DESC LIMIT ?
+            SELECT sequence, \(Self.signed), \(Self.processed) FROM transactions WHERE state = 2 AND state <> 1 \
+            AND sequence < ?1 ORDER BY sequence DESC LIMIT ?2
             """, [.integer(sequence), .integer(Int64(limit))], Self.read)
     }
 
     private static func read(_ row: any Row) throws -> Stored {
-        guard let state = RecordedTransaction.State(rawValue: Int(row.integer(11))) else {
+        guard let state = RecordedTransaction.State(rawValue: Int(row.integer("state"))) else {
             throw row.unreadable("a transaction's state")
         }
         let price =
-            row.isNull(9) || row.isNull(10) ? nil : Money(amount: row.integer(9), currency: Currency(row.text(10)))
+            row.isNull("price") || row.isNull("currency")
+            ? nil : Money(amount: row.integer("price"), currency: Currency(row.text("currency")))
         return Stored(
-            sequence: row.integer(0), environment: try row.environment(1), id: TransactionID(row.text(2)),
-            originalID: TransactionID(row.text(3)), productID: ProductID(row.text(4)), quantity: Int(row.integer(5)),
-            purchasedAt: row.instant(6), signedAt: row.instant(7), revokedAt: row.optionalInstant(8), price: price,
-            state: state, quarantine: row.optionalText(12).flatMap(QuarantineReason.init(rawValue:)),
-            orderSequence: row.isNull(13) ? nil : row.integer(13), receivedAt: row.instant(14))
+            sequence: row.integer("sequence"), environment: try row.environment("environment"),
+            id: TransactionID(row.text("id")),
+            originalID: TransactionID(row.text("original_id")), productID: ProductID(row.text("product")),
+            quantity: Int(row.integer("quantity")),
+            purchasedAt: row.instant("purchased_at"), signedAt: row.instant("signed_at"),
+            revokedAt: row.optionalInstant("revoked_at"), price: price,
+            state: state, quarantine: row.optionalText("quarantine").flatMap(QuarantineReason.init(rawValue:)),
+            orderSequence: row.optionalInteger("order_sequence"), receivedAt: row.instant("received_at"))
     }
 }

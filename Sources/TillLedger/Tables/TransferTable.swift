@@ -45,9 +45,9 @@ extension Schema {
             grant_sequence INTEGER PRIMARY KEY REFERENCES grants (transaction_sequence),
             environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
             original_id TEXT NOT NULL,
-            user TEXT NOT NULL
+            user_id TEXT NOT NULL
         ) STRICT;
-        CREATE INDEX holders_by_user ON holders (user, grant_sequence);
+        CREATE INDEX holders_by_user ON holders (user_id, grant_sequence);
         CREATE INDEX holders_by_chain ON holders (environment, original_id);
 
         CREATE TABLE guests (
@@ -55,13 +55,14 @@ extension Schema {
             account TEXT NOT NULL,
             transfer_sequence INTEGER NOT NULL REFERENCES transfers (sequence)
         ) STRICT, WITHOUT ROWID;
-
-        ALTER TABLE outbox ADD COLUMN transfer_sequence INTEGER REFERENCES transfers (sequence);
+        CREATE INDEX guests_by_account ON guests (account);
         """
 }
 
 /// `transfers`, with the grants and the points of each.
 public struct TransferTable {
+    private static let columns: Columns = "id, kind, from_user, to_user, reason, actor, operator, reverses, at"
+
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -84,10 +85,7 @@ public struct TransferTable {
     @discardableResult
     public func insert(_ transfer: Transfer, reverses: Int64? = nil) throws -> Stored {
         let sequence = try session.insert(
-            """
-            INSERT INTO transfers (id, kind, from_user, to_user, reason, actor, operator, reverses, at) \
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-            """,
+            "INSERT INTO transfers (\(Self.columns)) VALUES (\(marks: 9))",
             [
                 .id(transfer.id), .text(transfer.kind.rawValue), .text(transfer.from.text), .text(transfer.to.text),
                 .text(transfer.reason), .text(transfer.actor), .optional(transfer.operatorName), .optional(reverses),
@@ -99,7 +97,7 @@ public struct TransferTable {
     public func add(_ grants: [HeldGrant], to sequence: Int64) throws {
         for grant in grants {
             try session.execute(
-                "INSERT INTO transfer_items (transfer_sequence, grant_sequence) VALUES (?, ?)",
+                "INSERT INTO transfer_items (transfer_sequence, grant_sequence) VALUES (?1, ?2)",
                 [.integer(sequence), .integer(grant.sequence)])
         }
     }
@@ -109,8 +107,9 @@ public struct TransferTable {
         for points in points {
             try session.execute(
                 """
-                INSERT INTO transfer_points (transfer_sequence, environment, currency, amount) VALUES (?, ?, ?, ?) \
-                ON CONFLICT (transfer_sequence, environment, currency) DO UPDATE SET amount = amount + excluded.amount
+                INSERT INTO transfer_points (transfer_sequence, environment, currency, amount) VALUES (?1, ?2, ?3, ?4) \
+                ON CONFLICT (transfer_sequence, environment, currency) DO UPDATE \
+                SET amount = transfer_points.amount + excluded.amount
                 """,
                 [
                     .integer(sequence), points.environment.column, .text(points.currency), .integer(points.amount),
@@ -120,35 +119,26 @@ public struct TransferTable {
 
     public func find(_ id: UniqueID) throws -> Stored? {
         try session.first(
-            """
-            SELECT sequence, id, kind, from_user, to_user, reason, actor, operator, reverses, at FROM transfers \
-            WHERE id = ?
-            """, [.id(id)], Self.read)
+            "SELECT sequence, \(Self.columns) FROM transfers WHERE id = ?1", [.id(id)], Self.read)
     }
 
     public func find(sequence: Int64) throws -> Stored? {
         try session.first(
-            """
-            SELECT sequence, id, kind, from_user, to_user, reason, actor, operator, reverses, at FROM transfers \
-            WHERE sequence = ?
-            """, [.integer(sequence)], Self.read)
+            "SELECT sequence, \(Self.columns) FROM transfers WHERE sequence = ?1", [.integer(sequence)], Self.read)
     }
 
     /// The transfer that took this one back.
     public func reversal(of sequence: Int64) throws -> Stored? {
         try session.first(
-            """
-            SELECT sequence, id, kind, from_user, to_user, reason, actor, operator, reverses, at FROM transfers \
-            WHERE reverses = ?
-            """, [.integer(sequence)], Self.read)
+            "SELECT sequence, \(Self.columns) FROM transfers WHERE reverses = ?1", [.integer(sequence)], Self.read)
     }
 
     /// To and from a user, newest first, from before a sequence.
     public func list(user: UserID, before: Int64, limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, id, kind, from_user, to_user, reason, actor, operator, reverses, at FROM transfers \
-            WHERE (from_user = ?1 OR to_user = ?1) AND sequence < ?2 ORDER BY sequence DESC LIMIT ?3
+            SELECT sequence, \(Self.columns) FROM transfers WHERE (from_user = ?1 OR to_user = ?1) AND sequence < ?2 \
+            ORDER BY sequence DESC LIMIT ?3
             """, [.text(user.text), .integer(before), .integer(Int64(limit))], Self.read)
     }
 
@@ -156,9 +146,8 @@ public struct TransferTable {
     public func list(grant sequence: Int64) throws -> [Stored] {
         try session.query(
             """
-            SELECT f.sequence, f.id, f.kind, f.from_user, f.to_user, f.reason, f.actor, f.operator, f.reverses, f.at \
-            FROM transfer_items i JOIN transfers f ON f.sequence = i.transfer_sequence WHERE i.grant_sequence = ? \
-            ORDER BY f.sequence LIMIT 100
+            SELECT f.sequence, \(Self.columns, of: "f") FROM transfer_items i JOIN transfers f \
+            ON f.sequence = i.transfer_sequence WHERE i.grant_sequence = ?1 ORDER BY f.sequence LIMIT 100
             """, [.integer(sequence)], Self.read)
     }
 
@@ -166,16 +155,15 @@ public struct TransferTable {
     public func items(of sequence: Int64, limit: Int) throws -> [Item] {
         try session.query(
             """
-            SELECT g.id, t.environment, t.id, t.original_id, t.product FROM transfer_items i \
-            JOIN grants g ON g.transaction_sequence = i.grant_sequence \
-            JOIN transactions t ON t.sequence = i.grant_sequence WHERE i.transfer_sequence = ? \
-            ORDER BY i.grant_sequence DESC LIMIT ?
+            SELECT g.id AS grant_id, t.environment, t.id, t.original_id, t.product FROM transfer_items i JOIN grants g \
+            ON g.transaction_sequence = i.grant_sequence JOIN transactions t ON t.sequence = i.grant_sequence \
+            WHERE i.transfer_sequence = ?1 ORDER BY i.grant_sequence DESC LIMIT ?2
             """, [.integer(sequence), .integer(Int64(limit))]
         ) { row in
             Item(
-                grantID: try row.uniqueID(0), environment: try row.environment(1),
-                transactionID: TransactionID(row.text(2)), originalID: TransactionID(row.text(3)),
-                productID: ProductID(row.text(4)))
+                grantID: try row.uniqueID("grant_id"), environment: try row.environment("environment"),
+                transactionID: TransactionID(row.text("id")), originalID: TransactionID(row.text("original_id")),
+                productID: ProductID(row.text("product")))
         }
     }
 
@@ -183,20 +171,24 @@ public struct TransferTable {
     public func itemCount(of sequence: Int64, without other: Int64? = nil) throws -> Int64 {
         try session.first(
             """
-            SELECT count(*) FROM transfer_items i WHERE i.transfer_sequence = ?1 AND NOT EXISTS \
-            (SELECT 1 FROM transfer_items o WHERE o.transfer_sequence = ?2 AND o.grant_sequence = i.grant_sequence)
+            SELECT count(*) AS count FROM transfer_items i WHERE i.transfer_sequence = ?1 AND NOT EXISTS (SELECT 1 \
+            FROM transfer_items o WHERE o.transfer_sequence = ?2 AND o.grant_sequence = i.grant_sequence)
             """, [.integer(sequence), .optional(other)]
-        ) { $0.integer(0) } ?? 0
+        ) { $0.integer("count") } ?? 0
     }
 
     /// What a transfer moved of each kind of points.
     public func points(of sequence: Int64) throws -> [MovedPoints] {
         try session.query(
             """
-            SELECT environment, currency, amount FROM transfer_points WHERE transfer_sequence = ? \
+            SELECT environment, currency, amount FROM transfer_points WHERE transfer_sequence = ?1 \
             ORDER BY environment, currency
             """, [.integer(sequence)]
-        ) { row in MovedPoints(environment: try row.environment(0), currency: row.text(1), amount: row.integer(2)) }
+        ) { row in
+            MovedPoints(
+                environment: try row.environment("environment"), currency: row.text("currency"),
+                amount: row.integer("amount"))
+        }
     }
 
     /// How often a chain moved by one kind of transfer since a moment.
@@ -205,22 +197,24 @@ public struct TransferTable {
     ) throws -> Int {
         let count = try session.first(
             """
-            SELECT count(DISTINCT f.sequence) FROM holders h CROSS JOIN transfer_items i \
+            SELECT count(DISTINCT f.sequence) AS count FROM holders h CROSS JOIN transfer_items i \
             ON i.grant_sequence = h.grant_sequence CROSS JOIN transfers f ON f.sequence = i.transfer_sequence \
-            WHERE h.environment = ? AND h.original_id = ? AND f.kind = ? AND f.at > ?
+            WHERE h.environment = ?1 AND h.original_id = ?2 AND f.kind = ?3 AND f.at > ?4
             """,
             [environment.column, .text(original.text), .text(kind.rawValue), .instant(since)]
-        ) { $0.integer(0) }
+        ) { $0.integer("count") }
         return Int(count ?? 0)
     }
 
     private static func read(_ row: any Row) throws -> Stored {
-        guard let kind = Transfer.Kind(rawValue: row.text(2)) else { throw row.unreadable("a kind of transfer") }
+        guard let kind = Transfer.Kind(rawValue: row.text("kind")) else { throw row.unreadable("a kind of transfer") }
         return Stored(
-            sequence: row.integer(0),
+            sequence: row.integer("sequence"),
             transfer: Transfer(
-                id: try row.uniqueID(1), kind: kind, from: UserID(row.text(3)), to: UserID(row.text(4)),
-                reason: row.text(5), actor: row.text(6), operatorName: row.optionalText(7), at: row.instant(9)),
-            reverses: row.isNull(8) ? nil : row.integer(8))
+                id: try row.uniqueID("id"), kind: kind, from: UserID(row.text("from_user")),
+                to: UserID(row.text("to_user")),
+                reason: row.text("reason"), actor: row.text("actor"), operatorName: row.optionalText("operator"),
+                at: row.instant("at")),
+            reverses: row.optionalInteger("reverses"))
     }
 }

@@ -4,6 +4,11 @@ import TillSQL
 /// `waiting_proofs` and `waiting_receipts`: purchases in genuine receipts that Apple has still to be asked about,
 /// because a receipt does not say for whom it was paid (DESIGN §1). A row goes when its transaction is settled.
 public struct WaitingProofTable {
+    private static let columns: Columns = """
+        environment, transaction_id, caller, named_user, claimed_order, received_at, attempts, due_at, detail, device, \
+        network, is_told
+        """
+
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -62,8 +67,8 @@ public struct WaitingProofTable {
     ) throws {
         let isThere = try session.first(
             """
-            SELECT 1 FROM waiting_proofs WHERE environment = ? AND transaction_id = ? AND caller = ? \
-            AND claimed_order = ?
+            SELECT 1 FROM waiting_proofs WHERE environment = ?1 AND transaction_id = ?2 AND caller = ?3 \
+            AND claimed_order = ?4
             """,
             [
                 environment.column, .text(id.text), .text(bearer.name), .blob(bearer.claimedOrder?.bytes ?? []),
@@ -72,24 +77,23 @@ public struct WaitingProofTable {
         // Before the receipt is stored: one that no question refers to would stay for ever.
         guard isThere == nil else { return }
         guard try !isBounded || hasRoom(for: id, in: environment, by: bearer.name) else { return }
-        let known = try session.first("SELECT sequence FROM waiting_receipts WHERE digest = ?", [.blob(digest)]) {
-            $0.integer(0)
+        let known = try session.first("SELECT sequence FROM waiting_receipts WHERE digest = ?1", [.blob(digest)]) {
+            $0.integer("sequence")
         }
         let kept =
             try known
             ?? session.insert(
-                "INSERT INTO waiting_receipts (digest, body) VALUES (?, ?)", [.blob(digest), .blob(receipt)])
+                "INSERT INTO waiting_receipts (digest, body) VALUES (?1, ?2)", [.blob(digest), .blob(receipt)])
         _ = try session.insertIfNew(
             """
-            INSERT INTO waiting_proofs (environment, transaction_id, caller, named_user, claimed_order, \
-            receipt_sequence, received_at, attempts, due_at, detail, device, network) \
-            VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?) \
+            INSERT INTO waiting_proofs (\(Self.columns), receipt_sequence) \
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, 0, ?7, ?8, ?9, ?10, 0, ?11) \
             ON CONFLICT (environment, transaction_id, caller, claimed_order) DO NOTHING
             """,
             [
                 environment.column, .text(id.text), .text(bearer.name), .optional(bearer.namedUser),
-                .blob(bearer.claimedOrder?.bytes ?? []), .integer(kept), .instant(now), .instant(due), .text(detail),
-                .optional(bearer.device?.text), .text(bearer.network ?? ""),
+                .blob(bearer.claimedOrder?.bytes ?? []), .instant(now), .instant(due), .text(detail),
+                .optional(bearer.device?.text), .text(bearer.network ?? ""), .integer(kept),
             ])
     }
 
@@ -98,11 +102,11 @@ public struct WaitingProofTable {
         let (all, own) =
             try session.first(
                 """
-                SELECT count(*), count(*) FILTER (WHERE caller = ?1) FROM \
-                (SELECT caller FROM saved_proofs WHERE environment = ?2 AND transaction_id = ?3 UNION ALL \
-                SELECT caller FROM waiting_proofs WHERE environment = ?2 AND transaction_id = ?3)
+                SELECT count(*) AS variants, count(*) FILTER (WHERE caller = ?1) AS own FROM (SELECT caller \
+                FROM saved_proofs WHERE environment = ?2 AND transaction_id = ?3 UNION ALL SELECT caller \
+                FROM waiting_proofs WHERE environment = ?2 AND transaction_id = ?3) AS kept
                 """, [.text(caller), environment.column, .text(id.text)]
-            ) { ($0.integer(0), $0.integer(1)) } ?? (0, 0)
+            ) { ($0.integer("variants"), $0.integer("own")) } ?? (0, 0)
         return own < Self.mostVariants && all < Self.mostOfOne
     }
 
@@ -110,17 +114,17 @@ public struct WaitingProofTable {
     public func due(in environment: Environment, at now: Instant, limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT w.sequence, w.environment, w.transaction_id, w.caller, w.named_user, w.claimed_order, \
-            w.received_at, w.attempts, w.due_at, w.detail, w.device, w.network, w.is_told \
-            FROM (SELECT sequence, due_at, row_number() OVER (PARTITION BY CASE network WHEN '' THEN sequence \
-            ELSE network END ORDER BY own, due_at, sequence) AS turn, own FROM \
-            (SELECT sequence, due_at, network, \
-            max(row_number() OVER (PARTITION BY caller, named_user ORDER BY due_at, sequence), \
-            row_number() OVER (PARTITION BY transaction_id ORDER BY due_at, sequence)) AS own FROM \
-            (SELECT sequence, due_at, caller, named_user, transaction_id, network FROM waiting_proofs \
-            WHERE environment = ? AND due_at <= ? ORDER BY due_at, sequence LIMIT 1000)) \
-            ORDER BY max(own, turn), due_at, sequence LIMIT ?) d \
-            JOIN waiting_proofs w ON w.sequence = d.sequence ORDER BY max(d.own, d.turn), d.due_at, d.sequence
+            SELECT w.sequence, \(Self.columns, of: "w") FROM (SELECT sequence, due_at, \
+            CASE WHEN own > row_number() OVER at_network THEN own ELSE row_number() OVER at_network END AS turn \
+            FROM (SELECT sequence, due_at, network, CASE WHEN of_caller > of_transaction THEN of_caller \
+            ELSE of_transaction END AS own FROM (SELECT sequence, due_at, network, row_number() OVER \
+            (PARTITION BY caller, named_user ORDER BY due_at, sequence) AS of_caller, row_number() OVER \
+            (PARTITION BY transaction_id ORDER BY due_at, sequence) AS of_transaction \
+            FROM (SELECT sequence, due_at, caller, named_user, transaction_id, network FROM waiting_proofs \
+            WHERE environment = ?1 AND due_at <= ?2 ORDER BY due_at, sequence \
+            LIMIT 1000) AS overdue) AS numbered) AS ranked WINDOW at_network AS (PARTITION BY network, \
+            CASE WHEN network = '' THEN sequence END ORDER BY own, due_at, sequence) ORDER BY turn, due_at, sequence \
+            LIMIT ?3) d JOIN waiting_proofs w ON w.sequence = d.sequence ORDER BY d.turn, d.due_at, d.sequence
             """, [environment.column, .instant(now), .integer(Int64(limit))], Self.read)
     }
 
@@ -128,8 +132,7 @@ public struct WaitingProofTable {
     public func list(_ id: TransactionID, in environment: Environment) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, environment, transaction_id, caller, named_user, claimed_order, received_at, attempts, \
-            due_at, detail, device, network, is_told FROM waiting_proofs WHERE environment = ? AND transaction_id = ? \
+            SELECT sequence, \(Self.columns) FROM waiting_proofs WHERE environment = ?1 AND transaction_id = ?2 \
             ORDER BY is_told, sequence LIMIT 200
             """, [environment.column, .text(id.text)], Self.read)
     }
@@ -138,21 +141,21 @@ public struct WaitingProofTable {
         try session.first(
             """
             SELECT r.body FROM waiting_proofs w JOIN waiting_receipts r ON r.sequence = w.receipt_sequence \
-            WHERE w.sequence = ?
+            WHERE w.sequence = ?1
             """, [.integer(sequence)]
-        ) { $0.blob(0) }
+        ) { $0.blob("body") }
     }
 
     /// Apple was asked in vain.
     public func postpone(_ sequence: Int64, until due: Instant, detail: String) throws {
         try session.execute(
-            "UPDATE waiting_proofs SET attempts = attempts + 1, due_at = ?, detail = ? WHERE sequence = ?",
+            "UPDATE waiting_proofs SET attempts = attempts + 1, due_at = ?1, detail = ?2 WHERE sequence = ?3",
             [.instant(due), .text(detail), .integer(sequence)])
     }
 
     /// The ledger has its words, and Apple does not know the purchase yet.
     public func markTold(_ sequence: Int64) throws {
-        try session.execute("UPDATE waiting_proofs SET is_told = 1 WHERE sequence = ?", [.integer(sequence)])
+        try session.execute("UPDATE waiting_proofs SET is_told = 1 WHERE sequence = ?1", [.integer(sequence)])
     }
 
     /// Those of a purchase whose words the ledger has are asked about again together.
@@ -161,7 +164,7 @@ public struct WaitingProofTable {
     ) throws {
         try session.execute(
             """
-            UPDATE waiting_proofs SET due_at = ?, detail = ? WHERE environment = ? AND transaction_id = ? \
+            UPDATE waiting_proofs SET due_at = ?1, detail = ?2 WHERE environment = ?3 AND transaction_id = ?4 \
             AND is_told = 1
             """,
             [.instant(due), .text(detail), environment.column, .text(id.text)])
@@ -170,9 +173,9 @@ public struct WaitingProofTable {
     /// This question is answered, and others about the same purchase may not be.
     public func remove(_ sequence: Int64) throws {
         let receipt = try session.first(
-            "SELECT receipt_sequence FROM waiting_proofs WHERE sequence = ?", [.integer(sequence)]
-        ) { $0.integer(0) }
-        try session.execute("DELETE FROM waiting_proofs WHERE sequence = ?", [.integer(sequence)])
+            "SELECT receipt_sequence FROM waiting_proofs WHERE sequence = ?1", [.integer(sequence)]
+        ) { $0.integer("receipt_sequence") }
+        try session.execute("DELETE FROM waiting_proofs WHERE sequence = ?1", [.integer(sequence)])
         if let receipt { try removeUnused(receipt) }
     }
 
@@ -190,34 +193,39 @@ public struct WaitingProofTable {
     @discardableResult
     public func remove(_ id: TransactionID, in environment: Environment) throws -> Int {
         let receipts = try session.query(
-            "SELECT DISTINCT receipt_sequence FROM waiting_proofs WHERE environment = ? AND transaction_id = ?",
+            "SELECT DISTINCT receipt_sequence FROM waiting_proofs WHERE environment = ?1 AND transaction_id = ?2",
             [environment.column, .text(id.text)]
-        ) { $0.integer(0) }
+        ) { $0.integer("receipt_sequence") }
         let count = try session.execute(
-            "DELETE FROM waiting_proofs WHERE environment = ? AND transaction_id = ?",
+            "DELETE FROM waiting_proofs WHERE environment = ?1 AND transaction_id = ?2",
             [environment.column, .text(id.text)])
         for receipt in receipts { try removeUnused(receipt) }
         return count
     }
 
     public func count() throws -> Int64 {
-        try session.first("SELECT count(*) FROM waiting_proofs", []) { $0.integer(0) } ?? 0
+        try session.first("SELECT count(*) AS count FROM waiting_proofs", []) { $0.integer("count") } ?? 0
     }
 
     /// When the oldest of them came.
     public func oldest() throws -> Instant? {
-        try session.first("SELECT received_at FROM waiting_proofs ORDER BY sequence LIMIT 1", []) { $0.instant(0) }
+        try session.first("SELECT received_at FROM waiting_proofs ORDER BY sequence LIMIT 1", []) {
+            $0.instant("received_at")
+        }
     }
 
     private static func read(_ row: any Row) throws -> Stored {
-        let claimed = row.blob(5)
+        let claimed = row.blob("claimed_order")
         return Stored(
-            sequence: row.integer(0), environment: try row.environment(1), transactionID: TransactionID(row.text(2)),
+            sequence: row.integer("sequence"), environment: try row.environment("environment"),
+            transactionID: TransactionID(row.text("transaction_id")),
             bearer: Bearer(
-                name: row.text(3), namedUser: row.optionalText(4),
-                claimedOrder: claimed.isEmpty ? nil : try row.uniqueID(5),
-                device: row.optionalText(10).map(DeviceID.init), network: SavedProofTable.network(row.text(11))),
-            receivedAt: row.instant(6), attempts: row.integer(7), dueAt: row.instant(8), detail: row.text(9),
-            isTold: row.integer(12) != 0)
+                name: row.text("caller"), namedUser: row.optionalText("named_user"),
+                claimedOrder: claimed.isEmpty ? nil : try row.uniqueID("claimed_order"),
+                device: row.optionalText("device").map(DeviceID.init),
+                network: SavedProofTable.network(row.text("network"))),
+            receivedAt: row.instant("received_at"), attempts: row.integer("attempts"), dueAt: row.instant("due_at"),
+            detail: row.text("detail"),
+            isTold: row.integer("is_told") != 0)
     }
 }

@@ -6,6 +6,11 @@ import TillSQL
 /// A line is what waits for one user in one lane of one endpoint. Only the first of a line is due; the next one comes
 /// up when that is delivered or given up. Events without a user stand in no line.
 public struct WebhookDeliveryTable {
+    private static let columns: Columns = """
+        endpoint_sequence, event_sequence, lane, user_id, state, attempts, due_at, attempted_at, status, error, \
+        ended_at
+        """
+
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -53,9 +58,10 @@ public struct WebhookDeliveryTable {
     public func insert(_ event: OutboxTable.Event, for endpoint: Int64, lane: Lane, at now: Instant) throws -> Bool {
         try session.execute(
             """
-            INSERT INTO webhook_deliveries (endpoint_sequence, event_sequence, lane, user, state, attempts, due_at) \
-            VALUES (?1, ?2, ?3, ?4, 0, 0, CASE WHEN EXISTS (SELECT 1 FROM webhook_deliveries WHERE \
-            endpoint_sequence = ?1 AND lane = ?3 AND user = ?4 AND state = 0) THEN NULL ELSE ?5 END) \
+            INSERT INTO webhook_deliveries (\(Self.columns)) \
+            VALUES (?1, ?2, ?3, ?4, 0, 0, CASE WHEN EXISTS (SELECT 1 FROM webhook_deliveries \
+            WHERE endpoint_sequence = ?1 AND lane = ?3 AND user_id = ?4 AND state = 0) THEN NULL ELSE ?5 END, \
+            NULL, NULL, NULL, NULL) \
             ON CONFLICT (endpoint_sequence, event_sequence) DO NOTHING
             """,
             [
@@ -70,15 +76,13 @@ public struct WebhookDeliveryTable {
         let arguments: [SQLValue] = [.integer(endpoint), .instant(now), .integer(Int64(limit))]
         let users = try session.query(
             """
-            SELECT endpoint_sequence, event_sequence, lane, user, state, attempts, due_at, attempted_at, status, \
-            error, ended_at FROM webhook_deliveries WHERE endpoint_sequence = ? AND due_at <= ? AND due_at IS NOT NULL \
-            AND user IS NOT NULL ORDER BY due_at, event_sequence LIMIT ?
+            SELECT \(Self.columns) FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND due_at <= ?2 \
+            AND due_at IS NOT NULL AND user_id IS NOT NULL ORDER BY due_at, event_sequence LIMIT ?3
             """, arguments, Self.read)
         let others = try session.query(
             """
-            SELECT endpoint_sequence, event_sequence, lane, user, state, attempts, due_at, attempted_at, status, \
-            error, ended_at FROM webhook_deliveries WHERE endpoint_sequence = ? AND due_at <= ? AND due_at IS NOT NULL \
-            AND user IS NULL ORDER BY due_at, event_sequence LIMIT ?
+            SELECT \(Self.columns) FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND due_at <= ?2 \
+            AND due_at IS NOT NULL AND user_id IS NULL ORDER BY due_at, event_sequence LIMIT ?3
             """, arguments, Self.read)
         let places = min(others.count, max(limit / 2, limit - users.count))
         return (users.prefix(limit - places) + others.prefix(places)).sorted { left, right in
@@ -92,8 +96,8 @@ public struct WebhookDeliveryTable {
     ) throws {
         try session.execute(
             """
-            UPDATE webhook_deliveries SET state = ?, attempts = attempts + 1, due_at = NULL, attempted_at = ?, \
-            status = ?, error = ?, ended_at = ? WHERE endpoint_sequence = ? AND event_sequence = ?
+            UPDATE webhook_deliveries SET state = ?1, attempts = attempts + 1, due_at = NULL, attempted_at = ?2, \
+            status = ?3, error = ?4, ended_at = ?5 WHERE endpoint_sequence = ?6 AND event_sequence = ?7
             """,
             [
                 .integer(state.rawValue), .instant(now), .optional(status.map { Int64($0) }), .optional(error),
@@ -102,9 +106,9 @@ public struct WebhookDeliveryTable {
         guard let user = delivery.user else { return }
         try session.execute(
             """
-            UPDATE webhook_deliveries SET due_at = coalesce(due_at, ?1) WHERE sequence = (SELECT sequence \
-            FROM webhook_deliveries WHERE endpoint_sequence = ?2 AND lane = ?3 AND user = ?4 AND state = 0 \
-            ORDER BY event_sequence LIMIT 1)
+            UPDATE webhook_deliveries SET due_at = coalesce(webhook_deliveries.due_at, ?1) \
+            WHERE sequence = (SELECT sequence FROM webhook_deliveries WHERE endpoint_sequence = ?2 AND lane = ?3 \
+            AND user_id = ?4 AND state = 0 ORDER BY event_sequence LIMIT 1)
             """,
             [
                 .instant(now), .integer(delivery.endpoint), .integer(delivery.lane.rawValue), .text(user.text),
@@ -117,8 +121,8 @@ public struct WebhookDeliveryTable {
     ) throws {
         try session.execute(
             """
-            UPDATE webhook_deliveries SET attempts = attempts + 1, due_at = ?, attempted_at = ?, status = ?, error = ? \
-            WHERE endpoint_sequence = ? AND event_sequence = ?
+            UPDATE webhook_deliveries SET attempts = attempts + 1, due_at = ?1, attempted_at = ?2, status = ?3, error \
+            = ?4 WHERE endpoint_sequence = ?5 AND event_sequence = ?6
             """,
             [
                 .instant(due), .instant(now), .optional(status.map { Int64($0) }), .text(error),
@@ -143,7 +147,7 @@ public struct WebhookDeliveryTable {
                 """, [.instant(now), .integer(endpoint), .integer(event.sequence)]) > 0
         }
         try session.execute(
-            "DELETE FROM webhook_deliveries WHERE endpoint_sequence = ? AND event_sequence = ?",
+            "DELETE FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND event_sequence = ?2",
             [.integer(endpoint), .integer(event.sequence)])
         return try insert(event, for: endpoint, lane: .replay, at: now)
     }
@@ -153,8 +157,7 @@ public struct WebhookDeliveryTable {
     public func find(_ event: Int64, at endpoint: Int64) throws -> Stored? {
         try session.first(
             """
-            SELECT endpoint_sequence, event_sequence, lane, user, state, attempts, due_at, attempted_at, status, \
-            error, ended_at FROM webhook_deliveries WHERE endpoint_sequence = ? AND event_sequence = ?
+            SELECT \(Self.columns) FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND event_sequence = ?2
             """, [.integer(endpoint), .integer(event)], Self.read)
     }
 
@@ -162,31 +165,27 @@ public struct WebhookDeliveryTable {
     public func list(_ endpoint: Int64, state: State?, before event: Int64, limit: Int) throws -> [Stored] {
         // The few that are dead or wait have indexes of their own, which only constants lead to
         // (and a plus sign that keeps SQLite off the index of all).
-        let sql: StaticString =
+        let sql: SQL =
             switch state {
             case nil:
                 """
-                SELECT endpoint_sequence, event_sequence, lane, user, state, attempts, due_at, attempted_at, status, \
-                error, ended_at FROM webhook_deliveries WHERE endpoint_sequence = ? AND event_sequence < ? \
-                ORDER BY event_sequence DESC LIMIT ?
+                SELECT \(Self.columns) FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND event_sequence < ?2 \
+                ORDER BY event_sequence DESC LIMIT ?3
                 """
             case .waiting:
                 """
-                SELECT endpoint_sequence, event_sequence, lane, user, state, attempts, due_at, attempted_at, status, \
-                error, ended_at FROM webhook_deliveries WHERE endpoint_sequence = ? AND +event_sequence < ? \
-                AND lane IN (0, 1) AND state = 0 ORDER BY +event_sequence DESC LIMIT ?
+                SELECT \(Self.columns) FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND +event_sequence < ?2 \
+                AND lane IN (0, 1) AND state = 0 ORDER BY +event_sequence DESC LIMIT ?3
                 """
             case .delivered:
                 """
-                SELECT endpoint_sequence, event_sequence, lane, user, state, attempts, due_at, attempted_at, status, \
-                error, ended_at FROM webhook_deliveries WHERE endpoint_sequence = ? AND event_sequence < ? \
-                AND state = 1 ORDER BY event_sequence DESC LIMIT ?
+                SELECT \(Self.columns) FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND event_sequence < ?2 \
+                AND state = 1 ORDER BY event_sequence DESC LIMIT ?3
                 """
             case .dead:
                 """
-                SELECT endpoint_sequence, event_sequence, lane, user, state, attempts, due_at, attempted_at, status, \
-                error, ended_at FROM webhook_deliveries WHERE endpoint_sequence = ? AND event_sequence < ? \
-                AND state = 2 ORDER BY event_sequence DESC LIMIT ?
+                SELECT \(Self.columns) FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND event_sequence < ?2 \
+                AND state = 2 ORDER BY event_sequence DESC LIMIT ?3
                 """
             }
         return try session.query(
@@ -195,12 +194,17 @@ public struct WebhookDeliveryTable {
 
     public func counts(_ endpoint: Int64) throws -> Counts {
         let waiting = try session.first(
-            "SELECT count(*) FROM webhook_deliveries WHERE endpoint_sequence = ? AND lane IN (0, 1) AND state = 0",
+            """
+            SELECT count(*) AS count FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND lane IN (0, 1) \
+            AND state = 0
+            """,
             [.integer(endpoint)]
-        ) { $0.integer(0) }
+        ) { $0.integer("count") }
         let dead = try session.first(
-            "SELECT count(*) FROM webhook_deliveries WHERE endpoint_sequence = ? AND state = 2", [.integer(endpoint)]
-        ) { $0.integer(0) }
+            """
+            SELECT count(*) AS count FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND state = 2
+            """, [.integer(endpoint)]
+        ) { $0.integer("count") }
         return Counts(waiting: waiting ?? 0, dead: dead ?? 0)
     }
 
@@ -209,26 +213,27 @@ public struct WebhookDeliveryTable {
     public func prune(before then: Instant, limit: Int) throws -> Int {
         try session.execute(
             """
-            DELETE FROM webhook_deliveries WHERE sequence IN (SELECT sequence FROM webhook_deliveries \
-            WHERE state = 1 AND ended_at < ? ORDER BY ended_at LIMIT ?)
+            DELETE FROM webhook_deliveries WHERE sequence IN (SELECT sequence FROM webhook_deliveries WHERE state = 1 \
+            AND ended_at < ?1 ORDER BY ended_at LIMIT ?2)
             """, [.instant(then), .integer(Int64(limit))])
     }
 
     /// Whether `prune` would find something.
     public func hasSomethingToPrune(before then: Instant) throws -> Bool {
         try session.first(
-            "SELECT 1 FROM webhook_deliveries WHERE state = 1 AND ended_at < ? LIMIT 1", [.instant(then)]
+            "SELECT 1 FROM webhook_deliveries WHERE state = 1 AND ended_at < ?1 LIMIT 1", [.instant(then)]
         ) { _ in true } ?? false
     }
 
     private static func read(_ row: any Row) throws -> Stored {
-        guard let lane = Lane(rawValue: row.integer(2)), let state = State(rawValue: row.integer(4)) else {
+        guard let lane = Lane(rawValue: row.integer("lane")), let state = State(rawValue: row.integer("state")) else {
             throw row.unreadable("a delivery")
         }
         return Stored(
-            endpoint: row.integer(0), event: row.integer(1), lane: lane,
-            user: row.optionalText(3).map { UserID($0) }, state: state, attempts: row.integer(5),
-            dueAt: row.optionalInstant(6), attemptedAt: row.optionalInstant(7),
-            status: row.isNull(8) ? nil : row.integer(8), error: row.optionalText(9), endedAt: row.optionalInstant(10))
+            endpoint: row.integer("endpoint_sequence"), event: row.integer("event_sequence"), lane: lane,
+            user: row.optionalText("user_id").map { UserID($0) }, state: state, attempts: row.integer("attempts"),
+            dueAt: row.optionalInstant("due_at"), attemptedAt: row.optionalInstant("attempted_at"),
+            status: row.optionalInteger("status"), error: row.optionalText("error"),
+            endedAt: row.optionalInstant("ended_at"))
     }
 }

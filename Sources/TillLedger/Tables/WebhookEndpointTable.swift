@@ -2,19 +2,24 @@ import TillBilling
 import TillSQL
 
 extension Schema {
-    /// Each user's numbers in the outbox, and how far each of the app's webhook endpoints has come.
+    /// The outbox with each user's numbers in it, and how far each of the app's webhook endpoints has come.
     ///
     /// The index by user is the one price of the numbers at settlement: it finds the last one, keeps two events from
     /// getting the same, and answers a feed of one user. A delivery waits (0), is through (1) or is a dead letter (2).
     /// Of deliveries that wait only those have a `due_at` that nothing of the same user waits before, in the same lane:
     /// 0 for what happens, 1 for what is sent once more.
     static let webhooks: StaticString = """
-        ALTER TABLE outbox ADD COLUMN user_sequence INTEGER;
-        UPDATE outbox SET user_sequence = numbered.number FROM (
-            SELECT sequence, row_number() OVER (PARTITION BY user ORDER BY sequence) AS number
-            FROM outbox WHERE user IS NOT NULL
-        ) AS numbered WHERE numbered.sequence = outbox.sequence;
-        CREATE UNIQUE INDEX outbox_by_user ON outbox (user, user_sequence) WHERE user IS NOT NULL;
+        CREATE TABLE outbox (
+            sequence INTEGER PRIMARY KEY,
+            type TEXT NOT NULL,
+            user_id TEXT,
+            user_sequence INTEGER,
+            transaction_sequence INTEGER REFERENCES transactions (sequence),
+            transfer_sequence INTEGER REFERENCES transfers (sequence),
+            at INTEGER NOT NULL,
+            body TEXT
+        ) STRICT;
+        CREATE UNIQUE INDEX outbox_by_user ON outbox (user_id, user_sequence) WHERE user_id IS NOT NULL;
         CREATE TRIGGER events_are_never_edited BEFORE UPDATE ON outbox
             BEGIN SELECT RAISE(ABORT, 'events are never edited'); END;
         CREATE TRIGGER events_are_never_deleted BEFORE DELETE ON outbox
@@ -39,7 +44,7 @@ extension Schema {
             endpoint_sequence INTEGER NOT NULL REFERENCES webhook_endpoints (sequence),
             event_sequence INTEGER NOT NULL REFERENCES outbox (sequence),
             lane INTEGER NOT NULL CHECK (lane IN (0, 1)),
-            user TEXT,
+            user_id TEXT,
             state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 2),
             attempts INTEGER NOT NULL,
             due_at INTEGER,
@@ -51,9 +56,11 @@ extension Schema {
             CHECK ((state = 0) = (ended_at IS NULL)),
             CHECK (due_at IS NULL OR state = 0)
         ) STRICT;
-        CREATE INDEX webhook_deliveries_due ON webhook_deliveries (endpoint_sequence, due_at, event_sequence)
-            WHERE due_at IS NOT NULL;
-        CREATE INDEX webhook_deliveries_in_line ON webhook_deliveries (endpoint_sequence, lane, user, event_sequence)
+        CREATE INDEX webhook_deliveries_due_users ON webhook_deliveries (endpoint_sequence, due_at, event_sequence)
+            WHERE due_at IS NOT NULL AND user_id IS NOT NULL;
+        CREATE INDEX webhook_deliveries_due_others ON webhook_deliveries (endpoint_sequence, due_at, event_sequence)
+            WHERE due_at IS NOT NULL AND user_id IS NULL;
+        CREATE INDEX webhook_deliveries_in_line ON webhook_deliveries (endpoint_sequence, lane, user_id, event_sequence)
             WHERE state = 0;
         CREATE INDEX webhook_deliveries_dead ON webhook_deliveries (endpoint_sequence, event_sequence)
             WHERE state = 2;
@@ -71,17 +78,6 @@ extension Schema {
             ended_at INTEGER
         ) STRICT;
         CREATE INDEX webhook_replays_open ON webhook_replays (endpoint_sequence, sequence) WHERE ended_at IS NULL;
-        """
-}
-
-extension Schema {
-    /// What is due for users, and what is due for nobody in particular, each in an order of its own.
-    static let webhookTurns: StaticString = """
-        DROP INDEX webhook_deliveries_due;
-        CREATE INDEX webhook_deliveries_due_users ON webhook_deliveries (endpoint_sequence, due_at, event_sequence)
-            WHERE due_at IS NOT NULL AND user IS NOT NULL;
-        CREATE INDEX webhook_deliveries_due_others ON webhook_deliveries (endpoint_sequence, due_at, event_sequence)
-            WHERE due_at IS NOT NULL AND user IS NULL;
         """
 }
 
@@ -112,7 +108,7 @@ public struct WebhookEndpointTable {
     @discardableResult
     public func insert(_ id: String, url: String, position: Int64, at now: Instant) throws -> Int64 {
         try session.insert(
-            "INSERT INTO webhook_endpoints (id, url, position, created_at, is_silent) VALUES (?, ?, ?, ?, 0)",
+            "INSERT INTO webhook_endpoints (id, url, position, created_at, is_silent) VALUES (?1, ?2, ?3, ?4, 0)",
             [.text(id), .text(url), .integer(position), .instant(now)])
     }
 
@@ -120,13 +116,13 @@ public struct WebhookEndpointTable {
         try session.first(
             """
             SELECT sequence, id, url, position, created_at, is_silent, rests_until, gone_at, succeeded_at, failed_at, \
-            error FROM webhook_endpoints WHERE id = ?
+            error FROM webhook_endpoints WHERE id = ?1
             """, [.text(id)], Self.read)
     }
 
     public func advance(_ sequence: Int64, to position: Int64) throws {
         try session.execute(
-            "UPDATE webhook_endpoints SET position = max(position, ?) WHERE sequence = ?",
+            "UPDATE webhook_endpoints SET position = ?1 WHERE sequence = ?2 AND position < ?1",
             [.integer(position), .integer(sequence)])
     }
 
@@ -134,42 +130,46 @@ public struct WebhookEndpointTable {
     public func move(_ sequence: Int64, to url: String) throws {
         try session.execute(
             """
-            UPDATE webhook_endpoints SET url = ?, is_silent = 0, rests_until = NULL, gone_at = NULL WHERE sequence = ?
+            UPDATE webhook_endpoints SET url = ?1, is_silent = 0, rests_until = NULL, gone_at = NULL \
+            WHERE sequence = ?2
             """, [.text(url), .integer(sequence)])
     }
 
     /// Is to be sent to again, whatever it said.
     public func resume(_ sequence: Int64) throws {
         try session.execute(
-            "UPDATE webhook_endpoints SET is_silent = 0, rests_until = NULL, gone_at = NULL WHERE sequence = ?",
+            "UPDATE webhook_endpoints SET is_silent = 0, rests_until = NULL, gone_at = NULL WHERE sequence = ?1",
             [.integer(sequence)])
     }
 
     /// Whether somebody was there, and until when to leave it alone.
     public func update(_ sequence: Int64, isSilent: Bool, restsUntil: Instant?) throws {
         try session.execute(
-            "UPDATE webhook_endpoints SET is_silent = ?, rests_until = ? WHERE sequence = ?",
+            "UPDATE webhook_endpoints SET is_silent = ?1, rests_until = ?2 WHERE sequence = ?3",
             [.flag(isSilent), .optional(restsUntil?.milliseconds), .integer(sequence)])
     }
 
     public func markSucceeded(_ sequence: Int64, at now: Instant) throws {
         try session.execute(
-            "UPDATE webhook_endpoints SET succeeded_at = ? WHERE sequence = ?", [.instant(now), .integer(sequence)])
+            "UPDATE webhook_endpoints SET succeeded_at = ?1 WHERE sequence = ?2", [.instant(now), .integer(sequence)])
     }
 
     public func markFailed(_ sequence: Int64, error: String, isGone: Bool, at now: Instant) throws {
         try session.execute(
             """
-            UPDATE webhook_endpoints SET failed_at = ?1, error = ?2, gone_at = CASE WHEN ?3 THEN \
-            coalesce(gone_at, ?1) ELSE gone_at END WHERE sequence = ?4
+            UPDATE webhook_endpoints SET failed_at = ?1, error = ?2, gone_at = CASE WHEN ?3 = 1 \
+            THEN coalesce(gone_at, ?1) ELSE gone_at END WHERE sequence = ?4
             """, [.instant(now), .text(error), .flag(isGone), .integer(sequence)])
     }
 
     private static func read(_ row: any Row) -> Stored {
         Stored(
-            sequence: row.integer(0), id: row.text(1), url: row.text(2), position: row.integer(3),
-            createdAt: row.instant(4), isSilent: row.integer(5) != 0, restsUntil: row.optionalInstant(6),
-            goneAt: row.optionalInstant(7), succeededAt: row.optionalInstant(8), failedAt: row.optionalInstant(9),
-            error: row.optionalText(10))
+            sequence: row.integer("sequence"), id: row.text("id"), url: row.text("url"),
+            position: row.integer("position"),
+            createdAt: row.instant("created_at"), isSilent: row.integer("is_silent") != 0,
+            restsUntil: row.optionalInstant("rests_until"),
+            goneAt: row.optionalInstant("gone_at"), succeededAt: row.optionalInstant("succeeded_at"),
+            failedAt: row.optionalInstant("failed_at"),
+            error: row.optionalText("error"))
     }
 }

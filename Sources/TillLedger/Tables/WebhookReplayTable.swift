@@ -3,6 +3,10 @@ import TillSQL
 
 /// `webhook_replays`: spans of time whose events an endpoint is sent once more, and how far that has come.
 public struct WebhookReplayTable {
+    private static let columns: Columns = """
+        endpoint_sequence, from_at, to_at, position, last_sequence, count, created_at, ended_at
+        """
+
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -28,9 +32,7 @@ public struct WebhookReplayTable {
     ) throws -> Int64 {
         try session.insert(
             """
-            INSERT INTO webhook_replays \
-            (endpoint_sequence, from_at, to_at, position, last_sequence, count, created_at) \
-            VALUES (?, ?, ?, 0, ?, 0, ?)
+            INSERT INTO webhook_replays (\(Self.columns)) VALUES (?1, ?2, ?3, 0, ?4, 0, ?5, NULL)
             """,
             [.integer(endpoint), .instant(from), .instant(to), .integer(lastSequence), .instant(now)])
     }
@@ -39,16 +41,15 @@ public struct WebhookReplayTable {
     public func open(_ endpoint: Int64) throws -> Stored? {
         try session.first(
             """
-            SELECT sequence, endpoint_sequence, from_at, to_at, position, last_sequence, count, created_at, ended_at \
-            FROM webhook_replays WHERE endpoint_sequence = ? AND ended_at IS NULL ORDER BY sequence LIMIT 1
+            SELECT sequence, \(Self.columns) FROM webhook_replays WHERE endpoint_sequence = ?1 AND ended_at IS NULL \
+            ORDER BY sequence LIMIT 1
             """, [.integer(endpoint)], Self.read)
     }
 
     public func find(_ sequence: Int64) throws -> Stored? {
         try session.first(
             """
-            SELECT sequence, endpoint_sequence, from_at, to_at, position, last_sequence, count, created_at, ended_at \
-            FROM webhook_replays WHERE sequence = ?
+            SELECT sequence, \(Self.columns) FROM webhook_replays WHERE sequence = ?1
             """, [.integer(sequence)], Self.read)
     }
 
@@ -56,28 +57,32 @@ public struct WebhookReplayTable {
     public func list(before sequence: Int64, limit: Int) throws -> [(replay: Stored, endpoint: String)] {
         try session.query(
             """
-            SELECT r.sequence, r.endpoint_sequence, r.from_at, r.to_at, r.position, r.last_sequence, r.count, \
-            r.created_at, r.ended_at, e.id FROM webhook_replays r \
-            JOIN webhook_endpoints e ON e.sequence = r.endpoint_sequence \
-            WHERE r.sequence < ? ORDER BY r.sequence DESC LIMIT ?
+            SELECT r.sequence, \(Self.columns, of: "r"), e.id FROM webhook_replays r JOIN webhook_endpoints e \
+            ON e.sequence = r.endpoint_sequence WHERE r.sequence < ?1 ORDER BY r.sequence DESC LIMIT ?2
             """, [.integer(sequence), .integer(Int64(limit))]
-        ) { (Self.read($0), $0.text(9)) }
+        ) { (Self.read($0), $0.text("id")) }
     }
 
     /// The next events of its span, and how far that looked: at most `limit` events, whatever their time.
     public func next(_ replay: Stored, limit: Int) throws -> (events: [Int64], position: Int64) {
         let position = min(replay.lastSequence, replay.position + Int64(limit))
         let events = try session.query(
-            "SELECT sequence FROM outbox WHERE sequence > ? AND sequence <= ? AND at >= ? AND at < ? ORDER BY sequence",
+            """
+            SELECT sequence FROM outbox WHERE sequence > ?1 AND sequence <= ?2 AND at >= ?3 AND at < ?4 \
+            ORDER BY sequence
+            """,
             [.integer(replay.position), .integer(position), .instant(replay.from), .instant(replay.to)]
-        ) { $0.integer(0) }
+        ) { $0.integer("sequence") }
         return (events, position)
     }
 
     public func advance(_ replay: Stored, to position: Int64, adding count: Int64, at now: Instant) throws {
         let isThrough = position >= replay.lastSequence
         try session.execute(
-            "UPDATE webhook_replays SET position = ?, count = count + ?, ended_at = ? WHERE sequence = ?",
+            """
+            UPDATE webhook_replays SET position = ?1, count = webhook_replays.count + ?2, ended_at = ?3 \
+            WHERE sequence = ?4
+            """,
             [
                 .integer(position), .integer(count), .optional(isThrough ? now.milliseconds : nil),
                 .integer(replay.sequence),
@@ -86,8 +91,10 @@ public struct WebhookReplayTable {
 
     private static func read(_ row: any Row) -> Stored {
         Stored(
-            sequence: row.integer(0), endpoint: row.integer(1), from: row.instant(2), to: row.instant(3),
-            position: row.integer(4), lastSequence: row.integer(5), count: row.integer(6), createdAt: row.instant(7),
-            endedAt: row.optionalInstant(8))
+            sequence: row.integer("sequence"), endpoint: row.integer("endpoint_sequence"), from: row.instant("from_at"),
+            to: row.instant("to_at"),
+            position: row.integer("position"), lastSequence: row.integer("last_sequence"), count: row.integer("count"),
+            createdAt: row.instant("created_at"),
+            endedAt: row.optionalInstant("ended_at"))
     }
 }

@@ -153,7 +153,7 @@ final class AppleHost: @unchecked Sendable {
         try await ledger.read { session in
             try session.query(
                 "SELECT number FROM transactions WHERE state IN ('deferred', 'interrupted') ORDER BY number", []
-            ) { String($0.integer(0)) }
+            ) { String($0.integer("number")) }
         }
     }
 
@@ -165,7 +165,7 @@ final class AppleHost: @unchecked Sendable {
                 SELECT DISTINCT original FROM transactions WHERE group_id IS NOT NULL AND state = 'purchased' \
                 ORDER BY original
                 """, []
-            ) { String($0.integer(0)) }
+            ) { String($0.integer("original")) }
         }
     }
 
@@ -207,20 +207,20 @@ final class AppleHost: @unchecked Sendable {
         var outlivesItsPurchase: Bool { kind == "Non-Consumable" || kind == "Auto-Renewable Subscription" }
 
         init(_ row: any Row) {
-            id = String(row.integer(0))
-            originalID = String(row.integer(1))
-            isPaid = row.text(2) == "purchased"
-            isFinished = row.integer(3) != 0
-            account = row.text(4)
-            product = row.text(5)
-            quantity = row.integer(6)
-            token = row.isNull(7) ? nil : row.text(7)
-            isRenewal = row.text(8) == "RENEWAL"
-            purchasedAt = Instant(milliseconds: row.integer(9))
-            revokedAt = row.isNull(10) ? nil : Instant(milliseconds: row.integer(10))
-            kind = row.text(11)
-            isShared = !row.isNull(12)
-            expiresAt = row.isNull(13) ? nil : Instant(milliseconds: row.integer(13))
+            id = String(row.integer("number"))
+            originalID = String(row.integer("original"))
+            isPaid = row.text("state") == "purchased"
+            isFinished = row.integer("finished") != 0
+            account = row.text("account")
+            product = row.text("product_id")
+            quantity = row.integer("quantity")
+            token = row.isNull("app_account_token") ? nil : row.text("app_account_token")
+            isRenewal = row.text("reason") == "RENEWAL"
+            purchasedAt = Instant(milliseconds: row.integer("purchased_at"))
+            revokedAt = row.isNull("revoked_at") ? nil : Instant(milliseconds: row.integer("revoked_at"))
+            kind = row.text("kind")
+            isShared = !row.isNull("shared_from")
+            expiresAt = row.isNull("expires_at") ? nil : Instant(milliseconds: row.integer("expires_at"))
         }
     }
 

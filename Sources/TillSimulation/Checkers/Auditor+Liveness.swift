@@ -50,9 +50,15 @@ extension Auditor {
         let taken = try? await ledger.read { session in
             try session.query(
                 """
-                SELECT reference, user, -amount, kind FROM postings WHERE grant_sequence IS NULL AND kind <> 'moved'
+                SELECT reference, user_id, -amount AS value, kind FROM postings WHERE grant_sequence IS NULL \
+                AND kind <> 'moved'
                 """, []
-            ) { (reference: $0.text(0), user: $0.text(1), amount: $0.integer(2), kind: $0.text(3)) }
+            ) {
+                (
+                    reference: $0.text("reference"), user: $0.text("user_id"), amount: $0.integer("value"),
+                    kind: $0.text("kind")
+                )
+            }
         }
         guard let taken else { return }
         for (group, spent, paid) in backend.overspent {
@@ -104,14 +110,13 @@ extension Auditor {
         for complaint in receiver.complaints { complain(.untold, complaint, about: [complaint]) }
         let told = try? await ledger.read { session in
             (
-                try session.first("SELECT count(*) FROM outbox", []) { $0.integer(0) } ?? 0,
+                try session.first("SELECT count(*) AS count FROM outbox", []) { $0.integer("count") } ?? 0,
                 try session.query(
                     """
-                    SELECT user, sum(amount) FROM postings WHERE grant_sequence IS NOT NULL \
-                    AND kind <> 'moved' AND currency = 'points' \
-                    GROUP BY user
+                    SELECT user_id, sum(amount) AS sum FROM postings WHERE grant_sequence IS NOT NULL \
+                    AND kind <> 'moved' AND currency = 'points' GROUP BY user_id
                     """, []
-                ) { ($0.text(0), $0.integer(1)) }
+                ) { ($0.text("user_id"), $0.integer("sum")) }
             )
         }
         guard let (events, sums) = told else { return }
@@ -130,12 +135,11 @@ extension Auditor {
         let waiting = try? await ledger.read { session in
             try session.query(
                 """
-                SELECT 'notifications', count(*) FROM notifications WHERE state = 0 UNION ALL \
-                SELECT 'receipts', count(*) FROM waiting_proofs UNION ALL \
-                SELECT 'saved proofs', count(*) FROM saved_proofs UNION ALL \
-                SELECT 'errands', count(*) FROM errands WHERE state = 0
+                SELECT 'notifications' AS value, count(*) AS count FROM notifications WHERE state = 0 \
+                UNION ALL SELECT 'receipts', count(*) FROM waiting_proofs UNION ALL SELECT 'saved proofs', count(*) \
+                FROM saved_proofs UNION ALL SELECT 'errands', count(*) FROM errands WHERE state = 0
                 """, []
-            ) { ($0.text(0), $0.integer(1)) }
+            ) { ($0.text("value"), $0.integer("count")) }
         }
         for (queue, count) in waiting ?? [] where count > 0 {
             complain(.stuck, "\(count) \(queue) still wait", about: [queue])

@@ -91,7 +91,12 @@ final class Auditor: @unchecked Sendable {
                 try session.query(
                     "SELECT sequence, transaction_sequence FROM outbox WHERE sequence > ? ORDER BY sequence",
                     [.integer(position)]
-                ) { ($0.integer(0), $0.isNull(1) ? nil : $0.integer(1)) }
+                ) {
+                    (
+                        $0.integer("sequence"),
+                        $0.isNull("transaction_sequence") ? nil : $0.integer("transaction_sequence")
+                    )
+                }
             }), let last = new.last
         else { return }
         self.position = last.0
@@ -228,7 +233,7 @@ final class Auditor: @unchecked Sendable {
                         WHERE t.environment = 1 AND t.id = ?1 AND e.decision = 'revoked' UNION ALL \
                         SELECT state FROM transactions WHERE environment = 1 AND id = ?1
                         """, [.text(id)]
-                    ) { $0.integer(0) }
+                    ) { $0.integer("state") }
                 }
             } catch {
                 // A ledger that can't be read tells nothing; it is looked at when it can.
@@ -251,7 +256,7 @@ final class Auditor: @unchecked Sendable {
                 SELECT t.id FROM errands e JOIN transactions t ON t.sequence = e.transaction_sequence \
                 WHERE e.kind = 1 AND t.state = 2
                 """, []
-            ) { $0.text(0) }
+            ) { $0.text("id") }
         }
         for id in early ?? [] {
             complain(.finishedTooEarly, "\(id) is to be finished, and is not granted", about: ["transaction \(id)"])

@@ -37,32 +37,37 @@ struct LedgerEye: Sendable {
     init(_ session: any Connection, only sequence: Int64? = nil) throws {
         let rows = try session.query(
             """
-            SELECT t.sequence, t.id, t.environment, t.state, \
-            CASE WHEN t.state <> 2 THEN coalesce(h.user, g.user) END, t.product, t.quantity, \
-            EXISTS (SELECT 1 FROM proofs p WHERE p.transaction_sequence = t.sequence), \
-            (SELECT count(*) FROM evidence e WHERE e.transaction_sequence = t.sequence AND e.decision = 'granted'), \
-            (SELECT count(*) FROM outbox b WHERE b.transaction_sequence = t.sequence AND b.type = 'grant.created'), \
-            o.status, o.user, \
-            (SELECT count(*) FROM postings p WHERE p.grant_sequence = t.sequence AND p.kind = 'purchase'), \
-            (SELECT coalesce(sum(p.amount), 0) FROM postings p WHERE p.grant_sequence = t.sequence), t.is_renewal, \
-            t.revoked_at, h.user IS NOT NULL, \
-            EXISTS (SELECT 1 FROM proofs p WHERE p.transaction_sequence = t.sequence AND p.kind = 2), \
-            (SELECT count(*) FROM outbox b WHERE b.transaction_sequence = t.sequence AND b.type = 'grant.withdrawn') \
-            FROM transactions t LEFT JOIN grants g ON g.transaction_sequence = t.sequence \
-            LEFT JOIN holders h ON h.grant_sequence = t.sequence \
-            LEFT JOIN orders o ON o.sequence = t.order_sequence \
+            SELECT t.sequence, t.id, t.environment, t.state, CASE WHEN t.state <> 2 \
+            THEN coalesce(h.user_id, g.user_id) END AS value, t.product, t.quantity, EXISTS (SELECT 1 FROM proofs p \
+            WHERE p.transaction_sequence = t.sequence) AS value_2, (SELECT count(*) FROM evidence e \
+            WHERE e.transaction_sequence = t.sequence AND e.decision = 'granted') AS value_2_2, (SELECT count(*) \
+            FROM outbox b WHERE b.transaction_sequence = t.sequence AND b.type = 'grant.created') AS value_2_2_2, \
+            o.status, o.user_id, (SELECT count(*) FROM postings p WHERE p.grant_sequence = t.sequence \
+            AND p.kind = 'purchase') AS value_2_2_2_2, (SELECT coalesce(sum(p.amount), 0) FROM postings p \
+            WHERE p.grant_sequence = t.sequence) AS value_2_2_2_2_2, t.is_renewal, t.revoked_at, h.user_id IS NOT NULL \
+            AS value_2_2_2_2_2_2, EXISTS (SELECT 1 FROM proofs p WHERE p.transaction_sequence = t.sequence \
+            AND p.kind = 2) AS value_2_2_2_2_2_2_2, (SELECT count(*) FROM outbox b \
+            WHERE b.transaction_sequence = t.sequence AND b.type = 'grant.withdrawn') AS value_2_2_2_2_2_2_2_2 \
+            FROM transactions t LEFT JOIN grants g ON g.transaction_sequence = t.sequence LEFT JOIN holders h \
+            ON h.grant_sequence = t.sequence LEFT JOIN orders o ON o.sequence = t.order_sequence \
             WHERE t.sequence BETWEEN ? AND ?
             """, [.integer(sequence ?? 0), .integer(sequence ?? .max)]
         ) { row in
             Entry(
-                sequence: row.integer(0), id: row.text(1), environment: row.integer(2), state: row.integer(3),
-                grantUser: row.isNull(4) ? nil : row.text(4), isMoved: row.integer(16) != 0,
-                restsOnReceipt: row.integer(17) != 0, withdrawals: row.integer(18), product: row.text(5),
-                quantity: row.integer(6),
-                hasProof: row.integer(7) != 0, grantedDecisions: row.integer(8), events: row.integer(9),
-                orderStatus: row.isNull(10) ? nil : row.integer(10), orderUser: row.isNull(11) ? nil : row.text(11),
-                purchases: row.integer(12), sum: row.integer(13), isRenewal: row.integer(14) != 0,
-                revokedAt: row.isNull(15) ? nil : row.integer(15))
+                sequence: row.integer("sequence"), id: row.text("id"), environment: row.integer("environment"),
+                state: row.integer("state"),
+                grantUser: row.isNull("value") ? nil : row.text("value"),
+                isMoved: row.integer("value_2_2_2_2_2_2") != 0,
+                restsOnReceipt: row.integer("value_2_2_2_2_2_2_2") != 0,
+                withdrawals: row.integer("value_2_2_2_2_2_2_2_2"), product: row.text("product"),
+                quantity: row.integer("quantity"),
+                hasProof: row.integer("value_2") != 0, grantedDecisions: row.integer("value_2_2"),
+                events: row.integer("value_2_2_2"),
+                orderStatus: row.isNull("status") ? nil : row.integer("status"),
+                orderUser: row.isNull("user_id") ? nil : row.text("user_id"),
+                purchases: row.integer("value_2_2_2_2"), sum: row.integer("value_2_2_2_2_2"),
+                isRenewal: row.integer("is_renewal") != 0,
+                revokedAt: row.isNull("revoked_at") ? nil : row.integer("revoked_at"))
         }
         entries = Dictionary(rows.map { ("\($0.environment) \($0.id)", $0) }, uniquingKeysWith: { first, _ in first })
     }
@@ -80,11 +85,11 @@ struct LedgerEye: Sendable {
             ORDER BY m.order_sequence, m.number
             """, []
         ) { row in
-            let (order, status) = (row.integer(0), row.integer(1))
+            let (order, status) = (row.integer("order_sequence"), row.integer("status"))
             if let last, last.order == order, let from = OrderStatus(rawValue: Int(last.status)),
                 let to = OrderStatus(rawValue: Int(status)), !from.mayMove(to: to)
             {
-                let id = UniqueID(bytes: row.blob(2))?.description ?? ""
+                let id = UniqueID(bytes: row.blob("id"))?.description ?? ""
                 found.append((id, "\(from.name) → \(to.name)"))
             }
             last = (order, status)

@@ -11,16 +11,17 @@ enum LedgerStory {
     private static func moves(_ session: any Connection) throws -> [Story.Line] {
         try session.query(
             """
-            SELECT m.at, m.status, m.reason, o.id, o.user, o.product FROM order_moves m \
-            JOIN orders o ON o.sequence = m.order_sequence ORDER BY m.order_sequence, m.number
+            SELECT m.at, m.status, m.reason, o.id, o.user_id, o.product FROM order_moves m JOIN orders o \
+            ON o.sequence = m.order_sequence ORDER BY m.order_sequence, m.number
             """, []
         ) { row in
-            let id = UniqueID(bytes: row.blob(3))?.description ?? ""
-            let status = OrderStatus(rawValue: Int(row.integer(1)))?.name ?? ""
+            let id = UniqueID(bytes: row.blob("id"))?.description ?? ""
+            let status = OrderStatus(rawValue: Int(row.integer("status")))?.name ?? ""
             return Story.Line(
-                at: Instant(milliseconds: row.integer(0)), who: "ledger",
-                text: "order \(id) of \(row.text(4)) for \(row.text(5)) is \(status): \(row.text(2))",
-                about: ["order \(id)", "user \(row.text(4))"])
+                at: Instant(milliseconds: row.integer("at")), who: "ledger",
+                text:
+                    "order \(id) of \(row.text("user_id")) for \(row.text("product")) is \(status): \(row.text("reason"))",
+                about: ["order \(id)", "user \(row.text("user_id"))"])
         }
     }
 
@@ -32,11 +33,11 @@ enum LedgerStory {
             """, []
         ) { row in
             Story.Line(
-                at: Instant(milliseconds: row.integer(0)), who: "ledger",
+                at: Instant(milliseconds: row.integer("at")), who: "ledger",
                 text:
-                    "transaction \(row.text(1)) is \(row.text(2)) by \(row.text(3)), brought by \(row.text(5)) through "
-                    + "the door \(row.text(4))",
-                about: ["transaction \(row.text(1))"])
+                    "transaction \(row.text("id")) is \(row.text("decision")) by \(row.text("ground")), brought by \(row.text("caller")) through "
+                    + "the door \(row.text("door"))",
+                about: ["transaction \(row.text("id"))"])
         }
     }
 }

@@ -22,17 +22,18 @@ struct Loot: Sendable {
 
     init(_ session: any Connection) throws {
         transfers = try session.query("SELECT from_user, to_user, kind FROM transfers ORDER BY sequence", []) {
-            Transfer(from: $0.text(0), to: $0.text(1), kind: $0.text(2))
+            Transfer(from: $0.text("from_user"), to: $0.text("to_user"), kind: $0.text("kind"))
         }
         completed = try session.query(
-            "SELECT id, user, transaction_id FROM orders WHERE status = 1 AND transaction_id IS NOT NULL", []
+            "SELECT id, user_id, transaction_id FROM orders WHERE status = 1 AND transaction_id IS NOT NULL", []
         ) {
             Order(
-                id: UniqueID(bytes: $0.blob(0))?.description ?? "", user: $0.text(1), transaction: $0.text(2))
+                id: UniqueID(bytes: $0.blob("id"))?.description ?? "", user: $0.text("user_id"),
+                transaction: $0.text("transaction_id"))
         }
         uneven = try session.query(
             "SELECT reference FROM postings WHERE kind = 'moved' GROUP BY reference HAVING sum(amount) <> 0", []
-        ) { $0.text(0) }
+        ) { $0.text("reference") }
     }
 }
 

@@ -103,7 +103,7 @@ extension Shop {
     fileprivate func grounds() async throws -> [String] {
         try await ledger.read { session in
             try session.query("SELECT ground FROM evidence WHERE decision = 'granted' ORDER BY sequence", []) {
-                $0.text(0)
+                $0.text("ground")
             }
         }
     }

@@ -29,9 +29,9 @@ struct LedgerInspection: Sendable {
         pendingNotices = try notifications.pending(after: 0, limit: 1_000).count
         for user in Set(sales.map(\.user)) { try inspect(user, sales, ledger) }
         violations += try ledger.unbalanced().map { "unbalanced: \($0)" }
-        let verdict = try session.query("PRAGMA integrity_check", []) { $0.text(0) }
+        let verdict = try session.query("PRAGMA integrity_check", []) { $0.text("integrity_check") }
         if verdict != ["ok"] { violations.append("integrity: \(verdict.prefix(3))") }
-        let orphans = try session.query("PRAGMA foreign_key_check", []) { $0.text(0) }
+        let orphans = try session.query("PRAGMA foreign_key_check", []) { $0.text("foreign_key_check") }
         if !orphans.isEmpty { violations.append("foreign keys: \(orphans)") }
     }
 

@@ -47,7 +47,7 @@ import TillServer
             let comparison = try await silent.compare()
             #expect(comparison.isEqual && comparison.isComplete, "\(comparison)")
             let doors = try await shop.ledger.read { session in
-                try session.query("SELECT DISTINCT door FROM evidence ORDER BY door", []) { $0.text(0) }
+                try session.query("SELECT DISTINCT door FROM evidence ORDER BY door", []) { $0.text("door") }
             }
             #expect(doors == ["app", "reconciliation"])
 

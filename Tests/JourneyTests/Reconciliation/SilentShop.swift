@@ -4,6 +4,7 @@ import TillBilling
 import TillEmulator
 import TillHTTP
 import TillLedger
+import TillSQL
 import TillServer
 
 /// A shop whose server does not get what the store posts, and a line on which it may ask the store.
@@ -87,23 +88,26 @@ struct SilentShop: Sendable {
 
     /// Everything in the ledger that a settlement or a reconciliation could change, in one line.
     func digest() async throws -> String {
-        let queries: [StaticString] = [
-            "SELECT count(*) || ' ' || coalesce(sum(state), 0) || ' ' || coalesce(sum(signed_at), 0) FROM transactions",
-            "SELECT count(*) || ' ' || coalesce(sum(status), 0) || ' ' || coalesce(sum(moves), 0) FROM orders",
+        let queries: [SQL] = [
             """
-            SELECT group_concat(count) FROM (SELECT count(*) AS count FROM grants UNION ALL SELECT count(*) FROM \
-            postings UNION ALL SELECT count(*) FROM evidence UNION ALL SELECT count(*) FROM outbox UNION ALL \
-            SELECT count(*) FROM notifications UNION ALL SELECT count(*) FROM refused_proofs UNION ALL \
-            SELECT count(*) FROM reminders UNION ALL SELECT count(*) FROM reconciliations UNION ALL \
-            SELECT count(*) FROM differences UNION ALL SELECT count(*) FROM apple_chains UNION ALL \
-            SELECT count(*) FROM presence)
+            SELECT count(*) || ' ' || coalesce(sum(state), 0) || ' ' || coalesce(sum(signed_at), 0) AS count \
+            FROM transactions
             """,
-            "SELECT count(*) || ' ' || coalesce(sum(amount), 0) FROM balances",
-            "SELECT count(*) || ' ' || coalesce(sum(updated_at), 0) FROM subscriptions",
-            "SELECT count(*) || ' ' || coalesce(sum(length(body)), 0) FROM proofs",
+            "SELECT count(*) || ' ' || coalesce(sum(status), 0) || ' ' || coalesce(sum(moves), 0) AS count FROM orders",
+            """
+            SELECT group_concat(count) AS count FROM (SELECT count(*) AS count FROM grants UNION ALL SELECT count(*) \
+            FROM postings UNION ALL SELECT count(*) FROM evidence UNION ALL SELECT count(*) FROM outbox \
+            UNION ALL SELECT count(*) FROM notifications UNION ALL SELECT count(*) FROM refused_proofs \
+            UNION ALL SELECT count(*) FROM reminders UNION ALL SELECT count(*) FROM reconciliations \
+            UNION ALL SELECT count(*) FROM differences UNION ALL SELECT count(*) FROM apple_chains \
+            UNION ALL SELECT count(*) FROM presence)
+            """,
+            "SELECT count(*) || ' ' || coalesce(sum(amount), 0) AS count FROM balances",
+            "SELECT count(*) || ' ' || coalesce(sum(updated_at), 0) AS count FROM subscriptions",
+            "SELECT count(*) || ' ' || coalesce(sum(length(body)), 0) AS count FROM proofs",
         ]
         return try await shop.ledger.read { session in
-            try queries.map { try session.first($0, []) { $0.text(0) } ?? "" }.joined(separator: "; ")
+            try queries.map { try session.first($0, []) { $0.text("count") } ?? "" }.joined(separator: "; ")
         }
     }
 }

@@ -13,10 +13,10 @@ import TillServer
         try await shop.ledger.read { session in
             try session.query(
                 """
-                SELECT e.decision || ' ' || e.door FROM evidence e \
-                JOIN transactions t ON t.sequence = e.transaction_sequence WHERE t.id = ? ORDER BY e.sequence
+                SELECT e.decision || ' ' || e.door AS value FROM evidence e JOIN transactions t \
+                ON t.sequence = e.transaction_sequence WHERE t.id = ? ORDER BY e.sequence
                 """, [.text(transaction)]
-            ) { $0.text(0) }
+            ) { $0.text("value") }
         }
     }
 
@@ -114,7 +114,7 @@ import TillServer
             #expect(found.count(.purchaseMissed) == 1 && found.count(.answerUnreadable) == 1, "\(found)")
             #expect(try await shop.points(of: "ann") == 60)
             let logged = try await shop.ledger.read { session in
-                try session.query("SELECT door || ' ' || code FROM refused_proofs", []) { $0.text(0) }
+                try session.query("SELECT door || ' ' || code AS value FROM refused_proofs", []) { $0.text("value") }
             }
             #expect(logged == ["reconciliation bad_root"] || logged == ["reconciliation chain_untrusted"], "\(logged)")
         }

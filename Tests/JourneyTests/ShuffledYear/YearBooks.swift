@@ -43,9 +43,11 @@ struct YearBooks {
         }
         self.lines = lines.sorted()
         openEnds = try await server.ledger.read { session in
-            let chains = try session.query("SELECT original_id FROM transactions WHERE state = 2", []) { $0.text(0) }
+            let chains = try session.query("SELECT original_id FROM transactions WHERE state = 2", []) {
+                $0.text("original_id")
+            }
             let orders = try session.query("SELECT id FROM orders WHERE transaction_id IS NULL", []) {
-                UniqueID(bytes: $0.blob(0))?.description ?? ""
+                UniqueID(bytes: $0.blob("id"))?.description ?? ""
             }
             return Set(chains + orders)
         }
@@ -59,48 +61,50 @@ struct YearBooks {
     private static func orders(_ session: any Connection, _ known: Set<OrderID>) throws -> [String] {
         try session.query(
             """
-            SELECT id, user, product, quantity, status, transaction_id FROM orders WHERE id NOT IN \
-            (SELECT token FROM transactions WHERE token IS NOT NULL AND is_renewal = 0 \
-            GROUP BY token HAVING count(*) > 1)
+            SELECT id, user_id, product, quantity, status, transaction_id FROM orders WHERE id NOT IN (SELECT token \
+            FROM transactions WHERE token IS NOT NULL AND is_renewal = 0 GROUP BY token HAVING count(*) > 1)
             """, []
         ) { row -> String? in
-            guard let id = UniqueID(bytes: row.blob(0)), known.contains(id) else { return nil }
-            let paid = row.isNull(5) ? "nothing" : row.text(5)
+            guard let id = UniqueID(bytes: row.blob("id")), known.contains(id) else { return nil }
+            let paid = row.isNull("transaction_id") ? "nothing" : row.text("transaction_id")
             return
-                "order \(id) of \(row.text(1)): \(row.text(2)) x\(row.integer(3)) status \(row.integer(4)) by \(paid)"
+                "order \(id) of \(row.text("user_id")): \(row.text("product")) x\(row.integer("quantity")) status \(row.integer("status")) by \(paid)"
         }.compactMap { $0 }
     }
 
     private static func transactions(_ session: any Connection) throws -> [String] {
         try session.query(
             """
-            SELECT t.id, t.original_id, t.product, t.quantity, t.state, coalesce(t.quarantine, ''), \
-            coalesce(o.user, 'nobody'), coalesce(g.user, 'nobody'), coalesce(t.revoked_at, 0), t.purchased_at, \
-            coalesce(t.price, 0), coalesce(t.currency, '') FROM transactions t \
-            LEFT JOIN orders o ON o.sequence = t.order_sequence \
-            LEFT JOIN grants g ON g.transaction_sequence = t.sequence
+            SELECT t.id, t.original_id, t.product, t.quantity, t.state, coalesce(t.quarantine, '') AS quarantine, \
+            coalesce(o.user_id, 'nobody') AS buyer, coalesce(g.user_id, 'nobody') AS owner, \
+            coalesce(t.revoked_at, 0) AS revoked_at, t.purchased_at, coalesce(t.price, 0) AS price, \
+            coalesce(t.currency, '') AS currency FROM transactions t LEFT JOIN orders o \
+            ON o.sequence = t.order_sequence LEFT JOIN grants g ON g.transaction_sequence = t.sequence
             """, []
         ) { row in
             // What was taken back before it was granted has no grant, and needs none.
-            let states = ["", "granted to \(row.text(7))", "quarantined", "revoked"]
-            return "transaction \(row.text(0)) of \(row.text(1)): \(row.text(2)) x\(row.integer(3)) "
-                + "\(states[Int(row.integer(4))]) \(row.text(5)) order's \(row.text(6)) "
-                + "revoked \(row.integer(8)) bought \(row.integer(9)) for \(row.integer(10)) \(row.text(11))"
+            let states = ["", "granted to \(row.text("owner"))", "quarantined", "revoked"]
+            return
+                "transaction \(row.text("id")) of \(row.text("original_id")): \(row.text("product")) x\(row.integer("quantity")) "
+                + "\(states[Int(row.integer("state"))]) \(row.text("quarantine")) order's \(row.text("buyer")) "
+                + "revoked \(row.integer("revoked_at")) bought \(row.integer("purchased_at")) for \(row.integer("price")) \(row.text("currency"))"
         }
     }
 
     private static func terms(_ session: any Connection) throws -> [String] {
         try session.query(
             """
-            SELECT id, coalesce(type, 0), coalesce(expires_at, 0), is_renewal, is_upgraded, is_shared, \
-            coalesce(group_id, ''), coalesce(storefront, ''), coalesce(offer_type, 0), coalesce(offer_id, ''), \
-            coalesce(offer_discount, ''), coalesce(revocation_type, ''), coalesce(revocation_percentage, 0), \
-            hex(coalesce(token, '')) FROM transactions
+            SELECT id, type, expires_at, is_renewal, is_upgraded, is_shared, group_id, storefront, offer_type, offer_id, \
+            offer_discount, revocation_type, revocation_percentage, hex(coalesce(token, '')) AS token FROM transactions
             """, []
         ) { row in
-            let numbers = [1, 2, 3, 4, 5, 8, 12].map { String(row.integer($0)) }
-            let texts = [6, 7, 9, 10, 11, 13].map { row.text($0) }
-            return "terms \(row.text(0)): \((numbers + texts).joined(separator: " "))"
+            let numbers: [StaticString] = [
+                "type", "expires_at", "is_renewal", "is_upgraded", "is_shared", "offer_type", "revocation_percentage",
+            ]
+            let texts: [StaticString] = [
+                "group_id", "storefront", "offer_id", "offer_discount", "revocation_type", "token",
+            ]
+            return "terms \(row.text("id")): \((numbers.map { "\(row.integer($0))" } + texts.map { row.text($0) }).joined(separator: " "))"
         }
     }
 
@@ -108,11 +112,10 @@ struct YearBooks {
     private static func sums(_ session: any Connection) throws -> [String] {
         try session.query(
             """
-            SELECT t.id, p.user, p.currency, sum(p.amount) FROM postings p \
-            JOIN transactions t ON t.sequence = p.grant_sequence GROUP BY t.id, p.user, p.currency \
-            HAVING sum(p.amount) <> 0
+            SELECT t.id, p.user_id, p.currency, sum(p.amount) AS sum FROM postings p JOIN transactions t \
+            ON t.sequence = p.grant_sequence GROUP BY t.id, p.user_id, p.currency HAVING sum(p.amount) <> 0
             """, []
-        ) { "points of \($0.text(1)) for \($0.text(0)): \($0.integer(3)) \($0.text(2))" }
+        ) { "points of \($0.text("user_id")) for \($0.text("id")): \($0.integer("sum")) \($0.text("currency"))" }
     }
 
     // MARK: Comparing

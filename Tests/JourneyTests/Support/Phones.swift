@@ -87,7 +87,9 @@ extension Shop {
     /// How many grants a user has, whatever of.
     func grants(of user: String) async throws -> Int64 {
         try await ledger.read { session in
-            try session.first("SELECT count(*) FROM grants WHERE user = ?", [.text(user)]) { $0.integer(0) }
+            try session.first("SELECT count(*) AS count FROM grants WHERE user_id = ?", [.text(user)]) {
+                $0.integer("count")
+            }
         } ?? 0
     }
 

@@ -74,7 +74,7 @@ extension Shop {
     func evidence() async throws -> [String] {
         try await ledger.read { session in
             try session.query("SELECT decision, ground FROM evidence ORDER BY sequence", []) {
-                "\($0.text(0)) \($0.text(1))"
+                "\($0.text("decision")) \($0.text("ground"))"
             }
         }
     }

@@ -47,10 +47,10 @@ struct StateTests {
         let counted = try await world.database.read { session in
             try session.query(
                 """
-                SELECT count(*), count(*) FILTER (WHERE finished = 0 AND state = 'purchased'), count(revoked_at)
-                FROM transactions
+                SELECT count(*) AS count, count(*) FILTER (WHERE finished = 0 \
+                AND state = 'purchased') AS count_2, count(revoked_at) AS count_2_2 FROM transactions
                 """, []
-            ) { [$0.integer(0), $0.integer(1), $0.integer(2)] }
+            ) { [$0.integer("count"), $0.integer("count_2"), $0.integer("count_2_2")] }
         }
         #expect(counted == [[5, 3, 1]])
         // One that is deleted is counted no more.

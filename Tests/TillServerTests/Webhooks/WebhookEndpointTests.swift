@@ -164,7 +164,7 @@ import TillSQL
             try await room.pass()
             let next = try #require(room.received().first)
             #expect(next.name == "u2#2" && next.event["sequence"] == 3)
-            for sql in ["DELETE FROM outbox", "UPDATE outbox SET at = 0"] as [StaticString] {
+            for sql in ["DELETE FROM outbox", "UPDATE outbox SET at = 0"] as [SQL] {
                 await #expect(throws: DatabaseError.self) {
                     try await room.ledger.write { try $0.execute(sql, []) }
                 }

@@ -58,8 +58,11 @@ enum DownloadTable {
 
     private static func read(_ row: any Row) -> AppDownload {
         AppDownload(
-            account: row.text(0), bundleID: row.text(1), appTransaction: row.integer(2),
-            downloaded: Instant(milliseconds: row.integer(3)), originalVersion: row.optionalText(4),
-            preordered: row.optionalInteger(5).map(Instant.init(milliseconds:)), platform: row.text(6))
+            account: row.text("account"), bundleID: row.text("bundle_id"),
+            appTransaction: row.integer("app_transaction"),
+            downloaded: Instant(milliseconds: row.integer("downloaded_at")),
+            originalVersion: row.optionalText("original_version"),
+            preordered: row.optionalInteger("preordered_at").map(Instant.init(milliseconds:)),
+            platform: row.text("platform"))
     }
 }

@@ -157,7 +157,7 @@ enum SharedPurchaseTable {
         try transactions(
             try session.query(
                 "SELECT number FROM transactions WHERE shared_from = ? ORDER BY number", [.integer(number)]
-            ) { $0.integer(0) }, session)
+            ) { $0.integer("number") }, session)
     }
 
     /// The copies that an account lives on now: of non-consumables, and the current one of each subscription.
@@ -169,14 +169,14 @@ enum SharedPurchaseTable {
                 WHERE account = ? AND shared_from IS NOT NULL AND group_id IS NULL AND revoked_at IS NULL
                     AND state = 'purchased' AND kind <> 'Consumable'
                 """, [.text(account)]
-            ) { $0.integer(0) }, session)
+            ) { $0.integer("number") }, session)
             + transactions(
                 try subscriptions(
                     session.query(
                         """
                         SELECT content FROM subscriptions
                         WHERE account = ? AND shared_from IS NOT NULL AND state IN ('active', 'gracePeriod')
-                        """, [.text(account)], { $0.text(0) })
+                        """, [.text(account)], { $0.text("content") })
                 ).map(\.current), session)
     }
 
@@ -190,14 +190,14 @@ enum SharedPurchaseTable {
                 WHERE account = ? AND kind = 'Non-Consumable' AND shared_from IS NULL AND revoked_at IS NULL
                     AND state = 'purchased' AND kind <> 'Consumable'
                 """, [.text(account)]
-            ) { $0.integer(0) }, session)
+            ) { $0.integer("number") }, session)
             + transactions(
                 try subscriptions(
                     session.query(
                         """
                         SELECT content FROM subscriptions
                         WHERE account = ? AND shared_from IS NULL AND state IN ('active', 'gracePeriod')
-                        """, [.text(account)], { $0.text(0) })
+                        """, [.text(account)], { $0.text("content") })
                 ).map(\.current), session)
     }
 
@@ -212,7 +212,7 @@ enum SharedPurchaseTable {
                 AND kind = 'Non-Consumable' AND revoked_at IS NULL AND (shared_from IS NULL OR ?)
             ORDER BY shared_from IS NOT NULL, number DESC LIMIT 1
             """, [.text(account), .text(bundleID), .text(product.text), .flag(shared)]
-        ) { $0.integer(0) }
+        ) { $0.integer("number") }
         guard let number else { return nil }
         return try TransactionTable.find(number, session)
     }

@@ -213,13 +213,13 @@ enum AccountTable {
     }
 
     private static func read(_ row: any Row) -> StoreAccount {
-        var account = StoreAccount(name: row.text(0), storefront: row.text(1))
-        account.family = row.optionalText(2)
-        account.asksToBuy = row.flag(3)
-        account.mayPay = row.flag(4)
-        account.paymentMethodWorks = row.flag(5)
-        account.isDeleted = row.flag(6)
-        account.paymentSheet = PurchaseRequest.Outcome(rawValue: row.text(7)) ?? .purchased
+        var account = StoreAccount(name: row.text("name"), storefront: row.text("storefront"))
+        account.family = row.optionalText("family")
+        account.asksToBuy = row.flag("asks_to_buy")
+        account.mayPay = row.flag("may_pay")
+        account.paymentMethodWorks = row.flag("payment_works")
+        account.isDeleted = row.flag("is_deleted")
+        account.paymentSheet = PurchaseRequest.Outcome(rawValue: row.text("payment_sheet")) ?? .purchased
         return account
     }
 }

@@ -41,14 +41,14 @@ enum ProductTable {
     private static func numbers(_ session: any Connection) throws -> Numbers {
         Dictionary(
             try session.query("SELECT product_id, kind, apple_id FROM products", []) {
-                ($0.text(0), (kind: $0.text(1), number: $0.integer(2)))
+                ($0.text("product_id"), (kind: $0.text("kind"), number: $0.integer("apple_id")))
             }, uniquingKeysWith: { first, _ in first })
     }
 
     private static func removedNumbers(_ session: any Connection) throws -> Numbers {
         Dictionary(
             try session.query("SELECT product_id, kind, apple_id FROM removed_products", []) {
-                ($0.text(0), (kind: $0.text(1), number: $0.integer(2)))
+                ($0.text("product_id"), (kind: $0.text("kind"), number: $0.integer("apple_id")))
             }, uniquingKeysWith: { first, _ in first })
     }
 
@@ -56,7 +56,7 @@ enum ProductTable {
     static func update(_ product: StoreProduct, _ session: any Connection) throws {
         let position = try session.first(
             "SELECT position FROM products WHERE product_id = ?", [.text(product.id.text)]
-        ) { $0.integer(0) }
+        ) { $0.integer("position") }
         guard let position else { return }
         try session.execute("DELETE FROM prices WHERE product_id = ?", [.text(product.id.text)])
         try session.execute("DELETE FROM products WHERE product_id = ?", [.text(product.id.text)])
@@ -87,8 +87,8 @@ enum ProductTable {
     static func all(_ session: any Connection) throws -> [StoreProduct] {
         var prices: [String: [String: Money]] = [:]
         _ = try session.query("SELECT product_id, storefront, amount, currency FROM prices", []) { row in
-            prices[row.text(0), default: [:]][row.text(1)] = Money(
-                amount: row.integer(2), currency: Currency(row.text(3)))
+            prices[row.text("product_id"), default: [:]][row.text("storefront")] = Money(
+                amount: row.integer("amount"), currency: Currency(row.text("currency")))
         }
         let products = try session.query(
             """
@@ -102,11 +102,11 @@ enum ProductTable {
     }
 
     static func ids(_ session: any Connection) throws -> [String] {
-        try session.query("SELECT product_id FROM products ORDER BY position", []) { $0.text(0) }
+        try session.query("SELECT product_id FROM products ORDER BY position", []) { $0.text("product_id") }
     }
 
     static func states(_ session: any Connection) throws -> [ProductState] {
-        try session.query("SELECT DISTINCT state FROM products", []) { ProductState(rawValue: $0.text(0)) }
+        try session.query("SELECT DISTINCT state FROM products", []) { ProductState(rawValue: $0.text("state")) }
             .compactMap { $0 }
     }
 
@@ -128,8 +128,8 @@ enum ProductTable {
             """, [.text(storefront), .text(id.text)]
         ) { row -> StoreProduct? in
             guard var product = try product(row) else { return nil }
-            if let amount = row.optionalInteger(6) {
-                product.prices = [storefront: Money(amount: amount, currency: Currency(row.text(7)))]
+            if let amount = row.optionalInteger("amount") {
+                product.prices = [storefront: Money(amount: amount, currency: Currency(row.text("currency")))]
             }
             return product
         }
@@ -147,7 +147,9 @@ enum ProductTable {
             """, [.text(storefront), .text(id)]
         ) { row -> StoreProduct? in
             guard var product = try wholeProduct(row) else { return nil }
-            product.prices = [storefront: Money(amount: row.integer(7), currency: Currency(row.text(8)))]
+            product.prices = [
+                storefront: Money(amount: row.integer("amount"), currency: Currency(row.text("currency")))
+            ]
             return product
         }
         return found ?? nil
@@ -163,7 +165,9 @@ enum ProductTable {
             """, [.text(storefront)]
         ) { row -> StoreProduct? in
             guard var product = try wholeProduct(row) else { return nil }
-            product.prices = [storefront: Money(amount: row.integer(7), currency: Currency(row.text(8)))]
+            product.prices = [
+                storefront: Money(amount: row.integer("amount"), currency: Currency(row.text("currency")))
+            ]
             return product
         }.compactMap { $0 }
     }
@@ -177,7 +181,8 @@ enum ProductTable {
         _ = try session.query(
             "SELECT storefront, amount, currency FROM prices WHERE product_id = ?", [.text(id.text)]
         ) { row in
-            product.prices[row.text(0)] = Money(amount: row.integer(1), currency: Currency(row.text(2)))
+            product.prices[row.text("storefront")] = Money(
+                amount: row.integer("amount"), currency: Currency(row.text("currency")))
         }
         return product
     }
@@ -201,19 +206,21 @@ enum ProductTable {
 
     private static func wholeProduct(_ row: any Row) throws -> StoreProduct? {
         guard var product = try product(row) else { return nil }
-        product.localizations = try StoredDocument.read([StoreProduct.Localization].self, from: row.text(6))
+        product.localizations = try StoredDocument.read(
+            [StoreProduct.Localization].self, from: row.text("localizations"))
         return product
     }
 
     private static func product(_ row: any Row) throws -> StoreProduct? {
-        guard let kind = ProductType(rawValue: row.text(1)), let state = ProductState(rawValue: row.text(4)) else {
+        guard let kind = ProductType(rawValue: row.text("kind")), let state = ProductState(rawValue: row.text("state"))
+        else {
             return nil
         }
-        let details = try StoredDocument.read(Details.self, from: row.text(5))
+        let details = try StoredDocument.read(Details.self, from: row.text("details"))
         var product = StoreProduct(
-            id: ProductID(row.text(0)), kind: kind, name: row.text(2), prices: [:],
+            id: ProductID(row.text("product_id")), kind: kind, name: row.text("name"), prices: [:],
             subscription: details.subscription)
-        product.appleID = row.integer(3)
+        product.appleID = row.integer("apple_id")
         product.state = state
         product.offers = details.offers
         product.isFamilyShareable = details.isFamilyShareable

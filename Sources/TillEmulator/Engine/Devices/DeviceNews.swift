@@ -68,19 +68,21 @@ struct DeviceNews: Sendable {
         let values: [SQLValue] = [.text(account), .text(bundleID), .integer(after), .integer(Int64(limit))]
         let places =
             try [paid, unpaid].flatMap { sql in
-                try session.query(sql, values) { (number: $0.integer(0), modification: $0.integer(1)) }
+                try session.query(sql, values) {
+                    (number: $0.integer("number"), modification: $0.integer("modification"))
+                }
             }
             .sorted { $0.modification < $1.modification }
         return try places.prefix(limit).compactMap { try TransactionTable.find($0.number, session) }
     }
 
-    static let paid: StaticString = """
+    static let paid: SQL = """
         SELECT number, modification FROM transactions
         WHERE account = ? AND bundle_id = ? AND state = 'purchased' AND modification > ?
         ORDER BY modification LIMIT ?
         """
 
-    static let unpaid: StaticString = """
+    static let unpaid: SQL = """
         SELECT number, modification FROM transactions
         WHERE account = ? AND bundle_id = ? AND state <> 'purchased' AND modification > ?
         ORDER BY modification LIMIT ?

@@ -66,7 +66,7 @@ enum PurchaseIntentTable {
         ).compactMap { $0 }
     }
 
-    static let waiting: StaticString = """
+    static let waiting: SQL = """
         SELECT id, account, bundle_id, product_id, offer, device, taken_by FROM purchase_intents
         WHERE account = ? AND bundle_id = ? AND taken_by IS NULL AND (device IS NULL OR device = ?)
         ORDER BY number LIMIT ?
@@ -74,9 +74,9 @@ enum PurchaseIntentTable {
 
     static func count(account: String, bundleID: String, _ session: any Connection) throws -> Int64 {
         try session.first(
-            "SELECT count(*) FROM purchase_intents WHERE account = ? AND bundle_id = ? AND taken_by IS NULL",
+            "SELECT count(*) AS count FROM purchase_intents WHERE account = ? AND bundle_id = ? AND taken_by IS NULL",
             [.text(account), .text(bundleID)]
-        ) { $0.integer(0) } ?? 0
+        ) { $0.integer("count") } ?? 0
     }
 
     static func take(_ id: UniqueID, by device: UniqueID, _ session: any Connection) throws {
@@ -86,11 +86,12 @@ enum PurchaseIntentTable {
     }
 
     private static func read(_ row: any Row) -> PurchaseIntent? {
-        guard let id = UniqueID(row.text(0)) else { return nil }
+        guard let id = UniqueID(row.text("id")) else { return nil }
         return PurchaseIntent(
-            id: id, account: row.text(1), bundleID: row.text(2), productID: ProductID(row.text(3)),
-            offer: row.optionalText(4), device: row.optionalText(5).flatMap { UniqueID($0) },
-            takenBy: row.optionalText(6).flatMap { UniqueID($0) })
+            id: id, account: row.text("account"), bundleID: row.text("bundle_id"),
+            productID: ProductID(row.text("product_id")),
+            offer: row.optionalText("offer"), device: row.optionalText("device").flatMap { UniqueID($0) },
+            takenBy: row.optionalText("taken_by").flatMap { UniqueID($0) })
     }
 }
 

@@ -57,15 +57,20 @@ enum DeviceTable {
     }
 
     static func count(ofAccount account: String, _ session: any Connection) throws -> Int64 {
-        try session.first("SELECT count(*) FROM devices WHERE account = ?", [.text(account)]) { $0.integer(0) } ?? 0
+        try session.first(
+            """
+            SELECT count(*) AS count FROM devices WHERE account = ?
+            """, [.text(account)]
+        ) { $0.integer("count") } ?? 0
     }
 
     private static func read(_ row: any Row) -> StoreDevice? {
-        guard let id = UniqueID(row.text(0)), let platform = StoreDevice.Platform(rawValue: row.text(3)),
-            let verificationID = UniqueID(row.text(4))
+        guard let id = UniqueID(row.text("id")), let platform = StoreDevice.Platform(rawValue: row.text("platform")),
+            let verificationID = UniqueID(row.text("verification_id"))
         else { return nil }
         return StoreDevice(
-            id: id, account: row.text(1), name: row.text(2), platform: platform, verificationID: verificationID)
+            id: id, account: row.text("account"), name: row.text("name"), platform: platform,
+            verificationID: verificationID)
     }
 }
 

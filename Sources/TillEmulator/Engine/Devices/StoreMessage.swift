@@ -129,15 +129,15 @@ enum MessageTable {
 
     static func made(account: String, bundleID: String, _ session: any Connection) throws -> [StoreMessage] {
         try session.query(made, [.text(account), .text(bundleID), .integer(Int64(limit))]) { row in
-            StoreMessage.Reason(rawValue: row.text(1)).map { StoreMessage(id: row.text(0), reason: $0) }
+            StoreMessage.Reason(rawValue: row.text("reason")).map { StoreMessage(id: row.text("id"), reason: $0) }
         }.compactMap { $0 }
     }
 
-    static let made: StaticString = """
+    static let made: SQL = """
         SELECT id, reason FROM messages WHERE account = ? AND bundle_id = ? AND shown = 0 ORDER BY number LIMIT ?
         """
 
-    static let wasShown: StaticString = "SELECT 1 FROM shown_messages WHERE account = ? AND id = ?"
+    static let wasShown: SQL = "SELECT 1 FROM shown_messages WHERE account = ? AND id = ?"
 
     static func insert(
         _ message: StoreMessage, account: String, bundleID: String, _ session: any Connection

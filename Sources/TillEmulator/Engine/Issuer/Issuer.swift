@@ -144,7 +144,7 @@ enum IdentityTable {
     static func issuer(_ session: any Connection) throws -> Issuer? {
         var stored: [Issuer.Name: (key: PrivateKey, certificate: [UInt8])] = [:]
         let rows = try session.query("SELECT name, private_key, certificate FROM identities", []) { row in
-            (row.text(0), row.text(1), row.isNull(2) ? nil : row.blob(2))
+            (row.text("name"), row.text("private_key"), row.isNull("certificate") ? nil : row.blob("certificate"))
         }
         for (text, pem, certificate) in rows {
             guard let name = Issuer.Name(rawValue: text), let certificate else { continue }
@@ -175,7 +175,7 @@ enum IdentityTable {
     static func apiKey(_ session: any Connection) throws -> PrivateKey? {
         let pem = try session.first(
             "SELECT private_key FROM identities WHERE name = ?", [.text(apiKeyName)]
-        ) { $0.text(0) }
+        ) { $0.text("private_key") }
         return try pem.map { try PrivateKey(pem: $0) }
     }
 

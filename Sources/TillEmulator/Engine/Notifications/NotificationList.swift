@@ -138,7 +138,7 @@ enum NotificationHistory {
                 .optional(question.subtype), .optional(question.subtype), .optional(question.account),
                 .optional(question.account), .flag(question.onlyFailures), .integer(Int64(limit)),
             ]
-        ) { UniqueID($0.text(0)) }
+        ) { UniqueID($0.text("uuid")) }
         return try ids.compactMap { id in
             guard let id, let found = try NotificationTable.find(id, session) else { return nil }
             return Entry(

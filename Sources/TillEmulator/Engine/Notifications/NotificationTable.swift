@@ -108,36 +108,40 @@ enum NotificationTable {
         try session.query(
             "SELECT attempted_at, result FROM send_attempts WHERE notification = ? ORDER BY attempt",
             [.integer(number)]
-        ) { SendAttempt(at: Instant(milliseconds: $0.integer(0)), result: $0.text(1)) }
+        ) { SendAttempt(at: Instant(milliseconds: $0.integer("attempted_at")), result: $0.text("result")) }
     }
 
     /// When the first of those that wait is due.
     static func nextDue(_ session: any Connection) throws -> Instant? {
-        let found = try session.first("SELECT min(due_at) FROM notifications WHERE due_at IS NOT NULL", []) { row in
-            row.optionalInteger(0).map(Instant.init(milliseconds:))
+        let found = try session.first(
+            """
+            SELECT min(due_at) AS value FROM notifications WHERE due_at IS NOT NULL
+            """, []
+        ) { row in
+            row.optionalInteger("value").map(Instant.init(milliseconds:))
         }
         return found ?? nil
     }
 
     static func count(_ session: any Connection) throws -> Int64 {
-        try session.first("SELECT count(*) FROM notifications", []) { $0.integer(0) } ?? 0
+        try session.first("SELECT count(*) AS count FROM notifications", []) { $0.integer("count") } ?? 0
     }
 
     /// How many were tried in vain and won't be tried again.
     static func failed(_ session: any Connection) throws -> Int64 {
         try session.first(
-            "SELECT count(*) FROM notifications WHERE due_at IS NULL AND result <> 'SUCCESS'", []
-        ) { $0.integer(0) } ?? 0
+            "SELECT count(*) AS count FROM notifications WHERE due_at IS NULL AND result <> 'SUCCESS'", []
+        ) { $0.integer("count") } ?? 0
     }
 
     static func read(_ row: any Row) -> StoredNotification? {
-        guard let uuid = UniqueID(row.text(1)) else { return nil }
+        guard let uuid = UniqueID(row.text("uuid")) else { return nil }
         return StoredNotification(
-            number: row.integer(0), uuid: uuid, type: row.text(2), subtype: row.optionalText(3),
-            bundleID: row.text(4), original: row.optionalInteger(5),
-            created: Instant(milliseconds: row.integer(6)), content: row.text(7),
-            signedPayload: row.optionalText(8), attempts: row.integer(9),
-            due: row.optionalInteger(10).map(Instant.init(milliseconds:)), result: row.optionalText(11))
+            number: row.integer("number"), uuid: uuid, type: row.text("type"), subtype: row.optionalText("subtype"),
+            bundleID: row.text("bundle_id"), original: row.optionalInteger("original"),
+            created: Instant(milliseconds: row.integer("created_at")), content: row.text("content"),
+            signedPayload: row.optionalText("signed_payload"), attempts: row.integer("attempts"),
+            due: row.optionalInteger("due_at").map(Instant.init(milliseconds:)), result: row.optionalText("result"))
     }
 }
 

@@ -203,11 +203,13 @@ enum OfferCodeTable {
             """, [.text(code.uppercased())]
         ) { row in
             OfferCode(
-                text: row.text(0),
+                text: row.text("code"),
                 batch: OfferCode.Batch(
-                    bundleID: row.text(3), productID: ProductID(row.text(4)), offer: row.text(5),
-                    isCustom: row.flag(6), expires: row.optionalInteger(7).map(Instant.init(milliseconds:))),
-                remaining: row.integer(1), redeemed: row.integer(2))
+                    bundleID: row.text("bundle_id"), productID: ProductID(row.text("product_id")),
+                    offer: row.text("offer"),
+                    isCustom: row.flag("is_custom"),
+                    expires: row.optionalInteger("expires_at").map(Instant.init(milliseconds:))),
+                remaining: row.integer("remaining"), redeemed: row.integer("redeemed"))
         }
     }
 
@@ -234,7 +236,7 @@ enum OfferCodeTable {
         try session.first(
             "SELECT redeemed FROM offer_code_quarters WHERE bundle_id = ? AND quarter = ?",
             [.text(bundleID), .integer(quarter)]
-        ) { $0.integer(0) } ?? 0
+        ) { $0.integer("redeemed") } ?? 0
     }
 
     static func addRedemption(bundleID: String, quarter: Int64, _ session: any Connection) throws {

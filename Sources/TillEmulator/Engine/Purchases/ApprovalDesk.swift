@@ -129,7 +129,7 @@ enum WaitingTable {
             WHERE account = ? AND state = 'deferred' AND state <> 'purchased' AND bundle_id = ? AND product_id = ?
             ORDER BY number LIMIT 1
             """, [.text(account), .text(bundleID), .text(productID.text)]
-        ) { $0.integer(0) }
+        ) { $0.integer("number") }
         guard let number else { return nil }
         return try TransactionTable.find(number, session)
     }
@@ -150,7 +150,7 @@ enum WaitingTable {
                 .text(account), .text(state.rawValue), .integer(after), .optional(bundleID), .optional(bundleID),
                 .integer(Int64(limit)),
             ]
-        ) { $0.integer(0) }.compactMap { try TransactionTable.find($0, session) }
+        ) { $0.integer("number") }.compactMap { try TransactionTable.find($0, session) }
     }
 
     /// The account's paid transactions, the same way.
@@ -164,6 +164,6 @@ enum WaitingTable {
             ORDER BY number LIMIT ?
             """,
             [.text(account), .integer(after), .optional(bundleID), .optional(bundleID), .integer(Int64(limit))]
-        ) { $0.integer(0) }.compactMap { try TransactionTable.find($0, session) }
+        ) { $0.integer("number") }.compactMap { try TransactionTable.find($0, session) }
     }
 }

@@ -79,12 +79,12 @@ enum Restore {
     static func restore(account: String, bundleID: String, _ turn: Turn) throws -> [RestoredPurchase] {
         let numbers = try turn.session.query(
             """
-            SELECT max(number) FROM transactions INDEXED BY transactions_of_product
-            WHERE account = ? AND bundle_id = ? AND state = 'purchased' AND kind <> 'Consumable'
-                AND kind IN ('Non-Consumable', 'Auto-Renewable Subscription') AND revoked_at IS NULL AND finished = 1
+            SELECT max(number) AS newest FROM transactions INDEXED BY transactions_of_product WHERE account = ? \
+            AND bundle_id = ? AND state = 'purchased' AND kind <> 'Consumable' \
+            AND kind IN ('Non-Consumable', 'Auto-Renewable Subscription') AND revoked_at IS NULL AND finished = 1 \
             GROUP BY original ORDER BY 1 LIMIT ?
             """, [.text(account), .text(bundleID), .integer(Int64(limit))]
-        ) { $0.integer(0) }
+        ) { $0.integer("newest") }
         return try numbers.compactMap { number in
             guard let original = try TransactionTable.find(number, turn.session) else { return nil }
             return RestoredPurchase(number: try Counter.transaction.take(turn.session), original: original)

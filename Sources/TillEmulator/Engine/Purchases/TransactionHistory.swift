@@ -36,11 +36,11 @@ enum TransactionHistory {
             products, products, kinds, kinds, groups, groups, isShared, isShared, isRevoked, isRevoked,
             .flag(question.omitsFinishedConsumables), .integer(Int64(limit)),
         ]
-        let numbers = try session.query(isDescending ? backwards : forwards, values) { $0.integer(0) }
+        let numbers = try session.query(isDescending ? backwards : forwards, values) { $0.integer("number") }
         return try numbers.compactMap { try TransactionTable.find($0, session) }
     }
 
-    private static let forwards: StaticString = """
+    private static let forwards: SQL = """
         SELECT number FROM transactions
         WHERE account = ? AND bundle_id = ? AND state = 'purchased' AND modification > ?
             AND purchased_at >= ? AND purchased_at < ?
@@ -52,7 +52,7 @@ enum TransactionHistory {
         ORDER BY modification LIMIT ?
         """
 
-    private static let backwards: StaticString = """
+    private static let backwards: SQL = """
         SELECT number FROM transactions
         WHERE account = ? AND bundle_id = ? AND state = 'purchased' AND modification < ?
             AND purchased_at >= ? AND purchased_at < ?
@@ -85,7 +85,7 @@ enum TransactionHistory {
                 .text(account), .text(bundleID), .integer(place?.date.milliseconds ?? .min),
                 .integer(place?.modification ?? .min), .integer(Int64(limit)),
             ]
-        ) { $0.integer(0) }
+        ) { $0.integer("number") }
         return try numbers.compactMap { try TransactionTable.find($0, session) }
     }
 
@@ -99,7 +99,7 @@ enum TransactionHistory {
             WHERE account = ? AND bundle_id = ? AND revoked_at IS NOT NULL AND revocation_type <> 'FAMILY_REVOKE'
             ORDER BY revoked_at DESC, modification DESC LIMIT ?
             """, [.text(account), .text(bundleID), .integer(Int64(limit))]
-        ) { $0.integer(0) }
+        ) { $0.integer("number") }
         return try numbers.reversed().compactMap { try TransactionTable.find($0, session) }
     }
 }

@@ -59,7 +59,7 @@ struct TransactionSetQuestion: Sendable {
     /// `currentEntitlements(for:)` is a sequence for that reason.
     private func entitlements(_ session: any Connection) throws -> [Int64] {
         let values: [SQLValue] = [.text(account), .text(bundleID), .optional(productID), .optional(productID)]
-        let bought = try session.query(Self.bought, values) { $0.integer(0) }
+        let bought = try session.query(Self.bought, values) { $0.integer("number") }
         let subscribed = try SubscriptionTable.ofAccount(account, bundleID: bundleID, session)
             .filter { $0.isServing && productID ?? $0.productID.text == $0.productID.text }
         return bought + subscribed.map(\.current)
@@ -70,7 +70,7 @@ struct TransactionSetQuestion: Sendable {
         let queries = includesConsumables ? [Self.newestPaid] : [Self.newestLasting, Self.newestRevokedConsumables]
         var newest: [String: Int64] = [:]
         for sql in queries {
-            for (product, number) in try session.query(sql, values, { ($0.text(0), $0.integer(1)) }) {
+            for (product, number) in try session.query(sql, values, { ($0.text("product_id"), $0.integer("number")) }) {
                 newest[product] = max(number, newest[product] ?? number)
             }
         }
@@ -79,38 +79,38 @@ struct TransactionSetQuestion: Sendable {
 
     // MARK: Queries
 
-    private func numbers(_ sql: StaticString, _ session: any Connection) throws -> [Int64] {
+    private func numbers(_ sql: SQL, _ session: any Connection) throws -> [Int64] {
         try session.query(
             sql,
             [
                 .text(account), .text(bundleID), .integer(after), .optional(productID), .optional(productID),
                 .integer(Int64(limit)),
             ]
-        ) { $0.integer(0) }
+        ) { $0.integer("number") }
     }
 
-    static let unfinished: StaticString = """
+    static let unfinished: SQL = """
         SELECT number FROM transactions INDEXED BY transactions_unfinished
         WHERE account = ? AND bundle_id = ? AND number > ? AND state = 'purchased' AND finished = 0
             AND (? IS NULL OR product_id = ?)
         ORDER BY number LIMIT ?
         """
 
-    static let lasting: StaticString = """
+    static let lasting: SQL = """
         SELECT number FROM transactions INDEXED BY transactions_in_receipt
         WHERE account = ? AND bundle_id = ? AND number > ? AND state = 'purchased'
             AND (finished = 0 OR kind <> 'Consumable') AND (? IS NULL OR product_id = ?)
         ORDER BY number LIMIT ?
         """
 
-    static let revokedConsumables: StaticString = """
+    static let revokedConsumables: SQL = """
         SELECT number FROM transactions INDEXED BY transactions_revoked_consumables
         WHERE account = ? AND bundle_id = ? AND number > ? AND state = 'purchased' AND kind = 'Consumable'
             AND finished = 1 AND revoked_at IS NOT NULL AND (? IS NULL OR product_id = ?)
         ORDER BY number LIMIT ?
         """
 
-    static let paid: StaticString = """
+    static let paid: SQL = """
         SELECT number FROM transactions INDEXED BY transactions_of_account
         WHERE account = ? AND bundle_id = ? AND number > ? AND state = 'purchased'
             AND (? IS NULL OR product_id = ?)
@@ -118,30 +118,29 @@ struct TransactionSetQuestion: Sendable {
         """
 
     /// Of one-time purchases that last: the newest of each product, the own one and the family's.
-    private static let bought: StaticString = """
-        SELECT max(number) FROM transactions INDEXED BY transactions_of_product
-        WHERE account = ? AND bundle_id = ? AND state = 'purchased' AND kind <> 'Consumable'
-            AND kind IN ('Non-Consumable', 'Non-Renewing Subscription') AND revoked_at IS NULL
-            AND (? IS NULL OR product_id = ?)
-        GROUP BY product_id, shared_from IS NOT NULL
+    private static let bought: SQL = """
+        SELECT max(number) AS newest FROM transactions INDEXED BY transactions_of_product WHERE account = ? \
+        AND bundle_id = ? AND state = 'purchased' AND kind <> 'Consumable' \
+        AND kind IN ('Non-Consumable', 'Non-Renewing Subscription') AND revoked_at IS NULL \
+        AND (? IS NULL OR product_id = ?) GROUP BY product_id, shared_from IS NOT NULL
         """
 
-    private static let newestLasting: StaticString = """
-        SELECT product_id, max(number) FROM transactions INDEXED BY transactions_in_receipt
+    private static let newestLasting: SQL = """
+        SELECT product_id, max(number) AS number FROM transactions INDEXED BY transactions_in_receipt
         WHERE account = ? AND bundle_id = ? AND state = 'purchased' AND (finished = 0 OR kind <> 'Consumable')
             AND (? IS NULL OR product_id = ?)
         GROUP BY product_id
         """
 
-    private static let newestRevokedConsumables: StaticString = """
-        SELECT product_id, max(number) FROM transactions INDEXED BY transactions_revoked_consumables
+    private static let newestRevokedConsumables: SQL = """
+        SELECT product_id, max(number) AS number FROM transactions INDEXED BY transactions_revoked_consumables
         WHERE account = ? AND bundle_id = ? AND state = 'purchased' AND kind = 'Consumable' AND finished = 1
             AND revoked_at IS NOT NULL AND (? IS NULL OR product_id = ?)
         GROUP BY product_id
         """
 
-    private static let newestPaid: StaticString = """
-        SELECT product_id, max(number) FROM transactions INDEXED BY transactions_of_account
+    private static let newestPaid: SQL = """
+        SELECT product_id, max(number) AS number FROM transactions INDEXED BY transactions_of_account
         WHERE account = ? AND bundle_id = ? AND state = 'purchased' AND (? IS NULL OR product_id = ?)
         GROUP BY product_id
         """

@@ -139,33 +139,41 @@ enum TransactionTable {
 
     /// Columns come in the schema's order. Nil for a row this version can't read.
     static func read(_ row: any Row) throws -> StoreTransaction? {
-        guard let state = StoreTransaction.State(rawValue: row.text(2)),
-            let environment = Environment(rawValue: row.text(4)), let kind = ProductType(rawValue: row.text(8))
+        guard let state = StoreTransaction.State(rawValue: row.text("state")),
+            let environment = Environment(rawValue: row.text("environment")),
+            let kind = ProductType(rawValue: row.text("kind"))
         else { return nil }
         var transaction = StoreTransaction(
-            price: Money(amount: row.integer(10), currency: Currency(row.text(11))), number: row.integer(0),
-            original: row.integer(1), state: state, isFinished: row.flag(3), environment: environment,
-            account: row.text(5), bundleID: row.text(6), productID: ProductID(row.text(7)), kind: kind,
-            quantity: row.integer(9), storefront: row.text(12),
-            appAccountToken: row.optionalText(13).flatMap { UniqueID($0) }, appTransaction: row.integer(14),
-            reason: row.text(15), purchased: Instant(milliseconds: row.integer(16)),
-            firstPurchased: Instant(milliseconds: row.integer(17)), subscription: nil, revocation: nil)
-        if let expires = row.optionalInteger(18), let group = row.optionalText(19), let item = row.optionalInteger(20) {
+            price: Money(amount: row.integer("price"), currency: Currency(row.text("currency"))),
+            number: row.integer("number"),
+            original: row.integer("original"), state: state, isFinished: row.flag("finished"), environment: environment,
+            account: row.text("account"), bundleID: row.text("bundle_id"), productID: ProductID(row.text("product_id")),
+            kind: kind,
+            quantity: row.integer("quantity"), storefront: row.text("storefront"),
+            appAccountToken: row.optionalText("app_account_token").flatMap { UniqueID($0) },
+            appTransaction: row.integer("app_transaction"),
+            reason: row.text("reason"), purchased: Instant(milliseconds: row.integer("purchased_at")),
+            firstPurchased: Instant(milliseconds: row.integer("first_purchased_at")), subscription: nil, revocation: nil
+        )
+        if let expires = row.optionalInteger("expires_at"), let group = row.optionalText("group_id"),
+            let item = row.optionalInteger("line_item")
+        {
             transaction.subscription = StoreTransaction.Subscription(
                 groupID: group, expires: Instant(milliseconds: expires), lineItem: item)
         }
-        if let date = row.optionalInteger(21) {
+        if let date = row.optionalInteger("revoked_at") {
             transaction.revocation = StoreTransaction.Revocation(
-                date: Instant(milliseconds: date), reason: row.integer(22), type: row.text(23),
-                percentage: row.optionalInteger(24))
+                date: Instant(milliseconds: date), reason: row.integer("revocation_reason"),
+                type: row.text("revocation_type"),
+                percentage: row.optionalInteger("revocation_percentage"))
         }
-        transaction.isUpgraded = row.flag(25)
-        transaction.offer = try row.optionalText(26).map {
+        transaction.isUpgraded = row.flag("is_upgraded")
+        transaction.offer = try row.optionalText("offer").map {
             try StoredDocument.read(StoreTransaction.Offer.self, from: $0)
         }
-        try transaction.setBillingPlan(row.optionalText(27))
-        transaction.sharedFrom = row.optionalInteger(28)
-        transaction.modification = row.integer(29)
+        try transaction.setBillingPlan(row.optionalText("commitment"))
+        transaction.sharedFrom = row.optionalInteger("shared_from")
+        transaction.modification = row.integer("modification")
         return transaction
     }
 }

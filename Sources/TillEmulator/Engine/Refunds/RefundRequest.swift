@@ -79,12 +79,12 @@ enum RefundRequestTable {
             """, [.integer(number)]
         ) { row in
             RefundRequest(
-                number: row.integer(0), reason: ConsumptionRequestReason(rawValue: row.text(1)),
-                decision: RefundRequest.Decision(rawValue: row.text(2)) ?? .developer,
-                asked: Instant(milliseconds: row.integer(3)),
-                outcome: row.optionalText(4).flatMap { RefundRequest.Outcome(rawValue: $0) },
-                preference: row.optionalText(5).flatMap { ConsumptionAnswer.Preference(rawValue: $0) },
-                consumed: row.optionalInteger(6), answer: row.optionalText(7))
+                number: row.integer("number"), reason: ConsumptionRequestReason(rawValue: row.text("reason")),
+                decision: RefundRequest.Decision(rawValue: row.text("decision")) ?? .developer,
+                asked: Instant(milliseconds: row.integer("asked_at")),
+                outcome: row.optionalText("outcome").flatMap { RefundRequest.Outcome(rawValue: $0) },
+                preference: row.optionalText("preference").flatMap { ConsumptionAnswer.Preference(rawValue: $0) },
+                consumed: row.optionalInteger("consumed"), answer: row.optionalText("answer"))
         }
     }
 }

@@ -75,7 +75,7 @@ extension Store {
         return try await ask { session in
             StoreSummary(
                 products: try ProductTable.all(session).count,
-                accounts: try session.first("SELECT count(*) FROM accounts", []) { $0.integer(0) } ?? 0,
+                accounts: try session.first("SELECT count(*) AS count FROM accounts", []) { $0.integer("count") } ?? 0,
                 tallies: try Self.tallies(session), subscriptions: try Self.subscriptionsByState(session),
                 notificationURL: try SettingTable.value(.notificationURL, session),
                 notifications: try NotificationTable.count(session),
@@ -90,14 +90,15 @@ extension Store {
             "SELECT state, kind, finished, refunded, count FROM transaction_tallies WHERE count > 0", []
         ) { row in
             TransactionTally(
-                state: row.text(0), kind: row.text(1), isFinished: row.flag(2), isRefunded: row.flag(3),
-                count: row.integer(4))
+                state: row.text("state"), kind: row.text("kind"), isFinished: row.flag("finished"),
+                isRefunded: row.flag("refunded"),
+                count: row.integer("count"))
         }
     }
 
     private static func subscriptionsByState(_ session: any Connection) throws -> [String: Int64] {
-        let counts = try session.query("SELECT state, count(*) FROM subscriptions GROUP BY state", []) { row in
-            (row.text(0), row.integer(1))
+        let counts = try session.query("SELECT state, count(*) AS count FROM subscriptions GROUP BY state", []) { row in
+            (row.text("state"), row.integer("count"))
         }
         return Dictionary(counts) { $0 + $1 }
     }

@@ -21,7 +21,7 @@ enum SettingTable {
     }
 
     static func value(_ name: Name, _ session: any Connection) throws -> String? {
-        try session.first("SELECT value FROM settings WHERE name = ?", [.text(name.rawValue)]) { $0.text(0) }
+        try session.first("SELECT value FROM settings WHERE name = ?", [.text(name.rawValue)]) { $0.text("value") }
     }
 
     /// Nil forgets it.
@@ -78,13 +78,13 @@ enum Counter: String, CaseIterable {
         let changed = try session.first(
             "UPDATE counters SET next = next + ? WHERE name = ? RETURNING next",
             [.integer(difference), .text(rawValue)]
-        ) { $0.integer(0) }
+        ) { $0.integer("next") }
         guard let changed else { throw DatabaseError(.corrupt, "the emulator's database has no counter \(rawValue)") }
         return changed
     }
 
     func value(_ session: any Connection) throws -> Int64 {
-        try session.first("SELECT next FROM counters WHERE name = ?", [.text(rawValue)]) { $0.integer(0) } ?? 0
+        try session.first("SELECT next FROM counters WHERE name = ?", [.text(rawValue)]) { $0.integer("next") } ?? 0
     }
 }
 
@@ -119,7 +119,5 @@ extension SQLValue {
 }
 
 extension Row {
-    func optionalText(_ column: Int) -> String? { isNull(column) ? nil : text(column) }
-    func optionalInteger(_ column: Int) -> Int64? { isNull(column) ? nil : integer(column) }
-    func flag(_ column: Int) -> Bool { integer(column) != 0 }
+    func flag(_ column: StaticString) -> Bool { integer(column) != 0 }
 }

@@ -149,7 +149,7 @@ public struct ProductPriceIncrease: Sendable, Hashable, Codable {
     static func proceed(_ number: Int64, _ turn: Turn) throws {
         let stored = try turn.session.first(
             "SELECT content FROM price_increases WHERE number = ?", [.integer(number)]
-        ) { try StoredDocument.read(ProductPriceIncrease.self, from: $0.text(0)) }
+        ) { try StoredDocument.read(ProductPriceIncrease.self, from: $0.text("content")) }
         if let stored, !stored.isComplete { _ = try stored.proceed(number, turn) }
     }
 

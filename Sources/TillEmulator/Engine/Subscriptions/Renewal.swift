@@ -186,7 +186,7 @@ extension TransactionTable {
                 AND (shared_from IS NOT NULL) = ?
             ORDER BY number DESC LIMIT 4
             """, [.integer(original), .integer(moment.milliseconds), .flag(isShared)]
-        ) { $0.integer(0) }.reversed()
+        ) { $0.integer("number") }.reversed()
     }
 
     /// Whether any period of the subscription cost money.

@@ -195,7 +195,7 @@ enum MassExtensionTable {
                 .integer(request.days), .integer(request.reason),
                 .optional(try request.storefronts.map { try StoredDocument.text($0) }), .integer(now.milliseconds),
             ]
-        ) { $0.integer(0) }
+        ) { $0.integer("number") }
     }
 
     static func status(
@@ -208,8 +208,9 @@ enum MassExtensionTable {
             """, [.text(id.description), .text(productID.text), .text(bundleID)]
         ) { row in
             MassExtension.Status(
-                completed: row.optionalInteger(0).map(Instant.init(milliseconds:)), succeeded: row.integer(1),
-                failed: row.integer(2))
+                completed: row.optionalInteger("completed_at").map(Instant.init(milliseconds:)),
+                succeeded: row.integer("succeeded"),
+                failed: row.integer("failed"))
         }
     }
 
@@ -221,14 +222,17 @@ enum MassExtensionTable {
             FROM mass_extensions WHERE number = ? AND completed_at IS NULL
             """, [.integer(number)]
         ) { row -> Progress? in
-            guard let id = UniqueID(row.text(0)) else { return nil }
+            guard let id = UniqueID(row.text("id")) else { return nil }
             let request = MassExtension.Request(
-                id: id, bundleID: row.text(1), productID: ProductID(row.text(2)), days: row.integer(3),
-                reason: row.integer(4),
-                storefronts: try row.optionalText(5).map { try StoredDocument.read([String].self, from: $0) })
+                id: id, bundleID: row.text("bundle_id"), productID: ProductID(row.text("product_id")),
+                days: row.integer("days"),
+                reason: row.integer("reason"),
+                storefronts: try row.optionalText("storefronts").map {
+                    try StoredDocument.read([String].self, from: $0)
+                })
             return Progress(
-                number: number, request: request, after: row.integer(6), succeeded: row.integer(7),
-                failed: row.integer(8))
+                number: number, request: request, after: row.integer("done_to"), succeeded: row.integer("succeeded"),
+                failed: row.integer("failed"))
         }
         return found ?? nil
     }

@@ -183,7 +183,7 @@ enum SubscriptionTable {
             contents, [.text(account), .text(bundleID)], read)
     }
 
-    static let contents: StaticString = """
+    static let contents: SQL = """
         SELECT content FROM subscriptions WHERE account = ? AND bundle_id = ? ORDER BY group_id, original
         """
 
@@ -193,7 +193,7 @@ enum SubscriptionTable {
     ) throws -> [(text: String, subscription: StoreSubscription)] {
         try session.query(
             contents, [.text(account), .text(bundleID)]
-        ) { ($0.text(0), try read($0)) }
+        ) { ($0.text("content"), try read($0)) }
     }
 
     /// What members of a family have from this subscription.
@@ -237,7 +237,7 @@ enum SubscriptionTable {
     }
 
     private static func read(_ row: any Row) throws -> StoreSubscription {
-        try StoredDocument.read(StoreSubscription.self, from: row.text(0))
+        try StoredDocument.read(StoreSubscription.self, from: row.text("content"))
     }
 }
 

@@ -59,13 +59,13 @@ enum Agenda {
     static func date(_ kind: Kind, _ subject: Int64, _ session: any Connection) throws -> Instant? {
         try session.first(
             "SELECT due_at FROM agenda WHERE kind = ? AND subject = ?", [.text(kind.rawValue), .integer(subject)]
-        ) { Instant(milliseconds: $0.integer(0)) }
+        ) { Instant(milliseconds: $0.integer("due_at")) }
     }
 
     /// Nil for a kind that this version doesn't know.
     private static func read(_ row: any Row) -> Entry? {
-        Kind(rawValue: row.text(0)).map {
-            Entry(kind: $0, subject: row.integer(1), due: Instant(milliseconds: row.integer(2)))
+        Kind(rawValue: row.text("kind")).map {
+            Entry(kind: $0, subject: row.integer("subject"), due: Instant(milliseconds: row.integer("due_at")))
         }
     }
 }

@@ -29,7 +29,9 @@ struct OutgoingFaultTests {
     /// How the attempts ended, in the order they were made.
     private static func results(_ world: DisturbedWorld) async throws -> [String] {
         try await world.emulator.store.ask { session in
-            try session.query("SELECT result FROM send_attempts ORDER BY notification, attempt", []) { $0.text(0) }
+            try session.query("SELECT result FROM send_attempts ORDER BY notification, attempt", []) {
+                $0.text("result")
+            }
         }
     }
 
@@ -118,7 +120,7 @@ struct OutgoingFaultTests {
             for _ in 0..<5 { _ = await world.buy() }
             await world.emulator.sendDueNotifications()
             let inOrder = try await world.emulator.store.ask { session in
-                try session.query("SELECT uuid FROM notifications ORDER BY number", []) { $0.text(0) }
+                try session.query("SELECT uuid FROM notifications ORDER BY number", []) { $0.text("uuid") }
             }
             let arrived = try Self.uuids(world.notifications)
             #expect(inOrder.count == 5)
@@ -156,7 +158,7 @@ struct OutgoingFaultTests {
             let state = await world.ask(.get, "/emulator/state").json
             #expect(state["notifications"]?["pending"] == 0)
             let noted = try await world.emulator.store.ask { session in
-                try session.query("SELECT uuid FROM notifications", []) { $0.text(0) }
+                try session.query("SELECT uuid FROM notifications", []) { $0.text("uuid") }
             }
             let arrived = try Self.uuids(world.notifications)
             #expect(noted.count == 40)

@@ -16,16 +16,21 @@ struct DeviceNewsCostTests {
 
         init(_ session: any Connection) { self.session = session }
 
-        func execute(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseError) -> Int {
+        func run(_ statements: [Statement]) throws(DatabaseError) -> [StatementResult] {
+            questions += statements.count
+            return try session.run(statements)
+        }
+
+        func execute(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) -> Int {
             try session.execute(sql, values)
         }
 
-        func insertIfNew(_ sql: StaticString, _ values: [SQLValue]) throws(DatabaseError) -> Int64? {
+        func insertIfNew(_ sql: SQL, _ values: [SQLValue]) throws(DatabaseError) -> Int64? {
             try session.insertIfNew(sql, values)
         }
 
         func query<Value>(
-            _ sql: StaticString, _ values: [SQLValue], _ read: (any Row) throws -> Value
+            _ sql: SQL, _ values: [SQLValue], _ read: (any Row) throws -> Value
         ) throws -> [Value] {
             questions += 1
             let found = try session.query(sql, values, read)
@@ -77,7 +82,7 @@ struct DeviceNewsCostTests {
     }
 
     /// The queries of every question, with the words before them that ask for the plan.
-    private static let plans: [(asked: StaticString, meant: StaticString, index: String)] = [
+    private static let plans: [(asked: SQL, meant: SQL, index: String)] = [
         (
             """
             EXPLAIN QUERY PLAN SELECT number, modification FROM transactions
@@ -124,7 +129,7 @@ struct DeviceNewsCostTests {
             #expect("\(asked)" == "EXPLAIN QUERY PLAN \(meant)", "the plan of what is asked")
             let count = "\(asked)".count { $0 == "?" }
             let plan = try await world.database.read { session in
-                try session.query(asked, Array(repeating: .text("x"), count: count)) { $0.text(3) }
+                try session.query(asked, Array(repeating: .text("x"), count: count)) { $0.text("detail") }
             }
             #expect(plan.first?.hasPrefix("SEARCH") == true && plan.first?.contains(index) == true, "\(plan)")
             #expect(!plan.contains { $0.hasPrefix("SCAN") }, "\(plan)")

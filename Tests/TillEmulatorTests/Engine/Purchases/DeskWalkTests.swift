@@ -38,7 +38,11 @@ struct DeskWalkTests {
             }
         }
         let copies = try await world.database.read { session in
-            try session.first("SELECT count(*) FROM transactions WHERE shared_from IS NOT NULL", []) { $0.integer(0) }
+            try session.first(
+                """
+                SELECT count(*) AS count FROM transactions WHERE shared_from IS NOT NULL
+                """, []
+            ) { $0.integer("count") }
         }
         #expect(copies ?? 0 > 5, "the walk met families")
         await world.remove()
@@ -70,71 +74,75 @@ struct DeskWalkTests {
 
     /// Everything that must never be, by name.
     private static func faults(_ session: any Connection) throws -> [String] {
-        func count(_ sql: StaticString) throws -> Int64 { try session.first(sql, []) { $0.integer(0) } ?? -1 }
+        func count(_ sql: SQL) throws -> Int64 { try session.first(sql, []) { $0.integer("count") } ?? -1 }
         var faults: [String] = []
-        func none(_ name: String, _ sql: StaticString) throws { if try count(sql) != 0 { faults.append(name) } }
-        func same(_ name: String, _ left: StaticString, _ right: StaticString) throws {
+        func none(_ name: String, _ sql: SQL) throws { if try count(sql) != 0 { faults.append(name) } }
+        func same(_ name: String, _ left: SQL, _ right: SQL) throws {
             let (left, right) = (try count(left), try count(right))
             if left != right { faults.append("\(name): \(left) and \(right)") }
         }
         try none(
             "a copy without a living purchase of the same family",
             """
-            SELECT count(*) FROM transactions c
-            JOIN transactions p ON p.number = c.shared_from
-            JOIN accounts ca ON ca.name = c.account JOIN accounts pa ON pa.name = p.account
-            WHERE c.revoked_at IS NULL
-                AND (p.revoked_at IS NOT NULL OR p.state <> 'purchased' OR ca.family IS NULL
-                    OR ca.family IS NOT pa.family OR p.shared_from IS NOT NULL)
+            SELECT count(*) AS count FROM transactions c JOIN transactions p ON p.number = c.shared_from \
+            JOIN accounts ca ON ca.name = c.account JOIN accounts pa ON pa.name = p.account WHERE c.revoked_at IS NULL \
+            AND (p.revoked_at IS NOT NULL OR p.state <> 'purchased' OR ca.family IS NULL OR ca.family IS NOT pa.family \
+            OR p.shared_from IS NOT NULL)
             """)
         try none(
             "one purchase twice with one member",
             """
-            SELECT count(*) FROM (SELECT 1 FROM transactions WHERE shared_from IS NOT NULL AND revoked_at IS NULL
-                GROUP BY shared_from, account HAVING count(*) > 1)
+            SELECT count(*) AS count FROM (SELECT 1 FROM transactions WHERE shared_from IS NOT NULL \
+            AND revoked_at IS NULL GROUP BY shared_from, account HAVING count(*) > 1)
             """)
         try none(
             "a consumable shared, or a copy with a price or a token",
             """
-            SELECT count(*) FROM transactions
-            WHERE shared_from IS NOT NULL AND (kind = 'Consumable' OR price <> 0 OR app_account_token IS NOT NULL)
+            SELECT count(*) AS count FROM transactions WHERE shared_from IS NOT NULL \
+            AND (kind = 'Consumable' OR price <> 0 OR app_account_token IS NOT NULL)
             """)
         try none(
             "a family of more than six",
-            "SELECT count(*) FROM (SELECT 1 FROM accounts WHERE family IS NOT NULL GROUP BY family HAVING count(*) > 6)"
+            """
+            SELECT count(*) AS count FROM (SELECT 1 FROM accounts WHERE family IS NOT NULL GROUP BY family \
+            HAVING count(*) > 6)
+            """
         )
         try none(
             "a family without its organizer",
             """
-            SELECT count(*) FROM accounts m WHERE m.family IS NOT NULL
-                AND NOT EXISTS (SELECT 1 FROM accounts o WHERE o.name = m.family AND o.family = o.name)
+            SELECT count(*) AS count FROM accounts m WHERE m.family IS NOT NULL AND NOT EXISTS (SELECT 1 \
+            FROM accounts o WHERE o.name = m.family AND o.family = o.name)
             """)
         try none(
             "two requests to buy one product",
             """
-            SELECT count(*) FROM (SELECT 1 FROM transactions WHERE state = 'deferred'
-                GROUP BY account, bundle_id, product_id HAVING count(*) > 1)
+            SELECT count(*) AS count FROM (SELECT 1 FROM transactions WHERE state = 'deferred' \
+            GROUP BY account, bundle_id, product_id HAVING count(*) > 1)
             """)
         try same(
             "one ONE_TIME_CHARGE for each that was paid or shared",
-            "SELECT count(*) FROM transactions WHERE state = 'purchased'",
-            "SELECT count(*) FROM notifications WHERE type = 'ONE_TIME_CHARGE'")
+            "SELECT count(*) AS count FROM transactions WHERE state = 'purchased'",
+            "SELECT count(*) AS count FROM notifications WHERE type = 'ONE_TIME_CHARGE'")
         try same(
-            "refunds told", "SELECT count(*) FROM transactions WHERE revoked_at IS NOT NULL AND shared_from IS NULL",
+            "refunds told",
             """
-            SELECT count(*) FILTER (WHERE type = 'REFUND') - count(*) FILTER (WHERE type = 'REFUND_REVERSED')
+            SELECT count(*) AS count FROM transactions WHERE revoked_at IS NOT NULL AND shared_from IS NULL
+            """,
+            """
+            SELECT count(*) FILTER (WHERE type = 'REFUND') - count(*) FILTER (WHERE type = 'REFUND_REVERSED') AS count \
             FROM notifications
             """)
         try same(
             "one REVOKE for each copy that ended",
-            "SELECT count(*) FROM transactions WHERE revoked_at IS NOT NULL AND shared_from IS NOT NULL",
-            "SELECT count(*) FROM notifications WHERE type = 'REVOKE'")
+            "SELECT count(*) AS count FROM transactions WHERE revoked_at IS NOT NULL AND shared_from IS NOT NULL",
+            "SELECT count(*) AS count FROM notifications WHERE type = 'REVOKE'")
         try same(
-            "open requests stand on the agenda", "SELECT count(*) FROM refund_requests WHERE outcome IS NULL",
-            "SELECT count(*) FROM agenda WHERE kind = 'refund'")
+            "open requests stand on the agenda", "SELECT count(*) AS count FROM refund_requests WHERE outcome IS NULL",
+            "SELECT count(*) AS count FROM agenda WHERE kind = 'refund'")
         try same(
-            "so do requests to buy", "SELECT count(*) FROM transactions WHERE state = 'deferred'",
-            "SELECT count(*) FROM agenda WHERE kind = 'approval'")
+            "so do requests to buy", "SELECT count(*) AS count FROM transactions WHERE state = 'deferred'",
+            "SELECT count(*) AS count FROM agenda WHERE kind = 'approval'")
         return faults
     }
 }

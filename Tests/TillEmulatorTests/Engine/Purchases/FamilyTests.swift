@@ -173,7 +173,7 @@ struct FamilyTests {
             try FamilySharing.revoke(current, end)
         }
         let events = try await world.database.read { session in
-            try session.query("SELECT type, subtype FROM notifications ORDER BY number", []) { "\($0.text(0))" }
+            try session.query("SELECT type, subtype FROM notifications ORDER BY number", []) { "\($0.text("type"))" }
         }
         #expect(events.last == "EXPIRED")
         let copy = try #require(await world.transactions(of: "late").first)

@@ -145,10 +145,10 @@ final class SubscribedWorld: Sendable {
                 "SELECT created_at, type, subtype, original, content FROM notifications ORDER BY number", []
             ) { row in
                 Told(
-                    at: Instant(milliseconds: row.integer(0)),
-                    name: row.text(1) + (row.isNull(2) ? "" : "/" + row.text(2)),
-                    original: row.isNull(3) ? nil : row.integer(3),
-                    content: (try? JSONValue(decoding: Array(row.text(4).utf8))) ?? .null)
+                    at: Instant(milliseconds: row.integer("created_at")),
+                    name: row.text("type") + (row.isNull("subtype") ? "" : "/" + row.text("subtype")),
+                    original: row.isNull("original") ? nil : row.integer("original"),
+                    content: (try? JSONValue(decoding: Array(row.text("content").utf8))) ?? .null)
             }
         }
         return original.map { wanted in all.filter { $0.original == wanted } } ?? all

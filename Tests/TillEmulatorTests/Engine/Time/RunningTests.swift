@@ -139,7 +139,7 @@ struct RunningTests {
         #expect(await total() == 3)
         #expect(await world.ask(.get, "/emulator/state").json["transactions"]?["total"] == 303)
         let attempts = try await world.database.read { session in
-            try session.first("SELECT count(*) FROM send_attempts", []) { $0.integer(0) }
+            try session.first("SELECT count(*) AS count FROM send_attempts", []) { $0.integer("count") }
         }
         #expect(attempts == 3)
         await world.remove()

@@ -2,20 +2,46 @@ import CTillSQLite
 import TillSQL
 
 /// One prepared statement of one connection.
-final class Statement {
+final class PreparedStatement {
     let pointer: OpaquePointer
     let isReadOnly: Bool
     /// BEGIN, COMMIT, SAVEPOINT and settings: they change no row and answer none.
     let isControl: Bool
     let parameterCount: Int
+    private(set) var columnCount: Int
+    private var columnPlaces = ColumnPlaces()
+    /// How often SQLite has prepared it anew, because the schema had changed.
+    private var preparations: Int32 = 0
     /// A query may run the same statement again while it reads its rows; it then needs a second copy.
     var isRunning = false
 
     init(_ pointer: OpaquePointer) {
         self.pointer = pointer
         isReadOnly = sqlite3_stmt_readonly(pointer) != 0
-        isControl = isReadOnly && sqlite3_column_count(pointer) == 0
+        columnCount = Int(sqlite3_column_count(pointer))
+        isControl = isReadOnly && columnCount == 0
         parameterCount = Int(sqlite3_bind_parameter_count(pointer))
+    }
+
+    var columnNames: [String] {
+        (0..<Int32(columnCount)).map { place in sqlite3_column_name(pointer, place).map { String(cString: $0) } ?? "" }
+    }
+
+    /// To be called at the first row: a `*` may stand for other columns since the last time.
+    func refreshColumns() {
+        let count = sqlite3_stmt_status(pointer, SQLITE_STMTSTATUS_REPREPARE, 0)
+        guard count != preparations else { return }
+        preparations = count
+        columnCount = Int(sqlite3_column_count(pointer))
+        columnPlaces = ColumnPlaces()
+    }
+
+    /// The place of the column of a name; nil if the statement answers none. Of two of one name it is the first.
+    func place(of column: StaticString) -> Int32? {
+        if let known = columnPlaces.find(column) { return known >= 0 ? known : nil }
+        let place = columnNames.firstIndex(of: column.description).map { Int32($0) }
+        columnPlaces.insert(column, place ?? -1)
+        return place
     }
 
     /// Binds `values`, calls `run` and takes the bindings away again; a code other than `SQLITE_OK` from binding is
@@ -72,36 +98,5 @@ final class Statement {
             guard code == SQLITE_OK else { return code }
         }
         return run()
-    }
-}
-
-/// Where a running query stands. It answers nothing any more once the query is over.
-final class CurrentRow: Row {
-    private var statement: OpaquePointer?
-
-    init(of statement: Statement) { self.statement = statement.pointer }
-
-    func end() { statement = nil }
-
-    func isNull(_ column: Int) -> Bool {
-        guard let statement else { return true }
-        return sqlite3_column_type(statement, Int32(clamping: column)) == SQLITE_NULL
-    }
-
-    func integer(_ column: Int) -> Int64 {
-        guard let statement else { return 0 }
-        return sqlite3_column_int64(statement, Int32(clamping: column))
-    }
-
-    func text(_ column: Int) -> String {
-        guard let statement, let start = sqlite3_column_text(statement, Int32(clamping: column)) else { return "" }
-        let count = Int(sqlite3_column_bytes(statement, Int32(clamping: column)))
-        return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
-    }
-
-    func blob(_ column: Int) -> [UInt8] {
-        guard let statement, let start = sqlite3_column_blob(statement, Int32(clamping: column)) else { return [] }
-        return [UInt8](
-            UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, Int32(clamping: column)))))
     }
 }

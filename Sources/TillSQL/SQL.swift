@@ -1,0 +1,85 @@
+/// The text of one SQL statement: literals of the source, with lists of columns between them. Nothing that is known only
+/// at run time can get into it, so a value can only be a parameter: `?1`, `?2` and so on.
+///
+///     "SELECT \(columns) FROM orders WHERE user_id = ?1"
+///     "INSERT INTO orders (\(columns)) VALUES (\(marks: 9))"
+///
+/// Two texts are equal when their pieces lie in the same place of the program: a driver finds what it has prepared
+/// without putting the text together.
+public struct SQL: ExpressibleByStringInterpolation, CustomStringConvertible, Hashable, Sendable {
+    private let first: Piece
+    private let rest: [Piece]
+
+    public init(stringLiteral literal: StaticString) {
+        first = .literal(Literal(literal))
+        rest = []
+    }
+
+    public init(stringInterpolation interpolation: StringInterpolation) {
+        first = interpolation.first ?? .marks(0)
+        rest = interpolation.rest
+    }
+
+    public var description: String { rest.reduce(first.text) { $0 + $1.text } }
+
+    public struct StringInterpolation: StringInterpolationProtocol {
+        fileprivate var first: Piece?
+        fileprivate var rest: [Piece] = []
+
+        public init(literalCapacity: Int, interpolationCount: Int) { rest.reserveCapacity(2 * interpolationCount) }
+
+        public mutating func appendLiteral(_ literal: StaticString) { append(.literal(Literal(literal))) }
+
+        /// A list of columns, as it stands.
+        public mutating func appendInterpolation(_ columns: Columns) { append(.literal(Literal(columns.list))) }
+
+        /// A list of columns of the table that this statement calls so.
+        public mutating func appendInterpolation(_ columns: Columns, of table: StaticString) {
+            append(.columns(Literal(columns.list), table: Literal(table)))
+        }
+
+        /// `?1, ?2, …` up to `?marks`.
+        public mutating func appendInterpolation(marks: Int) { append(.marks(marks)) }
+
+        private mutating func append(_ piece: Piece) {
+            if first == nil { first = piece } else { rest.append(piece) }
+        }
+    }
+
+    fileprivate enum Piece: Hashable, Sendable {
+        case literal(Literal)
+        case columns(Literal, table: Literal)
+        case marks(Int)
+
+        var text: String {
+            switch self {
+            case .literal(let literal): literal.text
+            case .columns(let list, let table):
+                list.text.split(separator: ",").map { "\(table.text).\($0.drop { $0 == " " })" }
+                    .joined(separator: ", ")
+            case .marks(let count): (0..<count).map { "?\($0 + 1)" }.joined(separator: ", ")
+            }
+        }
+    }
+
+    // @unchecked: it points at the program's own constants, which never change and never go.
+    fileprivate struct Literal: Hashable, @unchecked Sendable {
+        let start: UnsafePointer<UInt8>
+        let count: Int
+
+        init(_ text: StaticString) {
+            precondition(text.hasPointerRepresentation, "an SQL literal has more than one character")
+            start = text.utf8Start
+            count = text.utf8CodeUnitCount
+        }
+
+        var text: String { String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self) }
+    }
+}
+
+/// Columns of one table, separated by commas: written once, and used in each statement that reads or writes them.
+public struct Columns: ExpressibleByStringLiteral, Sendable {
+    let list: StaticString
+
+    public init(stringLiteral list: StaticString) { self.list = list }
+}

@@ -1,0 +1,78 @@
+/// One statement with its values, to be run with others in one exchange.
+public struct Statement: Sendable, Hashable {
+    public let sql: SQL
+    public let values: [SQLValue]
+
+    public init(_ sql: SQL, _ values: [SQLValue] = []) {
+        self.sql = sql
+        self.values = values
+    }
+}
+
+/// What one statement of several answered.
+public struct StatementResult: Sendable, Hashable {
+    /// How many rows were inserted, changed or deleted; 0 for a query.
+    public let changes: Int
+    private let names: [String]
+    private let values: [[SQLValue]]
+    private let sql: SQL
+
+    /// For drivers.
+    public init(of sql: SQL, changes: Int, names: [String] = [], values: [[SQLValue]] = []) {
+        self.sql = sql
+        self.changes = changes
+        self.names = names
+        self.values = values
+    }
+
+    /// The rows of a query, or of a statement with `RETURNING`.
+    public func rows<Value>(_ read: (any Row) throws -> Value) throws -> [Value] {
+        try values.map { values in
+            let row = AnsweredRow(names: names, values: values)
+            let value = Result { try read(row) }
+            if let missing = row.missing { throw DatabaseError(.other, "no column \(missing) in \(sql)") }
+            return try value.get()
+        }
+    }
+
+    /// The first row, or nil.
+    public func first<Value>(_ read: (any Row) throws -> Value) throws -> Value? {
+        try StatementResult(of: sql, changes: changes, names: names, values: Array(values.prefix(1))).rows(read).first
+    }
+}
+
+/// A row that was copied out of its statement.
+private final class AnsweredRow: Row {
+    private let names: [String]
+    private let values: [SQLValue]
+    /// The first name that was asked for in vain.
+    private(set) var missing: String?
+
+    init(names: [String], values: [SQLValue]) {
+        self.names = names
+        self.values = values
+    }
+
+    private func value(_ column: StaticString) -> SQLValue {
+        let name = column.description
+        guard let index = names.firstIndex(of: name) else {
+            missing = missing ?? name
+            return .null
+        }
+        return values[index]
+    }
+
+    func isNull(_ column: StaticString) -> Bool { value(column) == .null }
+
+    func integer(_ column: StaticString) -> Int64 {
+        if case .integer(let integer) = value(column) { integer } else { 0 }
+    }
+
+    func text(_ column: StaticString) -> String {
+        if case .text(let text) = value(column) { text } else { "" }
+    }
+
+    func blob(_ column: StaticString) -> [UInt8] {
+        if case .blob(let blob) = value(column) { blob } else { [] }
+    }
+}
