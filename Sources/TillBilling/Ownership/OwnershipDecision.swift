@@ -76,76 +76,6 @@ public enum OwnershipDecision: Hashable, Sendable {
     }
 }
 
-/// What a signed copy that comes later changes about a granted purchase, and whom it names.
-public struct OwnershipChange: Sendable {
-    /// The customer whom the copy names, with the order that the purchase would be granted under.
-    public struct Buyer: Sendable {
-        public let user: UserID
-        /// Whose it becomes: the user's, unless they merged or their subscription was moved.
-        public let newOwner: UserID
-        public let order: Order?
-        public let newOrderID: OrderID?
-        public let match: OwnerMatch
-    }
-
-    public let decision: OwnershipDecision
-    public var buyer: Buyer?
-
-    static let none = OwnershipChange(decision: .keep)
-
-    /// - Parameter match: to whom the purchase would be granted if it were new.
-    init(of grant: Grant, match: PurchaseDecision.Ruling, _ facts: PurchaseFacts) {
-        self = .none
-        guard let known = facts.known, !facts.brought.isFromReceipt else { return }
-        // The ledger has no place for a token that is no UUID.
-        let token = facts.brought.token == .unreadable ? nil : facts.brought.token
-        let isKnownToken = !known.isFromReceipt && known.token == token
-        // The token is the order's own id: the app or this server set it.
-        let isOwnToken = facts.brought.signedToken == .order(grant.orderID)
-        if facts.basis > .orderID, isOwnToken { return }
-        if facts.basis != .receipt, isKnownToken { return }
-        let isOlder = SignedCopy(facts.brought) < SignedCopy(known)
-        let (named, buyer) =
-            isOlder ? (Self.named(byOlderCopyOf: grant, facts), nil) : Self.named(match, grant, facts)
-        let decision = OwnershipDecision(
-            OwnershipFacts(basis: facts.basis, named: named, isOlder: isOlder, isKnownToken: isKnownToken))
-        self.init(decision: decision, buyer: buyer)
-    }
-
-    private init(decision: OwnershipDecision, buyer: Buyer? = nil) {
-        self.decision = decision
-        self.buyer = buyer
-    }
-
-    private static func named(byOlderCopyOf grant: Grant, _ facts: PurchaseFacts) -> OwnershipFacts.Named {
-        guard let token = facts.brought.signedToken else { return .none }
-        if token == .order(grant.orderID) { return .owner }
-        guard let user = facts.userOfBroughtToken else { return .unknown }
-        return user == grant.userID ? .owner : .another
-    }
-
-    private static func named(
-        _ match: PurchaseDecision.Ruling, _ grant: Grant, _ facts: PurchaseFacts
-    ) -> (OwnershipFacts.Named, Buyer?) {
-        let token = facts.brought.signedToken
-        switch match {
-        case .grant(let user, let order, let newOrderID, let match):
-            if match == .originalTransaction, facts.originalBasis ?? .receipt == .receipt {
-                return (token == nil ? .none : .unknown, nil)
-            }
-            guard token != nil || match == .originalTransaction else { return (.none, nil) }
-            let newOwner = facts.newOwner(of: user, under: order?.id).user
-            return (
-                newOwner == grant.userID ? .owner : .another,
-                Buyer(user: user, newOwner: newOwner, order: order, newOrderID: newOrderID, match: match)
-            )
-        case .quarantine(.unknownOwnership): return (.unknown, nil)
-        case .quarantine(let reason):
-            guard token != nil else { return (.none, nil) }
-            if facts.namedUser.map({ facts.account(of: $0) }) == grant.userID { return (.owner, nil) }
-            return (reason == .contradictsOrder ? .anothersOtherOrder : .unknown, nil)
-        case .alreadyGranted, .revoke, .reinstate, .revoked: return (.none, nil)
-
 /// What says that a granted purchase is its owner's, the weakest first.
 public enum OwnershipBasis: String, Hashable, Sendable, CaseIterable, Comparable {
     /// A receipt and the order id beside it. A receipt hides the token, so this is what its sender says.
@@ -245,6 +175,79 @@ extension OwnershipDecision.Note {
             Text(
                 en: "A newer signed copy has another token. Make a transfer if the purchase is another customer's.",
                 zh: "较新的签名凭证带有另一个令牌。若购买属于其他顾客，请新建一次转移。")
+        }
+    }
+}
+
+/// What a signed copy that comes later changes about a granted purchase, and whom it names.
+public struct OwnershipChange: Sendable {
+    /// The customer whom the copy names, with the order that the purchase would be granted under.
+    public struct Buyer: Sendable {
+        public let user: UserID
+        /// Whose it becomes: the user's, unless they merged or their subscription was moved.
+        public let newOwner: UserID
+        public let order: Order?
+        public let newOrderID: OrderID?
+        public let match: OwnerMatch
+    }
+
+    public let decision: OwnershipDecision
+    public var buyer: Buyer?
+
+    static let none = OwnershipChange(decision: .keep)
+
+    /// - Parameter match: to whom the purchase would be granted if it were new.
+    init(of grant: Grant, match: PurchaseDecision.Ruling, _ facts: PurchaseFacts) {
+        self = .none
+        guard let known = facts.known, !facts.brought.isFromReceipt else { return }
+        // The ledger has no place for a token that is no UUID.
+        let token = facts.brought.token == .unreadable ? nil : facts.brought.token
+        let isKnownToken = !known.isFromReceipt && known.token == token
+        // The token is the order's own id: the app or this server set it.
+        let isOwnToken = facts.brought.signedToken == .order(grant.orderID)
+        if facts.basis > .orderID, isOwnToken { return }
+        if facts.basis != .receipt, isKnownToken { return }
+        let isOlder = SignedCopy(facts.brought) < SignedCopy(known)
+        let (named, buyer) =
+            isOlder ? (Self.named(byOlderCopyOf: grant, facts), nil) : Self.named(match, grant, facts)
+        let decision = OwnershipDecision(
+            OwnershipFacts(basis: facts.basis, named: named, isOlder: isOlder, isKnownToken: isKnownToken))
+        self.init(decision: decision, buyer: buyer)
+    }
+
+    private init(decision: OwnershipDecision, buyer: Buyer? = nil) {
+        self.decision = decision
+        self.buyer = buyer
+    }
+
+    private static func named(byOlderCopyOf grant: Grant, _ facts: PurchaseFacts) -> OwnershipFacts.Named {
+        guard let token = facts.brought.signedToken else { return .none }
+        if token == .order(grant.orderID) { return .owner }
+        guard let user = facts.userOfBroughtToken else { return .unknown }
+        return user == grant.userID ? .owner : .another
+    }
+
+    private static func named(
+        _ match: PurchaseDecision.Ruling, _ grant: Grant, _ facts: PurchaseFacts
+    ) -> (OwnershipFacts.Named, Buyer?) {
+        let token = facts.brought.signedToken
+        switch match {
+        case .grant(let user, let order, let newOrderID, let match):
+            if match == .originalTransaction, facts.originalBasis ?? .receipt == .receipt {
+                return (token == nil ? .none : .unknown, nil)
+            }
+            guard token != nil || match == .originalTransaction else { return (.none, nil) }
+            let newOwner = facts.newOwner(of: user, under: order?.id).user
+            return (
+                newOwner == grant.userID ? .owner : .another,
+                Buyer(user: user, newOwner: newOwner, order: order, newOrderID: newOrderID, match: match)
+            )
+        case .quarantine(.unknownOwnership): return (.unknown, nil)
+        case .quarantine(let reason):
+            guard token != nil else { return (.none, nil) }
+            if facts.namedUser.map({ facts.account(of: $0) }) == grant.userID { return (.owner, nil) }
+            return (reason == .contradictsOrder ? .anothersOtherOrder : .unknown, nil)
+        case .alreadyGranted, .revoke, .reinstate, .revoked: return (.none, nil)
         }
     }
 }
