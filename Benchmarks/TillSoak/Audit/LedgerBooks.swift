@@ -64,9 +64,7 @@ struct LedgerBooks: Sendable {
         }
         self.records = Dictionary(records, uniquingKeysWith: { first, _ in first })
         let orders = try session.query(
-            """
-            SELECT id, user_id FROM orders
-            """, []
+            "SELECT id, user_id FROM orders", []
         ) { (UniqueID(bytes: $0.blob("id")), $0.text("user_id")) }
         for case (let id?, let user) in orders { owners[id] = user }
         let moves = try session.query(

@@ -113,9 +113,7 @@ enum NotificationTable {
     /// When the first of those that wait is due.
     static func nextDue(_ session: any Connection) throws -> Instant? {
         let found = try session.first(
-            """
-            SELECT min(due_at) AS due_at FROM notifications WHERE due_at IS NOT NULL
-            """, []
+            "SELECT min(due_at) AS due_at FROM notifications WHERE due_at IS NOT NULL", []
         ) { row in
             row.optionalInteger("due_at").map(Instant.init(milliseconds:))
         }

@@ -45,7 +45,7 @@ import TillSQLite
             "UPDATE orders SET price = CASE WHEN ?1 THEN 1 ELSE 2 END",
             "SELECT max(a, b) AS larger FROM orders", "SELECT id FROM orders ORDER BY min(coalesce(a, 0), b)",
             "SELECT substr(id, -6) AS ending FROM orders", "SELECT ifnull(id, 0) AS id FROM orders",
-            "INSERT INTO balances (amount) VALUES (?1) ON CONFLICT (id) DO UPDATE SET amount = amount + excluded.amount",
+            "INSERT INTO balances (amount) VALUES (?1) ON CONFLICT (id) DO UPDATE SET amount = amount + 1",
             "INSERT INTO balances (amount) VALUES (?1) ON CONFLICT DO UPDATE SET amount = ?1",
             "SELECT id AS only FROM orders",
         ])
