@@ -1,5 +1,5 @@
-/// The text of one SQL statement: literals of the source, with lists of columns between them. Nothing that is known only
-/// at run time can get into it, so a value can only be a parameter: `?1`, `?2` and so on.
+/// The text of one SQL statement: literals of the source, with lists of columns between them. Nothing that is known
+/// only at run time can get into it, so a value can only be a parameter: `?1`, `?2` and so on.
 ///
 ///     "SELECT \(columns) FROM orders WHERE user_id = ?1"
 ///     "INSERT INTO orders (\(columns)) VALUES (\(marks: 9))"

@@ -44,9 +44,7 @@ import TillServer
             #expect(try await forgiven(shop) == [60])
             let metrics = try await shop.ledger.read { session in
                 try session.query(
-                    """
-                    SELECT count(*) AS count FROM postings WHERE kind = 'write_off'
-                    """, []
+                    "SELECT count(*) AS count FROM postings WHERE kind = 'write_off'", []
                 ) { $0.integer("count") }
             }
             #expect(metrics == [1])

@@ -45,9 +45,7 @@ struct WriteTests {
         #expect(
             try await database.read {
                 try $0.first(
-                    """
-                    SELECT count(*) AS count FROM orders
-                    """, []
+                    "SELECT count(*) AS count FROM orders", []
                 ) { $0.integer("count") }
             } == 200)
         await database.close()

@@ -282,9 +282,9 @@ import TillSQL
     private static let manyOrders: SQL = """
         WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n \
         WHERE i < ?1) INSERT INTO orders (id, user_id, product, quantity, status, price, currency, environment, \
-        transaction_id, created_at, updated_at, moves, id_source) SELECT randomblob(16), 'u1', 'com.example.learn.points60', 1, \
-        CASE i % 3 WHEN 0 THEN 0 WHEN 1 THEN 1 ELSE 4 END, 600, 'CNY', CASE i % 3 WHEN 1 THEN 2 END, CASE i % 3 WHEN 1 \
-        THEN 't' || i END, i, i, 0, 5 FROM n
+        transaction_id, created_at, updated_at, moves, id_source) SELECT randomblob(16), 'u1', \
+        'com.example.learn.points60', 1, CASE i % 3 WHEN 0 THEN 0 WHEN 1 THEN 1 ELSE 4 END, 600, 'CNY', \
+        CASE i % 3 WHEN 1 THEN 2 END, CASE i % 3 WHEN 1 THEN 't' || i END, i, i, 0, 5 FROM n
         """
     private static let theirTransactions: SQL = """
         INSERT INTO transactions (environment, id, original_id, product, quantity, purchased_at, signed_at, state, \

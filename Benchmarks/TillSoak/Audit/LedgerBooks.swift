@@ -43,17 +43,17 @@ struct LedgerBooks: Sendable {
     init(_ session: any Connection) throws {
         grants = try session.query(
             """
-            SELECT t.id, o.id, o.status, g.user_id, t.product, t.quantity, g.at, coalesce(s.points, 0) AS value \
-            FROM grants g JOIN transactions t ON t.sequence = g.transaction_sequence JOIN orders o \
+            SELECT t.id, o.id AS order_id, o.status, g.user_id, t.product, t.quantity, g.at, coalesce(s.points, 0) \
+            AS points FROM grants g JOIN transactions t ON t.sequence = g.transaction_sequence JOIN orders o \
             ON o.sequence = g.order_sequence LEFT JOIN (SELECT grant_sequence, sum(amount) AS points FROM postings \
             GROUP BY grant_sequence) s ON s.grant_sequence = g.transaction_sequence
             """, []
         ) { row in
             Grant(
-                transaction: row.text("id"), order: UniqueID(bytes: row.blob("id")),
+                transaction: row.text("id"), order: UniqueID(bytes: row.blob("order_id")),
                 orderStatus: OrderStatus(rawValue: Int(row.integer("status"))),
                 user: row.text("user_id"), product: row.text("product"), quantity: row.integer("quantity"),
-                points: row.integer("value"),
+                points: row.integer("points"),
                 at: Instant(milliseconds: row.integer("at")))
         }
         let records = try session.query("SELECT id, state, quarantine FROM transactions", []) { row in
@@ -64,9 +64,7 @@ struct LedgerBooks: Sendable {
         }
         self.records = Dictionary(records, uniquingKeysWith: { first, _ in first })
         let orders = try session.query(
-            """
-            SELECT id, user_id FROM orders
-            """, []
+            "SELECT id, user_id FROM orders", []
         ) { (UniqueID(bytes: $0.blob("id")), $0.text("user_id")) }
         for case (let id?, let user) in orders { owners[id] = user }
         let moves = try session.query(
@@ -101,7 +99,8 @@ struct LedgerBooks: Sendable {
                 FROM transactions t WHERE t.environment = w.environment AND t.id = w.transaction_id AND t.state <> 2)
                 """, []
             ) {
-                "receipt of \($0.text("transaction_id")), asked for \($0.integer("attempts")) times: \($0.text("detail"))"
+                "receipt of \($0.text("transaction_id")), asked for "
+                    + "\($0.integer("attempts")) times: \($0.text("detail"))"
             }
     }
 

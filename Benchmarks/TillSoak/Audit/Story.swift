@@ -41,12 +41,13 @@ struct Story: Sendable {
     private static func books(of id: String, _ session: any Connection) throws -> [String] {
         var lines = try session.query(
             """
-            SELECT sequence, state, coalesce(quarantine, '') AS value, received_at, signed_at FROM transactions \
+            SELECT sequence, state, coalesce(quarantine, '') AS quarantine, received_at, signed_at FROM transactions \
             WHERE id = ?
             """,
             [.text(id)]
         ) { row in
-            "ledger: transaction \(row.integer("sequence")) in state \(row.integer("state")) \(row.text("value")), received "
+            "ledger: transaction \(row.integer("sequence")) in state "
+                + "\(row.integer("state")) \(row.text("quarantine")), received "
                 + "\(row.integer("received_at")), signed \(row.integer("signed_at"))"
         }
         lines += try session.query(
@@ -55,7 +56,8 @@ struct Story: Sendable {
             ON t.sequence = e.transaction_sequence WHERE t.id = ? ORDER BY e.sequence
             """, [.text(id)]
         ) {
-            "evidence: \($0.integer("at")) \($0.text("decision")) by \($0.text("ground")), door \($0.text("door")), \($0.text("caller"))"
+            "evidence: \($0.integer("at")) \($0.text("decision")) by "
+                + "\($0.text("ground")), door \($0.text("door")), \($0.text("caller"))"
         }
         lines += try session.query(
             """
@@ -63,16 +65,18 @@ struct Story: Sendable {
             ON t.sequence = p.grant_sequence WHERE t.id = ? ORDER BY p.sequence
             """, [.text(id)]
         ) {
-            "posting: \($0.integer("at")) \($0.text("user_id")) \($0.text("kind")) \($0.integer("amount")) \($0.text("currency"))"
+            "posting: \($0.integer("at")) \($0.text("user_id")) \($0.text("kind")) "
+                + "\($0.integer("amount")) \($0.text("currency"))"
         }
         lines += try session.query(
             """
-            SELECT m.at, m.status, m.reason, hex(o.id) AS value, o.user_id FROM order_moves m JOIN orders o \
+            SELECT m.at, m.status, m.reason, hex(o.id) AS id, o.user_id FROM order_moves m JOIN orders o \
             ON o.sequence = m.order_sequence JOIN transactions t ON t.order_sequence = o.sequence OR t.token = o.id \
             WHERE t.id = ? ORDER BY m.number
             """, [.text(id)]
         ) {
-            "order \($0.text("value")) of \($0.text("user_id")): \($0.integer("at")) to \($0.integer("status")), \($0.text("reason"))"
+            "order \($0.text("id")) of \($0.text("user_id")): \($0.integer("at")) to "
+                + "\($0.integer("status")), \($0.text("reason"))"
         }
         return lines
     }

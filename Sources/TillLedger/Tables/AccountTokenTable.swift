@@ -2,8 +2,8 @@ import TillBilling
 import TillSQL
 
 extension Schema {
-    /// The tokens that backends registered for their users; and the tokens of stored payments that named no order and no
-    /// account when they came, for each environment: what is paid in the sandbox says nothing of payments.
+    /// The tokens that backends registered for their users; and the tokens of stored payments that named no order and
+    /// no account when they came, for each environment: what is paid in the sandbox says nothing of payments.
     static let accountTokens: StaticString = """
         CREATE TABLE account_tokens (
             token BLOB PRIMARY KEY CHECK (length(token) = 16),

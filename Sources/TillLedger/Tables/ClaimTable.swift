@@ -75,9 +75,7 @@ public struct ClaimTable {
         _ id: UniqueID, of user: UserID, orderNumber: String, by actor: String, at now: Instant, due: Instant
     ) throws -> Stored {
         let sequence = try session.insert(
-            """
-            INSERT INTO claims (\(Self.columns)) VALUES (?1, ?2, ?3, ?4, 0, 0, '', NULL, ?6, NULL, ?5)
-            """,
+            "INSERT INTO claims (\(Self.columns)) VALUES (?1, ?2, ?3, ?4, 0, 0, '', NULL, ?6, NULL, ?5)",
             [.id(id), .text(user.text), .text(orderNumber), .text(actor), .instant(due), .instant(now)])
         return Stored(
             sequence: sequence, id: id, user: user, orderNumber: orderNumber, actor: actor, state: .waiting,

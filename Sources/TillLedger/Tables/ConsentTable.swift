@@ -37,9 +37,7 @@ public struct ConsentTable {
 
     public func newest(of user: UserID) throws -> Consent? {
         try session.first(
-            """
-            SELECT \(Self.columns) FROM consents WHERE user_id = ?1 ORDER BY sequence DESC LIMIT 1
-            """, [.text(user.text)]
+            "SELECT \(Self.columns) FROM consents WHERE user_id = ?1 ORDER BY sequence DESC LIMIT 1", [.text(user.text)]
         ) { row in Consent(isGiven: row.integer("given") != 0, actor: row.text("actor"), at: row.instant("at")) }
     }
 }

@@ -2,7 +2,8 @@ import TillBilling
 import TillSQL
 
 extension Schema {
-    /// What kind of customer each user id is: `CustomerKind`. A row is written when a user is first seen, not when something is granted.
+    /// What kind of customer each user id is: `CustomerKind`. A row is written when a user is first seen, not when
+    /// something is granted.
     static let customers: StaticString = """
         CREATE TABLE customers (
             user_id TEXT PRIMARY KEY,

@@ -70,7 +70,8 @@ public struct ErrandTable {
         if case .token(let order) = kind { token = order }
         _ = try session.insertIfNew(
             """
-            INSERT INTO errands (\(Self.columns)) VALUES (?1, ?2, ?3, 0, ?4, 0, '') ON CONFLICT (transaction_sequence, kind) DO NOTHING
+            INSERT INTO errands (\(Self.columns)) VALUES (?1, ?2, ?3, 0, ?4, 0, '') \
+            ON CONFLICT (transaction_sequence, kind) DO NOTHING
             """, [.integer(kind.number), .optional(token), .integer(sequence), .instant(due)])
     }
 

@@ -65,7 +65,7 @@ public struct EvidenceTable {
         try session.first(
             """
             SELECT 1 FROM evidence WHERE transaction_sequence = ?1 AND decision = ?2 AND ground = ?3 \
-            AND (?4 IS NULL OR caller = ?4) LIMIT 1
+            AND (caller = ?4 OR ?4 IS NULL) LIMIT 1
             """, [.integer(sequence), .text(decision), .text(ground), .optional(caller)]
         ) { _ in true } ?? false
     }

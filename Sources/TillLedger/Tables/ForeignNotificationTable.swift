@@ -82,7 +82,7 @@ public struct ForeignNotificationTable {
         try session.query(
             """
             SELECT \(Self.columns), sequence FROM foreign_notifications WHERE sequence > ?1 AND code = ?2 \
-            AND bundle = ?3 AND (?4 IS NULL OR environment = 'Sandbox' OR app_apple_id = ?4) ORDER BY sequence \
+            AND bundle = ?3 AND (app_apple_id = ?4 OR environment = 'Sandbox' OR ?4 IS NULL) ORDER BY sequence \
             LIMIT ?5
             """,
             [

@@ -9,9 +9,7 @@ public struct LedgerFigures {
     /// How many transactions there are, of all environments. Their rows are numbered and never deleted.
     public func purchases() throws -> Int64 {
         try number(
-            """
-            SELECT coalesce(max(sequence), 0) AS number FROM transactions
-            """)
+            "SELECT coalesce(max(sequence), 0) AS number FROM transactions")
     }
 
     /// Paid and nobody's.
@@ -31,9 +29,7 @@ public struct LedgerFigures {
     /// When it was paid.
     public func oldestQuarantined() throws -> Instant? {
         try session.first(
-            """
-            SELECT purchased_at FROM transactions WHERE state = 2 AND state <> 1 ORDER BY sequence LIMIT 1
-            """, []
+            "SELECT purchased_at FROM transactions WHERE state = 2 AND state <> 1 ORDER BY sequence LIMIT 1", []
         ) { $0.instant("purchased_at") }
     }
 

@@ -73,8 +73,9 @@ public struct LedgerTable {
     public func debit(reference: String, in environment: Environment) throws -> Stored? {
         try session.first(
             """
-            SELECT p.sequence, g.id AS grant_id, \(Self.columns, of: "p") FROM postings p LEFT JOIN grants g ON g.transaction_sequence = p.grant_sequence \
-            WHERE p.environment = ?1 AND p.reference = ?2 AND p.kind = 'debit'
+            SELECT p.sequence, g.id AS grant_id, \(Self.columns, of: "p") FROM postings p LEFT JOIN grants g \
+            ON g.transaction_sequence = p.grant_sequence WHERE p.environment = ?1 AND p.reference = ?2 \
+            AND p.kind = 'debit'
             """, [environment.column, .text(reference)], Self.read)
     }
 
@@ -92,9 +93,10 @@ public struct LedgerTable {
         var lots = Lots()
         _ = try session.query(
             """
-            SELECT p.sequence, g.id AS grant_id, \(Self.columns, of: "p"), t.id AS transaction_id, t.purchased_at FROM postings p LEFT JOIN grants g \
-            ON g.transaction_sequence = p.grant_sequence LEFT JOIN transactions t ON t.sequence = p.grant_sequence \
-            WHERE p.user_id = ?1 AND +p.environment = ?2 AND p.currency = ?3 ORDER BY p.sequence
+            SELECT p.sequence, g.id AS grant_id, \(Self.columns, of: "p"), t.id AS transaction_id, t.purchased_at \
+            FROM postings p LEFT JOIN grants g ON g.transaction_sequence = p.grant_sequence LEFT JOIN transactions t \
+            ON t.sequence = p.grant_sequence WHERE p.user_id = ?1 AND +p.environment = ?2 AND p.currency = ?3 \
+            ORDER BY p.sequence
             """, [.text(user.text), environment.column, .text(currency)]
         ) { row in
             let posting = try Self.read(row).posting
@@ -112,8 +114,9 @@ public struct LedgerTable {
     ) throws -> [Stored] {
         try session.query(
             """
-            SELECT p.sequence, g.id AS grant_id, \(Self.columns, of: "p") FROM postings p LEFT JOIN grants g ON g.transaction_sequence = p.grant_sequence \
-            WHERE p.user_id = ?1 AND p.environment = ?2 AND p.sequence < ?3 ORDER BY p.sequence DESC LIMIT ?4
+            SELECT p.sequence, g.id AS grant_id, \(Self.columns, of: "p") FROM postings p LEFT JOIN grants g \
+            ON g.transaction_sequence = p.grant_sequence WHERE p.user_id = ?1 AND p.environment = ?2 \
+            AND p.sequence < ?3 ORDER BY p.sequence DESC LIMIT ?4
             """,
             [.text(user.text), environment.column, .integer(before), .integer(Int64(limit))], Self.read)
     }
@@ -123,11 +126,11 @@ public struct LedgerTable {
     public func postings(grantOf sequence: Int64) throws -> [Stored] {
         try session.query(
             """
-            SELECT p.sequence, g.id AS grant_id, \(Self.columns, of: "p") FROM postings p LEFT JOIN grants g ON g.transaction_sequence = p.grant_sequence \
-            WHERE p.user_id IN (SELECT user_id FROM grants WHERE transaction_sequence = ?1 UNION SELECT user_id \
-            FROM holders WHERE grant_sequence = ?1 UNION SELECT f.to_user FROM transfer_items i JOIN transfers f \
-            ON f.sequence = i.transfer_sequence WHERE i.grant_sequence = ?1) AND p.grant_sequence = ?1 \
-            ORDER BY p.sequence
+            SELECT p.sequence, g.id AS grant_id, \(Self.columns, of: "p") FROM postings p LEFT JOIN grants g \
+            ON g.transaction_sequence = p.grant_sequence WHERE p.user_id IN (SELECT user_id FROM grants \
+            WHERE transaction_sequence = ?1 UNION SELECT user_id FROM holders WHERE grant_sequence = ?1 \
+            UNION SELECT f.to_user FROM transfer_items i JOIN transfers f ON f.sequence = i.transfer_sequence \
+            WHERE i.grant_sequence = ?1) AND p.grant_sequence = ?1 ORDER BY p.sequence
             """, [.integer(sequence)], Self.read)
     }
 

@@ -106,7 +106,7 @@ public struct OrderTable {
         try session.query(
             """
             SELECT sequence, \(Self.columns) FROM orders WHERE user_id = ?1 AND sequence < ?2 \
-            AND (environment IS NULL OR environment = ?3) AND (?4 IS NULL OR status = ?4) ORDER BY sequence DESC \
+            AND (environment IS NULL OR environment = ?3) AND (status = ?4 OR ?4 IS NULL) ORDER BY sequence DESC \
             LIMIT ?5
             """,
             [
@@ -122,7 +122,7 @@ public struct OrderTable {
             try session.query(
                 """
                 SELECT sequence, \(Self.columns) FROM orders WHERE user_id = ?1 AND sequence < ?2 \
-                AND (?3 IS NULL OR status = ?3) ORDER BY sequence DESC LIMIT ?4
+                AND (status = ?3 OR ?3 IS NULL) ORDER BY sequence DESC LIMIT ?4
                 """,
                 [
                     .text(user.text), .integer(before), .optional(status.map { Int64($0.rawValue) }),
@@ -170,11 +170,11 @@ public struct OrderTable {
         try session.query(
             """
             SELECT sequence, \(Self.columns) FROM orders WHERE device = ?1 AND transaction_id IS NULL AND product = ?2 \
-            AND quantity = ?3 AND created_at / 1000 <= ?4 AND (?5 IS NULL OR user_id IN (SELECT paid.user_id \
+            AND quantity = ?3 AND created_at / 1000 <= ?4 AND (user_id IN (SELECT paid.user_id \
             FROM orders paid CROSS JOIN transactions t ON t.order_sequence = paid.sequence WHERE paid.device = ?1 \
             AND paid.transaction_id IS NOT NULL AND paid.created_at / 1000 <= ?4 AND t.app_transaction = ?5 AND EXISTS \
             (SELECT 1 FROM evidence e WHERE e.transaction_sequence = t.sequence AND e.decision = 'granted' \
-            AND e.ground IN ('token', 'account_token')))) ORDER BY sequence DESC LIMIT ?6
+            AND e.ground IN ('token', 'account_token'))) OR ?5 IS NULL) ORDER BY sequence DESC LIMIT ?6
             """,
             [
                 .text(device.text), .text(product.text), .integer(Int64(quantity)), .integer(instant.seconds),

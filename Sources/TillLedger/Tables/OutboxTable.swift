@@ -33,7 +33,7 @@ public struct OutboxTable {
     ) throws {
         try session.execute(
             """
-            INSERT INTO outbox (\(Self.columns)) VALUES (?1, ?2, CASE WHEN ?2 IS NOT NULL \
+            INSERT INTO outbox (\(Self.columns)) VALUES (?1, ?2, CASE WHEN CAST(?2 AS TEXT) IS NOT NULL \
             THEN (SELECT coalesce(max(user_sequence), 0) + 1 FROM outbox WHERE user_id = ?2) END, ?3, ?4, ?5, ?6)
             """,
             [

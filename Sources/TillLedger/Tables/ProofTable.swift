@@ -48,9 +48,7 @@ public struct ProofTable {
         }
         let header = SQLValue.blob(Array(body[...end]))
         let known = try session.first(
-            """
-            SELECT sequence FROM proof_headers WHERE header = ?1
-            """, [header]
+            "SELECT sequence FROM proof_headers WHERE header = ?1", [header]
         ) { $0.integer("sequence") }
         let sequence = try known ?? session.insert("INSERT INTO proof_headers (header) VALUES (?1)", [header])
         return (.integer(sequence), .blob(Array(body[(end + 1)...])))

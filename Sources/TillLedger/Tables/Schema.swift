@@ -9,11 +9,11 @@ extension DatabaseSchema {
 /// The tables, as a list of migrations: the database's version is the number of the last one it has been through. A
 /// migration that has been released is never edited; a change is a new one at the end.
 ///
-/// Times are milliseconds since 1970 UTC. Environments are 1 production, 2 sandbox. Yes and no are 1 and 0, and compared
-/// with them. Rows refer to each other by `sequence`, which is small, and which also says in what order things came.
-/// Rules that the database can hold, it holds: one row for a transaction of an environment and one grant for that row,
-/// postings and grants never edited or deleted (DESIGN §4). Every grant costs a page of log for each index with keys in
-/// no order, so there are few.
+/// Times are milliseconds since 1970 UTC. Environments are 1 production, 2 sandbox. Yes and no are 1 and 0, and
+/// compared with them. Rows refer to each other by `sequence`, which is small, and which also says in what order things
+/// came. Rules that the database can hold, it holds: one row for a transaction of an environment and one grant for that
+/// row, postings and grants never edited or deleted (DESIGN §4). Every grant costs a page of log for each index with
+/// keys in no order, so there are few.
 ///
 /// No table and no column has a name that PostgreSQL reserves (docs/decisions/0057).
 public enum Schema {
@@ -28,11 +28,11 @@ public enum Schema {
         ownership, quarantineReasons,
     ]
 
-    /// Types of transactions are 1 consumable, 2 non-consumable, 3 auto-renewable, 4 non-renewing, 5 free; null is a type
-    /// that the server did not know when it came. `ownership` is Apple's raw word about the owner, where it is neither
-    /// PURCHASED nor FAMILY_SHARED: what has one is no sale. `app_transaction` is Apple's id of the account in this app.
-    /// An order for more than ten, which an operator grants, has `quantity` 10 and its own in `large_quantity`.
-    /// `orders_by_device` holds all orders of a device, so that a grant does not write to it.
+    /// Types of transactions are 1 consumable, 2 non-consumable, 3 auto-renewable, 4 non-renewing, 5 free; null is a
+    /// type that the server did not know when it came. `ownership` is Apple's raw word about the owner, where it is
+    /// neither PURCHASED nor FAMILY_SHARED: what has one is no sale. `app_transaction` is Apple's id of the account in
+    /// this app. An order for more than ten, which an operator grants, has `quantity` 10 and its own in
+    /// `large_quantity`. `orders_by_device` holds all orders of a device, so that a grant does not write to it.
     private static let ledger: StaticString = """
         CREATE TABLE orders (
             sequence INTEGER PRIMARY KEY,
@@ -251,9 +251,9 @@ public enum Schema {
         CREATE INDEX foreign_notifications_by_bundle ON foreign_notifications (bundle, sequence);
         """
 
-    /// Receipts that Apple has to be asked about. From where a proof was brought (an address, of IPv6 a /64; empty if that
-    /// says nothing) is kept as long as its row is there: addresses take turns. `is_told` says whether the receipt's own
-    /// words are in the ledger already, so that only Apple's copy is waited for.
+    /// Receipts that Apple has to be asked about. From where a proof was brought (an address, of IPv6 a /64; empty if
+    /// that says nothing) is kept as long as its row is there: addresses take turns. `is_told` says whether the
+    /// receipt's own words are in the ledger already, so that only Apple's copy is waited for.
     private static let waitingForApple: StaticString = """
         CREATE TABLE waiting_receipts (
             sequence INTEGER PRIMARY KEY,

@@ -142,8 +142,8 @@ public struct SubscriptionTable {
         guard let signedAt = row.optionalInstant("renewal_signed_at") else { return nil }
         var renewal = RenewalTerms(signedAt: signedAt)
         renewal.productID = row.optionalText("renewal_product").map { ProductID($0) }
-        renewal.autoRenews = row.optionalInteger("auto_renews") != 0
-        renewal.isInBillingRetry = row.optionalInteger("in_billing_retry") != 0
+        renewal.autoRenews = row.optionalInteger("auto_renews").map { $0 != 0 }
+        renewal.isInBillingRetry = row.optionalInteger("in_billing_retry").map { $0 != 0 }
         renewal.graceUntil = row.optionalInstant("grace_until")
         renewal.expirationIntent = row.isNull("expiration_intent") ? nil : Int(row.integer("expiration_intent"))
         renewal.priceIncrease = row.isNull("price_increase") ? nil : Int(row.integer("price_increase"))

@@ -126,8 +126,8 @@ public struct TransactionTable {
             """
             SELECT sequence, \(Self.signed), \(Self.processed) FROM transactions WHERE order_sequence IN (SELECT ?1 \
             UNION ALL SELECT sequence FROM (SELECT sequence FROM orders WHERE user_id = (SELECT user_id FROM orders \
-            WHERE sequence = ?1) ORDER BY sequence DESC LIMIT 500)) AND +environment = ?2 AND original_id = ?3 \
-            ORDER BY +sequence DESC LIMIT ?4
+            WHERE sequence = ?1) ORDER BY sequence DESC LIMIT 500) AS newest) AND +environment = ?2 \
+            AND original_id = ?3 ORDER BY +sequence DESC LIMIT ?4
             """, [.integer(orderSequence), environment.column, .text(original.text), .integer(Int64(limit))],
             Self.read)
     }

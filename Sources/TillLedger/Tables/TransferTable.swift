@@ -95,11 +95,12 @@ public struct TransferTable {
     }
 
     public func add(_ grants: [HeldGrant], to sequence: Int64) throws {
-        for grant in grants {
-            try session.execute(
-                "INSERT INTO transfer_items (transfer_sequence, grant_sequence) VALUES (?1, ?2)",
-                [.integer(sequence), .integer(grant.sequence)])
-        }
+        try session.run(
+            grants.map { grant in
+                Statement(
+                    "INSERT INTO transfer_items (transfer_sequence, grant_sequence) VALUES (?1, ?2)",
+                    [.integer(sequence), .integer(grant.sequence)])
+            })
     }
 
     /// Sums of each kind of points.

@@ -58,10 +58,9 @@ public struct WebhookDeliveryTable {
     public func insert(_ event: OutboxTable.Event, for endpoint: Int64, lane: Lane, at now: Instant) throws -> Bool {
         try session.execute(
             """
-            INSERT INTO webhook_deliveries (\(Self.columns)) \
-            VALUES (?1, ?2, ?3, ?4, 0, 0, CASE WHEN EXISTS (SELECT 1 FROM webhook_deliveries \
-            WHERE endpoint_sequence = ?1 AND lane = ?3 AND user_id = ?4 AND state = 0) THEN NULL ELSE ?5 END, \
-            NULL, NULL, NULL, NULL) \
+            INSERT INTO webhook_deliveries (\(Self.columns)) VALUES (?1, ?2, ?3, ?4, 0, 0, CASE WHEN EXISTS (SELECT 1 \
+            FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND lane = ?3 AND user_id = ?4 AND state = 0) \
+            THEN NULL ELSE CAST(?5 AS BIGINT) END, NULL, NULL, NULL, NULL) \
             ON CONFLICT (endpoint_sequence, event_sequence) DO NOTHING
             """,
             [

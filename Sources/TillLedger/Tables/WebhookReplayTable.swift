@@ -31,9 +31,7 @@ public struct WebhookReplayTable {
         _ endpoint: Int64, from: Instant, to: Instant, lastSequence: Int64, at now: Instant
     ) throws -> Int64 {
         try session.insert(
-            """
-            INSERT INTO webhook_replays (\(Self.columns)) VALUES (?1, ?2, ?3, 0, ?4, 0, ?5, NULL)
-            """,
+            "INSERT INTO webhook_replays (\(Self.columns)) VALUES (?1, ?2, ?3, 0, ?4, 0, ?5, NULL)",
             [.integer(endpoint), .instant(from), .instant(to), .integer(lastSequence), .instant(now)])
     }
 

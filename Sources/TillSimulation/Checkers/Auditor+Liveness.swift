@@ -50,12 +50,12 @@ extension Auditor {
         let taken = try? await ledger.read { session in
             try session.query(
                 """
-                SELECT reference, user_id, -amount AS value, kind FROM postings WHERE grant_sequence IS NULL \
+                SELECT reference, user_id, -amount AS points, kind FROM postings WHERE grant_sequence IS NULL \
                 AND kind <> 'moved'
                 """, []
             ) {
                 (
-                    reference: $0.text("reference"), user: $0.text("user_id"), amount: $0.integer("value"),
+                    reference: $0.text("reference"), user: $0.text("user_id"), amount: $0.integer("points"),
                     kind: $0.text("kind")
                 )
             }
@@ -135,11 +135,11 @@ extension Auditor {
         let waiting = try? await ledger.read { session in
             try session.query(
                 """
-                SELECT 'notifications' AS value, count(*) AS count FROM notifications WHERE state = 0 \
+                SELECT 'notifications' AS place, count(*) AS count FROM notifications WHERE state = 0 \
                 UNION ALL SELECT 'receipts', count(*) FROM waiting_proofs UNION ALL SELECT 'saved proofs', count(*) \
                 FROM saved_proofs UNION ALL SELECT 'errands', count(*) FROM errands WHERE state = 0
                 """, []
-            ) { ($0.text("value"), $0.integer("count")) }
+            ) { ($0.text("place"), $0.integer("count")) }
         }
         for (queue, count) in waiting ?? [] where count > 0 {
             complain(.stuck, "\(count) \(queue) still wait", about: [queue])

@@ -38,16 +38,16 @@ struct LedgerEye: Sendable {
         let rows = try session.query(
             """
             SELECT t.sequence, t.id, t.environment, t.state, CASE WHEN t.state <> 2 \
-            THEN coalesce(h.user_id, g.user_id) END AS value, t.product, t.quantity, EXISTS (SELECT 1 FROM proofs p \
-            WHERE p.transaction_sequence = t.sequence) AS value_2, (SELECT count(*) FROM evidence e \
-            WHERE e.transaction_sequence = t.sequence AND e.decision = 'granted') AS value_2_2, (SELECT count(*) \
-            FROM outbox b WHERE b.transaction_sequence = t.sequence AND b.type = 'grant.created') AS value_2_2_2, \
+            THEN coalesce(h.user_id, g.user_id) END AS owner, t.product, t.quantity, EXISTS (SELECT 1 FROM proofs p \
+            WHERE p.transaction_sequence = t.sequence) AS has_proof, (SELECT count(*) FROM evidence e \
+            WHERE e.transaction_sequence = t.sequence AND e.decision = 'granted') AS decisions, (SELECT count(*) \
+            FROM outbox b WHERE b.transaction_sequence = t.sequence AND b.type = 'grant.created') AS events, \
             o.status, o.user_id, (SELECT count(*) FROM postings p WHERE p.grant_sequence = t.sequence \
-            AND p.kind = 'purchase') AS value_2_2_2_2, (SELECT coalesce(sum(p.amount), 0) FROM postings p \
-            WHERE p.grant_sequence = t.sequence) AS value_2_2_2_2_2, t.is_renewal, t.revoked_at, h.user_id IS NOT NULL \
-            AS value_2_2_2_2_2_2, EXISTS (SELECT 1 FROM proofs p WHERE p.transaction_sequence = t.sequence \
-            AND p.kind = 2) AS value_2_2_2_2_2_2_2, (SELECT count(*) FROM outbox b \
-            WHERE b.transaction_sequence = t.sequence AND b.type = 'grant.withdrawn') AS value_2_2_2_2_2_2_2_2 \
+            AND p.kind = 'purchase') AS purchases, (SELECT coalesce(sum(p.amount), 0) FROM postings p \
+            WHERE p.grant_sequence = t.sequence) AS points, t.is_renewal, t.revoked_at, h.user_id IS NOT NULL \
+            AS is_moved, EXISTS (SELECT 1 FROM proofs p WHERE p.transaction_sequence = t.sequence \
+            AND p.kind = 2) AS rests_on_receipt, (SELECT count(*) FROM outbox b \
+            WHERE b.transaction_sequence = t.sequence AND b.type = 'grant.withdrawn') AS withdrawals \
             FROM transactions t LEFT JOIN grants g ON g.transaction_sequence = t.sequence LEFT JOIN holders h \
             ON h.grant_sequence = t.sequence LEFT JOIN orders o ON o.sequence = t.order_sequence \
             WHERE t.sequence BETWEEN ? AND ?
@@ -56,16 +56,16 @@ struct LedgerEye: Sendable {
             Entry(
                 sequence: row.integer("sequence"), id: row.text("id"), environment: row.integer("environment"),
                 state: row.integer("state"),
-                grantUser: row.isNull("value") ? nil : row.text("value"),
-                isMoved: row.integer("value_2_2_2_2_2_2") != 0,
-                restsOnReceipt: row.integer("value_2_2_2_2_2_2_2") != 0,
-                withdrawals: row.integer("value_2_2_2_2_2_2_2_2"), product: row.text("product"),
+                grantUser: row.isNull("owner") ? nil : row.text("owner"),
+                isMoved: row.integer("is_moved") != 0,
+                restsOnReceipt: row.integer("rests_on_receipt") != 0,
+                withdrawals: row.integer("withdrawals"), product: row.text("product"),
                 quantity: row.integer("quantity"),
-                hasProof: row.integer("value_2") != 0, grantedDecisions: row.integer("value_2_2"),
-                events: row.integer("value_2_2_2"),
+                hasProof: row.integer("has_proof") != 0, grantedDecisions: row.integer("decisions"),
+                events: row.integer("events"),
                 orderStatus: row.isNull("status") ? nil : row.integer("status"),
                 orderUser: row.isNull("user_id") ? nil : row.text("user_id"),
-                purchases: row.integer("value_2_2_2_2"), sum: row.integer("value_2_2_2_2_2"),
+                purchases: row.integer("purchases"), sum: row.integer("points"),
                 isRenewal: row.integer("is_renewal") != 0,
                 revokedAt: row.isNull("revoked_at") ? nil : row.integer("revoked_at"))
         }

@@ -20,7 +20,8 @@ enum LedgerStory {
             return Story.Line(
                 at: Instant(milliseconds: row.integer("at")), who: "ledger",
                 text:
-                    "order \(id) of \(row.text("user_id")) for \(row.text("product")) is \(status): \(row.text("reason"))",
+                    "order \(id) of \(row.text("user_id")) for "
+                    + "\(row.text("product")) is \(status): \(row.text("reason"))",
                 about: ["order \(id)", "user \(row.text("user_id"))"])
         }
     }
@@ -35,7 +36,8 @@ enum LedgerStory {
             Story.Line(
                 at: Instant(milliseconds: row.integer("at")), who: "ledger",
                 text:
-                    "transaction \(row.text("id")) is \(row.text("decision")) by \(row.text("ground")), brought by \(row.text("caller")) through "
+                    "transaction \(row.text("id")) is \(row.text("decision")) by "
+                    + "\(row.text("ground")), brought by \(row.text("caller")) through "
                     + "the door \(row.text("door"))",
                 about: ["transaction \(row.text("id"))"])
         }

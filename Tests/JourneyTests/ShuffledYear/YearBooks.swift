@@ -68,7 +68,8 @@ struct YearBooks {
             guard let id = UniqueID(bytes: row.blob("id")), known.contains(id) else { return nil }
             let paid = row.isNull("transaction_id") ? "nothing" : row.text("transaction_id")
             return
-                "order \(id) of \(row.text("user_id")): \(row.text("product")) x\(row.integer("quantity")) status \(row.integer("status")) by \(paid)"
+                "order \(id) of \(row.text("user_id")): \(row.text("product")) "
+                + "x\(row.integer("quantity")) status \(row.integer("status")) by \(paid)"
         }.compactMap { $0 }
     }
 
@@ -85,17 +86,20 @@ struct YearBooks {
             // What was taken back before it was granted has no grant, and needs none.
             let states = ["", "granted to \(row.text("owner"))", "quarantined", "revoked"]
             return
-                "transaction \(row.text("id")) of \(row.text("original_id")): \(row.text("product")) x\(row.integer("quantity")) "
+                "transaction \(row.text("id")) of \(row.text("original_id")): "
+                + "\(row.text("product")) x\(row.integer("quantity")) "
                 + "\(states[Int(row.integer("state"))]) \(row.text("quarantine")) order's \(row.text("buyer")) "
-                + "revoked \(row.integer("revoked_at")) bought \(row.integer("purchased_at")) for \(row.integer("price")) \(row.text("currency"))"
+                + "revoked \(row.integer("revoked_at")) bought \(row.integer("purchased_at")) for "
+                + "\(row.integer("price")) \(row.text("currency"))"
         }
     }
 
     private static func terms(_ session: any Connection) throws -> [String] {
         try session.query(
             """
-            SELECT id, type, expires_at, is_renewal, is_upgraded, is_shared, group_id, storefront, offer_type, offer_id, \
-            offer_discount, revocation_type, revocation_percentage, hex(coalesce(token, '')) AS token FROM transactions
+            SELECT id, type, expires_at, is_renewal, is_upgraded, is_shared, group_id, storefront, offer_type, \
+            offer_id, offer_discount, revocation_type, revocation_percentage, hex(coalesce(token, '')) AS token \
+            FROM transactions
             """, []
         ) { row in
             let numbers: [StaticString] = [
@@ -104,7 +108,8 @@ struct YearBooks {
             let texts: [StaticString] = [
                 "group_id", "storefront", "offer_id", "offer_discount", "revocation_type", "token",
             ]
-            return "terms \(row.text("id")): \((numbers.map { "\(row.integer($0))" } + texts.map { row.text($0) }).joined(separator: " "))"
+            let values = numbers.map { "\(row.integer($0))" } + texts.map { row.text($0) }
+            return "terms \(row.text("id")): \(values.joined(separator: " "))"
         }
     }
 

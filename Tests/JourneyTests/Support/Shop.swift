@@ -314,11 +314,7 @@ final class Shop: Sendable {
     /// How many rows a table of the ledger has.
     func grantCount() async throws -> Int64 {
         try await ledger.read { session in
-            try session.first(
-                """
-                SELECT count(*) AS count FROM grants
-                """, []
-            ) { $0.integer("count") }
+            try session.first("SELECT count(*) AS count FROM grants", []) { $0.integer("count") }
         } ?? 0
     }
 }

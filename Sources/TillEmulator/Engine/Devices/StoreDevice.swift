@@ -58,9 +58,7 @@ enum DeviceTable {
 
     static func count(ofAccount account: String, _ session: any Connection) throws -> Int64 {
         try session.first(
-            """
-            SELECT count(*) AS count FROM devices WHERE account = ?
-            """, [.text(account)]
+            "SELECT count(*) AS count FROM devices WHERE account = ?", [.text(account)]
         ) { $0.integer("count") } ?? 0
     }
 

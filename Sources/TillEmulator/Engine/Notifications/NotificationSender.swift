@@ -204,14 +204,14 @@ extension NotificationTable {
     ) throws -> [(number: Int64, isPending: Bool)] {
         try session.query(
             """
-            SELECT number, due_at IS NOT NULL AS value FROM notifications WHERE created_at < ? \
+            SELECT number, due_at IS NOT NULL AS is_pending FROM notifications WHERE created_at < ? \
             AND (type <> 'TEST' OR created_at < ?) ORDER BY created_at LIMIT ?
             """,
             [
                 .integer(now.adding(seconds: -lifetime).milliseconds),
                 .integer(now.adding(seconds: -testLifetime).milliseconds), .integer(Int64(limit)),
             ]
-        ) { ($0.integer("number"), $0.flag("value")) }
+        ) { ($0.integer("number"), $0.flag("is_pending")) }
     }
 }
 

@@ -114,11 +114,9 @@ enum NotificationTable {
     /// When the first of those that wait is due.
     static func nextDue(_ session: any Connection) throws -> Instant? {
         let found = try session.first(
-            """
-            SELECT min(due_at) AS value FROM notifications WHERE due_at IS NOT NULL
-            """, []
+            "SELECT min(due_at) AS due_at FROM notifications WHERE due_at IS NOT NULL", []
         ) { row in
-            row.optionalInteger("value").map(Instant.init(milliseconds:))
+            row.optionalInteger("due_at").map(Instant.init(milliseconds:))
         }
         return found ?? nil
     }

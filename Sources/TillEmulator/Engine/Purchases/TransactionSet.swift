@@ -119,7 +119,7 @@ struct TransactionSetQuestion: Sendable {
 
     /// Of one-time purchases that last: the newest of each product, the own one and the family's.
     private static let bought: SQL = """
-        SELECT max(number) AS newest FROM transactions INDEXED BY transactions_of_product WHERE account = ? \
+        SELECT max(number) AS number FROM transactions INDEXED BY transactions_of_product WHERE account = ? \
         AND bundle_id = ? AND state = 'purchased' AND kind <> 'Consumable' \
         AND kind IN ('Non-Consumable', 'Non-Renewing Subscription') AND revoked_at IS NULL \
         AND (? IS NULL OR product_id = ?) GROUP BY product_id, shared_from IS NOT NULL

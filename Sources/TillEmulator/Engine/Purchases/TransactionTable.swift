@@ -72,9 +72,7 @@ enum TransactionTable {
 
     static func find(_ number: Int64, _ session: any Connection) throws -> StoreTransaction? {
         try session.query(
-            """
-            SELECT * FROM transactions WHERE number = ?
-            """, [.integer(number)], read
+            "SELECT * FROM transactions WHERE number = ?", [.integer(number)], read
         ).first ?? nil
     }
 

@@ -39,9 +39,7 @@ struct DeskWalkTests {
         }
         let copies = try await world.database.read { session in
             try session.first(
-                """
-                SELECT count(*) AS count FROM transactions WHERE shared_from IS NOT NULL
-                """, []
+                "SELECT count(*) AS count FROM transactions WHERE shared_from IS NOT NULL", []
             ) { $0.integer("count") }
         }
         #expect(copies ?? 0 > 5, "the walk met families")
@@ -126,9 +124,7 @@ struct DeskWalkTests {
             "SELECT count(*) AS count FROM notifications WHERE type = 'ONE_TIME_CHARGE'")
         try same(
             "refunds told",
-            """
-            SELECT count(*) AS count FROM transactions WHERE revoked_at IS NOT NULL AND shared_from IS NULL
-            """,
+            "SELECT count(*) AS count FROM transactions WHERE revoked_at IS NOT NULL AND shared_from IS NULL",
             """
             SELECT count(*) FILTER (WHERE type = 'REFUND') - count(*) FILTER (WHERE type = 'REFUND_REVERSED') AS count \
             FROM notifications
