@@ -37,9 +37,10 @@ public struct Ledger: Sendable {
         self.serverAPI = serverAPI
         verifier = try ProofVerifier(trust: settings.apple, clock: clock, effects: appleEffects)
         catalogs = CatalogHistory(settings.catalog, since: clock())
-        let processor = PurchaseProcessor(
-            database: database, catalogs: catalogs, clock: clock, entropy: entropy, settings: settings,
+        let terms = PurchaseTerms(
+            settings: settings, catalogs: catalogs,
             tasks: serverAPI.map { _ in AppleTasks.Policy(finishAfter: settings.delivery.finishAfter) })
+        let processor = PurchaseProcessor(database: database, clock: clock, entropy: entropy, terms: terms)
         intake = PurchaseIntake(
             processor: processor, verifier: verifier,
             lookup: serverAPI.map { [verifier] in
@@ -51,6 +52,14 @@ public struct Ledger: Sendable {
     package func reminders(_ connection: any Connection) -> Reminders {
         Reminders(connection: connection, catalogs: catalogs, policy: settings.reminders)
     }
+}
+
+/// The terms under which purchases are processed.
+struct PurchaseTerms: Sendable {
+    let settings: LedgerSettings
+    let catalogs: CatalogHistory
+    /// What Apple is told by ourselves; nil where there is no key to tell it with.
+    let tasks: AppleTasks.Policy?
 }
 
 /// What the books have to be told before they open. Where it comes from is the caller's business.

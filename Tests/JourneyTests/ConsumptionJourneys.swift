@@ -55,7 +55,9 @@ import TillServer
     }
 
     @discardableResult
-    private func answer(_ shop: Shop) async throws -> Int { try await ConsumptionAnswers(shop.server.ledger).answerAll() }
+    private func answer(_ shop: Shop) async throws -> Int {
+        try await ConsumptionAnswers(shop.server.ledger).answerAll()
+    }
 
     /// What the store was told, if anything.
     private func received(_ shop: Shop, _ id: String) async throws -> JSONValue? {

@@ -17,13 +17,15 @@ extension PurchaseRecorder {
 
     /// What a new grant rests on, and until when its points are held.
     func setBasis(
-        of sequence: Int64, owner: UserID, foundBy match: OwnerMatch) throws {
+        of sequence: Int64, owner: UserID, foundBy match: OwnerMatch
+    ) throws {
         let basis = OwnershipBasis(of: transaction, foundBy: match, chain: facts.originalBasis)
         // A token needs no row, and a new grant has none.
         guard basis != .token else { return }
         let isReceipt = basis == .receipt
         try ownership.set(
-            basis, of: held(sequence), owner: owner, holdUntil: isReceipt ? terms.settings.receipts.holdEnd(from: now) : nil,
+            basis, of: held(sequence), owner: owner,
+            holdUntil: isReceipt ? terms.settings.receipts.holdEnd(from: now) : nil,
             lookUpAt: isReceipt ? now : nil)
         // A renewal that Apple signed with an unknown token is its owner's by what it renews alone.
         if isReceipt, case .order(let token)? = transaction.signedToken {

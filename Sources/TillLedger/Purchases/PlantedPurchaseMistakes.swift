@@ -1,7 +1,7 @@
 #if PLANTED_MISTAKES
     import TillBilling
     import TillSQL
-    
+
     extension PurchaseProcessor {
         func tellApart(of grant: Grant) async throws {
             try await database.write { connection in

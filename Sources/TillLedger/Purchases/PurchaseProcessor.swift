@@ -6,13 +6,12 @@ import TillSQL
 /// renewals, follows in the same commit.
 package struct PurchaseProcessor: Sendable {
     let database: any Database
-    let catalogs: CatalogHistory
     let clock: Ledger.Clock
     let entropy: Ledger.Entropy
-    let settings: LedgerSettings
-    /// What Apple is told by ourselves; nil where there is no key to tell it with.
-    let tasks: AppleTasks.Policy?
+    let terms: PurchaseTerms
 
+    var settings: LedgerSettings { terms.settings }
+    var catalogs: CatalogHistory { terms.catalogs }
     var catalog: Catalog { catalogs.current }
 
     /// To be drawn before the body of a write.
@@ -99,7 +98,7 @@ package struct PurchaseProcessor: Sendable {
         let reader = PurchaseReader(connection, settings: settings, catalog: catalog, now: inputs.now)
         let known = try KnownPurchase(transaction, from: origin, reader)
         return PurchaseRecorder(
-            connection, known, PurchaseDecision(known.facts), proof: proof, from: origin, inputs, terms: self)
+            connection, known, PurchaseDecision(known.facts), proof: proof, from: origin, inputs, terms)
     }
 
     /// Keeps what Apple signed about a subscription's next renewal, if it is newer than what is known.

@@ -10,7 +10,7 @@ struct PurchaseRecorder {
     let proof: PurchaseProof
     let origin: PurchaseOrigin
     let inputs: CommitInputs
-    let terms: PurchaseProcessor
+    let terms: PurchaseTerms
     let orders: OrderTable
     let transactions: TransactionTable
     let evidence: EvidenceTable
@@ -22,7 +22,7 @@ struct PurchaseRecorder {
 
     init(
         _ connection: any Connection, _ known: KnownPurchase, _ decision: PurchaseDecision, proof: PurchaseProof,
-        from origin: PurchaseOrigin, _ inputs: CommitInputs, terms: PurchaseProcessor
+        from origin: PurchaseOrigin, _ inputs: CommitInputs, _ terms: PurchaseTerms
     ) {
         self.connection = connection
         self.known = known
@@ -99,7 +99,7 @@ struct PurchaseRecorder {
     private func afterRecording() throws -> PurchaseRecorder {
         let row = try transactions.find(transaction.id, in: transaction.environment)
         return PurchaseRecorder(
-            connection, known.recorded(as: row), decision, proof: proof, from: origin, inputs, terms: terms)
+            connection, known.recorded(as: row), decision, proof: proof, from: origin, inputs, terms)
     }
 
     private func grant(to target: OrderTable.Stored, product: Product, _ match: OwnerMatch) throws -> Grant {

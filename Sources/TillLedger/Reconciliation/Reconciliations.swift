@@ -131,6 +131,7 @@ public struct Reconciliations: Sendable {
         let pause = min(Self.pauses.first << min(failures, 10), Self.pauses.longest)
         let wait = ReconciliationTable.Wait(
             until: max(fault.retryAfter ?? now, now.adding(milliseconds: pause)), reason: reason)
-        try await ledger.database.write { connection in try ReconciliationTable(connection).postpone(run.sequence, wait) }
+        try await ledger.database.write { connection in try ReconciliationTable(connection).postpone(run.sequence, wait)
+        }
     }
 }

@@ -19,7 +19,8 @@ package struct Rights: Sendable {
 
     /// One query for all that was paid, one more for plans if there are any, and one for each subscription.
     package static func load(
-        of user: UserID, in environment: Environment, at now: Instant, catalogs: CatalogHistory, connection: any Connection
+        of user: UserID, in environment: Environment, at now: Instant, catalogs: CatalogHistory,
+        connection: any Connection
     ) throws -> Rights {
         let catalog = catalogs.current
         let entries = try PurchaseHistory(connection).list(of: user, in: environment, limit: transactionLimit)

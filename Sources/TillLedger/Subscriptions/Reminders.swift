@@ -83,7 +83,8 @@ extension PurchaseProcessor {
     /// Brings the reminders of those in step who have what was settled, and of those whose subscriptions changed with
     /// it. What lasts, or is points, ends by no date.
     func remind(
-        about processed: [PaidTransaction], and changed: [SubscriptionChanges.Changed], _ now: Instant, _ connection: any Connection
+        about processed: [PaidTransaction], and changed: [SubscriptionChanges.Changed], _ now: Instant,
+        _ connection: any Connection
     ) throws {
         let book = Reminders(connection: connection, catalogs: catalogs, policy: settings.reminders)
         var seen: Set<SubscriptionChanges.Changed> = []

@@ -32,11 +32,15 @@ public struct BackgroundJobs: Sendable {
             environment == .production ? name : "sandbox" + name.prefix(1).uppercased() + name.dropFirst()
         }
         return [
-            Job(name: name("receipts"), interval: 5_000) { _ = try await WaitingReceipts($0.ledger).askAll(in: environment) },
+            Job(name: name("receipts"), interval: 5_000) {
+                _ = try await WaitingReceipts($0.ledger).askAll(in: environment)
+            },
             Job(name: name("receiptConfirmations"), interval: 60_000) {
                 _ = try await ReceiptConfirmations($0.ledger).askAll(in: environment)
             },
-            Job(name: name("errands"), interval: 15_000) { _ = try await AppleTaskRuns($0.ledger).runAll(in: environment) },
+            Job(name: name("errands"), interval: 15_000) {
+                _ = try await AppleTaskRuns($0.ledger).runAll(in: environment)
+            },
         ]
     }
 

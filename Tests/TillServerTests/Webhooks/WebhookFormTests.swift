@@ -114,7 +114,9 @@ import TillLedger
             for name in names
             where name.hasSuffix(".swift") && !name.contains("Webhooks/") && !name.contains("Endpoints/") {
                 let text = try String(contentsOf: folder.appendingPathComponent(name), encoding: .utf8)
-                guard text.contains("utbox") || text.contains("try tell(") || room == "TillBilling/Reminders" else { continue }
+                guard text.contains("utbox") || text.contains("try tell(") || room == "TillBilling/Reminders" else {
+                    continue
+                }
                 let event =
                     /"((?:grant|guest|transfer|transaction|subscription|service|consumption|order|wallet)\.[a-z_]+)"/
                 for match in text.matches(of: event) {
