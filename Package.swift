@@ -173,7 +173,8 @@ let package = Package(
         .testTarget(
             name: "FuzzTests",
             dependencies: [
-                "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillAPI", "TillHTTP", "TillServer",
+                "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillAPI", "TillHTTP", "TillLedger",
+                "TillServer",
             ],
             path: "Fuzz",
             exclude: [

@@ -1,5 +1,4 @@
 import TillAppStore
-import TillLedger
 
 /// What a verification accepts; nil if it refuses. A refusal that says `ok` is none.
 func accepted<Verified>(

@@ -363,7 +363,7 @@ final class World: @unchecked Sendable {
         let quiet = Self.day / 8
         for _ in 0..<Self.calmDays * 8 {
             await parts.clockwork.pause(quiet)
-            // Renewals that came since wait for somebody, as a renewal under another customer's order does.
+            // Renewals that came since may wait, as one under another customer's order does.
             await backend.emptyQuarantine(truth, apple, byPerson: true)
             if await lastNews(apple).map({ $0.adding(milliseconds: quiet) <= parts.clockwork.now }) ?? true { break }
         }

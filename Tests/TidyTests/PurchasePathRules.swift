@@ -1,14 +1,15 @@
 import Testing
 
-/// The files that a purchase passes on the server, in their order, and the type that each is known by.
+/// The files that a purchase passes on the server, in their order, and what each is known by: what it is called by, or
+/// calls itself. Values, such as facts and decisions, are handed on.
 enum PurchasePath {
     static let files: [(path: String, type: String)] = [
         ("Sources/TillServer/Handlers/SubmitTransaction.swift", "submitTransaction"),
         ("Sources/TillLedger/Purchases/PurchaseIntake.swift", "PurchaseIntake"),
         ("Sources/TillAppStore/SignedDataVerifier.swift", "SignedDataVerifier"),
         ("Sources/TillLedger/Purchases/PurchaseProcessor.swift", "PurchaseProcessor"),
-        ("Sources/TillLedger/Purchases/PurchaseFacts.swift", "KnownPurchase"),
-        ("Sources/TillBilling/Purchases/PurchaseDecision.swift", "PurchaseDecision"),
+        ("Sources/TillLedger/Purchases/PurchaseFacts.swift", "PurchaseReader"),
+        ("Sources/TillBilling/Purchases/PurchaseDecision.swift", "OwnerMatcher"),
         ("Sources/TillLedger/Purchases/PurchaseRecorder.swift", "PurchaseRecorder"),
         ("Sources/TillAPI/TransactionBodies.swift", "SubmitProofReply"),
     ]

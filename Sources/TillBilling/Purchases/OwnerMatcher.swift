@@ -302,7 +302,7 @@ public struct OwnerMatcher: Sendable {
         return match(.backend, user, nil)
     }
 
-    /// What nothing else may give, an operator may, if it can be counted. What Apple's token names stays its customer's.
+    /// An operator may give what nothing else may, if it can be counted. What Apple's token names stays its customer's.
     private mutating func byOperator(_ product: Product) -> PurchaseDecision.Ruling? {
         guard let claim = facts.ownershipClaim, claim.ground == .operatorDecision, transaction.quantity > 0,
             product.points(quantity: transaction.quantity) != nil

@@ -1,7 +1,7 @@
 import TillBilling
 
-/// What a grant rests on, and what a signed copy that comes later changes about whose it is. `OwnershipDecision` has the
-/// rules.
+/// What a grant rests on, and what a signed copy that comes later changes about whose it is. The rules are in
+/// `OwnershipDecision`.
 extension PurchaseRecorder {
     func held(_ sequence: Int64) -> HeldGrant {
         HeldGrant(sequence: sequence, environment: transaction.environment, originalID: transaction.originalID)

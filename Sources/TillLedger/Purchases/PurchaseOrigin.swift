@@ -107,14 +107,14 @@ extension PurchaseOrigin {
 
 extension Caller {
     /// From how it stands in evidence; nil for a name that this program did not write.
-    package init?(name: String, naming user: String?) {
+    package init?(name: String, naming named: String?) {
         // By bytes: a mark that follows the colon is not a part of it.
         let parts = name.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2 else { return nil }
         switch String(decoding: parts[0], as: UTF8.self) {
         case "user": self = .user(UserID(String(decoding: parts[1], as: UTF8.self)))
         case "key":
-            self = .backend(keyID: String(decoding: parts[1], as: UTF8.self), naming: user.map { UserID($0) })
+            self = .backend(keyID: String(decoding: parts[1], as: UTF8.self), naming: named.map { UserID($0) })
         default: return nil
         }
     }

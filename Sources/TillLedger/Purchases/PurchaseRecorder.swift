@@ -1,8 +1,8 @@
 import TillBilling
 import TillSQL
 
-/// Writes what was decided about one purchase: order, transaction, proof, evidence, grant, postings, tasks for Apple and
-/// events, in the commit that read its facts.
+/// Writes what was decided about one purchase, in the commit that read its facts: order, transaction, proof, evidence,
+/// grant, postings, tasks for Apple and events.
 struct PurchaseRecorder {
     let connection: any Connection
     let known: KnownPurchase
