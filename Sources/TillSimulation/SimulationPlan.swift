@@ -70,6 +70,8 @@ extension FaultKind {
         case .powerCut: 0.10
         case .serverDiskFull: 0.01
         case .serverDiskFails: 0.02
+        case .bodyRerun: 0.05
+        case .commitInDoubt: 0.005
         case .serverDown: 0.01
         case .appleDown: 0.006
         case .notificationLost: 0.2

@@ -251,9 +251,7 @@ final class World: @unchecked Sendable {
     }
 
     /// Our server holds its own books against all of Apple's histories, while nothing is on its way.
-    private func compare(
-        _ server: ServerHost, _ apple: AppleHost, _ auditor: Auditor, _ backend: Backend
-    ) async {
+    private func compare(_ server: ServerHost, _ apple: AppleHost, _ auditor: Auditor, _ backend: Backend) async {
         var found: Result<BookComparison, any Error>?
         // It takes a while, in which a subscription may renew: then it counts for nothing.
         for _ in 0..<10 {

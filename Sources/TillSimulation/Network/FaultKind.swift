@@ -23,6 +23,10 @@ public enum FaultKind: String, Sendable, Hashable, CaseIterable {
     case serverDiskFull = "server_disk_full"
     /// Reads, writes and syncs of the server's disk fail now and then.
     case serverDiskFails = "server_disk_error"
+    /// The database rolls a body back and runs it again, as PostgreSQL does after a deadlock.
+    case bodyRerun = "body_run_again"
+    /// The database commits, and the connection is lost before it can say so.
+    case commitInDoubt = "commit_in_doubt"
     /// The server stays down for hours or days.
     case serverDown = "server_down"
     /// Apple answers nobody, for hours or days.

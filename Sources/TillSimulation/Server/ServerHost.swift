@@ -95,8 +95,8 @@ final class ServerHost: @unchecked Sendable {
                 if PlantedMistake.answersBeforeSync.isPlanted { options.synchronous = "OFF" }
             #endif
             let ledger = try SQLiteDatabase.open(path: "till.db", role: .server, options: options)
-            let run = Run(
-                process, ledger, try server(on: SteppedDatabase(ledger, isWritten: watch.isWritten), in: process))
+            let stepped = SteppedDatabase(ledger, faults: parts.faults, isWritten: watch.isWritten)
+            let run = Run(process, ledger, try server(on: stepped, in: process))
             self.run = run
             process.afterStep = { [weak self] in self?.lookAtPower() }
             parts.story.tell(process.name, "starts")
