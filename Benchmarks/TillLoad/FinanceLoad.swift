@@ -122,7 +122,8 @@ struct FinanceLoad {
             quantity: kind == 19 ? 3 : 1, environment: .production, token: nil, purchasedAt: at, signedAt: at,
             revokedAt: isRefunded ? at.adding(seconds: 20 * 86_400) : nil, isRenewal: isSubscription && period > 0,
             isFromReceipt: false,
-            price: Money(amount: isFree ? 0 : cents * storefront.times, currency: Currency(storefront.currency)),
+            price: SignedPrice(
+                Money(amount: isFree ? 0 : cents * storefront.times, currency: Currency(storefront.currency))),
             terms: terms)
     }
 

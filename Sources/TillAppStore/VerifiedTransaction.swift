@@ -97,10 +97,13 @@ extension VerifiedTransaction {
     public var isRevoked: Bool { payload.revocationDate != nil }
 
     /// What the customer paid for the whole quantity; nil unless Apple says amount and currency.
-    public var price: Money? {
+    public var price: Money? { signedPrice?.money }
+
+    /// The same, as signed.
+    public var signedPrice: SignedPrice? {
         guard let milliunits = payload.priceMilliunits, let text = payload.currency else { return nil }
         let currency = Currency(text)
-        return currency.isWellFormed ? Money(milliunits: milliunits, currency: currency) : nil
+        return currency.isWellFormed ? SignedPrice(milliunits: milliunits, currency: currency) : nil
     }
 
     public var storefront: String? { payload.storefront }

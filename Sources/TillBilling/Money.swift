@@ -18,6 +18,26 @@ extension Currency {
     }
 }
 
+/// A price as Apple signs it: in thousandths of the currency's unit, whatever its minor unit is.
+public struct SignedPrice: Hashable, Sendable {
+    public let milliunits: Int64
+    public let currency: Currency
+
+    public init(milliunits: Int64, currency: Currency) {
+        self.milliunits = milliunits
+        self.currency = currency
+    }
+
+    /// A price that is known in minor units.
+    public init(_ money: Money) {
+        let factor: Int64 = money.currency.minorDigits == 0 ? 1_000 : money.currency.minorDigits == 2 ? 10 : 1
+        self.init(milliunits: money.amount * factor, currency: money.currency)
+    }
+
+    /// In minor units, rounded.
+    public var money: Money { Money(milliunits: milliunits, currency: currency) }
+}
+
 /// An amount of money in minor units (fen, cents, yen) with its currency. Never floating point.
 public struct Money: Hashable, Sendable, Codable {
     /// Minor units: ¥6.00 is 600 CNY, ¥120 is 120 JPY.

@@ -54,17 +54,42 @@ extension Connection {
     }
 }
 
+/// One step of a schema, run in one transaction.
+public struct Migration: Sendable, ExpressibleByArrayLiteral {
+    /// How a change gets into a ledger that serves meanwhile: first what is new is added, then rows are filled by a
+    /// job that can go on where it stopped, and what nothing reads any more goes last.
+    public enum Phase: String, Sendable {
+        case expand
+        case backfill
+        case contract
+    }
+
+    /// Statements separated by `;`.
+    public var scripts: [StaticString]
+    public var phase: Phase
+    /// Of the scripts; what a file has been through is held against it. Empty: it is not.
+    public var sha256: [UInt8]
+
+    public init(_ scripts: [StaticString], phase: Phase = .expand, sha256: [UInt8] = []) {
+        self.scripts = scripts
+        self.phase = phase
+        self.sha256 = sha256
+    }
+
+    public init(arrayLiteral scripts: StaticString...) { self.init(scripts) }
+}
+
 /// The tables of one program: a script for each version of them, and the number that marks a file as this program's.
 /// The program that opens a database passes it in.
 public struct DatabaseSchema: Sendable {
     /// The scripts of each version, the oldest version first. A file is brought up to date when it is opened for
     /// writing.
-    public var migrations: [[StaticString]]
+    public var migrations: [Migration]
     public var applicationID: Int32
     /// The number of the first version. A file with a lower one is from before the first release, and is refused.
     public var firstVersion: Int
 
-    public init(migrations: [[StaticString]], applicationID: Int32, firstVersion: Int = 1) {
+    public init(migrations: [Migration], applicationID: Int32, firstVersion: Int = 1) {
         self.migrations = migrations
         self.applicationID = applicationID
         self.firstVersion = firstVersion
@@ -72,7 +97,7 @@ public struct DatabaseSchema: Sendable {
 
     /// - Parameter migrations: one script for each version.
     public init(migrations: [StaticString], applicationID: Int32) {
-        self.init(migrations: migrations.map { [$0] }, applicationID: applicationID)
+        self.init(migrations: migrations.map { Migration([$0]) }, applicationID: applicationID)
     }
 
     /// The number of the newest version; that before the first one, if there is none.

@@ -41,6 +41,9 @@ public struct SQL: ExpressibleByStringInterpolation, CustomStringConvertible, Ha
         /// `?1, ?2, …` up to `?marks`.
         public mutating func appendInterpolation(marks: Int) { append(.marks(marks)) }
 
+        /// `?number`, where a module builds what it often says of its own.
+        public mutating func appendInterpolation(parameter number: Int) { append(.parameter(number)) }
+
         private mutating func append(_ piece: Piece) {
             if first == nil { first = piece } else { rest.append(piece) }
         }
@@ -50,6 +53,7 @@ public struct SQL: ExpressibleByStringInterpolation, CustomStringConvertible, Ha
         case literal(Literal)
         case columns(Literal, table: Literal)
         case marks(Int)
+        case parameter(Int)
 
         var text: String {
             switch self {
@@ -57,6 +61,7 @@ public struct SQL: ExpressibleByStringInterpolation, CustomStringConvertible, Ha
             case .columns(let list, let table):
                 list.text.split(separator: ",").map { "\(table.text).\($0.drop { $0 == " " })" }
                     .joined(separator: ", ")
+            case .parameter(let number): "?\(number)"
             case .marks(let count): (0..<count).map { "?\($0 + 1)" }.joined(separator: ", ")
             }
         }

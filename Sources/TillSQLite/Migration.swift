@@ -46,15 +46,61 @@ extension SQLiteHandle {
             try run(script: "PRAGMA application_id = \(options.schema.applicationID)")
         }
         let done = max(0, identity.version - options.schema.firstVersion + 1)
-        for (index, scripts) in options.schema.migrations.enumerated().dropFirst(done) {
+        try hold(Array(options.schema.migrations.prefix(done)), from: options.schema.firstVersion)
+        for (index, migration) in options.schema.migrations.enumerated().dropFirst(done) {
             try run("BEGIN IMMEDIATE")
             do throws(DatabaseError) {
-                for script in scripts { try run(script: "\(script)") }
+                try run(script: Self.history)
+                for script in migration.scripts { try run(script: "\(script)") }
+                try note(migration, number: options.schema.firstVersion + index)
                 try run(script: "PRAGMA user_version = \(options.schema.firstVersion + index)")
                 try run("COMMIT")
             } catch {
                 if isInTransaction { try run("ROLLBACK") }
                 throw DatabaseError(error.kind, "migration \(options.schema.firstVersion + index): \(error.detail)")
+            }
+        }
+    }
+}
+
+// MARK: The history of a file
+
+extension SQLiteHandle {
+    /// `user_version` says how far a file is; this says what it has been through, and when.
+    private static let history = """
+        CREATE TABLE IF NOT EXISTS schema_migrations (
+            number INTEGER PRIMARY KEY,
+            sha256 BLOB NOT NULL,
+            applied_at INTEGER NOT NULL,
+            phase TEXT NOT NULL CHECK (phase IN ('expand', 'backfill', 'contract'))
+        ) STRICT;
+        """
+
+    /// The time is SQLite's own, which it takes from the disk's driver like everything else.
+    private func note(_ migration: Migration, number: Int) throws(DatabaseError) {
+        let digest = migration.sha256.map(Self.hexadecimal).joined()
+        try run(
+            script: """
+                INSERT INTO schema_migrations (number, sha256, applied_at, phase) VALUES (\(number), x'\(digest)', \
+                CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER), '\(migration.phase.rawValue)')
+                """)
+    }
+
+    private static func hexadecimal(_ byte: UInt8) -> String {
+        (byte < 16 ? "0" : "") + String(byte, radix: 16)
+    }
+
+    /// What a file has been through is what this program has under the same numbers.
+    private func hold(_ migrations: [Migration], from first: Int) throws(DatabaseError) {
+        guard migrations.contains(where: { !$0.sha256.isEmpty }) else { return }
+        let history = try text("SELECT group_concat(number || '=' || lower(hex(sha256)), ' ') FROM schema_migrations")
+        for (index, migration) in migrations.enumerated() where !migration.sha256.isEmpty {
+            let line = "\(first + index)=" + migration.sha256.map(Self.hexadecimal).joined()
+            guard (history ?? "").split(separator: " ").contains(where: { $0 == line }) else {
+                throw DatabaseError(
+                    .unreleasedSchema,
+                    "migration \(first + index) of this file is not the one of this program: the file is of a version "
+                        + "from before the release; give the path of a new file")
             }
         }
     }

@@ -7,21 +7,14 @@ import TillSQL
 /// `Idempotency-Key`: a repeated POST is answered as the first one was, without doing anything again (CONTRACT §2).
 /// What is not final (202, 429 and 5xx) is never kept, so a retry gets its chance.
 struct Idempotency: Sendable {
-    private let database: any Database
-    private let clock: Server.Clock
-    private let entropy: Server.Entropy
+    private let ledger: Ledger
     /// Whose orders and wallets are meant where a request does not say: another one after a change of the
     /// configuration, and then the same key asks for something else.
     private let usualEnvironment: Environment
     private let underWay = Locked<Set<IdempotencyTable.Scope>>([])
 
-    init(
-        database: any Database, clock: @escaping Server.Clock, entropy: @escaping Server.Entropy,
-        usualEnvironment: Environment
-    ) {
-        self.database = database
-        self.clock = clock
-        self.entropy = entropy
+    init(ledger: Ledger, usualEnvironment: Environment) {
+        self.ledger = ledger
         self.usualEnvironment = usualEnvironment
     }
 
@@ -31,34 +24,34 @@ struct Idempotency: Sendable {
             throw Refused(.invalidField, "Idempotency-Key: 1 to 255 bytes")
         }
         let scope = IdempotencyTable.Scope(
-            credential: call.credential.name, route: route(of: call.request), key: key)
+            credential: call.credential.name, method: call.request.method.rawValue, path: call.request.path,
+            queryDigest: Self.digest(of: call.request), environment: usualEnvironment, key: key)
         guard underWay.withLock({ $0.insert(scope).inserted }) else { throw Refused(.idempotencyInFlight) }
         defer { underWay.withLock { _ = $0.remove(scope) } }
 
         let digest = Digest.sha256.hash(call.request.body)
-        let (known, secret) = try await database.read { session in
-            (try IdempotencyTable(session).find(scope), try LedgerSecretTable(session).find())
+        let (known, identity) = try await ledger.database.read { session in
+            (try IdempotencyTable(session).find(scope), try LedgerIdentityTable(session).find())
         }
         if let known {
             guard known.digest == digest else { throw Refused(.idempotencyKeyReused) }
             return Self.response(known)
         }
         var repeatable = call
-        repeatable.repeatableID = Self.id(for: scope, secret: try await self.secret(known: secret))
+        repeatable.repeatableID = Self.id(for: scope, secret: try await secret(of: identity))
         let response = await action(repeatable)
         guard response.status != 202, response.status != 429, response.status < 500 else { return response }
         let answer = IdempotencyTable.Answer(digest: digest, status: response.status, body: response.body)
-        let now = clock()
-        try await database.write { try IdempotencyTable($0).insert(scope, answer, at: now) }
+        let now = ledger.clock()
+        try await ledger.database.write { try IdempotencyTable($0).insert(scope, answer, at: now) }
         return response
     }
 
-    /// Method, path, environment and, where there is one, the query, in whatever order its items came.
-    private func route(of request: HTTPRequest) -> String {
-        let route = "\(request.method.rawValue) \(request.path) \(usualEnvironment.rawValue)"
-        guard !request.query.isEmpty else { return route }
-        let items = request.query.map { Self.joined([$0.name, $0.value]) }.sorted { $0.lexicographicallyPrecedes($1) }
-        return route + " ?" + Base64.encode(Digest.sha256.hash(items.flatMap { $0 }), .url)
+    /// Of the query's items, in whatever order they came; empty where there are none.
+    private static func digest(of request: HTTPRequest) -> [UInt8] {
+        guard !request.query.isEmpty else { return [] }
+        let items = request.query.map { joined([$0.name, $0.value]) }.sorted { $0.lexicographicallyPrecedes($1) }
+        return Digest.sha256.hash(items.flatMap { $0 })
     }
 
     /// Each part after its length, so that no two lists make the same bytes.
@@ -69,15 +62,17 @@ struct Idempotency: Sendable {
     /// The same id for every repetition, so that even a crash between the order and this answer makes no second one. It
     /// is keyed with the ledger's own secret: nobody outside can compute it, or bring it about.
     private static func id(for scope: IdempotencyTable.Scope, secret: [UInt8]) -> UniqueID {
-        let text = joined([scope.credential.text, scope.route.text, scope.key.text])
+        let parts = [
+            scope.credential.text, scope.method, scope.path.text, Base64.encode(scope.queryDigest),
+            scope.environment.rawValue, scope.key.text,
+        ]
+        let text = joined(parts)
         return UniqueID(random: Array(HMACSHA256.code(for: text, key: secret).prefix(16)))
     }
 
-    /// The ledger's secret, drawn when it is needed for the first time.
-    private func secret(known: [UInt8]?) async throws -> [UInt8] {
-        if let known { return known }
-        let fresh = entropy(LedgerSecretTable.length)
-        return try await database.write { try LedgerSecretTable($0).keep(fresh) }
+    private func secret(of known: LedgerIdentity?) async throws -> [UInt8] {
+        if let known { return known.secret }
+        return try await ledger.identity().secret
     }
 
     private static func response(_ answer: IdempotencyTable.Answer) -> HTTPResponse {

@@ -50,8 +50,7 @@ public struct Server: Sendable {
         receiptAnswers = try ReceiptAnswers(trust: configuration.apple, clock: clock)
         self.webhookSend = webhookSend
         authentication = Authentication(configuration: configuration, clock: clock)
-        idempotency = Idempotency(
-            database: database, clock: clock, entropy: entropy, usualEnvironment: configuration.usualEnvironment)
+        idempotency = Idempotency(ledger: ledger, usualEnvironment: configuration.usualEnvironment)
         dashboard = Dashboard(configuration: configuration, clock: clock, entropy: entropy)
     }
 

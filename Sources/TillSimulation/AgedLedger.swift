@@ -43,15 +43,23 @@ public struct AgedLedger: Sendable {
                 """, []
             ) { $0.integer("newest") } ?? 0
         try session.execute(
-            "CREATE TEMP TABLE past (number INTEGER PRIMARY KEY, at INTEGER, user_id TEXT, id TEXT)", [])
+            "CREATE TEMP TABLE past (number INTEGER PRIMARY KEY, at INTEGER, customer_id INTEGER, id TEXT)", [])
+        let customers = max(1, count / Self.purchasesOfUser)
+        try session.execute(
+            """
+            INSERT INTO customers (user_id, first_seen, last_event) WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL \
+            SELECT i + 1 FROM n WHERE i < ?2 - 1) SELECT 'old' || ?1 || '-' || i, ?3, ?4 / ?2 + 1 FROM n
+            """, [.integer(base), .integer(customers), .integer(end), .integer(count)])
         try session.execute(
             """
             INSERT INTO past WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2) \
-            SELECT ?1 + i, ?3 - (?2 - i) * ?4, 'old' || ?1 || '-' || (i % ?5), printf('1%014d', ?1 + i) FROM n
+            SELECT ?1 + i, ?3 - (?2 - i) * ?4, \
+            (SELECT customer_id FROM customers WHERE app_id = 1 AND user_id = 'old' || ?1 || '-' || (i % ?5)), \
+            printf('1%014d', ?1 + i) FROM n
             """,
             [
                 .integer(base), .integer(count), .integer(end), .integer(pace),
-                .integer(max(1, count / Self.purchasesOfUser)),
+                .integer(customers),
             ])
         try writeOrders(session)
         try writeTransactions(session)
@@ -62,8 +70,8 @@ public struct AgedLedger: Sendable {
     private func writeOrders(_ session: any Connection) throws {
         try session.execute(
             """
-            INSERT INTO orders (sequence, id, user_id, product, quantity, status, price, currency, environment, \
-            transaction_id, created_at, updated_at, moves, id_source) SELECT number, randomblob(16), user_id, ?, 1, 1, \
+            INSERT INTO orders (sequence, id, customer_id, product, quantity, status, price, currency, environment, \
+            transaction_id, created_at, updated_at, moves, id_source) SELECT number, randomblob(16), customer_id, ?, 1, 1, \
             600, 'CNY', ?, id, at - 60000, at, 2, 5 FROM past
             """, [.text(product.text), .integer(environment)])
         try session.execute(
@@ -86,31 +94,37 @@ public struct AgedLedger: Sendable {
             [.integer(Self.proofBytes)])
         try session.execute(
             """
-            INSERT INTO evidence (transaction_sequence, at, decision, ground, door, caller) SELECT number, at, \
-            'granted', 'token', 'client', user_id FROM past
+            INSERT INTO evidence (transaction_sequence, at, decision, ground, door, caller_kind, caller_customer_id) \
+            SELECT number, at, 'granted', 'token', 'client', 'user', customer_id FROM past
             """, [])
     }
 
     private func writeGrants(_ session: any Connection) throws {
         try session.execute(
             """
-            INSERT INTO grants (transaction_sequence, id, order_sequence, user_id, at) SELECT number, randomblob(16), \
-            number, user_id, at FROM past
+            INSERT INTO grants (transaction_sequence, id, order_sequence, customer_id, at) SELECT number, randomblob(16), \
+            number, customer_id, at FROM past
             """, [])
         try session.execute(
             """
-            INSERT INTO postings (environment, user_id, contra, currency, amount, kind, grant_sequence, at) SELECT ?, \
-            user_id, 'sold', 'points', ?, 'purchase', number, at FROM past
+            INSERT INTO postings (environment, customer_id, contra, currency, amount, kind, grant_sequence, at) \
+            SELECT ?, customer_id, 'sold', 'points', ?, 'purchase', number, at FROM past
             """, [.integer(environment), .integer(points)])
         try session.execute(
             """
-            INSERT INTO balances (environment, user_id, currency, amount) SELECT ?, user_id, 'points', count(*) * ? \
-            FROM past GROUP BY user_id
+            INSERT INTO balances (environment, customer_id, currency, amount) SELECT ?, customer_id, 'points', \
+            count(*) * ? FROM past GROUP BY customer_id
             """, [.integer(environment), .integer(points)])
         try session.execute(
             """
-            INSERT INTO outbox (type, user_id, transaction_sequence, at, user_sequence) SELECT 'grant.created', \
-            user_id, number, at, row_number() OVER (PARTITION BY user_id ORDER BY number) FROM past ORDER BY number
-            """, [])
+            INSERT INTO outbox (event_id, type, customer_id, transaction_sequence, at, user_sequence, revision, \
+            version, body) SELECT randomblob(16), 'grant.created', customer_id, number, at, row_number() OVER \
+            (PARTITION BY customer_id ORDER BY number), 0, 1, json_object('environment', 'Production', 'grantId', \
+            lower(hex(randomblob(18))), 'orderId', lower(hex(randomblob(18))), 'originalTransactionId', id, \
+            'postings', json_array(json_object('account', 'wallet', 'amount', ?1, 'currency', 'points', 'kind', \
+            'purchase')), 'price', json_object('amount', 600, 'currency', 'CNY'), 'productId', ?2, 'purchasedAt', \
+            strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000, 'unixepoch'), 'quantity', 1, 'transactionId', id) FROM past \
+            ORDER BY number
+            """, [.integer(points), .text(product.text)])
     }
 }

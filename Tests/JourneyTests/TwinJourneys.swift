@@ -102,8 +102,12 @@ import TillJSON
             let pair = Self.equivalent[1]
             // Written before the rule was there.
             _ = try await shop.ledger.write { session in
-                try session.execute(
-                    "INSERT INTO consents (user_id, given, actor, at) VALUES (?, 1, 'key:backend', 1)",
+                try session.execute("INSERT INTO customers (user_id, first_seen) VALUES (?1, 1)", [.text(pair.twin)])
+                return try session.execute(
+                    """
+                    INSERT INTO consents (customer_id, given, caller_kind, caller_key, at) \
+                    VALUES (\(customer: 1), 1, 'key', 'backend', 1)
+                    """,
                     [.text(pair.twin)])
             }
             _ = try await bought(shop, by: pair.twin)

@@ -92,7 +92,8 @@ import TillJSON
             // Points of a product that is sold no more.
             try await shop.ledger.write { session in
                 _ = try session.execute(
-                    "INSERT INTO balances (environment, user_id, currency, amount) VALUES (2, 'u1', 'gems', 0)", [])
+                    "INSERT INTO balances (environment, customer_id, currency, amount) VALUES (2, \(customer: 1), 'gems', 0)",
+                    [.text("u1")])
             }
             #expect(try await post(shop, "bonuses", 3, "g", currency: "gems").status == 201)
             #expect(try await post(shop, "debits", 1, "g", currency: "gems").status == 201)

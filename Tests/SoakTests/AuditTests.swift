@@ -119,14 +119,15 @@ struct AuditTests {
     }
 
     private static func fill(_ session: any Connection) throws {
+        try session.execute("INSERT INTO customers (user_id, first_seen) VALUES ('ann', 1)", [])
         for number in 1...count {
             let (id, key) = (SQLValue.text("\(number)"), SQLValue.integer(number))
             let order = SQLValue.blob(UniqueID(high: 1, low: UInt64(number)).bytes)
             try session.execute(
                 """
-                INSERT INTO orders (sequence, id, user_id, product, quantity, status, price, currency, environment, \
+                INSERT INTO orders (sequence, id, customer_id, product, quantity, status, price, currency, environment, \
                 transaction_id, created_at, updated_at, moves, id_source) \
-                VALUES (?, ?, 'ann', ?, 1, 1, 600, 'CNY', 2, ?, 1, 1, 1, 5)
+                VALUES (?, ?, 1, ?, 1, 1, 600, 'CNY', 2, ?, 1, 1, 1, 5)
                 """, [key, order, .text(product), id])
             try session.execute(
                 """
@@ -136,8 +137,8 @@ struct AuditTests {
                 """, [key, id, id, .text(product), order, key])
             try session.execute(
                 """
-                INSERT INTO grants (transaction_sequence, id, order_sequence, user_id, at) \
-                VALUES (?, ?, ?, 'ann', 2000)
+                INSERT INTO grants (transaction_sequence, id, order_sequence, customer_id, at) \
+                VALUES (?, ?, ?, 1, 2000)
                 """,
                 [key, order, key])
             let posting = Posting(

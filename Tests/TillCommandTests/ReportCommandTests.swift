@@ -38,7 +38,7 @@ import TillSQLite
                         productID: ProductID(Self.product), quantity: 1,
                         environment: number == 3 ? .sandbox : .production, token: nil, purchasedAt: at, signedAt: at,
                         revokedAt: nil, isRenewal: false, isFromReceipt: false,
-                        price: Money(amount: 600, currency: Currency("CNY")),
+                        price: SignedPrice(milliunits: 6_000, currency: Currency("CNY")),
                         terms: TransactionTerms(type: .consumable, storefront: "CHN")),
                     state: .granted, quarantine: nil, orderSequence: nil, at: at)
             }

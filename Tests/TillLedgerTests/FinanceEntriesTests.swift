@@ -23,7 +23,7 @@ import TillSQL
             id: TransactionID("\(2_000 + id)"), originalID: TransactionID("\(2_000 + (original ?? id))"),
             productID: ProductID(product), quantity: quantity, environment: environment, token: nil,
             purchasedAt: noon(day), signedAt: noon(refunded ?? day), revokedAt: refunded.map(noon), isRenewal: false,
-            isFromReceipt: false, price: price.map { Money(amount: $0, currency: Currency("CNY")) }, terms: terms)
+            isFromReceipt: false, price: price.map { SignedPrice(milliunits: $0 * 10, currency: Currency("CNY")) }, terms: terms)
     }
 
     private static func record(_ sales: [PaidTransaction], in session: any Connection) throws {
@@ -96,7 +96,7 @@ import TillSQL
             return PaidTransaction(
                 id: sale.id, originalID: sale.originalID, productID: sale.productID, quantity: 1,
                 environment: .production, token: nil, purchasedAt: sale.purchasedAt, signedAt: sale.signedAt,
-                revokedAt: nil, isRenewal: false, isFromReceipt: false, price: sale.price, terms: terms)
+                revokedAt: nil, isRenewal: false, isFromReceipt: false, price: sale.signedPrice, terms: terms)
         }
         let found = try await Self.lines([Self.sale(1), assigned(2), assigned(3)])
         #expect(found.lines == ["sale +0 a CHN 600x1 1"])
@@ -128,7 +128,7 @@ import TillSQL
             PaidTransaction(
                 id: sale.id, originalID: sale.originalID, productID: sale.productID, quantity: 1,
                 environment: .production, token: nil, purchasedAt: sale.purchasedAt.adding(seconds: 16 * 3_600),
-                signedAt: sale.signedAt, revokedAt: nil, isRenewal: false, isFromReceipt: false, price: sale.price,
+                signedAt: sale.signedAt, revokedAt: nil, isRenewal: false, isFromReceipt: false, price: sale.signedPrice,
                 terms: sale.terms)
         }
         #expect(

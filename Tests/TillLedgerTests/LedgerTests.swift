@@ -148,7 +148,7 @@ import TillSQLite
             let (update, delete): (SQL, SQL) =
                 switch table {
                 case "postings": ("UPDATE postings SET amount = 61", "DELETE FROM postings")
-                case "grants": ("UPDATE grants SET user_id = 'x'", "DELETE FROM grants")
+                case "grants": ("UPDATE grants SET customer_id = 1", "DELETE FROM grants")
                 default: ("UPDATE evidence SET ground = 'x'", "DELETE FROM evidence")
                 }
             for statement in [update, delete] {
@@ -250,16 +250,21 @@ import TillSQLite
     @Test("An idempotency answer is found in its own scope only, and is let go when it is old")
     func idempotency() async throws {
         try await withLedger { ledger in
-            let scope = IdempotencyTable.Scope(credential: "key:a", route: "POST /v1/orders", key: "k")
-            let other = IdempotencyTable.Scope(credential: "key:b", route: "POST /v1/orders", key: "k")
+            @Sendable func scope(_ credential: String, in environment: Environment = .sandbox) -> IdempotencyTable.Scope {
+                IdempotencyTable.Scope(
+                    credential: credential, method: "POST", path: "/v1/orders", queryDigest: [], environment: environment,
+                    key: "k")
+            }
+            let (mine, other) = (scope("key:a"), scope("key:b"))
             let answer = IdempotencyTable.Answer(digest: [1, 2], status: 201, body: [3])
             let found = try await ledger.write { session in
                 let table = IdempotencyTable(session)
-                try table.insert(scope, answer, at: at)
-                let fresh = (try table.find(scope), try table.find(other))
+                try table.insert(mine, answer, at: at)
+                let fresh = (try table.find(mine), try table.find(other))
+                #expect(try table.find(scope("key:a", in: .production)) == nil)
                 let later = at.adding(milliseconds: IdempotencyTable.lifetimeMilliseconds + 1)
                 try table.insert(other, answer, at: later)
-                return (fresh.0, fresh.1, try table.find(scope))
+                return (fresh.0, fresh.1, try table.find(mine))
             }
             #expect(found.0 == answer)
             #expect(found.1 == nil)

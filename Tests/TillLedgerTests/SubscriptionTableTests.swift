@@ -17,7 +17,7 @@ import TillSQLite
         return PaidTransaction(
             id: TransactionID(id), originalID: TransactionID(chain), productID: ProductID("p"), quantity: 1,
             environment: .sandbox, token: token, purchasedAt: bought, signedAt: bought, revokedAt: nil,
-            isRenewal: isRenewal, isFromReceipt: false, price: Money(amount: 299, currency: Currency("USD")),
+            isRenewal: isRenewal, isFromReceipt: false, price: SignedPrice(milliunits: 2_990, currency: Currency("USD")),
             terms: terms)
     }
 

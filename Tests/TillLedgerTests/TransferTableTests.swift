@@ -44,14 +44,16 @@ import TillSQLite
         try await withLedger { ledger in
             let first = try await ledger.write { session in
                 let stored = try TransferTable(session).insert(transfer(1))
-                try GuestTable(session).insert(UserID("guest"), account: UserID("ann"), transfer: stored.sequence)
+                try CustomerTable(session).merge(UserID("guest"), into: UserID("ann"))
                 try TransferTable(session).insert(transfer(2, .reversal), reverses: stored.sequence)
                 return stored
             }
             let attempts: [@Sendable (any Connection) throws -> Void] = [
                 { try TransferTable($0).insert(transfer(3, .reversal), reverses: first.sequence) },
-                { try GuestTable($0).insert(UserID("guest"), account: UserID("ben"), transfer: first.sequence) },
-                { try $0.execute("UPDATE transfers SET to_user = 'ben'", []) },
+                { try CustomerTable($0).merge(UserID("guest"), into: UserID("ann")) },
+                { try CustomerTable($0).merge(UserID("ann"), into: UserID("nobody")) },
+                { try CustomerTable($0).merge(UserID("ann"), into: UserID("ann")) },
+                { try $0.execute("UPDATE transfers SET to_customer_id = 1", []) },
                 { try $0.execute("DELETE FROM transfers", []) },
             ]
             for attempt in attempts {
@@ -59,7 +61,7 @@ import TillSQLite
             }
             let (guest, count) = try await ledger.read { session in
                 (
-                    try GuestTable(session).find(UserID("guest"))?.account,
+                    try CustomerTable(session).merge(of: UserID("guest"))?.account,
                     try TransferTable(session).list(user: UserID("ann"), before: .max, limit: 10).count
                 )
             }
@@ -71,14 +73,14 @@ import TillSQLite
     func account() async throws {
         try await withLedger { ledger in
             try await ledger.write { session in
-                let sequence = try TransferTable(session).insert(transfer(1)).sequence
-                let guests = GuestTable(session)
-                try guests.insert(UserID("a"), account: UserID("b"), transfer: sequence)
+                let guests = CustomerTable(session)
+                for name in ["a", "b", "c"] { _ = try guests.id(of: UserID(name), at: Instant(seconds: 1)) }
+                try guests.merge(UserID("a"), into: UserID("b"))
                 #expect(try guests.account(of: UserID("a")) == UserID("b"))
-                try guests.insert(UserID("b"), account: UserID("c"), transfer: sequence)
+                try guests.merge(UserID("b"), into: UserID("c"))
                 #expect(try guests.account(of: UserID("a")) == UserID("c"))
                 #expect(try guests.account(of: UserID("c")) == nil)
-                try guests.delete(transfer: sequence)
+                try guests.separate(UserID("a"))
                 #expect(try guests.account(of: UserID("a")) == nil)
             }
         }

@@ -9,7 +9,7 @@ import TillSQL
 
     private func happen(_ users: [String?], _ session: any Connection) throws {
         for user in users {
-            try OutboxTable(session).insert(type: "a.b", user: user.map { UserID($0) }, body: "{}", at: Self.now)
+            try EventRecorder(session).record(type: "a.b", user: user.map { UserID($0) }, at: Self.now)
         }
     }
 

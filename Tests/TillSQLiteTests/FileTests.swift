@@ -152,7 +152,7 @@ struct FileTests {
         let first = try serve()
         _ = try await first.write { try Ledger.grant(1, in: $0) }
         await first.close()
-        let later: [[StaticString]] =
+        let later: [Migration] =
             Ledger.migrations + [
                 ["ALTER TABLE grants ADD COLUMN product TEXT", "UPDATE grants SET product = 'points.60';"],
                 ["CREATE TABLE outbox (id INTEGER PRIMARY KEY) STRICT"],

@@ -20,7 +20,7 @@ final class TemporaryDirectory: Sendable {
 
 /// Two linked tables, as an order and its grant are: a grant without its order can't exist.
 enum Ledger {
-    static let migrations: [[StaticString]] = [
+    static let migrations: [Migration] = [
         [
             """
             CREATE TABLE orders (id INTEGER PRIMARY KEY, note TEXT, proof BLOB) STRICT;

@@ -19,7 +19,7 @@ final class ShopUnderPowerCuts {
     private(set) var faults: [DatabaseError.Kind: Int] = [:]
     private(set) var cuts: Set<CrashableDisk.Cut> = []
 
-    static let migrations: [[StaticString]] =
+    static let migrations: [Migration] =
         Ledger.migrations + [
             ["CREATE TABLE wallet (id INTEGER PRIMARY KEY, points INTEGER NOT NULL) STRICT;"],
             ["INSERT INTO wallet (id, points) VALUES (1, 0);"],

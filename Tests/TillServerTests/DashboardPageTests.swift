@@ -89,7 +89,8 @@ import TillSQL
     func paging() async throws {
         try await Office.open { office in
             try await office.ledger.write { session in
-                _ = try session.execute(Self.manyOrders, [.integer(120)])
+                _ = try session.execute("INSERT INTO customers (user_id, first_seen) VALUES ('u1', 1)", [])
+                _ = try session.execute(Self.manyOrders, [.integer(120), .text("u1")])
                 _ = try session.execute(Self.theirTransactions, [])
             }
             let visitor = try await Visitor.loggedIn(office)
@@ -260,7 +261,8 @@ import TillSQL
     func many() async throws {
         try await Office.open { office in
             try await office.ledger.write { session in
-                _ = try session.execute(Self.manyOrders, [.integer(100_000)])
+                _ = try session.execute("INSERT INTO customers (user_id, first_seen) VALUES ('u1', 1)", [])
+                _ = try session.execute(Self.manyOrders, [.integer(100_000), .text("u1")])
                 _ = try session.execute(Self.theirTransactions, [])
             }
             let visitor = try await Visitor.loggedIn(office)
@@ -281,8 +283,8 @@ import TillSQL
     /// A third each prepared, completed and failed, all of one user.
     private static let manyOrders: SQL = """
         WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n \
-        WHERE i < ?1) INSERT INTO orders (id, user_id, product, quantity, status, price, currency, environment, \
-        transaction_id, created_at, updated_at, moves, id_source) SELECT randomblob(16), 'u1', \
+        WHERE i < ?1) INSERT INTO orders (id, customer_id, product, quantity, status, price, currency, environment, \
+        transaction_id, created_at, updated_at, moves, id_source) SELECT randomblob(16), \(customer: 2), \
         'com.example.learn.points60', 1, CASE i % 3 WHEN 0 THEN 0 WHEN 1 THEN 1 ELSE 4 END, 600, 'CNY', \
         CASE i % 3 WHEN 1 THEN 2 END, CASE i % 3 WHEN 1 THEN 't' || i END, i, i, 0, 5 FROM n
         """

@@ -52,16 +52,16 @@ struct Story: Sendable {
         }
         lines += try session.query(
             """
-            SELECT e.at, e.decision, e.ground, e.door, e.caller FROM evidence e JOIN transactions t \
+            SELECT e.at, e.decision, e.ground, e.door, \(caller: "e") FROM evidence e JOIN transactions t \
             ON t.sequence = e.transaction_sequence WHERE t.id = ? ORDER BY e.sequence
             """, [.text(id)]
         ) {
             "evidence: \($0.integer("at")) \($0.text("decision")) by "
-                + "\($0.text("ground")), door \($0.text("door")), \($0.text("caller"))"
+                + "\($0.text("ground")), door \($0.text("door")), \(CallerColumns.name($0) ?? "")"
         }
         lines += try session.query(
             """
-            SELECT p.at, p.user_id, p.kind, p.amount, p.currency FROM postings p JOIN transactions t \
+            SELECT p.at, \(user: "p.customer_id") AS user_id, p.kind, p.amount, p.currency FROM postings p JOIN transactions t \
             ON t.sequence = p.grant_sequence WHERE t.id = ? ORDER BY p.sequence
             """, [.text(id)]
         ) {
@@ -70,7 +70,7 @@ struct Story: Sendable {
         }
         lines += try session.query(
             """
-            SELECT m.at, m.status, m.reason, hex(o.id) AS id, o.user_id FROM order_moves m JOIN orders o \
+            SELECT m.at, m.status, m.reason, hex(o.id) AS id, \(user: "o.customer_id") AS user_id FROM order_moves m JOIN orders o \
             ON o.sequence = m.order_sequence JOIN transactions t ON t.order_sequence = o.sequence OR t.token = o.id \
             WHERE t.id = ? ORDER BY m.number
             """, [.text(id)]

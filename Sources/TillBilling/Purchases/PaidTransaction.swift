@@ -19,7 +19,8 @@ public struct PaidTransaction: Hashable, Sendable {
     public let statesReason: Bool
     /// From a PKCS#7 receipt, which carries no token and never shows the refund of a consumable.
     public let isFromReceipt: Bool
-    public let price: Money?
+    /// As signed.
+    public let signedPrice: SignedPrice?
     public let terms: TransactionTerms
     /// One for each Apple Account and app, so whoever shares a phone shares it: evidence, and never a reason (U1).
     public var appTransactionID: String?
@@ -27,7 +28,7 @@ public struct PaidTransaction: Hashable, Sendable {
     public init(
         id: TransactionID, originalID: TransactionID, productID: ProductID, quantity: Int, environment: Environment,
         token: AppAccountToken?, purchasedAt: Instant, signedAt: Instant, revokedAt: Instant?, isRenewal: Bool,
-        isFromReceipt: Bool, price: Money?, terms: TransactionTerms = TransactionTerms(), chainBeganAt: Instant? = nil,
+        isFromReceipt: Bool, price: SignedPrice?, terms: TransactionTerms = TransactionTerms(), chainBeganAt: Instant? = nil,
         statesReason: Bool = true
     ) {
         self.id = id
@@ -42,10 +43,13 @@ public struct PaidTransaction: Hashable, Sendable {
         self.isRenewal = isRenewal
         self.statesReason = statesReason
         self.isFromReceipt = isFromReceipt
-        self.price = price
+        signedPrice = price
         self.terms = terms
         self.chainBeganAt = chainBeganAt
     }
+
+    /// In minor units.
+    public var price: Money? { signedPrice?.money }
 
     /// Whether it is a period of an auto-renewable subscription. Where Apple named no type, only those have an end.
     public var isSubscription: Bool {

@@ -96,9 +96,9 @@ public struct ConsumptionAnswers: Sendable {
                     door: PurchaseSource.notification.rawValue, caller: "apple")
                 try EvidenceTable(connection).insert(transaction: sequence, entry)
             }
-            try OutboxTable(connection).insert(
-                type: "consumption.\(word)", user: purchase?.userID, transaction: purchase?.sequence, at: now,
-                body: EventBody.told(question, answer: answer, detail: detail))
+            try EventRecorder(connection).record(
+                type: "consumption.\(word)", user: purchase?.userID, transaction: purchase?.sequence,
+                about: question.subject, body: EventBody.told(question, answer: answer, detail: detail), at: now)
         }
     }
 }

@@ -24,9 +24,16 @@ extension Ledger {
             reason: reason.map { String($0.prefix(64)) }, requestedAt: notification.signedDate ?? clock())
         guard try ConsumptionTable(connection).insert(question, notification: sequence) else { return }
         let purchase = try QuestionedPurchase.asked(transaction.id, in: notification.environment, connection)
-        try OutboxTable(connection).insert(
-            type: "consumption.requested", user: purchase?.userID, transaction: purchase?.sequence, at: clock(),
-            body: EventBody.asked(question))
+        try EventRecorder(connection).record(
+            type: "consumption.requested", user: purchase?.userID, transaction: purchase?.sequence,
+            about: question.subject, body: EventBody.asked(question), at: clock())
+    }
+}
+
+extension ConsumptionTable.Question {
+    /// What events about it are known by.
+    var subject: String {
+        "\(environment.rawValue):\(transactionID.text):\(requestedAt.milliseconds)"
     }
 }
 

@@ -27,6 +27,9 @@ package final class CatalogHistory: Sendable {
         self.since = since
     }
 
+    /// The number of the current one, once it is in the ledger.
+    var number: Int64? { known.withLock(\.number) }
+
     /// All of them. The current one is among them before it is in the ledger.
     func versions(_ connection: any Connection) throws -> CatalogVersions {
         let table = CatalogVersionTable(connection)

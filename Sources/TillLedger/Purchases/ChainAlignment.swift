@@ -123,14 +123,14 @@ extension PurchaseRecorder {
         try ownership.set(.orderID, of: held(stored.sequence), owner: grant.userID)
         try ownership.withdraw(stored.sequence, at: now)
         try note(
-            stored.sequence, "quarantined", ground: reason.rawValue, detail: "from \(grant.userID); \(explanation)")
+            stored.sequence, "quarantined", ground: reason.rawValue, detail: "from the owner of order \(grant.orderID); \(explanation)")
         if stored.state != .revoked {
-            try outbox.insert(
-                type: "transaction.quarantined", user: nil, transaction: stored.sequence, at: now,
-                body: EventBody.quarantined(reason))
+            try events.record(
+                type: "transaction.quarantined", user: nil, transaction: stored.sequence,
+                body: EventBody.quarantined(reason), at: now)
         }
-        try outbox.insert(
-            type: "grant.withdrawn", user: grant.userID, transaction: stored.sequence, at: now,
-            body: EventBody.withdrawn(Self.followedReason, postings, under: grant.orderID))
+        try events.record(
+            type: "grant.withdrawn", user: grant.userID, transaction: stored.sequence,
+            body: EventBody.withdrawn(Self.followedReason, postings, under: grant.orderID), at: now)
     }
 }

@@ -80,7 +80,7 @@ extension PurchaseReader {
             links.allSatisfy({ $0.chain.token == nil }), let replaced = chain.replaced(by: transaction.id),
             let owner = links.first(where: { $0.period.transactionID == replaced.transactionID })?.owner
         else { return nil }
-        return try owner == caller || guests.account(of: caller) == owner ? owner : nil
+        return try owner == caller || customers.account(of: caller) == owner ? owner : nil
     }
 }
 

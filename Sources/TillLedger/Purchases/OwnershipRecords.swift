@@ -104,7 +104,7 @@ extension PurchaseRecorder {
         if try isGrantedByWords(of: grant.userID, sequence) { try ownership.distrust(grant.userID, at: now) }
         try note(
             sequence, "moved", ground: Transfer.Kind.signedBuyer.rawValue,
-            detail: "from \(grant.userID) to \(newOwner); \(explanation)")
+            detail: "from order \(grant.orderID) to order \(target.order.id); \(explanation)")
         return grant.held(by: newOwner, under: target.order.id)
     }
 
@@ -133,7 +133,7 @@ extension PurchaseRecorder {
             if entry.decision == "granted", !isByChain { return true }
             guard entry.caller.hasPrefix("user:") else { return false }
             let user = UserID(String(entry.caller.dropFirst("user:".utf8.count)))
-            return try (GuestTable(connection).account(of: user) ?? user) == loser
+            return try (CustomerTable(connection).account(of: user) ?? user) == loser
         }
     }
 
@@ -156,9 +156,9 @@ extension PurchaseRecorder {
     }
 
     private func tellContested(_ grant: Grant, _ sequence: Int64, _ reason: String) throws {
-        try outbox.insert(
-            type: "grant.contested", user: grant.userID, transaction: sequence, at: now,
-            body: EventBody.contested(reason, token: known.brought.signedToken, under: grant.orderID))
+        try events.record(
+            type: "grant.contested", user: grant.userID, transaction: sequence,
+            body: EventBody.contested(reason, token: known.brought.signedToken, under: grant.orderID), at: now)
     }
 
     /// Out of the owner's hands and into quarantine: the customer whom the copy names did not order this.
@@ -176,13 +176,13 @@ extension PurchaseRecorder {
             try ownership.distrust(grant.userID, at: now)
         }
         try note(
-            stored.sequence, "quarantined", ground: reason.rawValue, detail: "from \(grant.userID); \(explanation)")
-        try outbox.insert(
-            type: "transaction.quarantined", user: nil, transaction: stored.sequence, at: now,
-            body: EventBody.quarantined(reason))
-        try outbox.insert(
-            type: "grant.withdrawn", user: grant.userID, transaction: stored.sequence, at: now,
-            body: EventBody.withdrawn(reason.rawValue, postings, under: grant.orderID))
+            stored.sequence, "quarantined", ground: reason.rawValue, detail: "from the owner of order \(grant.orderID); \(explanation)")
+        try events.record(
+            type: "transaction.quarantined", user: nil, transaction: stored.sequence,
+            body: EventBody.quarantined(reason), at: now)
+        try events.record(
+            type: "grant.withdrawn", user: grant.userID, transaction: stored.sequence,
+            body: EventBody.withdrawn(reason.rawValue, postings, under: grant.orderID), at: now)
         return reason
     }
 

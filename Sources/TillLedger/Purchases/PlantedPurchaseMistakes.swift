@@ -6,8 +6,9 @@
         func tellApart(of grant: Grant) async throws {
             try await database.write { connection in
                 let stored = try TransactionTable(connection).find(grant.transactionID, in: grant.environment)
-                try OutboxTable(connection).insert(
-                    type: "grant.created", user: grant.userID, transaction: stored?.sequence, at: grant.at)
+                try EventRecorder(connection).record(
+                    type: "grant.created", user: grant.userID, transaction: stored?.sequence, happensOnce: true,
+                    at: grant.at)
             }
         }
     }

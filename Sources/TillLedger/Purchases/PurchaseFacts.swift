@@ -69,7 +69,7 @@ struct PurchaseReader {
     let catalog: Catalog
     let now: Instant
     let ownership: OwnershipTable
-    let guests: GuestTable
+    let customers: CustomerTable
     let holders: HolderTable
     fileprivate(set) var orders: [OrderID: OrderTable.Stored] = [:]
 
@@ -79,7 +79,7 @@ struct PurchaseReader {
         self.catalog = catalog
         self.now = now
         ownership = OwnershipTable(connection)
-        guests = GuestTable(connection)
+        customers = CustomerTable(connection)
         holders = HolderTable(connection)
     }
 
@@ -116,14 +116,14 @@ struct PurchaseReader {
         return found.order
     }
 
-    func account(of user: UserID) throws -> UserID { try guests.account(of: user) ?? user }
+    func account(of user: UserID) throws -> UserID { try customers.account(of: user) ?? user }
 
     // MARK: Who brought it
 
     /// A guest who signed in brings the account's orders too: opened for payments that were under way.
     private func caller(of origin: PurchaseOrigin, claiming order: Order?) throws -> Caller {
         guard let order, case .user(let guest) = origin.caller, guest != order.userID,
-            try guests.account(of: guest) == order.userID
+            try customers.account(of: guest) == order.userID
         else { return origin.caller }
         return .user(order.userID)
     }
@@ -189,7 +189,7 @@ struct PurchaseReader {
         to transaction: PaidTransaction, from origin: PurchaseOrigin, _ chain: ChainFacts?, _ token: TokenFacts
     ) throws -> OwnershipClaim? {
         guard var claim = origin.claim else { return nil }
-        if let guest = token.order?.userID ?? token.account, try guests.account(of: guest) == claim.user {
+        if let guest = token.order?.userID ?? token.account, try customers.account(of: guest) == claim.user {
             claim = OwnershipClaim(user: guest, ground: claim.ground)
         }
         let isWaiting = chain?.renewed?.isWaiting == true
@@ -211,7 +211,7 @@ struct PurchaseReader {
         guard transaction.isFromReceipt else { return false }
         if settings.receipts.policy == .quarantine { return true }
         var candidates = [facts.claimedOrder?.userID, facts.originalOrder?.userID].compactMap { $0 }
-        candidates += try candidates.compactMap { try guests.account(of: $0) }
+        candidates += try candidates.compactMap { try customers.account(of: $0) }
         if facts.originalOrder != nil {
             let holder = try holders.holder(of: transaction.originalID, in: transaction.environment)
             if let holder { candidates.append(holder) }
@@ -230,7 +230,7 @@ struct PurchaseReader {
         ].compactMap { $0 }
         if case .backend(_, let user?) = caller { users.append(user) }
         users += (facts.deviceOrders ?? []).map(\.userID)
-        for user in Set(users) { facts.accounts[user] = try guests.account(of: user) }
+        for user in Set(users) { facts.accounts[user] = try customers.account(of: user) }
         guard transaction.originalID != transaction.id else { return }
         for order in [facts.tokenOrder, facts.claimedOrder, facts.originalOrder].compactMap({ $0?.id }) {
             guard facts.chainHolders[order] == nil, let stored = orders[order] else { continue }

@@ -15,7 +15,7 @@ struct PurchaseRecorder {
     let transactions: TransactionTable
     let evidence: EvidenceTable
     let ledger: LedgerTable
-    let outbox: OutboxTable
+    let events: EventRecorder
     let holders: HolderTable
     let ownership: OwnershipTable
     let tasks: AppleTasks
@@ -35,7 +35,7 @@ struct PurchaseRecorder {
         transactions = TransactionTable(connection)
         evidence = EvidenceTable(connection)
         ledger = LedgerTable(connection)
-        outbox = OutboxTable(connection)
+        events = EventRecorder(connection)
         holders = HolderTable(connection)
         ownership = OwnershipTable(connection)
         tasks = AppleTasks(connection, under: terms.tasks, now: inputs.now)
@@ -114,12 +114,14 @@ struct PurchaseRecorder {
         #endif
         if let again = try grantAgain(to: target, newOwner: owner.user, match) { return again }
         let grant = Grant(
-            id: freshID(), environment: transaction.environment, transactionID: transaction.id,
+            id: DerivedID.grant(app: terms.settings.apple.bundleID, transaction.id, in: transaction.environment),
+            environment: transaction.environment, transactionID: transaction.id,
             orderID: target.order.id, userID: owner.user, productID: product.id, quantity: transaction.quantity,
             points: points.map { GrantedPoints(currency: $0.kind, amount: $0.amount) },
             entitlement: product.entitlement, at: now)
         let sequence = try record(.granted, quarantine: nil, orderSequence: target.sequence)
-        try GrantTable(connection).insert(grant, transaction: sequence, orderSequence: target.sequence)
+        try GrantTable(connection).insert(
+            grant, transaction: sequence, orderSequence: target.sequence, catalogVersion: terms.catalogs.number)
         for posting in grant.postings(at: now) { try ledger.post(posting, grant: sequence) }
         if owner.user != target.order.userID || match == .claim {
             try holders.set(owner.user, held(sequence))
@@ -129,7 +131,7 @@ struct PurchaseRecorder {
         // A token says it all; what else decided is told with what was ruled out.
         try note(sequence, "granted", ground: match.rawValue, detail: match.needsNoDetail ? nil : explanation)
         if let ground = owner.ground { try note(sequence, "succeeded", ground: ground.rawValue) }
-        try tell("grant.created", grant, sequence)
+        try tell("grant.created", grant, sequence, happensOnce: true)
         return grant
     }
 
@@ -221,11 +223,11 @@ struct PurchaseRecorder {
     }
 
     private func isSaid(by user: UserID) throws -> Bool {
-        let guests = GuestTable(connection)
+        let customers = CustomerTable(connection)
         return switch origin.caller {
         case .backend: true
         case .user(let caller):
-            try caller == user || guests.account(of: caller) == guests.account(of: user) ?? user
+            try caller == user || customers.account(of: caller) == customers.account(of: user) ?? user
         case .apple: false
         }
     }
@@ -268,14 +270,18 @@ struct PurchaseRecorder {
         }
     }
 
-    /// - Parameter postings: the points that moved, where they are not the grant's own.
-    func tell(_ type: String, _ grant: Grant, _ sequence: Int64, moved postings: [Posting]? = nil) throws {
+    /// - Parameters:
+    ///   - postings: the points that moved, where they are not the grant's own.
+    ///   - happensOnce: whether a transaction has no second event of this type, beside those that may come again.
+    func tell(
+        _ type: String, _ grant: Grant, _ sequence: Int64, moved postings: [Posting]? = nil, happensOnce: Bool = false
+    ) throws {
         #if PLANTED_MISTAKES
             if PlantedMistake.tellsApart.isPlanted, type == "grant.created" { return }
         #endif
-        try outbox.insert(
-            type: type, user: grant.userID, transaction: sequence, at: now,
-            body: postings.map { EventBody.moved($0, under: grant.orderID) })
+        try events.record(
+            type: type, user: grant.userID, transaction: sequence, happensOnce: happensOnce,
+            body: postings.map { EventBody.moved($0, under: grant.orderID) } ?? [:], at: now)
     }
 }
 

@@ -48,9 +48,9 @@ extension PurchaseRecorder {
     }
 
     private func tellQuarantined(_ reason: QuarantineReason, _ sequence: Int64) throws {
-        try outbox.insert(
-            type: "transaction.quarantined", user: nil, transaction: sequence, at: now,
-            body: EventBody.quarantined(reason))
+        try events.record(
+            type: "transaction.quarantined", user: nil, transaction: sequence, body: EventBody.quarantined(reason),
+            at: now)
     }
 }
 

@@ -52,8 +52,8 @@ extension PurchaseReader {
         guard let proof = origin.tokenProof, proof.proves(token) else { return nil }
         switch origin.caller {
         case .user(let caller), .backend(_, let caller?):
-            let isOwn = try proof.user == caller || guests.account(of: proof.user) == caller
-            return isOwn ? try guests.account(of: caller) ?? caller : nil
+            let isOwn = try proof.user == caller || customers.account(of: proof.user) == caller
+            return isOwn ? try customers.account(of: caller) ?? caller : nil
         case .backend(_, nil), .apple: return nil
         }
     }
@@ -105,7 +105,7 @@ extension TokenFacts {
             } else {
                 try AccountTokenTable(connection).find(token)?.user
             }
-        return try named.map { try GuestTable(connection).account(of: $0) ?? $0 }
+        return try named.map { try CustomerTable(connection).account(of: $0) ?? $0 }
     }
 }
 

@@ -83,7 +83,7 @@ extension PaidTransaction {
             id: verified.id, originalID: verified.originalID, productID: verified.productID,
             quantity: verified.seatsOfOwner, environment: verified.environment, token: token,
             purchasedAt: verified.purchaseDate, signedAt: verified.signedDate, revokedAt: verified.revocationDate,
-            isRenewal: verified.isRenewal, isFromReceipt: verified.source == .receipt, price: verified.price,
+            isRenewal: verified.isRenewal, isFromReceipt: verified.source == .receipt, price: verified.signedPrice,
             terms: TransactionTerms(verified), chainBeganAt: verified.originalPurchaseDate,
             statesReason: verified.transactionReason != nil || !verified.isRenewal)
         appTransactionID = verified.appTransactionID.flatMap { $0.isEmpty ? nil : $0 }

@@ -85,7 +85,7 @@ package struct ReceiptUpdates: Sendable {
             func owner(_ transaction: Int64?, under order: Int64?) throws -> UserID? {
                 let ordered = try order.flatMap { try OrderTable(connection).find(sequence: $0)?.order.userID }
                 return try (transaction.flatMap { holders[$0] } ?? ordered).map {
-                    try GuestTable(connection).account(of: $0) ?? $0
+                    try CustomerTable(connection).account(of: $0) ?? $0
                 }
             }
             let asked =

@@ -31,34 +31,14 @@ package struct Reminders {
         for (index, one) in due.enumerated() {
             let isOutdone = due.dropFirst(index + 1).contains { $0.reminder.end.subject == one.reminder.end.subject }
             if !isOutdone {
-                try OutboxTable(connection).insert(
-                    type: one.reminder.kind.event, user: user, transaction: nil, at: now,
-                    body: String(decoding: SortedJSON.encode(Notice(one)), as: UTF8.self))
+                try EventRecorder(connection).record(
+                    type: one.reminder.kind.event, user: user, about: one.subject,
+                    body: EventBody.reminder(one), at: now)
                 told += 1
             }
             try table.markSent(one.sequence, at: now)
         }
         return told
-    }
-
-    /// The body of `service.expiring` and `service.expired`.
-    private struct Notice: Encodable {
-        let entitlement: String
-        let environment: String
-        let expiresAt: Instant
-        let productId: String
-        let reminder: String
-        let subject: String
-
-        init(_ stored: ReminderTable.Stored) {
-            let (reminder, end) = (stored.reminder, stored.reminder.end)
-            entitlement = end.entitlement
-            environment = stored.environment.rawValue
-            expiresAt = end.expiresAt
-            productId = end.productID.text
-            self.reminder = reminder.kind.name
-            subject = end.subject
-        }
     }
 }
 
@@ -102,5 +82,13 @@ extension PurchaseProcessor {
     private func sellsTime(_ transaction: PaidTransaction) -> Bool {
         transaction.terms.type == .autoRenewable || transaction.terms.expiresAt != nil
             || catalog[transaction.productID]?.plan != nil
+    }
+}
+
+extension ReminderTable.Stored {
+    /// What an event about it is known by.
+    fileprivate var subject: String {
+        let end = reminder.end
+        return "\(environment.rawValue):\(userID):\(end.subject):\(reminder.kind.name):\(end.expiresAt.milliseconds)"
     }
 }

@@ -59,13 +59,10 @@ struct SubscriptionRecorder {
         for (user, subscription) in after.sorted(by: { $0.key.text < $1.key.text })
         where before[user] != Change(subscription) {
             changed.append(user)
-            let body = Event(
-                originalTransactionId: originalID.text, environment: environment.rawValue,
-                productId: subscription.current.productID.text, state: subscription.state.rawValue,
-                until: subscription.until, willRenew: subscription.willRenew)
-            try OutboxTable(connection).insert(
+            try EventRecorder(connection).record(
                 type: "subscription.updated", user: user,
-                body: String(decoding: SortedJSON.encode(body), as: UTF8.self), at: now)
+                about: "\(environment.rawValue):\(originalID.text):\(user)", 
+                body: EventBody.subscription(subscription, of: originalID, in: environment), at: now)
         }
         return changed
     }
@@ -99,16 +96,6 @@ struct SubscriptionRecorder {
             renewalProduct = subscription.renewalProductID
             priceIncrease = subscription.priceIncrease
         }
-    }
-
-    /// The body of `subscription.updated`.
-    private struct Event: Encodable {
-        let originalTransactionId: String
-        let environment: String
-        let productId: String
-        let state: String
-        let until: Instant
-        let willRenew: Bool?
     }
 }
 

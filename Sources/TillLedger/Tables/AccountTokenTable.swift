@@ -7,14 +7,14 @@ extension Schema {
     static let accountTokens: StaticString = """
         CREATE TABLE account_tokens (
             token BLOB PRIMARY KEY CHECK (length(token) = 16),
-            user_id TEXT NOT NULL,
+            customer_id INTEGER NOT NULL REFERENCES customers (customer_id),
             since INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
-        CREATE INDEX account_tokens_by_user ON account_tokens (user_id, since);
+        CREATE INDEX account_tokens_by_user ON account_tokens (customer_id, since);
 
         CREATE TABLE unmatched_tokens (
             token BLOB NOT NULL CHECK (length(token) = 16),
-            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
+            environment INTEGER NOT NULL,
             first_seen INTEGER NOT NULL,
             PRIMARY KEY (token, environment)
         ) STRICT, WITHOUT ROWID;
@@ -23,7 +23,7 @@ extension Schema {
 
 /// `account_tokens`: which user's payments carry a token that is no order's id, because the user's backend said so.
 public struct AccountTokenTable {
-    private static let columns: Columns = "token, user_id, since"
+    private static let columns: Columns = "token, customer_id, since"
 
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
@@ -43,17 +43,17 @@ public struct AccountTokenTable {
     public func insert(_ entry: Entry) throws {
         try session.execute(
             "INSERT INTO account_tokens (\(Self.columns)) VALUES (?1, ?2, ?3)",
-            [.id(entry.token), .text(entry.user.text), .instant(entry.since)])
+            [.id(entry.token), .integer(try CustomerTable(session).id(of: entry.user, at: entry.since)), .instant(entry.since)])
     }
 
     public func find(_ token: UniqueID) throws -> Entry? {
-        try session.first("SELECT \(Self.columns) FROM account_tokens WHERE token = ?1", [.id(token)], Self.read)
+        try session.first("SELECT \(Self.columns, userOf: "account_tokens") FROM account_tokens WHERE token = ?1", [.id(token)], Self.read)
     }
 
     /// A user's tokens, oldest first.
     public func list(of user: UserID, limit: Int) throws -> [Entry] {
         try session.query(
-            "SELECT \(Self.columns) FROM account_tokens WHERE user_id = ?1 ORDER BY since, token LIMIT ?2",
+            "SELECT \(Self.columns, userOf: "account_tokens") FROM account_tokens WHERE customer_id = \(customer: 1) ORDER BY since, token LIMIT ?2",
             [.text(user.text), .integer(Int64(limit))], Self.read)
     }
 

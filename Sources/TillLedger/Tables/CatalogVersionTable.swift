@@ -7,6 +7,7 @@ extension Schema {
     static let catalogVersions: StaticString = """
         CREATE TABLE catalog_versions (
             version INTEGER PRIMARY KEY,
+            app_id INTEGER NOT NULL DEFAULT 1 REFERENCES apps (app_id),
             sha256 BLOB NOT NULL CHECK (length(sha256) = 32),
             body BLOB NOT NULL,
             since INTEGER NOT NULL

@@ -8,10 +8,12 @@ extension Schema {
         CREATE TABLE claims (
             sequence INTEGER PRIMARY KEY,
             id BLOB NOT NULL UNIQUE CHECK (length(id) = 16),
-            user_id TEXT NOT NULL,
+            customer_id INTEGER NOT NULL REFERENCES customers (customer_id),
             order_number TEXT,
             transaction_sequence INTEGER REFERENCES transactions (sequence),
-            actor TEXT NOT NULL,
+            caller_kind TEXT NOT NULL,
+            caller_customer_id INTEGER REFERENCES customers (customer_id),
+            caller_key TEXT,
             operator TEXT,
             reason TEXT,
             state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 2),
@@ -22,11 +24,12 @@ extension Schema {
             at INTEGER NOT NULL,
             ended_at INTEGER,
             is_acceptance INTEGER NOT NULL DEFAULT 0 CHECK (is_acceptance IN (0, 1)),
+            CHECK ((caller_kind = 'user') = (caller_customer_id IS NOT NULL)),
             CHECK ((state = 0) = (ended_at IS NULL)),
             CHECK ((order_number IS NULL) = (transaction_sequence IS NOT NULL)),
             CHECK (transaction_sequence IS NULL OR (operator IS NOT NULL AND reason IS NOT NULL))
         ) STRICT;
-        CREATE INDEX claims_by_user ON claims (user_id, sequence);
+        CREATE INDEX claims_by_user ON claims (customer_id, sequence);
         CREATE INDEX claims_due ON claims (due_at, sequence) WHERE state = 0;
         """
 }
@@ -35,7 +38,7 @@ extension Schema {
 /// order it is paid under, or by an operator's (U1).
 public struct ClaimTable {
     private static let columns: Columns = """
-        id, user_id, order_number, actor, state, attempts, detail, answer, at, ended_at, due_at
+        id, customer_id, order_number, state, attempts, detail, answer, at, ended_at, due_at
         """
 
     private let session: any Connection
@@ -75,8 +78,12 @@ public struct ClaimTable {
         _ id: UniqueID, of user: UserID, orderNumber: String, by actor: String, at now: Instant, due: Instant
     ) throws -> Stored {
         let sequence = try session.insert(
-            "INSERT INTO claims (\(Self.columns)) VALUES (?1, ?2, ?3, ?4, 0, 0, '', NULL, ?6, NULL, ?5)",
-            [.id(id), .text(user.text), .text(orderNumber), .text(actor), .instant(due), .instant(now)])
+            """
+            INSERT INTO claims (\(Self.columns), \(CallerColumns.names)) \
+            VALUES (?1, ?2, ?3, 0, 0, '', NULL, ?5, NULL, ?4, ?6, ?7, ?8)
+            """,
+            [.id(id), try customer(user, now), .text(orderNumber), .instant(due), .instant(now)]
+                + CallerColumns(actor, at: now, session).values)
         return Stored(
             sequence: sequence, id: id, user: user, orderNumber: orderNumber, actor: actor, state: .waiting,
             attempts: 0, detail: "", answer: nil, at: now, endedAt: nil, dueAt: due)
@@ -89,13 +96,13 @@ public struct ClaimTable {
     ) throws {
         try session.execute(
             """
-            INSERT INTO claims (\(Self.columns), transaction_sequence, operator, reason) \
-            VALUES (?1, ?2, NULL, ?4, 1, 0, '', ?7, ?8, ?8, ?8, ?3, ?5, ?6)
+            INSERT INTO claims (\(Self.columns), transaction_sequence, operator, reason, \(CallerColumns.names)) \
+            VALUES (?1, ?2, NULL, 1, 0, '', ?6, ?7, ?7, ?7, ?3, ?4, ?5, ?8, ?9, ?10)
             """,
             [
-                .id(id), .text(user.text), .integer(sequence), .text(actor), .text(operatorName), .text(reason),
+                .id(id), try customer(user, now), .integer(sequence), .text(operatorName), .text(reason),
                 .text(answer), .instant(now),
-            ])
+            ] + CallerColumns(actor, at: now, session).values)
     }
 
     /// A user's acceptance of one transaction, and what became of it.
@@ -105,10 +112,12 @@ public struct ClaimTable {
     ) throws -> Stored {
         let sequence = try session.insert(
             """
-            INSERT INTO claims (\(Self.columns), transaction_sequence, operator, reason, is_acceptance) \
-            VALUES (?1, ?2, NULL, ?4, 1, 0, '', ?5, ?6, ?6, ?6, ?3, ?4, 'accepted', 1)
+            INSERT INTO claims (\(Self.columns), transaction_sequence, operator, reason, is_acceptance, \
+            \(CallerColumns.names)) \
+            VALUES (?1, ?2, NULL, 1, 0, '', ?5, ?6, ?6, ?6, ?3, ?4, 'accepted', 1, ?7, ?8, ?9)
             """,
-            [.id(id), .text(user.text), .integer(transaction), .text(actor), .text(answer), .instant(now)])
+            [.id(id), try customer(user, now), .integer(transaction), .text(actor), .text(answer), .instant(now)]
+                + CallerColumns(actor, at: now, session).values)
         return Stored(
             sequence: sequence, id: id, user: user, orderNumber: nil, actor: actor, state: .answered, attempts: 0,
             detail: "", answer: answer, at: now, endedAt: now, dueAt: now)
@@ -118,21 +127,21 @@ public struct ClaimTable {
     public func acceptance(of transaction: Int64, by user: UserID) throws -> Stored? {
         try session.first(
             """
-            SELECT sequence, \(Self.columns) FROM claims WHERE user_id = ?1 AND transaction_sequence = ?2 \
+            SELECT sequence, \(Self.columns, userOf: "claims"), \(caller: "claims") FROM claims WHERE customer_id = \(customer: 1) AND transaction_sequence = ?2 \
             AND is_acceptance = 1 ORDER BY sequence DESC LIMIT 1
             """, [.text(user.text), .integer(transaction)], Self.read)
     }
 
     public func find(_ id: UniqueID) throws -> Stored? {
         try session.first(
-            "SELECT sequence, \(Self.columns) FROM claims WHERE id = ?1", [.id(id)], Self.read)
+            "SELECT sequence, \(Self.columns, userOf: "claims"), \(caller: "claims") FROM claims WHERE id = ?1", [.id(id)], Self.read)
     }
 
     /// The claim of a user for an order number that still waits, if there is one.
     public func waiting(of user: UserID, orderNumber: String) throws -> Stored? {
         try session.first(
             """
-            SELECT sequence, \(Self.columns) FROM claims WHERE user_id = ?1 AND order_number = ?2 AND state = 0 \
+            SELECT sequence, \(Self.columns, userOf: "claims"), \(caller: "claims") FROM claims WHERE customer_id = \(customer: 1) AND order_number = ?2 AND state = 0 \
             ORDER BY sequence DESC LIMIT 1
             """, [.text(user.text), .text(orderNumber)], Self.read)
     }
@@ -140,7 +149,7 @@ public struct ClaimTable {
     /// How many order numbers a user has tried since then.
     public func count(of user: UserID, since instant: Instant) throws -> Int64 {
         try session.first(
-            "SELECT count(*) AS count FROM claims WHERE user_id = ?1 AND order_number IS NOT NULL AND at > ?2",
+            "SELECT count(*) AS count FROM claims WHERE customer_id = \(customer: 1) AND order_number IS NOT NULL AND at > ?2",
             [.text(user.text), .instant(instant)]
         ) { $0.integer("count") } ?? 0
     }
@@ -149,7 +158,7 @@ public struct ClaimTable {
     public func list(of user: UserID, before sequence: Int64, limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, \(Self.columns) FROM claims WHERE user_id = ?1 \
+            SELECT sequence, \(Self.columns, userOf: "claims"), \(caller: "claims") FROM claims WHERE customer_id = \(customer: 1) \
             AND (order_number IS NOT NULL OR is_acceptance = 1) AND sequence < ?2 ORDER BY sequence DESC LIMIT ?3
             """, [.text(user.text), .integer(sequence), .integer(Int64(limit))], Self.read)
     }
@@ -159,10 +168,10 @@ public struct ClaimTable {
     public func due(at now: Instant, limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT c.sequence, \(Self.columns, of: "c") FROM (SELECT sequence, due_at, row_number() OVER \
-            (PARTITION BY user_id ORDER BY due_at, sequence) AS turn FROM (SELECT sequence, due_at, user_id \
+            SELECT m.sequence, \(Self.columns, userOf: "m"), \(caller: "m") FROM (SELECT sequence, due_at, row_number() OVER \
+            (PARTITION BY customer_id ORDER BY due_at, sequence) AS turn FROM (SELECT sequence, due_at, customer_id \
             FROM claims WHERE state = 0 AND due_at <= ?1 ORDER BY due_at, sequence LIMIT 1000) AS overdue \
-            ORDER BY turn, due_at, sequence LIMIT ?2) d CROSS JOIN claims c ON c.sequence = d.sequence \
+            ORDER BY turn, due_at, sequence LIMIT ?2) d CROSS JOIN claims m ON m.sequence = d.sequence \
             ORDER BY d.turn, d.due_at, d.sequence
             """, [.instant(now), .integer(Int64(limit))], Self.read)
     }
@@ -179,11 +188,15 @@ public struct ClaimTable {
             [.integer(state.rawValue), .text(answer), .instant(now), .integer(sequence)])
     }
 
+    private func customer(_ user: UserID, _ now: Instant) throws -> SQLValue {
+        .integer(try CustomerTable(session).id(of: user, at: now))
+    }
+
     private static func read(_ row: any Row) throws -> Stored {
         guard let state = State(rawValue: row.integer("state")) else { throw row.unreadable("the state of a claim") }
         return Stored(
             sequence: row.integer("sequence"), id: try row.uniqueID("id"), user: UserID(row.text("user_id")),
-            orderNumber: row.optionalText("order_number"), actor: row.text("actor"), state: state,
+            orderNumber: row.optionalText("order_number"), actor: CallerColumns.name(row) ?? "", state: state,
             attempts: row.integer("attempts"),
             detail: row.text("detail"), answer: row.optionalText("answer"), at: row.instant("at"),
             endedAt: row.optionalInstant("ended_at"),

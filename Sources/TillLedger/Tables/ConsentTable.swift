@@ -3,7 +3,7 @@ import TillSQL
 
 /// `consents`: whether a customer lets Apple be told how much of a purchase was used. Never edited; the newest counts.
 public struct ConsentTable {
-    private static let columns: Columns = "given, actor, at"
+    private static let columns: Columns = "given, at"
 
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
@@ -23,21 +23,24 @@ public struct ConsentTable {
 
     public func insert(_ consent: Consent, of user: UserID) throws {
         try session.execute(
-            "INSERT INTO consents (user_id, \(Self.columns)) VALUES (?1, ?2, ?3, ?4)",
-            [.text(user.text), .flag(consent.isGiven), .text(consent.actor), .instant(consent.at)])
+            "INSERT INTO consents (customer_id, \(Self.columns), \(CallerColumns.names)) VALUES (\(marks: 6))",
+            [
+                .integer(try CustomerTable(session).id(of: user, at: consent.at)), .flag(consent.isGiven),
+                .instant(consent.at),
+            ] + CallerColumns(consent.actor, at: consent.at, session).values)
     }
 
     /// How often a user has given it since then.
     public func countGiven(by user: UserID, since instant: Instant) throws -> Int64 {
         try session.first(
-            "SELECT count(*) AS count FROM consents WHERE user_id = ?1 AND given = 1 AND at > ?2",
+            "SELECT count(*) AS count FROM consents WHERE customer_id = \(customer: 1) AND given = 1 AND at > ?2",
             [.text(user.text), .instant(instant)]
         ) { $0.integer("count") } ?? 0
     }
 
     public func newest(of user: UserID) throws -> Consent? {
         try session.first(
-            "SELECT \(Self.columns) FROM consents WHERE user_id = ?1 ORDER BY sequence DESC LIMIT 1", [.text(user.text)]
-        ) { row in Consent(isGiven: row.integer("given") != 0, actor: row.text("actor"), at: row.instant("at")) }
+            "SELECT \(Self.columns), \(caller: "consents") FROM consents WHERE customer_id = \(customer: 1) ORDER BY sequence DESC LIMIT 1", [.text(user.text)]
+        ) { row in Consent(isGiven: row.integer("given") != 0, actor: CallerColumns.name(row) ?? "", at: row.instant("at")) }
     }
 }

@@ -6,12 +6,15 @@ extension Schema {
     static let consumption: StaticString = """
         CREATE TABLE consents (
             sequence INTEGER PRIMARY KEY,
-            user_id TEXT NOT NULL,
+            customer_id INTEGER NOT NULL REFERENCES customers (customer_id),
             given INTEGER NOT NULL CHECK (given IN (0, 1)),
-            actor TEXT NOT NULL,
-            at INTEGER NOT NULL
+            caller_kind TEXT NOT NULL,
+            caller_customer_id INTEGER REFERENCES customers (customer_id),
+            caller_key TEXT,
+            at INTEGER NOT NULL,
+            CHECK ((caller_kind = 'user') = (caller_customer_id IS NOT NULL))
         ) STRICT;
-        CREATE INDEX consents_by_user ON consents (user_id, sequence);
+        CREATE INDEX consents_by_user ON consents (customer_id, sequence);
         CREATE TRIGGER consents_are_never_edited BEFORE UPDATE ON consents
             BEGIN SELECT RAISE(ABORT, 'consents are never edited'); END;
         CREATE TRIGGER consents_are_never_deleted BEFORE DELETE ON consents
@@ -20,7 +23,7 @@ extension Schema {
         CREATE TABLE consumption_requests (
             sequence INTEGER PRIMARY KEY,
             notification_sequence INTEGER NOT NULL UNIQUE REFERENCES notifications (sequence),
-            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
+            environment INTEGER NOT NULL,
             transaction_id TEXT NOT NULL,
             reason TEXT,
             requested_at INTEGER NOT NULL,

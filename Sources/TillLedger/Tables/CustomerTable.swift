@@ -2,15 +2,56 @@ import TillBilling
 import TillSQL
 
 extension Schema {
-    /// What kind of customer each user id is: `CustomerKind`. A row is written when a user is first seen, not when
-    /// something is granted.
+    /// The apps that a ledger keeps books for: one today. What belongs to an app says so from the start.
+    ///
+    /// The other tables hold a customer's number alone. So what is never edited holds no name, and who is to be
+    /// forgotten is one row. `kind` is what a user was seen as, and null until then; a guest who became part of an
+    /// account has its number in `merged_into`; `last_event` numbers the events of a customer without a gap.
     static let customers: StaticString = """
+        CREATE TABLE apps (
+            app_id INTEGER PRIMARY KEY,
+            bundle_id TEXT UNIQUE
+        ) STRICT;
+        INSERT INTO apps (app_id) VALUES (1);
+
         CREATE TABLE customers (
-            user_id TEXT PRIMARY KEY,
-            kind INTEGER NOT NULL CHECK (kind BETWEEN 0 AND 3),
-            first_seen INTEGER NOT NULL
-        ) STRICT, WITHOUT ROWID;
+            customer_id INTEGER PRIMARY KEY,
+            app_id INTEGER NOT NULL DEFAULT 1 REFERENCES apps (app_id),
+            user_id TEXT NOT NULL,
+            kind INTEGER CHECK (kind BETWEEN 0 AND 3),
+            merged_into INTEGER REFERENCES customers (customer_id) CHECK (merged_into <> customer_id),
+            last_event INTEGER NOT NULL DEFAULT 0,
+            first_seen INTEGER NOT NULL,
+            erased_at INTEGER,
+            UNIQUE (app_id, user_id)
+        ) STRICT;
+        CREATE INDEX customers_merged ON customers (merged_into) WHERE merged_into IS NOT NULL;
         """
+}
+
+extension SQL.StringInterpolation {
+    /// The number of the customer whose user id is a parameter; null for one that the ledger has never seen.
+    package mutating func appendInterpolation(customer parameter: Int) {
+        appendLiteral("(SELECT c.customer_id FROM customers c WHERE c.app_id = 1 AND c.user_id = ")
+        appendInterpolation(parameter: parameter)
+        appendLiteral(" )")
+    }
+
+    /// A table's columns, and the user id of its customer as `user_id`.
+    package mutating func appendInterpolation(_ columns: Columns, userOf table: StaticString) {
+        appendInterpolation(columns, of: table)
+        appendLiteral(", (SELECT c.user_id FROM customers c WHERE c.customer_id = ")
+        let customer: Columns = "customer_id"
+        appendInterpolation(customer, of: table)
+        appendLiteral(") AS user_id")
+    }
+
+    /// The user id of the customer whose number is in a column, which is written with its table.
+    package mutating func appendInterpolation(user column: StaticString) {
+        appendLiteral("(SELECT c.user_id FROM customers c WHERE c.customer_id = ")
+        appendLiteral(column)
+        appendLiteral(" )")
+    }
 }
 
 /// `customers`, and what else the ledger knows of users as such.
@@ -18,9 +59,23 @@ public struct CustomerTable {
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
+    /// The number of a user, whose row is made where there is none.
+    func id(of user: UserID, at now: Instant) throws -> Int64 {
+        let known = try session.first(
+            "SELECT customer_id FROM customers WHERE app_id = 1 AND user_id = ?1", [.text(user.text)]
+        ) { $0.integer("customer_id") }
+        return try known
+            ?? session.insert(
+                "INSERT INTO customers (user_id, first_seen) VALUES (?1, ?2)", [.text(user.text), .instant(now)])
+    }
+
+    // MARK: Kinds
+
     /// Nil for a user who was never seen.
     public func kind(of user: UserID) throws -> CustomerKind? {
-        try session.first("SELECT kind FROM customers WHERE user_id = ?1", [.text(user.text)]) { row in
+        try session.first(
+            "SELECT kind FROM customers WHERE app_id = 1 AND user_id = ?1 AND kind IS NOT NULL", [.text(user.text)]
+        ) { row in
             guard let kind = CustomerKind(rawValue: row.integer("kind")) else {
                 throw row.unreadable("a kind of customer")
             }
@@ -38,17 +93,15 @@ public struct CustomerTable {
     /// Writes down as what a user was seen, if that says more than what is there. A token makes nobody a guest whom a
     /// backend named before.
     public func record(_ user: UserID, as seen: CustomerKind, under terms: GuestTerms, at now: Instant) throws {
-        guard let known = try kind(of: user) else {
-            let wasNamed = try seen == .guest && hasRows(user)
-            let first = wasNamed ? terms.kind(named: user) : seen
-            try session.execute(
-                "INSERT INTO customers (user_id, kind, first_seen) VALUES (?1, ?2, ?3)",
-                [.text(user.text), .integer(first.rawValue), .instant(now)])
-            return
-        }
-        guard known.changes(to: seen) else { return }
+        let known = try kind(of: user)
+        guard known?.changes(to: seen) ?? true else { return }
+        let wasNamed = try known == nil && seen == .guest && hasRows(user)
+        let kind = wasNamed ? terms.kind(named: user) : seen
         try session.execute(
-            "UPDATE customers SET kind = ?1 WHERE user_id = ?2", [.integer(seen.rawValue), .text(user.text)])
+            """
+            INSERT INTO customers (user_id, kind, first_seen) VALUES (?1, ?2, ?3) \
+            ON CONFLICT (app_id, user_id) DO UPDATE SET kind = excluded.kind
+            """, [.text(user.text), .integer(kind.rawValue), .instant(now)])
     }
 
     /// Writes down that a backend named a user, in the commit of what it said about that user. Once a user is recorded
@@ -65,12 +118,61 @@ public struct CustomerTable {
     public func isKnown(_ user: UserID) throws -> Bool {
         try session.first(
             """
-            SELECT 1 WHERE EXISTS (SELECT 1 FROM orders WHERE user_id = ?1) OR EXISTS (SELECT 1 FROM postings \
-            WHERE user_id = ?1) OR EXISTS (SELECT 1 FROM holders WHERE user_id = ?1) OR EXISTS (SELECT 1 FROM consents \
-            WHERE user_id = ?1) OR EXISTS (SELECT 1 FROM claims WHERE user_id = ?1) OR EXISTS (SELECT 1 FROM guests \
-            WHERE guest = ?1) OR EXISTS (SELECT 1 FROM transfers WHERE from_user = ?1) OR EXISTS (SELECT 1 \
-            FROM transfers WHERE to_user = ?1)
+            SELECT 1 FROM customers u WHERE u.app_id = 1 AND u.user_id = ?1 AND (u.merged_into IS NOT NULL \
+            OR EXISTS (SELECT 1 FROM orders o WHERE o.customer_id = u.customer_id) \
+            OR EXISTS (SELECT 1 FROM postings p WHERE p.customer_id = u.customer_id) \
+            OR EXISTS (SELECT 1 FROM holders h WHERE h.customer_id = u.customer_id) \
+            OR EXISTS (SELECT 1 FROM consents s WHERE s.customer_id = u.customer_id) \
+            OR EXISTS (SELECT 1 FROM claims m WHERE m.customer_id = u.customer_id) \
+            OR EXISTS (SELECT 1 FROM transfers f WHERE f.from_customer_id = u.customer_id) \
+            OR EXISTS (SELECT 1 FROM transfers f WHERE f.to_customer_id = u.customer_id))
             """, [.text(user.text)]
         ) { _ in true } ?? false
+    }
+
+    // MARK: Guests who became part of an account
+
+    public struct Merge: Sendable, Hashable {
+        public let account: UserID
+        /// Of the transfer.
+        public let transferSequence: Int64
+    }
+
+    /// Whose account a merged guest belongs to. A guest is in one, and no account is a guest of its own guests, however
+    /// far.
+    public func merge(of guest: UserID) throws -> Merge? {
+        try session.first(
+            """
+            SELECT a.user_id, (SELECT max(f.sequence) FROM transfers f WHERE f.from_customer_id = g.customer_id \
+            AND f.kind = 'guest_merge') AS transfer_sequence FROM customers g CROSS JOIN customers a \
+            ON a.customer_id = g.merged_into WHERE g.app_id = 1 AND g.user_id = ?1 AND g.merged_into IS NOT NULL
+            """, [.text(guest.text)]
+        ) { Merge(account: UserID($0.text("user_id")), transferSequence: $0.integer("transfer_sequence")) }
+    }
+
+    /// The account that a merged guest's purchases go to in the end: an account may have become another's guest later.
+    /// Nil for who is no merged guest.
+    public func account(of guest: UserID) throws -> UserID? {
+        var last: UserID?
+        while let merge = try merge(of: last ?? guest) { last = merge.account }
+        return last
+    }
+
+    /// What comes under the guest's name goes to the account from now on. Both are known by the transfer that says so.
+    public func merge(_ guest: UserID, into account: UserID) throws {
+        let changed = try session.execute(
+            """
+            UPDATE customers SET merged_into = \(customer: 1) WHERE app_id = 1 AND user_id = ?2 \
+            AND merged_into IS NULL AND \(customer: 1) IS NOT NULL
+            """, [.text(account.text), .text(guest.text)])
+        guard changed == 1 else {
+            throw DatabaseError(.other, "a guest becomes part of one account, and both have to be known")
+        }
+    }
+
+    /// The guest is a customer of its own again.
+    public func separate(_ guest: UserID) throws {
+        try session.execute(
+            "UPDATE customers SET merged_into = NULL WHERE app_id = 1 AND user_id = ?1", [.text(guest.text)])
     }
 }

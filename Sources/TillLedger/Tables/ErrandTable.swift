@@ -81,8 +81,8 @@ public struct ErrandTable {
         try session.query(
             """
             SELECT e.sequence, \(Self.columns, of: "e"), \(Self.transaction) \
-            FROM (SELECT sequence, due_at, row_number() OVER (PARTITION BY user_id, CASE WHEN user_id IS NULL \
-            THEN sequence END ORDER BY due_at, sequence) AS turn FROM (SELECT w.sequence, w.due_at, g.user_id \
+            FROM (SELECT sequence, due_at, row_number() OVER (PARTITION BY customer_id, CASE WHEN customer_id IS NULL \
+            THEN sequence END ORDER BY due_at, sequence) AS turn FROM (SELECT w.sequence, w.due_at, g.customer_id \
             FROM errands w CROSS JOIN transactions a ON a.sequence = w.transaction_sequence LEFT JOIN grants g \
             ON g.transaction_sequence = w.transaction_sequence WHERE w.state = 0 AND w.due_at <= ?1 \
             AND a.environment = ?2 ORDER BY w.due_at, w.sequence LIMIT 1000) AS overdue \

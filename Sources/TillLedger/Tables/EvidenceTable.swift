@@ -4,7 +4,7 @@ import TillSQL
 /// `evidence`: every decision that changed something, with its ground, the door it came through and who brought it
 /// (U1: every rung records its evidence). Never edited, never deleted.
 public struct EvidenceTable {
-    private static let columns: Columns = "at, decision, ground, door, caller, detail"
+    private static let columns: Columns = "at, decision, ground, door, detail"
 
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
@@ -38,11 +38,11 @@ public struct EvidenceTable {
 
     public func insert(transaction sequence: Int64, _ entry: Entry) throws {
         try session.execute(
-            "INSERT INTO evidence (transaction_sequence, \(Self.columns)) VALUES (\(marks: 7))",
+            "INSERT INTO evidence (transaction_sequence, \(Self.columns), \(CallerColumns.names)) VALUES (\(marks: 9))",
             [
                 .integer(sequence), .instant(entry.at), .text(entry.decision), .text(entry.ground), .text(entry.door),
-                .text(entry.caller), .optional(entry.detail),
-            ])
+                .optional(entry.detail),
+            ] + CallerColumns(entry.caller, at: entry.at, session).values)
     }
 
     /// Whether this was noted before, in the same words.
@@ -57,17 +57,19 @@ public struct EvidenceTable {
     }
 
     /// Whether a decision was noted before on this ground.
-    ///
-    /// - Parameter caller: brought by whom; nil for anybody.
+    public func has(transaction sequence: Int64, decision: String, ground: String) throws -> Bool {
+        try count(transaction: sequence, decision: decision, ground: ground, limit: 1) > 0
+    }
+
+    /// Whether a decision was noted before on this ground about what one caller brought.
     public func has(
-        transaction sequence: Int64, decision: String, ground: String, caller: String? = nil
+        transaction sequence: Int64, decision: String, ground: String, caller: String
     ) throws -> Bool {
-        try session.first(
+        try session.query(
             """
-            SELECT 1 FROM evidence WHERE transaction_sequence = ?1 AND decision = ?2 AND ground = ?3 \
-            AND (caller = ?4 OR ?4 IS NULL) LIMIT 1
-            """, [.integer(sequence), .text(decision), .text(ground), .optional(caller)]
-        ) { _ in true } ?? false
+            SELECT \(caller: "evidence") FROM evidence WHERE transaction_sequence = ?1 AND decision = ?2 AND ground = ?3
+            """, [.integer(sequence), .text(decision), .text(ground)]
+        ) { CallerColumns.name($0) }.contains { $0.map { Array($0.utf8) } == Array(caller.utf8) }
     }
 
     /// How often a decision was noted on this ground; `limit` where it was more often.
@@ -84,13 +86,14 @@ public struct EvidenceTable {
     public func list(transaction sequence: Int64) throws -> [Entry] {
         try session.query(
             """
-            SELECT \(Self.columns) FROM (SELECT sequence, \(Self.columns) FROM evidence \
-            WHERE transaction_sequence = ?1 ORDER BY sequence DESC LIMIT 200) AS newest ORDER BY sequence
+            SELECT \(Self.columns), \(caller: "newest") FROM (SELECT sequence, \(Self.columns), \(CallerColumns.names) \
+            FROM evidence WHERE transaction_sequence = ?1 ORDER BY sequence DESC LIMIT 200) AS newest \
+            ORDER BY sequence
             """, [.integer(sequence)]
         ) { row in
             Entry(
                 at: row.instant("at"), decision: row.text("decision"), ground: row.text("ground"),
-                door: row.text("door"), caller: row.text("caller"),
+                door: row.text("door"), caller: CallerColumns.name(row) ?? "",
                 detail: row.optionalText("detail"))
         }
     }

@@ -53,7 +53,7 @@ public struct FinanceEntries {
                 """
                 SELECT purchased_at, revoked_at, price, quantity, type, revocation_percentage, expires_at, \
                 is_upgraded, product, currency, storefront, original_id FROM transactions WHERE +environment = ?1 \
-                AND purchased_at < ?2 AND is_shared = 0 AND ownership IS NULL AND (type = 3 OR ?4 = 0 \
+                AND purchased_at < ?2 AND ownership_type IS NULL AND (type = 3 OR ?4 = 0 \
                 AND (price IS NULL OR price <> 0) AND (purchased_at >= ?3 OR revoked_at >= ?3))
                 """,
                 [environment.column, .instant(sums.until), .instant(sums.since), .integer(walk)]
@@ -164,8 +164,7 @@ private struct FinanceSums {
 
     /// Nil for what cost nothing, or nobody knows what.
     private mutating func traits(of row: any Row) -> Int32? {
-        let price = row.integer("price")
-        guard price != 0, !row.isNull("currency") else { return nil }
+        guard let price = row.signedPrice()?.money.amount, price != 0 else { return nil }
         let storefront = row.optionalText("storefront")
         let number = self.traits.number(
             of: Traits(

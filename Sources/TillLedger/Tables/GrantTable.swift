@@ -7,15 +7,19 @@ public struct GrantTable {
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
-    public func insert(_ grant: Grant, transaction sequence: Int64, orderSequence: Int64) throws {
+    /// - Parameter catalogVersion: the catalogue that says what it gives.
+    public func insert(
+        _ grant: Grant, transaction sequence: Int64, orderSequence: Int64, catalogVersion: Int64? = nil
+    ) throws {
         try session.execute(
             """
-            INSERT INTO grants (transaction_sequence, id, order_sequence, user_id, entitlement, at) \
-            VALUES (\(marks: 6))
+            INSERT INTO grants (transaction_sequence, id, order_sequence, customer_id, entitlement, at, \
+            catalog_version) \
+            VALUES (?1, ?2, ?3, \(customer: 4), ?5, ?6, ?7)
             """,
             [
                 .integer(sequence), .id(grant.id), .integer(orderSequence), .text(grant.userID.text),
-                .optional(grant.entitlement), .instant(grant.at),
+                .optional(grant.entitlement), .instant(grant.at), .optional(catalogVersion),
             ])
     }
 
@@ -28,7 +32,7 @@ public struct GrantTable {
         ) { row in GrantedPoints(currency: row.text("currency"), amount: row.integer("amount")) }
         return try session.first(
             """
-            SELECT g.id AS grant_id, t.environment, t.id, o.id AS order_id, g.user_id, t.product, t.quantity, \
+            SELECT g.id AS grant_id, t.environment, t.id, o.id AS order_id, \(user: "g.customer_id") AS user_id, t.product, t.quantity, \
             g.entitlement, g.at FROM grants g JOIN transactions t ON t.sequence = g.transaction_sequence JOIN orders o \
             ON o.sequence = g.order_sequence WHERE g.transaction_sequence = ?1
             """, [.integer(sequence)]

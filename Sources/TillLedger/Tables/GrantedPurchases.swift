@@ -6,7 +6,7 @@ import TillSQL
 public struct GrantedPurchases {
     private static let columns: Columns = """
         t.sequence, t.id, t.original_id, t.product, t.quantity, t.purchased_at, t.price, t.currency, t.offer_type, \
-        g.entitlement, o.product AS order_product, coalesce(o.large_quantity, o.quantity) AS order_quantity, o.device, \
+        g.entitlement, o.product AS order_product, o.quantity AS order_quantity, o.device, \
         CASE WHEN o.previewed_at IS NULL OR EXISTS (SELECT 1 FROM order_moves m WHERE m.order_sequence = o.sequence \
         AND m.status IN (3, 4)) THEN NULL ELSE o.previewed_at END AS previewed_at, o.catalog_version
         """
@@ -52,12 +52,12 @@ public struct GrantedPurchases {
         try session.query(
             """
             SELECT \(Self.columns) FROM orders o CROSS JOIN transactions t ON t.order_sequence = o.sequence \
-            CROSS JOIN grants g ON g.transaction_sequence = t.sequence WHERE o.user_id = ?1 AND +t.environment = ?2 \
+            CROSS JOIN grants g ON g.transaction_sequence = t.sequence WHERE o.customer_id = \(customer: 1) AND +t.environment = ?2 \
             AND +t.state = 1 AND NOT EXISTS (SELECT 1 FROM holders h WHERE h.grant_sequence = t.sequence \
-            AND h.user_id <> ?1) UNION ALL SELECT \(Self.columns) FROM holders h CROSS JOIN transactions t \
+            AND h.customer_id <> \(customer: 1)) UNION ALL SELECT \(Self.columns) FROM holders h CROSS JOIN transactions t \
             ON t.sequence = h.grant_sequence CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
-            CROSS JOIN orders o ON o.sequence = t.order_sequence WHERE h.user_id = ?1 AND +h.environment = ?2 \
-            AND +t.state = 1 AND o.user_id <> ?1 ORDER BY 1 DESC LIMIT ?3
+            CROSS JOIN orders o ON o.sequence = t.order_sequence WHERE h.customer_id = \(customer: 1) AND +h.environment = ?2 \
+            AND +t.state = 1 AND o.customer_id <> \(customer: 1) ORDER BY 1 DESC LIMIT ?3
             """, [.text(user.text), environment.column, .integer(Int64(limit))]
         ) { row in isWanted(ProductID(row.text("product")), row.optionalText("entitlement")) ? Self.read(row) : nil }
         .compactMap { $0 }
@@ -70,7 +70,7 @@ public struct GrantedPurchases {
             originalID: TransactionID(row.text("original_id")),
             productID: ProductID(row.text("product")), quantity: Int(row.integer("quantity")),
             purchasedAt: row.instant("purchased_at"),
-            price: row.money("price", "currency"), isOffer: !row.isNull("offer_type"),
+            price: row.signedPrice()?.money, isOffer: !row.isNull("offer_type"),
             entitlement: row.optionalText("entitlement"),
             order: OrderLine(
                 productID: ProductID(row.text("order_product")), quantity: Int(row.integer("order_quantity")),

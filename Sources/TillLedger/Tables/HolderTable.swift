@@ -13,7 +13,7 @@ public struct HolderTable {
     public func present(_ grant: Grant, of sequence: Int64) throws -> Grant {
         let present = try session.first(
             """
-            SELECT h.user_id, o.id AS order_id FROM holders h CROSS JOIN transactions t \
+            SELECT \(user: "h.customer_id") AS user_id, o.id AS order_id FROM holders h CROSS JOIN transactions t \
             ON t.sequence = h.grant_sequence LEFT JOIN orders o ON o.sequence = t.order_sequence \
             WHERE h.grant_sequence = ?1
             """, [.integer(sequence)]
@@ -26,7 +26,7 @@ public struct HolderTable {
     /// Who has the purchases of a chain that are not the user's whose order they were granted under.
     public func users(of original: TransactionID, in environment: Environment) throws -> [Int64: UserID] {
         let found = try session.query(
-            "SELECT grant_sequence, user_id FROM holders WHERE environment = ?1 AND original_id = ?2 LIMIT 1000",
+            "SELECT grant_sequence, \(user: "holders.customer_id") AS user_id FROM holders WHERE environment = ?1 AND original_id = ?2 LIMIT 1000",
             [environment.column, .text(original.text)]
         ) { (sequence: $0.integer("grant_sequence"), user: UserID($0.text("user_id"))) }
         return Dictionary(found.map { ($0.sequence, $0.user) }) { first, _ in first }
@@ -41,8 +41,8 @@ public struct HolderTable {
     public func set(_ user: UserID, _ grant: HeldGrant) throws {
         try session.execute(
             """
-            INSERT INTO holders (grant_sequence, \(Self.chain), user_id) VALUES (?1, ?2, ?3, ?4) \
-            ON CONFLICT (grant_sequence) DO UPDATE SET user_id = excluded.user_id
+            INSERT INTO holders (grant_sequence, \(Self.chain), customer_id) VALUES (?1, ?2, ?3, \(customer: 4)) \
+            ON CONFLICT (grant_sequence) DO UPDATE SET customer_id = excluded.customer_id
             """,
             [
                 .integer(grant.sequence), grant.environment.column, .text(grant.originalID.text), .text(user.text),
@@ -55,7 +55,7 @@ public struct HolderTable {
     ) throws -> UserID? {
         try session.first(
             """
-            SELECT coalesce(h.user_id, g.user_id) AS user_id FROM transactions t CROSS JOIN grants g \
+            SELECT \(user: "coalesce(h.customer_id, g.customer_id)") AS user_id FROM transactions t CROSS JOIN grants g \
             ON g.transaction_sequence = t.sequence LEFT JOIN holders h ON h.grant_sequence = t.sequence \
             WHERE t.order_sequence = ?1 AND +t.environment = ?2 AND t.original_id = ?3 ORDER BY t.sequence DESC \
             LIMIT 1
@@ -67,7 +67,7 @@ public struct HolderTable {
     public func holder(of original: TransactionID, in environment: Environment) throws -> UserID? {
         let first = try session.first(
             """
-            SELECT coalesce(h.user_id, g.user_id) AS user_id FROM transactions t CROSS JOIN grants g \
+            SELECT \(user: "coalesce(h.customer_id, g.customer_id)") AS user_id FROM transactions t CROSS JOIN grants g \
             ON g.transaction_sequence = t.sequence LEFT JOIN holders h ON h.grant_sequence = t.sequence \
             WHERE t.environment = ?1 AND t.id = ?2 AND t.state <> 2
             """, [environment.column, .text(original.text)]
@@ -79,7 +79,7 @@ public struct HolderTable {
     private func newestPeriod(of original: TransactionID, in environment: Environment) throws -> UserID? {
         try session.first(
             """
-            SELECT g.user_id FROM subscriptions s CROSS JOIN subscription_periods p \
+            SELECT \(user: "g.customer_id") AS user_id FROM subscriptions s CROSS JOIN subscription_periods p \
             ON p.subscription_sequence = s.sequence CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
             CROSS JOIN grants g ON g.transaction_sequence = t.sequence WHERE s.environment = ?1 AND s.original_id = ?2 \
             AND t.state <> 2 ORDER BY t.purchased_at DESC, t.sequence DESC LIMIT 1
@@ -98,7 +98,7 @@ public struct HolderTable {
     ) throws -> (user: UserID, order: Int64)? {
         try session.first(
             """
-            SELECT h.user_id, coalesce(t.order_sequence, g.order_sequence) AS order_sequence FROM holders h \
+            SELECT \(user: "h.customer_id") AS user_id, coalesce(t.order_sequence, g.order_sequence) AS order_sequence FROM holders h \
             CROSS JOIN grants g ON g.transaction_sequence = h.grant_sequence CROSS JOIN transactions t \
             ON t.sequence = h.grant_sequence WHERE h.environment = ?1 AND h.original_id = ?2 \
             ORDER BY h.grant_sequence DESC LIMIT 1
@@ -114,8 +114,8 @@ public struct HolderTable {
             """
             SELECT t.sequence, \(Self.chain, of: "t") FROM orders o CROSS JOIN transactions t \
             ON t.order_sequence = o.sequence CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
-            LEFT JOIN holders h ON h.grant_sequence = t.sequence WHERE o.user_id = ?1 AND h.user_id IS NULL \
-            UNION ALL SELECT grant_sequence, \(Self.chain) FROM holders WHERE user_id = ?1 ORDER BY 1
+            LEFT JOIN holders h ON h.grant_sequence = t.sequence WHERE o.customer_id = \(customer: 1) AND h.customer_id IS NULL \
+            UNION ALL SELECT grant_sequence, \(Self.chain) FROM holders WHERE customer_id = \(customer: 1) ORDER BY 1
             """, [.text(user.text)], Self.read)
     }
 
@@ -127,9 +127,9 @@ public struct HolderTable {
             """
             SELECT t.sequence, \(Self.chain, of: "t") FROM orders o CROSS JOIN transactions t \
             ON t.order_sequence = o.sequence CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
-            LEFT JOIN holders h ON h.grant_sequence = t.sequence WHERE o.user_id = ?1 AND h.user_id IS NULL \
+            LEFT JOIN holders h ON h.grant_sequence = t.sequence WHERE o.customer_id = \(customer: 1) AND h.customer_id IS NULL \
             AND +t.environment = ?2 AND t.original_id = ?3 UNION ALL SELECT grant_sequence, environment, original_id \
-            FROM holders WHERE +user_id = ?1 AND environment = ?2 AND original_id = ?3 ORDER BY 1
+            FROM holders WHERE +customer_id = \(customer: 1) AND environment = ?2 AND original_id = ?3 ORDER BY 1
             """, [.text(user.text), environment.column, .text(original.text)], Self.read)
     }
 
@@ -140,9 +140,9 @@ public struct HolderTable {
             """
             SELECT h.grant_sequence AS sequence, \(Self.chain, of: "h") FROM transfer_items i \
             CROSS JOIN holders h ON h.grant_sequence = i.grant_sequence WHERE i.transfer_sequence = ?1 \
-            AND h.user_id = ?2 UNION SELECT h.grant_sequence, \(Self.chain, of: "h") FROM orders o \
+            AND h.customer_id = \(customer: 2) UNION SELECT h.grant_sequence, \(Self.chain, of: "h") FROM orders o \
             CROSS JOIN transactions t ON t.order_sequence = o.sequence CROSS JOIN holders h \
-            ON h.grant_sequence = t.sequence WHERE ?3 = 1 AND o.user_id = ?4 AND h.user_id = ?2 AND NOT EXISTS \
+            ON h.grant_sequence = t.sequence WHERE ?3 = 1 AND o.customer_id = \(customer: 4) AND h.customer_id = \(customer: 2) AND NOT EXISTS \
             (SELECT 1 FROM transfer_items i WHERE i.grant_sequence = h.grant_sequence AND i.transfer_sequence <> ?1) \
             ORDER BY 1
             """,
@@ -159,7 +159,7 @@ public struct HolderTable {
     ) throws -> [MovedPoints] {
         try session.query(
             """
-            SELECT currency, sum(amount) AS points FROM postings WHERE user_id = ?1 AND grant_sequence = ?2 \
+            SELECT currency, sum(amount) AS points FROM postings WHERE customer_id = \(customer: 1) AND grant_sequence = ?2 \
             AND (kind <> 'moved' OR ?3 = 1) GROUP BY currency HAVING sum(amount) <> 0 ORDER BY currency
             """, [.text(user.text), .integer(grant.sequence), .flag(withMoved)]
         ) { row in

@@ -6,7 +6,7 @@ public struct IdempotencyTable {
     /// How long an answer is kept.
     public static let lifetimeMilliseconds: Int64 = 48 * 3_600_000
 
-    private static let key: Columns = "credential, route, key"
+    private static let key: Columns = "credential, method, path, query_digest, environment, key"
     private static let answer: Columns = "digest, status, body"
 
     private let session: any Connection
@@ -15,13 +15,31 @@ public struct IdempotencyTable {
     /// Whose key, and where it was used. The same key from another credential or on another route is another key.
     public struct Scope: Sendable, Hashable {
         public let credential: Identifier<Identified.Caller>
-        public let route: Identifier<Identified.Route>
+        public let method: String
+        public let path: Identifier<Identified.Route>
+        /// SHA-256 of the query's items, sorted; empty without a query.
+        public let queryDigest: [UInt8]
+        /// Whose orders and wallets are meant where the request does not say.
+        public let environment: Environment
         public let key: Identifier<Identified.IdempotencyKey>
 
-        public init(credential: String, route: String, key: String) {
+        public init(
+            credential: String, method: String, path: String, queryDigest: [UInt8], environment: Environment, key: String
+        ) {
             self.credential = Identifier(credential)
-            self.route = Identifier(route)
+            self.method = method
+            self.path = Identifier(path)
+            self.queryDigest = queryDigest
+            self.environment = environment
             self.key = Identifier(key)
+        }
+
+        /// In the order of `IdempotencyTable.key`.
+        fileprivate var values: [SQLValue] {
+            [
+                .text(credential.text), .text(method), .text(path.text), .blob(queryDigest), environment.column,
+                .text(key.text),
+            ]
         }
     }
 
@@ -40,8 +58,10 @@ public struct IdempotencyTable {
 
     public func find(_ scope: Scope) throws -> Answer? {
         try session.first(
-            "SELECT \(Self.answer) FROM idempotency_keys WHERE credential = ?1 AND route = ?2 AND key = ?3",
-            [.text(scope.credential.text), .text(scope.route.text), .text(scope.key.text)]
+            """
+            SELECT \(Self.answer) FROM idempotency_keys WHERE credential = ?1 AND method = ?2 AND path = ?3 \
+            AND query_digest = ?4 AND environment = ?5 AND key = ?6 AND status IS NOT NULL
+            """, scope.values
         ) { row in Answer(digest: row.blob("digest"), status: Int(row.integer("status")), body: row.blob("body")) }
     }
 
@@ -49,12 +69,11 @@ public struct IdempotencyTable {
     public func insert(_ scope: Scope, _ answer: Answer, at: Instant) throws {
         try session.execute(
             """
-            INSERT INTO idempotency_keys (\(Self.key), \(Self.answer), at) VALUES (\(marks: 7)) \
-            ON CONFLICT (\(Self.key)) DO NOTHING
+            INSERT INTO idempotency_keys (\(Self.key), \(Self.answer), at) VALUES (\(marks: 10)) \
+            ON CONFLICT (\(Self.key), app_id) DO NOTHING
             """,
-            [
-                .text(scope.credential.text), .text(scope.route.text), .text(scope.key.text), .blob(answer.digest),
-                .integer(Int64(answer.status)), .blob(answer.body), .instant(at),
+            scope.values + [
+                .blob(answer.digest), .integer(Int64(answer.status)), .blob(answer.body), .instant(at),
             ])
         try session.execute(
             """

@@ -4,7 +4,7 @@ import TillSQL
 /// `postings` and `balances`. A balance is the sum of its postings, kept beside them in the same commit.
 public struct LedgerTable {
     private static let columns: Columns = """
-        environment, user_id, contra, currency, amount, kind, reference, at, reason, actor
+        environment, customer_id, contra, currency, amount, kind, reference, at, reason
         """
 
     private let session: any Connection
@@ -16,27 +16,31 @@ public struct LedgerTable {
     }
 
     /// Adds a posting and moves the balance with it. `grant` is the sequence of the transaction whose grant it belongs
-    /// to; without one the posting's own reference is stored.
-    public func post(_ posting: Posting, grant: Int64?) throws {
-        try session.execute(
-            "INSERT INTO postings (\(Self.columns), grant_sequence) VALUES (\(marks: 11))",
-            [
-                posting.environment.column, .text(posting.userID.text), .text(posting.contra.rawValue),
-                .text(posting.currency), .integer(posting.amount), .text(posting.kind.rawValue),
-                grant == nil ? .text(posting.reference) : .null, .instant(posting.at), .optional(posting.note.reason),
-                .optional(posting.note.actor), .optional(grant),
-            ])
+    /// to; without one the posting's own reference is stored. `transfer` is the transfer that moves the points.
+    public func post(_ posting: Posting, grant: Int64?, transfer: Int64? = nil) throws {
+        let customer = SQLValue.integer(try CustomerTable(session).id(of: posting.userID, at: posting.at))
         try session.execute(
             """
-            INSERT INTO balances (environment, user_id, currency, amount) VALUES (?1, ?2, ?3, ?4) \
-            ON CONFLICT (environment, user_id, currency) DO UPDATE SET amount = balances.amount + excluded.amount
+            INSERT INTO postings (\(Self.columns), grant_sequence, transfer_sequence, \(CallerColumns.names)) \
+            VALUES (\(marks: 14))
             """,
-            [posting.environment.column, .text(posting.userID.text), .text(posting.currency), .integer(posting.amount)])
+            [
+                posting.environment.column, customer, .text(posting.contra.rawValue),
+                .text(posting.currency), .integer(posting.amount), .text(posting.kind.rawValue),
+                grant == nil ? .text(posting.reference) : .null, .instant(posting.at), .optional(posting.note.reason),
+                .optional(grant), .optional(transfer),
+            ] + CallerColumns(posting.note.actor, at: posting.at, session).values)
+        try session.execute(
+            """
+            INSERT INTO balances (environment, customer_id, currency, amount) VALUES (?1, ?2, ?3, ?4) \
+            ON CONFLICT (environment, customer_id, currency) DO UPDATE SET amount = balances.amount + excluded.amount
+            """,
+            [posting.environment.column, customer, .text(posting.currency), .integer(posting.amount)])
     }
 
     public func wallet(of user: UserID, in environment: Environment) throws -> Wallet {
         let balances = try session.query(
-            "SELECT currency, amount FROM balances WHERE environment = ?1 AND user_id = ?2",
+            "SELECT currency, amount FROM balances WHERE environment = ?1 AND customer_id = \(customer: 2)",
             [environment.column, .text(user.text)]
         ) { ($0.text("currency"), $0.integer("amount")) }
         return Wallet(balances: Dictionary(balances, uniquingKeysWith: { first, _ in first }))
@@ -51,9 +55,9 @@ public struct LedgerTable {
     ) throws -> Int64 {
         let own = try session.first(
             """
-            WITH RECURSIVE customer (id) AS (SELECT CAST(?1 AS TEXT) UNION SELECT g.guest FROM customer c \
-            CROSS JOIN guests g ON g.account = c.id) SELECT count(DISTINCT p.grant_sequence) AS grants FROM customer c \
-            CROSS JOIN postings p ON p.user_id = c.id WHERE p.environment = ?2 AND p.at > ?3 \
+            WITH RECURSIVE customer (id) AS (SELECT \(customer: 1) AS id UNION SELECT g.customer_id FROM customer m \
+            CROSS JOIN customers g ON g.merged_into = m.id) SELECT count(DISTINCT p.grant_sequence) AS grants FROM customer m \
+            CROSS JOIN postings p ON p.customer_id = m.id WHERE p.environment = ?2 AND p.at > ?3 \
             AND p.grant_sequence <> ?4 AND p.kind = 'write_off'
             """, [.text(user.text), environment.column, .instant(moment), .integer(grant)]
         ) { $0.integer("grants") }
@@ -73,7 +77,7 @@ public struct LedgerTable {
     public func debit(reference: String, in environment: Environment) throws -> Stored? {
         try session.first(
             """
-            SELECT p.sequence, g.id AS grant_id, \(Self.columns, of: "p") FROM postings p LEFT JOIN grants g \
+            SELECT p.sequence, g.id AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p") FROM postings p LEFT JOIN grants g \
             ON g.transaction_sequence = p.grant_sequence WHERE p.environment = ?1 AND p.reference = ?2 \
             AND p.kind = 'debit'
             """, [environment.column, .text(reference)], Self.read)
@@ -83,7 +87,7 @@ public struct LedgerTable {
     public func handmade(_ kind: PostingKind, reference: String, in environment: Environment) throws -> Stored? {
         try session.first(
             """
-            SELECT p.sequence, NULL AS grant_id, \(Self.columns, of: "p") FROM postings p WHERE p.environment = ?1 \
+            SELECT p.sequence, NULL AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p") FROM postings p WHERE p.environment = ?1 \
             AND p.kind = ?2 AND p.reference = ?3 AND p.kind IN ('bonus', 'correction')
             """, [environment.column, .text(kind.rawValue), .text(reference)], Self.read)
     }
@@ -93,9 +97,9 @@ public struct LedgerTable {
         var lots = Lots()
         _ = try session.query(
             """
-            SELECT p.sequence, g.id AS grant_id, \(Self.columns, of: "p"), t.id AS transaction_id, t.purchased_at \
+            SELECT p.sequence, g.id AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p"), t.id AS transaction_id, t.purchased_at \
             FROM postings p LEFT JOIN grants g ON g.transaction_sequence = p.grant_sequence LEFT JOIN transactions t \
-            ON t.sequence = p.grant_sequence WHERE p.user_id = ?1 AND +p.environment = ?2 AND p.currency = ?3 \
+            ON t.sequence = p.grant_sequence WHERE p.customer_id = \(customer: 1) AND +p.environment = ?2 AND p.currency = ?3 \
             ORDER BY p.sequence
             """, [.text(user.text), environment.column, .text(currency)]
         ) { row in
@@ -114,8 +118,8 @@ public struct LedgerTable {
     ) throws -> [Stored] {
         try session.query(
             """
-            SELECT p.sequence, g.id AS grant_id, \(Self.columns, of: "p") FROM postings p LEFT JOIN grants g \
-            ON g.transaction_sequence = p.grant_sequence WHERE p.user_id = ?1 AND p.environment = ?2 \
+            SELECT p.sequence, g.id AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p") FROM postings p LEFT JOIN grants g \
+            ON g.transaction_sequence = p.grant_sequence WHERE p.customer_id = \(customer: 1) AND p.environment = ?2 \
             AND p.sequence < ?3 ORDER BY p.sequence DESC LIMIT ?4
             """,
             [.text(user.text), environment.column, .integer(before), .integer(Int64(limit))], Self.read)
@@ -126,10 +130,10 @@ public struct LedgerTable {
     public func postings(grantOf sequence: Int64) throws -> [Stored] {
         try session.query(
             """
-            SELECT p.sequence, g.id AS grant_id, \(Self.columns, of: "p") FROM postings p LEFT JOIN grants g \
-            ON g.transaction_sequence = p.grant_sequence WHERE p.user_id IN (SELECT user_id FROM grants \
-            WHERE transaction_sequence = ?1 UNION SELECT user_id FROM holders WHERE grant_sequence = ?1 \
-            UNION SELECT f.to_user FROM transfer_items i JOIN transfers f ON f.sequence = i.transfer_sequence \
+            SELECT p.sequence, g.id AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p") FROM postings p LEFT JOIN grants g \
+            ON g.transaction_sequence = p.grant_sequence WHERE p.customer_id IN (SELECT customer_id FROM grants \
+            WHERE transaction_sequence = ?1 UNION SELECT customer_id FROM holders WHERE grant_sequence = ?1 \
+            UNION SELECT f.to_customer_id FROM transfer_items i JOIN transfers f ON f.sequence = i.transfer_sequence \
             WHERE i.grant_sequence = ?1) AND p.grant_sequence = ?1 ORDER BY p.sequence
             """, [.integer(sequence)], Self.read)
     }
@@ -138,9 +142,9 @@ public struct LedgerTable {
     public func unbalanced() throws -> [String] {
         try session.query(
             """
-            SELECT b.environment || ' ' || b.user_id || ' ' || b.currency AS balance FROM balances b \
+            SELECT b.environment || ' ' || \(user: "b.customer_id") || ' ' || b.currency AS balance FROM balances b \
             WHERE b.amount <> (SELECT coalesce(sum(p.amount), 0) FROM postings p WHERE p.environment = b.environment \
-            AND p.user_id = b.user_id AND p.currency = b.currency)
+            AND p.customer_id = b.customer_id AND p.currency = b.currency)
             """, []
         ) { $0.text("balance") }
     }
@@ -156,7 +160,7 @@ public struct LedgerTable {
             environment: try row.environment("environment"), userID: UserID(row.text("user_id")), contra: contra,
             currency: row.text("currency"),
             amount: row.integer("amount"), kind: kind, reference: reference, at: row.instant("at"))
-        posting.note = Posting.Note(reason: row.optionalText("reason"), actor: row.optionalText("actor"))
+        posting.note = Posting.Note(reason: row.optionalText("reason"), actor: CallerColumns.name(row))
         return Stored(sequence: row.integer("sequence"), posting: posting)
     }
 }

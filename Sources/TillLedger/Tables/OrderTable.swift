@@ -3,12 +3,9 @@ import TillSQL
 
 /// `orders` and `order_moves`.
 public struct OrderTable {
-    /// The most that can be bought at once in an app. What is more stands in a column of its own.
-    private static let usualQuantity = 10
-
     private static let columns: Columns = """
-        id, user_id, product, quantity, status, price, currency, environment, transaction_id, device, metadata, \
-        created_at, updated_at, moves, previewed_at, previewed_until, large_quantity, id_source
+        id, customer_id, product, quantity, status, price, currency, environment, transaction_id, device, metadata, \
+        created_at, updated_at, moves, previewed_at, previewed_until, id_source
         """
 
     private let session: any Connection
@@ -28,16 +25,15 @@ public struct OrderTable {
     @discardableResult
     public func insert(_ order: Order, reason: String, catalogVersion: Int64? = nil) throws -> Stored {
         let sequence = try session.insert(
-            "INSERT INTO orders (\(Self.columns), catalog_version) VALUES (\(marks: 19))",
+            "INSERT INTO orders (\(Self.columns), catalog_version) VALUES (\(marks: 18))",
             [
-                .id(order.id), .text(order.userID.text), .text(order.productID.text),
-                .integer(Int64(min(order.quantity, Self.usualQuantity))),
+                .id(order.id), .integer(try CustomerTable(session).id(of: order.userID, at: order.createdAt)), .text(order.productID.text),
+                .integer(Int64(order.quantity)),
                 .integer(Int64(order.status.rawValue)), .integer(order.price.amount), .text(order.price.currency.text),
                 order.environment?.column ?? .null, .optional(order.transactionID?.text),
                 .optional(order.deviceID?.text), .optional(order.metadata), .instant(order.createdAt),
                 .instant(order.updatedAt), .integer(1),
                 .optional(order.preview?.at.milliseconds), .optional(order.preview?.expiresAt.milliseconds),
-                .optional(order.quantity > Self.usualQuantity ? Int64(order.quantity) : nil),
                 .integer(Int64(order.idSource.rawValue)), .optional(catalogVersion),
             ])
         try insertMove(sequence, 1, OrderMove(status: order.status, at: order.createdAt, reason: reason))
@@ -46,12 +42,12 @@ public struct OrderTable {
 
     public func find(_ id: OrderID) throws -> Stored? {
         try session.first(
-            "SELECT sequence, \(Self.columns) FROM orders WHERE id = ?1", [.id(id)], Self.read)
+            "SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE id = ?1", [.id(id)], Self.read)
     }
 
     public func find(sequence: Int64) throws -> Stored? {
         try session.first(
-            "SELECT sequence, \(Self.columns) FROM orders WHERE sequence = ?1", [.integer(sequence)], Self.read)
+            "SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE sequence = ?1", [.integer(sequence)], Self.read)
     }
 
     /// Moves an order along a legal way, one line of history for each step, and gives it its transaction if it has
@@ -105,7 +101,7 @@ public struct OrderTable {
     ) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, \(Self.columns) FROM orders WHERE user_id = ?1 AND sequence < ?2 \
+            SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE customer_id = \(customer: 1) AND sequence < ?2 \
             AND (environment IS NULL OR environment = ?3) AND (status = ?4 OR ?4 IS NULL) ORDER BY sequence DESC \
             LIMIT ?5
             """,
@@ -121,7 +117,7 @@ public struct OrderTable {
         case (let user?, let status):
             try session.query(
                 """
-                SELECT sequence, \(Self.columns) FROM orders WHERE user_id = ?1 AND sequence < ?2 \
+                SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE customer_id = \(customer: 1) AND sequence < ?2 \
                 AND (status = ?3 OR ?3 IS NULL) ORDER BY sequence DESC LIMIT ?4
                 """,
                 [
@@ -132,7 +128,7 @@ public struct OrderTable {
             // Most orders are completed, so no index holds their status. Each has its transaction, though.
             try session.query(
                 """
-                SELECT o.sequence, \(Self.columns, of: "o") FROM transactions t CROSS JOIN orders o \
+                SELECT o.sequence, \(Self.columns, userOf: "o") FROM transactions t CROSS JOIN orders o \
                 ON o.sequence = t.order_sequence WHERE t.order_sequence IS NOT NULL AND t.order_sequence < ?1 \
                 AND o.status = 1 GROUP BY t.order_sequence ORDER BY t.order_sequence DESC LIMIT ?2
                 """, [.integer(before), .integer(Int64(limit))], Self.read)
@@ -140,13 +136,13 @@ public struct OrderTable {
             // The second look at the status is what lets SQLite take the partial index.
             try session.query(
                 """
-                SELECT sequence, \(Self.columns) FROM orders WHERE status = ?1 AND status <> 1 AND sequence < ?2 \
+                SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE status = ?1 AND status <> 1 AND sequence < ?2 \
                 ORDER BY sequence DESC LIMIT ?3
                 """, [.integer(Int64(status.rawValue)), .integer(before), .integer(Int64(limit))], Self.read)
         case (nil, nil):
             try session.query(
                 """
-                SELECT sequence, \(Self.columns) FROM orders WHERE sequence < ?1 ORDER BY sequence DESC LIMIT ?2
+                SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE sequence < ?1 ORDER BY sequence DESC LIMIT ?2
                 """, [.integer(before), .integer(Int64(limit))], Self.read)
         }
     }
@@ -169,8 +165,8 @@ public struct OrderTable {
     ) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, \(Self.columns) FROM orders WHERE device = ?1 AND transaction_id IS NULL AND product = ?2 \
-            AND quantity = ?3 AND created_at / 1000 <= ?4 AND (user_id IN (SELECT paid.user_id \
+            SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE device = ?1 AND transaction_id IS NULL AND product = ?2 \
+            AND quantity = ?3 AND created_at / 1000 <= ?4 AND (customer_id IN (SELECT paid.customer_id \
             FROM orders paid CROSS JOIN transactions t ON t.order_sequence = paid.sequence WHERE paid.device = ?1 \
             AND paid.transaction_id IS NOT NULL AND paid.created_at / 1000 <= ?4 AND t.app_transaction = ?5 AND EXISTS \
             (SELECT 1 FROM evidence e WHERE e.transaction_sequence = t.sequence AND e.decision = 'granted' \
@@ -185,7 +181,7 @@ public struct OrderTable {
     /// When a user's order was opened, counted from the newest, which is number 1; nil if there are fewer.
     public func opened(by user: UserID, number: Int) throws -> Instant? {
         try session.first(
-            "SELECT created_at FROM orders WHERE user_id = ?1 ORDER BY sequence DESC LIMIT 1 OFFSET ?2",
+            "SELECT created_at FROM orders WHERE customer_id = \(customer: 1) ORDER BY sequence DESC LIMIT 1 OFFSET ?2",
             [.text(user.text), .integer(Int64(number - 1))]
         ) { $0.instant("created_at") }
     }
@@ -195,7 +191,7 @@ public struct OrderTable {
         guard try opened(by: user, number: count) != nil else { return false }
         let open = try session.first(
             """
-            SELECT count(*) AS count FROM (SELECT status, transaction_id FROM orders WHERE user_id = ?1 \
+            SELECT count(*) AS count FROM (SELECT status, transaction_id FROM orders WHERE customer_id = \(customer: 1) \
             ORDER BY sequence DESC LIMIT ?2) AS newest WHERE transaction_id IS NULL AND status IN (0, 2, 5)
             """, [.text(user.text), .integer(4 * Int64(count))]
         ) { $0.integer("count") }
@@ -222,7 +218,7 @@ public struct OrderTable {
             order: Order(
                 id: try row.uniqueID("id"), userID: UserID(row.text("user_id")),
                 productID: ProductID(row.text("product")),
-                quantity: Int(row.isNull("large_quantity") ? row.integer("quantity") : row.integer("large_quantity")),
+                quantity: Int(row.integer("quantity")),
                 status: status,
                 price: Money(amount: row.integer("price"), currency: Currency(row.text("currency"))),
                 transactionID: row.optionalText("transaction_id").map { TransactionID($0) },

@@ -10,7 +10,7 @@ extension Schema {
         CREATE TABLE ownership_basis (
             grant_sequence INTEGER PRIMARY KEY REFERENCES grants (transaction_sequence),
             environment INTEGER NOT NULL,
-            owner_id TEXT NOT NULL,
+            customer_id INTEGER NOT NULL REFERENCES customers (customer_id),
             basis TEXT NOT NULL,
             hold_until INTEGER,
             contested_token BLOB,
@@ -18,15 +18,15 @@ extension Schema {
             lookup_at INTEGER,
             lookup_attempts INTEGER NOT NULL DEFAULT 0
         ) STRICT;
-        CREATE INDEX ownership_basis_held ON ownership_basis (owner_id, hold_until) WHERE hold_until IS NOT NULL;
+        CREATE INDEX ownership_basis_held ON ownership_basis (customer_id, hold_until) WHERE hold_until IS NOT NULL;
         CREATE INDEX ownership_basis_contested ON ownership_basis (contested_token)
             WHERE contested_token IS NOT NULL;
         CREATE INDEX ownership_basis_lookups ON ownership_basis (lookup_at) WHERE lookup_at IS NOT NULL;
 
         CREATE TABLE distrusted_receipts (
-            user_id TEXT PRIMARY KEY,
+            customer_id INTEGER PRIMARY KEY REFERENCES customers (customer_id),
             since INTEGER NOT NULL
-        ) STRICT, WITHOUT ROWID;
+        ) STRICT;
         """
 }
 
@@ -87,9 +87,9 @@ public struct OwnershipTable {
         }
         try session.execute(
             """
-            INSERT INTO ownership_basis (grant_sequence, environment, owner_id, basis, hold_until, lookup_at) \
-            VALUES (\(marks: 6)) ON CONFLICT (grant_sequence) DO UPDATE \
-            SET owner_id = excluded.owner_id, basis = excluded.basis, hold_until = excluded.hold_until, lookup_at \
+            INSERT INTO ownership_basis (grant_sequence, environment, customer_id, basis, hold_until, lookup_at) \
+            VALUES (?1, ?2, \(customer: 3), ?4, ?5, ?6) ON CONFLICT (grant_sequence) DO UPDATE \
+            SET customer_id = excluded.customer_id, basis = excluded.basis, hold_until = excluded.hold_until, lookup_at \
             = excluded.lookup_at, contested_token = NULL, withdrawn_at = NULL, lookup_attempts = 0
             """,
             [
@@ -101,7 +101,7 @@ public struct OwnershipTable {
     /// The grant is another customer's now, and rests on what it rested on.
     public func move(_ sequence: Int64, to owner: UserID) throws {
         try session.execute(
-            "UPDATE ownership_basis SET owner_id = ?1 WHERE grant_sequence = ?2",
+            "UPDATE ownership_basis SET customer_id = \(customer: 1) WHERE grant_sequence = ?2",
             [.text(owner.text), .integer(sequence)])
     }
 
@@ -143,7 +143,7 @@ public struct OwnershipTable {
             ON p.subscription_sequence = s.sequence CROSS JOIN transactions t ON t.sequence = p.transaction_sequence \
             CROSS JOIN ownership_basis b ON b.grant_sequence = t.sequence WHERE s.environment = ?1 \
             AND s.original_id = ?2 AND t.state <> 2 AND t.is_renewal <> 0 AND t.purchased_at > ?3 \
-            AND b.basis = 'receipt' AND b.owner_id = ?4 ORDER BY t.sequence
+            AND b.basis = 'receipt' AND b.customer_id = \(customer: 4) ORDER BY t.sequence
             """, [environment.column, .text(original.text), .instant(moment), .text(owner.text)]
         ) { row in
             HeldGrant(
@@ -160,7 +160,7 @@ public struct OwnershipTable {
         let grants = try session.query(
             """
             SELECT b.grant_sequence, t.state FROM ownership_basis b CROSS JOIN transactions t \
-            ON t.sequence = b.grant_sequence WHERE b.owner_id = ?1 AND b.hold_until > ?2 AND b.hold_until IS NOT NULL \
+            ON t.sequence = b.grant_sequence WHERE b.customer_id = \(customer: 1) AND b.hold_until > ?2 AND b.hold_until IS NOT NULL \
             AND +b.environment = ?3 AND t.state <> 2
             """, [.text(user.text), .instant(now), environment.column]
         ) { ($0.integer("grant_sequence"), $0.integer("state") == Int64(RecordedTransaction.State.granted.rawValue)) }
@@ -224,7 +224,8 @@ public struct OwnershipTable {
     public func distrust(_ user: UserID, at now: Instant) throws {
         try session.execute(
             """
-            INSERT INTO distrusted_receipts (user_id, since) VALUES (?1, ?2) ON CONFLICT (user_id) DO UPDATE \
+            INSERT INTO distrusted_receipts (customer_id, since) VALUES (\(customer: 1), ?2) \
+            ON CONFLICT (customer_id) DO UPDATE \
             SET since = excluded.since
             """, [.text(user.text), .instant(now)])
     }
@@ -232,7 +233,7 @@ public struct OwnershipTable {
     /// Whether that happened since a moment.
     public func isDistrusted(_ user: UserID, since moment: Instant) throws -> Bool {
         try session.first(
-            "SELECT 1 FROM distrusted_receipts WHERE user_id = ?1 AND since > ?2", [.text(user.text), .instant(moment)]
+            "SELECT 1 FROM distrusted_receipts WHERE customer_id = \(customer: 1) AND since > ?2", [.text(user.text), .instant(moment)]
         ) { _ in true } ?? false
     }
 }

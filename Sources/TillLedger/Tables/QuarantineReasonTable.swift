@@ -10,7 +10,10 @@ extension Schema {
             posts INTEGER NOT NULL CHECK (posts > 0),
             first_at INTEGER NOT NULL,
             last_at INTEGER NOT NULL,
-            last_caller TEXT NOT NULL,
+            caller_kind TEXT NOT NULL,
+            caller_customer_id INTEGER REFERENCES customers (customer_id),
+            caller_key TEXT,
+            CHECK ((caller_kind = 'user') = (caller_customer_id IS NOT NULL)),
             PRIMARY KEY (transaction_sequence, reason)
         ) STRICT, WITHOUT ROWID;
         """
@@ -19,7 +22,7 @@ extension Schema {
 /// `quarantine_reasons`: one row for each reason why a purchase has no owner, with the number of posts that ended so.
 /// The words beside a proof are their sender's choice, so a post more is a higher count and no new row.
 public struct QuarantineReasonTable {
-    private static let columns: Columns = "reason, posts, first_at, last_at, last_caller"
+    private static let columns: Columns = "reason, posts, first_at, last_at"
 
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
@@ -39,23 +42,26 @@ public struct QuarantineReasonTable {
     ) throws {
         try session.execute(
             """
-            INSERT INTO quarantine_reasons (transaction_sequence, \(Self.columns)) VALUES (?1, ?2, 1, ?3, ?3, ?4) \
+            INSERT INTO quarantine_reasons (transaction_sequence, \(Self.columns), \(CallerColumns.names)) \
+            VALUES (?1, ?2, 1, ?3, ?3, ?4, ?5, ?6) \
             ON CONFLICT (transaction_sequence, reason) DO UPDATE SET posts = quarantine_reasons.posts + 1, last_at \
-            = excluded.last_at, last_caller = excluded.last_caller
-            """, [.integer(transaction), .text(reason.rawValue), .instant(now), .text(caller)])
+            = excluded.last_at, caller_kind = excluded.caller_kind, \
+            caller_customer_id = excluded.caller_customer_id, caller_key = excluded.caller_key
+            """, [.integer(transaction), .text(reason.rawValue), .instant(now)]
+                + CallerColumns(caller, at: now, session).values)
     }
 
     /// The earliest first.
     public func list(of transaction: Int64) throws -> [Stored] {
         try session.query(
             """
-            SELECT \(Self.columns) FROM quarantine_reasons WHERE transaction_sequence = ?1 ORDER BY first_at, reason
+            SELECT \(Self.columns), \(caller: "quarantine_reasons") FROM quarantine_reasons WHERE transaction_sequence = ?1 ORDER BY first_at, reason
             """, [.integer(transaction)]
         ) { row in
             Stored(
                 reason: row.text("reason"), posts: row.integer("posts"), firstAt: row.instant("first_at"),
                 lastAt: row.instant("last_at"),
-                lastCaller: row.text("last_caller"))
+                lastCaller: CallerColumns.name(row) ?? "")
         }
     }
 }

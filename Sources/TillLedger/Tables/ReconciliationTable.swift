@@ -12,7 +12,7 @@ extension Schema {
             caller TEXT NOT NULL,
             since INTEGER,
             state INTEGER NOT NULL CHECK (state BETWEEN 1 AND 3),
-            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
+            environment INTEGER NOT NULL,
             phase INTEGER NOT NULL,
             position INTEGER NOT NULL,
             done INTEGER NOT NULL,
@@ -32,7 +32,7 @@ extension Schema {
 
         CREATE TABLE reconciliation_counts (
             run INTEGER NOT NULL REFERENCES reconciliations (sequence),
-            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
+            environment INTEGER NOT NULL,
             name TEXT NOT NULL,
             count INTEGER NOT NULL,
             PRIMARY KEY (run, environment, name)
@@ -42,7 +42,7 @@ extension Schema {
             sequence INTEGER PRIMARY KEY,
             run INTEGER NOT NULL REFERENCES reconciliations (sequence),
             kind TEXT NOT NULL,
-            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
+            environment INTEGER NOT NULL,
             transaction_id TEXT,
             order_id BLOB,
             notification_uuid TEXT,
@@ -57,7 +57,7 @@ extension Schema {
 
         CREATE TABLE apple_chains (
             sequence INTEGER PRIMARY KEY,
-            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
+            environment INTEGER NOT NULL,
             original_id TEXT NOT NULL,
             customer INTEGER REFERENCES apple_chains (sequence),
             history_run INTEGER NOT NULL DEFAULT 0,

@@ -71,7 +71,7 @@ public struct RecordedCopies {
             revokedAt: row.optionalInstant("revoked_at"),
             isRenewal: row.integer("is_renewal") != 0,
             isFromReceipt: row.integer("kind") == ProofTable.Kind.receipt.rawValue,
-            price: row.money("price", "currency"), terms: row.terms(), statesReason: row.integer("is_renewal") != 2)
+            price: row.signedPrice(), terms: row.terms(), statesReason: row.integer("is_renewal") != 2)
         return Copy(sequence: row.integer("sequence"), transaction: transaction)
     }
 }

@@ -29,7 +29,7 @@ public struct RefusedProofTable {
     private static let sweepInterval: Int64 = 256
 
     private static let columns: Columns = """
-        at, door, caller, claimed_order, code, detail, digest, record, count, last_at
+        at, door, claimed_order, code, detail, digest, record, count, last_at
         """
 
     private let session: any Connection
@@ -69,22 +69,23 @@ public struct RefusedProofTable {
     }
 
     public func insert(_ entry: Entry) throws {
-        let (budget, quota) = Self.budget(of: entry)
+        let caller = try CallerColumns(entry.caller, at: entry.at, session)
+        let (budget, quota) = Self.budget(of: entry, caller)
         guard try !isRepeated(entry, budget) else { return }
         let newest = try session.insert(
-            "INSERT INTO refused_proofs (\(Self.columns), budget) VALUES (\(marks: 11))",
+            "INSERT INTO refused_proofs (\(Self.columns), budget, \(CallerColumns.names)) VALUES (\(marks: 13))",
             [
-                .instant(entry.at), .text(entry.door), .text(entry.caller), .optional(entry.claimedOrder),
+                .instant(entry.at), .text(entry.door), .optional(entry.claimedOrder),
                 .text(entry.code), .text(entry.detail), .blob(entry.digest),
                 .optional(entry.record.flatMap { $0.utf8.count <= Self.recordLimit ? $0 : nil }), .integer(1), .null,
                 .text(budget),
-            ])
+            ] + caller.values)
         try trim(budget, to: quota, hasRecord: entry.record != nil)
         if budget.hasPrefix("user:"), newest % Self.sweepInterval == 0 { try trimUsers() }
     }
 
-    private static func budget(of entry: Entry) -> (name: String, quota: Quota) {
-        if entry.caller.hasPrefix("user:") { return (entry.caller, .user) }
+    private static func budget(of entry: Entry, _ caller: CallerColumns) -> (name: String, quota: Quota) {
+        if case .integer(let customer) = caller.customerID { return ("user:\(customer)", .user) }
         if entry.caller.hasPrefix("key:") || entry.caller.hasPrefix("operator:") { return (entry.caller, .trusted) }
         return entry.door == "reconciliation" ? (entry.door, .trusted) : (anonymousBudget, .anonymous)
     }
@@ -146,12 +147,12 @@ public struct RefusedProofTable {
         if let order {
             return try session.query(
                 """
-                SELECT \(Self.columns) FROM refused_proofs WHERE claimed_order = ?1 ORDER BY sequence DESC LIMIT ?2
+                SELECT \(Self.columns), \(caller: "refused_proofs") FROM refused_proofs WHERE claimed_order = ?1 ORDER BY sequence DESC LIMIT ?2
                 """, [.id(order), .integer(Int64(limit))], Self.read)
         }
         return try session.query(
             """
-            SELECT \(Self.columns) FROM refused_proofs ORDER BY sequence DESC LIMIT ?1
+            SELECT \(Self.columns), \(caller: "refused_proofs") FROM refused_proofs ORDER BY sequence DESC LIMIT ?1
             """, [.integer(Int64(limit))], Self.read)
     }
 
@@ -159,7 +160,7 @@ public struct RefusedProofTable {
     public func list(before sequence: Int64, limit: Int) throws -> [(sequence: Int64, entry: Entry)] {
         try session.query(
             """
-            SELECT \(Self.columns), sequence FROM refused_proofs WHERE sequence < ?1 AND budget <> 'anonymous' \
+            SELECT \(Self.columns), sequence, \(caller: "refused_proofs") FROM refused_proofs WHERE sequence < ?1 AND budget <> 'anonymous' \
             ORDER BY sequence DESC LIMIT ?2
             """, [.integer(sequence), .integer(Int64(limit))]
         ) { row in (row.integer("sequence"), try Self.read(row)) }
@@ -169,13 +170,13 @@ public struct RefusedProofTable {
     public func anonymous(limit: Int) throws -> [Entry] {
         try session.query(
             """
-            SELECT \(Self.columns) FROM refused_proofs WHERE budget = 'anonymous' ORDER BY sequence DESC LIMIT ?1
+            SELECT \(Self.columns), \(caller: "refused_proofs") FROM refused_proofs WHERE budget = 'anonymous' ORDER BY sequence DESC LIMIT ?1
             """, [.integer(Int64(limit))], Self.read)
     }
 
     private static func read(_ row: any Row) throws -> Entry {
         var entry = Entry(
-            at: row.instant("at"), door: row.text("door"), caller: row.text("caller"),
+            at: row.instant("at"), door: row.text("door"), caller: CallerColumns.name(row) ?? "",
             claimedOrder: row.isNull("claimed_order") ? nil : try row.uniqueID("claimed_order"), code: row.text("code"),
             detail: row.text("detail"),
             digest: row.blob("digest"), record: row.optionalText("record"))

@@ -7,8 +7,8 @@ extension Schema {
     static let reminders: StaticString = """
         CREATE TABLE reminders (
             sequence INTEGER PRIMARY KEY,
-            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
-            user_id TEXT NOT NULL,
+            environment INTEGER NOT NULL,
+            customer_id INTEGER NOT NULL REFERENCES customers (customer_id),
             subject TEXT NOT NULL,
             kind TEXT NOT NULL,
             entitlement TEXT NOT NULL,
@@ -17,7 +17,7 @@ extension Schema {
             renews INTEGER NOT NULL CHECK (renews IN (0, 1)),
             due_at INTEGER NOT NULL,
             sent_at INTEGER,
-            UNIQUE (environment, user_id, subject, kind)
+            UNIQUE (environment, customer_id, subject, kind)
         ) STRICT;
         CREATE INDEX reminders_due ON reminders (due_at, sequence) WHERE sent_at IS NULL;
         """
@@ -26,7 +26,7 @@ extension Schema {
 /// `reminders`: what customers are to be told about the end of their service, and what they were told.
 public struct ReminderTable {
     private static let columns: Columns = """
-        environment, user_id, subject, kind, entitlement, product, expires_at, renews, due_at, sent_at
+        environment, customer_id, subject, kind, entitlement, product, expires_at, renews, due_at, sent_at
         """
 
     private let session: any Connection
@@ -45,7 +45,7 @@ public struct ReminderTable {
     public func list(user: UserID, in environment: Environment) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, \(Self.columns) FROM reminders WHERE environment = ?1 AND user_id = ?2 \
+            SELECT sequence, \(Self.columns, userOf: "reminders") FROM reminders WHERE environment = ?1 AND customer_id = \(customer: 2) \
             ORDER BY due_at, sequence LIMIT 5000
             """, [environment.column, .text(user.text)], Self.read)
     }
@@ -54,7 +54,7 @@ public struct ReminderTable {
     public func due(at now: Instant, limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, \(Self.columns) FROM reminders WHERE sent_at IS NULL AND due_at <= ?1 \
+            SELECT sequence, \(Self.columns, userOf: "reminders") FROM reminders WHERE sent_at IS NULL AND due_at <= ?1 \
             ORDER BY due_at, sequence LIMIT ?2
             """, [.instant(now), .integer(Int64(limit))], Self.read)
     }
@@ -64,8 +64,8 @@ public struct ReminderTable {
         let end = reminder.end
         try session.execute(
             """
-            INSERT INTO reminders (\(Self.columns)) VALUES (\(marks: 10)) \
-            ON CONFLICT (environment, user_id, subject, kind) DO UPDATE \
+            INSERT INTO reminders (\(Self.columns)) VALUES (?1, \(customer: 2), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) \
+            ON CONFLICT (environment, customer_id, subject, kind) DO UPDATE \
             SET entitlement = excluded.entitlement, product = excluded.product, expires_at = excluded.expires_at, \
             renews = excluded.renews, due_at = excluded.due_at, sent_at = NULL
             """,

@@ -8,7 +8,7 @@ extension Schema {
     static let savedProofs: StaticString = """
         CREATE TABLE saved_proofs (
             sequence INTEGER PRIMARY KEY,
-            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
+            environment INTEGER NOT NULL,
             transaction_id TEXT NOT NULL,
             kind INTEGER NOT NULL CHECK (kind IN (1, 2)),
             body BLOB NOT NULL,

@@ -1,15 +1,16 @@
+import TillCrypto
 import TillSQL
 
 extension DatabaseSchema {
     /// The ledger's. Its files are marked with "Till" in ASCII.
     public static let ledger = DatabaseSchema(
-        migrations: [Schema.first], applicationID: 0x5469_6C6C, firstVersion: Schema.firstVersion)
+        migrations: [Schema.migration(Schema.first)], applicationID: 0x5469_6C6C, firstVersion: Schema.firstVersion)
 }
 
 /// The tables, as a list of migrations: the database's version is the number of the last one it has been through. A
 /// migration that has been released is never edited; a change is a new one at the end.
 ///
-/// Times are milliseconds since 1970 UTC. Environments are 1 production, 2 sandbox. Yes and no are 1 and 0, and
+/// Times are milliseconds since 1970 UTC. Environments are 1 production, 2 sandbox, and no rule says that there will be no third. Yes and no are 1 and 0, and
 /// compared with them. Rows refer to each other by `sequence`, which is small, and which also says in what order things
 /// came. Rules that the database can hold, it holds: one row for a transaction of an environment and one grant for that
 /// row, postings and grants never edited or deleted (DESIGN §4). Every grant costs a page of log for each index with
@@ -17,33 +18,35 @@ extension DatabaseSchema {
 ///
 /// No table and no column has a name that PostgreSQL reserves (docs/decisions/0057).
 public enum Schema {
+    static func migration(_ scripts: [StaticString], _ phase: Migration.Phase = .expand) -> Migration {
+        let text = scripts.map { "\($0)" }.joined(separator: "\n")
+        return Migration(scripts, phase: phase, sha256: Digest.sha256.hash(Array(text.utf8)))
+    }
+
     /// Lower numbers are files from before the first release.
     static let firstVersion = 101
 
     /// Scripts of statements separated by `;`, run in one transaction together with the version's number: some stand
     /// here, the others beside the table that they make. A table stands behind those that it refers to.
     static let first: [StaticString] = [
-        catalogVersions, ledger, foreignNotifications, waitingForApple, subscriptions, consumption, transfers, webhooks,
-        reminders, finance, errands, savedProofs, claims, reconciliations, accountTokens, ledgerSecret, customers,
-        ownership, quarantineReasons,
+        customers, catalogVersions, orders, books, proofsAndNotifications, foreignNotifications, waitingForApple,
+        subscriptions, consumption, transfers, postings, webhooks, reminders, finance, errands, savedProofs, claims,
+        reconciliations, accountTokens, ledger, ownership, quarantineReasons,
     ]
 
-    /// Types of transactions are 1 consumable, 2 non-consumable, 3 auto-renewable, 4 non-renewing, 5 free; null is a
-    /// type that the server did not know when it came. `ownership` is Apple's raw word about the owner, where it is
-    /// neither PURCHASED nor FAMILY_SHARED: what has one is no sale. `app_transaction` is Apple's id of the account in
-    /// this app. An order for more than ten, which an operator grants, has `quantity` 10 and its own in
-    /// `large_quantity`. `orders_by_device` holds all orders of a device, so that a grant does not write to it.
-    private static let ledger: StaticString = """
+    /// `orders_by_device` holds all orders of a device, so that a grant does not write to it.
+    private static let orders: StaticString = """
         CREATE TABLE orders (
             sequence INTEGER PRIMARY KEY,
+            app_id INTEGER NOT NULL DEFAULT 1 REFERENCES apps (app_id),
             id BLOB NOT NULL UNIQUE CHECK (length(id) = 16),
-            user_id TEXT NOT NULL,
+            customer_id INTEGER NOT NULL REFERENCES customers (customer_id),
             product TEXT NOT NULL,
-            quantity INTEGER NOT NULL CHECK (quantity BETWEEN 1 AND 10),
+            quantity INTEGER NOT NULL CHECK (quantity > 0),
             status INTEGER NOT NULL CHECK (status BETWEEN 0 AND 6),
             price INTEGER NOT NULL,
             currency TEXT NOT NULL,
-            environment INTEGER CHECK (environment IN (1, 2)),
+            environment INTEGER,
             transaction_id TEXT,
             device TEXT,
             metadata TEXT,
@@ -52,14 +55,12 @@ public enum Schema {
             moves INTEGER NOT NULL,
             previewed_at INTEGER,
             previewed_until INTEGER,
-            large_quantity INTEGER,
             id_source INTEGER NOT NULL CHECK (id_source BETWEEN 1 AND 6),
             catalog_version INTEGER REFERENCES catalog_versions (version),
             CHECK ((transaction_id IS NULL) = (environment IS NULL)),
-            CHECK ((previewed_at IS NULL) = (previewed_until IS NULL)),
-            CHECK (large_quantity IS NULL OR (large_quantity > 10 AND quantity = 10))
+            CHECK ((previewed_at IS NULL) = (previewed_until IS NULL))
         ) STRICT;
-        CREATE INDEX orders_by_user ON orders (user_id, sequence);
+        CREATE INDEX orders_by_user ON orders (customer_id, sequence);
         CREATE INDEX orders_unsettled ON orders (status, sequence) WHERE status <> 1;
         CREATE INDEX orders_by_device ON orders (device, sequence) WHERE device IS NOT NULL;
 
@@ -71,10 +72,17 @@ public enum Schema {
             reason TEXT NOT NULL,
             PRIMARY KEY (order_sequence, number)
         ) STRICT, WITHOUT ROWID;
+        """
 
+    /// Types of transactions are 1 consumable, 2 non-consumable, 3 auto-renewable, 4 non-renewing, 5 free; null is a
+    /// type that the server did not know when it came. `ownership_type` is Apple's raw word about the owner, and null
+    /// for PURCHASED and where Apple said none. `price` is in Apple's milliunits, as signed. `app_transaction` is
+    /// Apple's id of the account in this app. A grant names the catalogue that says what it gives.
+    private static let books: StaticString = """
         CREATE TABLE transactions (
             sequence INTEGER PRIMARY KEY,
-            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
+            app_id INTEGER NOT NULL DEFAULT 1 REFERENCES apps (app_id),
+            environment INTEGER NOT NULL,
             id TEXT NOT NULL,
             original_id TEXT NOT NULL,
             product TEXT NOT NULL,
@@ -93,7 +101,6 @@ public enum Schema {
             expires_at INTEGER,
             is_renewal INTEGER NOT NULL DEFAULT 0,
             is_upgraded INTEGER NOT NULL DEFAULT 0,
-            is_shared INTEGER NOT NULL DEFAULT 0,
             group_id TEXT,
             storefront TEXT,
             offer_type INTEGER,
@@ -101,9 +108,9 @@ public enum Schema {
             offer_discount TEXT,
             revocation_type TEXT,
             revocation_percentage INTEGER,
-            ownership TEXT,
+            ownership_type TEXT,
             app_transaction TEXT,
-            UNIQUE (environment, id),
+            UNIQUE (environment, id, app_id),
             CHECK ((state = 2) = (quarantine IS NOT NULL))
         ) STRICT;
         CREATE INDEX transactions_by_order ON transactions (order_sequence) WHERE order_sequence IS NOT NULL;
@@ -128,8 +135,11 @@ public enum Schema {
             decision TEXT NOT NULL,
             ground TEXT NOT NULL,
             door TEXT NOT NULL,
-            caller TEXT NOT NULL,
-            detail TEXT
+            caller_kind TEXT NOT NULL,
+            caller_customer_id INTEGER REFERENCES customers (customer_id),
+            caller_key TEXT,
+            detail TEXT,
+            CHECK ((caller_kind = 'user') = (caller_customer_id IS NOT NULL))
         ) STRICT;
         CREATE INDEX evidence_by_transaction ON evidence (transaction_sequence);
         CREATE TRIGGER evidence_is_never_edited BEFORE UPDATE ON evidence
@@ -141,8 +151,9 @@ public enum Schema {
             transaction_sequence INTEGER PRIMARY KEY REFERENCES transactions (sequence),
             id BLOB NOT NULL CHECK (length(id) = 16),
             order_sequence INTEGER NOT NULL REFERENCES orders (sequence),
-            user_id TEXT NOT NULL,
+            customer_id INTEGER NOT NULL REFERENCES customers (customer_id),
             entitlement TEXT,
+            catalog_version INTEGER REFERENCES catalog_versions (version),
             at INTEGER NOT NULL
         ) STRICT;
         CREATE TRIGGER grants_are_never_edited BEFORE UPDATE ON grants
@@ -150,44 +161,59 @@ public enum Schema {
         CREATE TRIGGER grants_are_never_deleted BEFORE DELETE ON grants
             BEGIN SELECT RAISE(ABORT, 'grants are never deleted'); END;
 
+        """
+
+    /// Every move of points. Its cause is the grant it belongs to, or the transfer that moved it, or the request whose
+    /// reference it carries.
+    private static let postings: StaticString = """
         CREATE TABLE postings (
             sequence INTEGER PRIMARY KEY,
-            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
-            user_id TEXT NOT NULL,
+            environment INTEGER NOT NULL,
+            customer_id INTEGER NOT NULL REFERENCES customers (customer_id),
             contra TEXT NOT NULL,
             currency TEXT NOT NULL,
             amount INTEGER NOT NULL CHECK (amount <> 0),
             kind TEXT NOT NULL,
             grant_sequence INTEGER REFERENCES grants (transaction_sequence),
+            transfer_sequence INTEGER REFERENCES transfers (sequence),
             reference TEXT,
             at INTEGER NOT NULL,
             reason TEXT,
-            actor TEXT,
-            CHECK ((grant_sequence IS NULL) = (reference IS NOT NULL))
+            caller_kind TEXT,
+            caller_customer_id INTEGER REFERENCES customers (customer_id),
+            caller_key TEXT,
+            CHECK ((caller_kind = 'user') = (caller_customer_id IS NOT NULL)),
+            CHECK ((grant_sequence IS NULL) = (reference IS NOT NULL)),
+            CHECK (kind <> 'moved' OR grant_sequence IS NOT NULL OR transfer_sequence IS NOT NULL)
         ) STRICT;
-        CREATE INDEX postings_by_user ON postings (user_id, sequence);
+        CREATE INDEX postings_by_user ON postings (customer_id, sequence);
         CREATE UNIQUE INDEX postings_one_purchase ON postings (grant_sequence, currency) WHERE kind = 'purchase';
         CREATE UNIQUE INDEX postings_one_debit ON postings (environment, reference) WHERE kind = 'debit';
         CREATE UNIQUE INDEX postings_one_by_hand ON postings (environment, kind, reference)
             WHERE kind IN ('bonus', 'correction');
-        CREATE INDEX postings_written_off ON postings (user_id, environment, at) WHERE kind = 'write_off';
+        CREATE INDEX postings_written_off ON postings (customer_id, environment, at) WHERE kind = 'write_off';
         CREATE TRIGGER postings_are_never_edited BEFORE UPDATE ON postings
             BEGIN SELECT RAISE(ABORT, 'postings are never edited'); END;
         CREATE TRIGGER postings_are_never_deleted BEFORE DELETE ON postings
             BEGIN SELECT RAISE(ABORT, 'postings are never deleted'); END;
 
         CREATE TABLE balances (
-            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
-            user_id TEXT NOT NULL,
+            app_id INTEGER NOT NULL DEFAULT 1 REFERENCES apps (app_id),
+            environment INTEGER NOT NULL,
+            customer_id INTEGER NOT NULL REFERENCES customers (customer_id),
             currency TEXT NOT NULL,
             amount INTEGER NOT NULL,
-            PRIMARY KEY (environment, user_id, currency)
+            PRIMARY KEY (environment, customer_id, currency)
         ) STRICT, WITHOUT ROWID;
+        """
 
+    /// `app_id` is in a unique key last, so that it costs no search a comparison.
+    private static let proofsAndNotifications: StaticString = """
         CREATE TABLE notifications (
             sequence INTEGER PRIMARY KEY,
+            app_id INTEGER NOT NULL DEFAULT 1 REFERENCES apps (app_id),
             uuid TEXT NOT NULL UNIQUE,
-            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
+            environment INTEGER NOT NULL,
             type TEXT NOT NULL,
             subtype TEXT,
             signed_at INTEGER,
@@ -202,7 +228,9 @@ public enum Schema {
             sequence INTEGER PRIMARY KEY,
             at INTEGER NOT NULL,
             door TEXT NOT NULL,
-            caller TEXT NOT NULL,
+            caller_kind TEXT NOT NULL,
+            caller_customer_id INTEGER REFERENCES customers (customer_id),
+            caller_key TEXT,
             claimed_order BLOB,
             code TEXT NOT NULL,
             detail TEXT NOT NULL,
@@ -210,7 +238,8 @@ public enum Schema {
             record TEXT,
             budget TEXT NOT NULL,
             count INTEGER NOT NULL,
-            last_at INTEGER
+            last_at INTEGER,
+            CHECK ((caller_kind = 'user') = (caller_customer_id IS NOT NULL))
         ) STRICT;
         CREATE INDEX refused_proofs_by_order ON refused_proofs (claimed_order) WHERE claimed_order IS NOT NULL;
         CREATE INDEX refused_proofs_by_budget ON refused_proofs (budget, sequence);
@@ -222,14 +251,21 @@ public enum Schema {
         ) STRICT;
 
         CREATE TABLE idempotency_keys (
+            app_id INTEGER NOT NULL DEFAULT 1 REFERENCES apps (app_id),
             credential TEXT NOT NULL,
-            route TEXT NOT NULL,
+            method TEXT NOT NULL,
+            path TEXT NOT NULL,
+            query_digest BLOB NOT NULL,
+            environment INTEGER NOT NULL,
             key TEXT NOT NULL,
             digest BLOB NOT NULL,
-            status INTEGER NOT NULL,
-            body BLOB NOT NULL,
+            lease_until INTEGER,
+            status INTEGER,
+            body BLOB,
             at INTEGER NOT NULL,
-            PRIMARY KEY (credential, route, key)
+            PRIMARY KEY (credential, method, path, query_digest, environment, key, app_id),
+            CHECK ((status IS NULL) = (lease_until IS NOT NULL)),
+            CHECK ((status IS NULL) = (body IS NULL))
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX idempotency_keys_by_age ON idempotency_keys (at);
         """
@@ -263,7 +299,7 @@ public enum Schema {
 
         CREATE TABLE waiting_proofs (
             sequence INTEGER PRIMARY KEY,
-            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
+            environment INTEGER NOT NULL,
             transaction_id TEXT NOT NULL,
             caller TEXT NOT NULL,
             named_user TEXT,

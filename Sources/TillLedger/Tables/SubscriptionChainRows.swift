@@ -22,8 +22,7 @@ extension SubscriptionTable {
     public func links(of subscription: Int64) throws -> [Link] {
         try session.query(
             """
-            SELECT t.state, t.order_sequence, coalesce(h.user_id, CASE WHEN b.withdrawn_at IS NULL THEN g.user_id \
-            END, o.user_id) AS owner, \(TransactionTable.signed, of: "t"), \(TransactionTable.terms, of: "t"), \
+            SELECT t.state, t.order_sequence, \(user: "coalesce(h.customer_id, CASE WHEN b.withdrawn_at IS NULL THEN g.customer_id END, o.customer_id)") AS owner, \(TransactionTable.signed, of: "t"), \(TransactionTable.terms, of: "t"), \
             t.sequence, t.token, r.kind, coalesce(b.basis, 'token') AS basis, CASE WHEN g.transaction_sequence IS NULL \
             THEN 0 ELSE 1 END AS has_grant, CASE WHEN t.is_renewal <> 0 \
             AND (coalesce(b.basis, '') = 'person' OR EXISTS (SELECT 1 FROM evidence e \

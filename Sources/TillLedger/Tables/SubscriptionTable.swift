@@ -10,7 +10,7 @@ extension Schema {
     static let subscriptions: StaticString = """
         CREATE TABLE subscriptions (
             sequence INTEGER PRIMARY KEY,
-            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
+            environment INTEGER NOT NULL,
             original_id TEXT NOT NULL,
             renewal_signed_at INTEGER,
             renewal_product TEXT,

@@ -9,8 +9,8 @@ public struct TransactionTable {
         """
     /// In the order of `PaidTransaction.termsColumns`.
     static let terms: Columns = """
-        type, expires_at, is_renewal, is_upgraded, is_shared, group_id, storefront, offer_type, offer_id, \
-        offer_discount, revocation_type, revocation_percentage, ownership
+        type, expires_at, is_renewal, is_upgraded, group_id, storefront, offer_type, offer_id, \
+        offer_discount, revocation_type, revocation_percentage, ownership_type
         """
     /// What became of it here.
     private static let processed: Columns = "state, quarantine, order_sequence, received_at"
@@ -43,14 +43,14 @@ public struct TransactionTable {
         try session.insert(
             """
             INSERT INTO transactions (\(Self.signed), \(Self.processed), token, \(Self.terms), app_transaction) \
-            VALUES (\(marks: 29))
+            VALUES (\(marks: 28))
             """,
             [
                 .text(transaction.id.text), .text(transaction.originalID.text), .text(transaction.productID.text),
                 .integer(Int64(transaction.quantity)), transaction.environment.column,
                 .instant(transaction.purchasedAt), .instant(transaction.signedAt),
-                .optional(transaction.revokedAt?.milliseconds), .optional(transaction.price?.amount),
-                .optional(transaction.price?.currency.text), .integer(Int64(state.rawValue)),
+                .optional(transaction.revokedAt?.milliseconds), .optional(transaction.signedPrice?.milliunits),
+                .optional(transaction.signedPrice?.currency.text), .integer(Int64(state.rawValue)),
                 .optional(quarantine?.rawValue), .optional(orderSequence), .instant(at), transaction.tokenColumn,
             ] + transaction.termsColumns + [.optional(transaction.appTransactionID)])
     }
@@ -59,13 +59,13 @@ public struct TransactionTable {
     public func update(_ sequence: Int64, to newer: PaidTransaction) throws {
         try session.execute(
             """
-            UPDATE transactions SET type = ?1, expires_at = ?2, is_renewal = ?3, is_upgraded = ?4, is_shared = ?5, \
-            group_id = ?6, storefront = ?7, offer_type = ?8, offer_id = ?9, offer_discount = ?10, revocation_type \
-            = ?11, revocation_percentage = ?12, ownership = ?13, token = ?14, price = ?15, currency = ?16, \
-            app_transaction = coalesce(?17, app_transaction) WHERE sequence = ?18
+            UPDATE transactions SET type = ?1, expires_at = ?2, is_renewal = ?3, is_upgraded = ?4, \
+            group_id = ?5, storefront = ?6, offer_type = ?7, offer_id = ?8, offer_discount = ?9, revocation_type \
+            = ?10, revocation_percentage = ?11, ownership_type = ?12, token = ?13, price = ?14, currency = ?15, \
+            app_transaction = coalesce(?16, app_transaction) WHERE sequence = ?17
             """,
             newer.termsColumns + [
-                newer.tokenColumn, .optional(newer.price?.amount), .optional(newer.price?.currency.text),
+                newer.tokenColumn, .optional(newer.signedPrice?.milliunits), .optional(newer.signedPrice?.currency.text),
                 .optional(newer.appTransactionID), .integer(sequence),
             ])
     }
@@ -125,7 +125,7 @@ public struct TransactionTable {
         try session.query(
             """
             SELECT sequence, \(Self.signed), \(Self.processed) FROM transactions WHERE order_sequence IN (SELECT ?1 \
-            UNION ALL SELECT sequence FROM (SELECT sequence FROM orders WHERE user_id = (SELECT user_id FROM orders \
+            UNION ALL SELECT sequence FROM (SELECT sequence FROM orders WHERE customer_id = (SELECT customer_id FROM orders \
             WHERE sequence = ?1) ORDER BY sequence DESC LIMIT 500) AS newest) AND +environment = ?2 \
             AND original_id = ?3 ORDER BY +sequence DESC LIMIT ?4
             """, [.integer(orderSequence), environment.column, .text(original.text), .integer(Int64(limit))],
@@ -154,16 +154,13 @@ public struct TransactionTable {
         guard let state = RecordedTransaction.State(rawValue: Int(row.integer("state"))) else {
             throw row.unreadable("a transaction's state")
         }
-        let price =
-            row.isNull("price") || row.isNull("currency")
-            ? nil : Money(amount: row.integer("price"), currency: Currency(row.text("currency")))
         return Stored(
             sequence: row.integer("sequence"), environment: try row.environment("environment"),
             id: TransactionID(row.text("id")),
             originalID: TransactionID(row.text("original_id")), productID: ProductID(row.text("product")),
             quantity: Int(row.integer("quantity")),
             purchasedAt: row.instant("purchased_at"), signedAt: row.instant("signed_at"),
-            revokedAt: row.optionalInstant("revoked_at"), price: price,
+            revokedAt: row.optionalInstant("revoked_at"), price: row.signedPrice()?.money,
             state: state, quarantine: row.optionalText("quarantine").flatMap(QuarantineReason.init(rawValue:)),
             orderSequence: row.optionalInteger("order_sequence"), receivedAt: row.instant("received_at"))
     }

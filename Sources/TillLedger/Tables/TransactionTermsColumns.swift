@@ -25,6 +25,9 @@ extension ProductType {
     }
 }
 
+/// Apple's word for what another member of the family pays for.
+private let familyShared = "FAMILY_SHARED"
+
 extension PaidTransaction {
     var tokenColumn: SQLValue {
         switch token {
@@ -40,21 +43,27 @@ extension PaidTransaction {
     var termsColumns: [SQLValue] {
         [
             terms.type?.column ?? .null, .optional(terms.expiresAt?.milliseconds), .integer(renewalColumn),
-            .flag(terms.isUpgraded), .flag(terms.isFamilyShared), .optional(terms.groupID),
+            .flag(terms.isUpgraded), .optional(terms.groupID),
             .optional(terms.storefront), .optional(terms.offer.map { Int64($0.type) }), .optional(terms.offer?.id),
             .optional(terms.offer?.discount), .optional(terms.revocationType),
-            .optional(terms.revocationPercentage.map { Int64($0) }), .optional(terms.otherOwnership),
+            .optional(terms.revocationPercentage.map { Int64($0) }), .optional(terms.otherOwnership ?? (terms.isFamilyShared ? familyShared : nil)),
         ]
     }
 }
 
 extension Row {
+    /// Of the columns `price` and `currency` of a transaction.
+    func signedPrice() -> SignedPrice? {
+        isNull("price") || isNull("currency")
+            ? nil : SignedPrice(milliunits: integer("price"), currency: Currency(text("currency")))
+    }
+
     /// Of the columns `TransactionTable.terms`.
     func terms() -> TransactionTerms {
         var terms = TransactionTerms(
             type: optionalInteger("type").flatMap { ProductType(column: $0) },
             expiresAt: optionalInstant("expires_at"), isUpgraded: integer("is_upgraded") != 0,
-            isFamilyShared: integer("is_shared") != 0, groupID: optionalText("group_id"),
+            isFamilyShared: optionalText("ownership_type") == familyShared, groupID: optionalText("group_id"),
             storefront: optionalText("storefront"))
         if let type = optionalInteger("offer_type") {
             terms.offer = TransactionTerms.Offer(
@@ -62,7 +71,7 @@ extension Row {
         }
         terms.revocationType = optionalText("revocation_type")
         terms.revocationPercentage = optionalInteger("revocation_percentage").map { Int($0) }
-        terms.otherOwnership = optionalText("ownership")
+        terms.otherOwnership = optionalText("ownership_type").flatMap { $0 == familyShared ? nil : $0 }
         return terms
     }
 }

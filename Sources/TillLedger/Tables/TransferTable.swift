@@ -5,22 +5,25 @@ extension Schema {
     /// What was moved from one customer to another, why and by whom. A transfer is never edited; taking it back is a
     /// transfer of its own. `holders` is what the transfers come to: whose a granted purchase is now, where that is
     /// not whom it was granted to, or not whose order it was; with the chain it belongs to, so that what follows in a
-    /// chain goes to the same customer. `guests` says whose account a guest's purchases go to, also those to come.
+    /// chain goes to the same customer.
     static let transfers: StaticString = """
         CREATE TABLE transfers (
             sequence INTEGER PRIMARY KEY,
             id BLOB NOT NULL UNIQUE CHECK (length(id) = 16),
             kind TEXT NOT NULL,
-            from_user TEXT NOT NULL,
-            to_user TEXT NOT NULL,
+            from_customer_id INTEGER NOT NULL REFERENCES customers (customer_id),
+            to_customer_id INTEGER NOT NULL REFERENCES customers (customer_id),
             reason TEXT NOT NULL,
-            actor TEXT NOT NULL,
+            caller_kind TEXT NOT NULL,
+            caller_customer_id INTEGER REFERENCES customers (customer_id),
+            caller_key TEXT,
             operator TEXT,
             reverses INTEGER UNIQUE REFERENCES transfers (sequence),
-            at INTEGER NOT NULL
+            at INTEGER NOT NULL,
+            CHECK ((caller_kind = 'user') = (caller_customer_id IS NOT NULL))
         ) STRICT;
-        CREATE INDEX transfers_by_giver ON transfers (from_user, sequence);
-        CREATE INDEX transfers_by_taker ON transfers (to_user, sequence);
+        CREATE INDEX transfers_by_giver ON transfers (from_customer_id, sequence);
+        CREATE INDEX transfers_by_taker ON transfers (to_customer_id, sequence);
         CREATE TRIGGER transfers_are_never_edited BEFORE UPDATE ON transfers
             BEGIN SELECT RAISE(ABORT, 'transfers are never edited'); END;
         CREATE TRIGGER transfers_are_never_deleted BEFORE DELETE ON transfers
@@ -35,7 +38,7 @@ extension Schema {
 
         CREATE TABLE transfer_points (
             transfer_sequence INTEGER NOT NULL REFERENCES transfers (sequence),
-            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
+            environment INTEGER NOT NULL,
             currency TEXT NOT NULL,
             amount INTEGER NOT NULL CHECK (amount <> 0),
             PRIMARY KEY (transfer_sequence, environment, currency)
@@ -43,25 +46,21 @@ extension Schema {
 
         CREATE TABLE holders (
             grant_sequence INTEGER PRIMARY KEY REFERENCES grants (transaction_sequence),
-            environment INTEGER NOT NULL CHECK (environment IN (1, 2)),
+            environment INTEGER NOT NULL,
             original_id TEXT NOT NULL,
-            user_id TEXT NOT NULL
+            customer_id INTEGER NOT NULL REFERENCES customers (customer_id)
         ) STRICT;
-        CREATE INDEX holders_by_user ON holders (user_id, grant_sequence);
+        CREATE INDEX holders_by_user ON holders (customer_id, grant_sequence);
         CREATE INDEX holders_by_chain ON holders (environment, original_id);
-
-        CREATE TABLE guests (
-            guest TEXT PRIMARY KEY,
-            account TEXT NOT NULL,
-            transfer_sequence INTEGER NOT NULL REFERENCES transfers (sequence)
-        ) STRICT, WITHOUT ROWID;
-        CREATE INDEX guests_by_account ON guests (account);
         """
 }
 
 /// `transfers`, with the grants and the points of each.
 public struct TransferTable {
-    private static let columns: Columns = "id, kind, from_user, to_user, reason, actor, operator, reverses, at"
+    private static let columns: Columns = """
+        id, kind, from_customer_id, to_customer_id, reason, operator, reverses, at
+        """
+
 
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
@@ -84,13 +83,15 @@ public struct TransferTable {
 
     @discardableResult
     public func insert(_ transfer: Transfer, reverses: Int64? = nil) throws -> Stored {
+        let customers = CustomerTable(session)
         let sequence = try session.insert(
-            "INSERT INTO transfers (\(Self.columns)) VALUES (\(marks: 9))",
+            "INSERT INTO transfers (\(Self.columns), \(CallerColumns.names)) VALUES (\(marks: 11))",
             [
-                .id(transfer.id), .text(transfer.kind.rawValue), .text(transfer.from.text), .text(transfer.to.text),
-                .text(transfer.reason), .text(transfer.actor), .optional(transfer.operatorName), .optional(reverses),
-                .instant(transfer.at),
-            ])
+                .id(transfer.id), .text(transfer.kind.rawValue),
+                .integer(try customers.id(of: transfer.from, at: transfer.at)),
+                .integer(try customers.id(of: transfer.to, at: transfer.at)), .text(transfer.reason),
+                .optional(transfer.operatorName), .optional(reverses), .instant(transfer.at),
+            ] + CallerColumns(transfer.actor, at: transfer.at, session).values)
         return Stored(sequence: sequence, transfer: transfer, reverses: reverses)
     }
 
@@ -120,26 +121,26 @@ public struct TransferTable {
 
     public func find(_ id: UniqueID) throws -> Stored? {
         try session.first(
-            "SELECT sequence, \(Self.columns) FROM transfers WHERE id = ?1", [.id(id)], Self.read)
+            "SELECT f.sequence, \(transfer: Self.columns) FROM transfers f WHERE f.id = ?1", [.id(id)], Self.read)
     }
 
     public func find(sequence: Int64) throws -> Stored? {
         try session.first(
-            "SELECT sequence, \(Self.columns) FROM transfers WHERE sequence = ?1", [.integer(sequence)], Self.read)
+            "SELECT f.sequence, \(transfer: Self.columns) FROM transfers f WHERE f.sequence = ?1", [.integer(sequence)], Self.read)
     }
 
     /// The transfer that took this one back.
     public func reversal(of sequence: Int64) throws -> Stored? {
         try session.first(
-            "SELECT sequence, \(Self.columns) FROM transfers WHERE reverses = ?1", [.integer(sequence)], Self.read)
+            "SELECT f.sequence, \(transfer: Self.columns) FROM transfers f WHERE f.reverses = ?1", [.integer(sequence)], Self.read)
     }
 
     /// To and from a user, newest first, from before a sequence.
     public func list(user: UserID, before: Int64, limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, \(Self.columns) FROM transfers WHERE (from_user = ?1 OR to_user = ?1) AND sequence < ?2 \
-            ORDER BY sequence DESC LIMIT ?3
+            SELECT f.sequence, \(transfer: Self.columns) FROM transfers f WHERE (f.from_customer_id = \(customer: 1) \
+            OR f.to_customer_id = \(customer: 1)) AND f.sequence < ?2 ORDER BY f.sequence DESC LIMIT ?3
             """, [.text(user.text), .integer(before), .integer(Int64(limit))], Self.read)
     }
 
@@ -147,7 +148,7 @@ public struct TransferTable {
     public func list(grant sequence: Int64) throws -> [Stored] {
         try session.query(
             """
-            SELECT f.sequence, \(Self.columns, of: "f") FROM transfer_items i JOIN transfers f \
+            SELECT f.sequence, \(transfer: Self.columns) FROM transfer_items i JOIN transfers f \
             ON f.sequence = i.transfer_sequence WHERE i.grant_sequence = ?1 ORDER BY f.sequence LIMIT 100
             """, [.integer(sequence)], Self.read)
     }
@@ -214,8 +215,18 @@ public struct TransferTable {
             transfer: Transfer(
                 id: try row.uniqueID("id"), kind: kind, from: UserID(row.text("from_user")),
                 to: UserID(row.text("to_user")),
-                reason: row.text("reason"), actor: row.text("actor"), operatorName: row.optionalText("operator"),
+                reason: row.text("reason"), actor: CallerColumns.name(row) ?? "", operatorName: row.optionalText("operator"),
                 at: row.instant("at")),
             reverses: row.optionalInteger("reverses"))
+    }
+}
+
+extension SQL.StringInterpolation {
+    /// The columns of `transfers`, which the statement calls `f`, with the names of both customers and of the caller.
+    fileprivate mutating func appendInterpolation(transfer columns: Columns) {
+        appendInterpolation(columns, of: "f")
+        appendLiteral(", (SELECT c.user_id FROM customers c WHERE c.customer_id = f.from_customer_id) AS from_user, ")
+        appendLiteral("(SELECT c.user_id FROM customers c WHERE c.customer_id = f.to_customer_id) AS to_user, ")
+        appendInterpolation(caller: "f")
     }
 }

@@ -4,26 +4,50 @@ import TillSQL
 extension Schema {
     /// The outbox with each user's numbers in it, and how far each of the app's webhook endpoints has come.
     ///
-    /// The index by user is the one price of the numbers at settlement: it finds the last one, keeps two events from
-    /// getting the same, and answers a feed of one user. A delivery waits (0), is through (1) or is a dead letter (2).
+    /// The index by user keeps two events from getting the same number, and answers a feed of one user. What an event
+    /// says is in its row as it was at its commit, in the shape that `version` numbers; an event that may happen again
+    /// has the hash of its key, by which it is told how often it did. With one writer the order of the rows is the
+    /// order of the commits; with several a sealer gives each event its position (`event_positions`, `seals`).
+    ///
+    /// A delivery waits (0), is through (1) or is a dead letter (2).
     /// Of deliveries that wait only those have a `due_at` that nothing of the same user waits before, in the same lane:
     /// 0 for what happens, 1 for what is sent once more.
     static let webhooks: StaticString = """
         CREATE TABLE outbox (
             sequence INTEGER PRIMARY KEY,
+            event_id BLOB NOT NULL CHECK (length(event_id) = 16),
             type TEXT NOT NULL,
-            user_id TEXT,
+            customer_id INTEGER REFERENCES customers (customer_id),
             user_sequence INTEGER,
             transaction_sequence INTEGER REFERENCES transactions (sequence),
             transfer_sequence INTEGER REFERENCES transfers (sequence),
             at INTEGER NOT NULL,
-            body TEXT
+            key_hash INTEGER,
+            revision INTEGER NOT NULL,
+            version INTEGER NOT NULL,
+            body TEXT NOT NULL
         ) STRICT;
-        CREATE UNIQUE INDEX outbox_by_user ON outbox (user_id, user_sequence) WHERE user_id IS NOT NULL;
+        CREATE INDEX outbox_repeated ON outbox (key_hash, revision) WHERE key_hash IS NOT NULL;
+        CREATE UNIQUE INDEX outbox_by_user ON outbox (customer_id, user_sequence) WHERE customer_id IS NOT NULL;
         CREATE TRIGGER events_are_never_edited BEFORE UPDATE ON outbox
             BEGIN SELECT RAISE(ABORT, 'events are never edited'); END;
         CREATE TRIGGER events_are_never_deleted BEFORE DELETE ON outbox
             BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END;
+
+        CREATE TABLE seals (
+            sequence INTEGER PRIMARY KEY,
+            first_position INTEGER NOT NULL,
+            last_position INTEGER NOT NULL,
+            digest BLOB NOT NULL CHECK (length(digest) = 32),
+            mac BLOB NOT NULL CHECK (length(mac) = 32),
+            at INTEGER NOT NULL
+        ) STRICT;
+
+        CREATE TABLE event_positions (
+            position INTEGER PRIMARY KEY,
+            event_sequence INTEGER NOT NULL UNIQUE REFERENCES outbox (sequence),
+            seal_sequence INTEGER REFERENCES seals (sequence)
+        ) STRICT;
 
         CREATE TABLE webhook_endpoints (
             sequence INTEGER PRIMARY KEY,
@@ -44,7 +68,7 @@ extension Schema {
             endpoint_sequence INTEGER NOT NULL REFERENCES webhook_endpoints (sequence),
             event_sequence INTEGER NOT NULL REFERENCES outbox (sequence),
             lane INTEGER NOT NULL CHECK (lane IN (0, 1)),
-            user_id TEXT,
+            customer_id INTEGER REFERENCES customers (customer_id),
             state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 2),
             attempts INTEGER NOT NULL,
             due_at INTEGER,
@@ -57,10 +81,10 @@ extension Schema {
             CHECK (due_at IS NULL OR state = 0)
         ) STRICT;
         CREATE INDEX webhook_deliveries_due_users ON webhook_deliveries (endpoint_sequence, due_at, event_sequence)
-            WHERE due_at IS NOT NULL AND user_id IS NOT NULL;
+            WHERE due_at IS NOT NULL AND customer_id IS NOT NULL;
         CREATE INDEX webhook_deliveries_due_others ON webhook_deliveries (endpoint_sequence, due_at, event_sequence)
-            WHERE due_at IS NOT NULL AND user_id IS NULL;
-        CREATE INDEX webhook_deliveries_in_line ON webhook_deliveries (endpoint_sequence, lane, user_id, event_sequence)
+            WHERE due_at IS NOT NULL AND customer_id IS NULL;
+        CREATE INDEX webhook_deliveries_in_line ON webhook_deliveries (endpoint_sequence, lane, customer_id, event_sequence)
             WHERE state = 0;
         CREATE INDEX webhook_deliveries_dead ON webhook_deliveries (endpoint_sequence, event_sequence)
             WHERE state = 2;

@@ -10,11 +10,10 @@ package struct TransferRecorder {
     private let transfers: TransferTable
     private let holders: HolderTable
     private let ownership: OwnershipTable
-    private let guests: GuestTable
     private let customers: CustomerTable
     private let transactions: TransactionTable
     private let ledger: LedgerTable
-    private let outbox: OutboxTable
+    private let events: EventRecorder
     private let reminders: Reminders
 
     /// - Parameters:
@@ -27,11 +26,10 @@ package struct TransferRecorder {
         transfers = TransferTable(connection)
         holders = HolderTable(connection)
         ownership = OwnershipTable(connection)
-        guests = GuestTable(connection)
         customers = CustomerTable(connection)
         transactions = TransactionTable(connection)
         ledger = LedgerTable(connection)
-        outbox = OutboxTable(connection)
+        events = EventRecorder(connection)
         self.reminders = reminders
     }
 
@@ -49,23 +47,25 @@ package struct TransferRecorder {
         guest: UserID, into account: UserID, reason: String, for requester: MergeRequester, under terms: GuestTerms
     ) throws -> Made {
         guard guest != account else { throw Refused(.sameUser) }
-        if let entry = try guests.find(guest) {
+        if let entry = try customers.merge(of: guest) {
             guard entry.account == account, let stored = try transfers.find(sequence: entry.transferSequence) else {
                 throw Refused(.guestTaken)
             }
             return Made(stored: stored, isNew: false)
         }
-        guard try guests.find(account) == nil else { throw Refused(.accountMerged) }
+        guard try customers.merge(of: account) == nil else { throw Refused(.accountMerged) }
         guard requester.mayMerge(try customers.kind(of: guest, under: terms)) else { throw Refused(.notAGuest) }
         try customers.record(guest, as: .guest, under: terms, at: now)
         if requester == .backend { try customers.recordNamed(account, under: terms, at: now) }
         let points = try Environment.allCases.flatMap { try everything(of: guest, in: $0) }
         let stored = try carryOut(
             transfer(.guestMerge, from: guest, to: account, reason: reason), try holders.all(of: guest), points)
-        try guests.insert(guest, account: account, transfer: stored.sequence)
+        try customers.merge(guest, into: account)
         // Both customers' backends hear of it: nobody is merged without a word.
         for user in [guest, account] {
-            try outbox.insert(type: "guest.merged", user: user, transaction: nil, transfer: stored.sequence, at: now)
+            try events.record(
+                type: "guest.merged", user: user, transfer: stored.sequence,
+                about: "\(stored.transfer.id) \(user)", happensOnce: true, at: now)
         }
         return Made(stored: stored, isNew: true)
     }
@@ -97,7 +97,7 @@ package struct TransferRecorder {
         reason: String, by operatorName: String? = nil, under terms: GuestTerms
     ) throws -> TransferTable.Stored {
         guard from != to else { throw Refused(.sameUser) }
-        guard try guests.find(to) == nil else { throw Refused(.accountMerged) }
+        guard try customers.merge(of: to) == nil else { throw Refused(.accountMerged) }
         let moved = try holders.chain(of: original, in: environment, heldBy: from)
         guard !moved.isEmpty else { throw Refused(.notTheHolder) }
         if kind == .support { try customers.recordNamed(to, under: terms, at: now) }
@@ -123,9 +123,9 @@ package struct TransferRecorder {
         let stored = try carryOut(transfer, grants, points)
         for grant in grants {
             let taken = points.filter { $0.grant == grant.sequence }.map { $0.postings(transfer)[0] }
-            try outbox.insert(
-                type: "grant.withdrawn", user: from, transaction: grant.sequence, transfer: stored.sequence, at: now,
-                body: EventBody.withdrawn(reason, taken, under: order))
+            try events.record(
+                type: "grant.withdrawn", user: from, transaction: grant.sequence, transfer: stored.sequence,
+                body: EventBody.withdrawn(reason, taken, under: order), at: now)
         }
     }
 
@@ -141,10 +141,10 @@ package struct TransferRecorder {
         guard original.transfer.kind != .reversal else { throw Refused(.notReversible) }
         let isMerge = original.transfer.kind == .guestMerge
         guard !isMerge || now <= terms.undoEnds(for: original.transfer) else { throw Refused(.undoExpired) }
-        try guests.delete(transfer: original.sequence)
+        if isMerge { try customers.separate(original.transfer.from) }
         // Who was a customer then may be part of another account by now.
         let giver = original.transfer.to
-        let taker = try guests.account(of: original.transfer.from) ?? original.transfer.from
+        let taker = try customers.account(of: original.transfer.from) ?? original.transfer.from
         guard giver != taker else { throw Refused(.notReversible) }
         let back = try holders.stillMoved(by: original)
         var points = try back.flatMap { try holders.points(of: $0, in: giver, withMoved: !isMerge) }
@@ -175,8 +175,9 @@ package struct TransferRecorder {
         let stored = try transfers.insert(transfer, reverses: reverses?.sequence)
         try transfers.add(grants, to: stored.sequence)
         try transfers.add(points, to: stored.sequence)
-        try outbox.insert(
-            type: "transfer.created", user: transfer.to, transaction: nil, transfer: stored.sequence, at: now)
+        try events.record(
+            type: "transfer.created", user: transfer.to, transfer: stored.sequence, about: transfer.id.description,
+            happensOnce: true, at: now)
         for grant in grants {
             try holders.set(transfer.to, grant)
             // Who merges or restores answers for nothing: what rested on a receipt still does.
@@ -185,12 +186,12 @@ package struct TransferRecorder {
             } else {
                 try ownership.move(grant.sequence, to: transfer.to)
             }
-            try outbox.insert(
+            try events.record(
                 type: "grant.moved", user: transfer.to, transaction: grant.sequence, transfer: stored.sequence,
-                at: now)
+                about: transfer.id.description, happensOnce: true, at: now)
         }
         for points in points {
-            for posting in points.postings(transfer) { try ledger.post(posting, grant: points.grant) }
+            for posting in points.postings(transfer) { try ledger.post(posting, grant: points.grant, transfer: stored.sequence) }
         }
         if !grants.isEmpty {
             for environment in Environment.allCases {
@@ -218,10 +219,10 @@ package struct TransferRecorder {
     }
 }
 
-extension GuestTable {
+extension CustomerTable {
     /// The id of a guest who signed in opens nothing more: what it bought, and what is still paid under its orders, is
     /// the account's.
     package func requireUnmerged(_ user: UserID) throws {
-        guard try find(user) == nil else { throw Refused(.guestMerged) }
+        guard try merge(of: user) == nil else { throw Refused(.guestMerged) }
     }
 }

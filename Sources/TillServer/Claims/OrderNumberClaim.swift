@@ -90,7 +90,7 @@ struct OrderNumberClaim: Sendable {
 
     private func process(_ signed: SignedTransaction, for claim: ClaimTable.Stored) async throws -> Decided {
         // A merged guest claims for the account.
-        let user = try await server.database.read { try GuestTable($0).account(of: claim.user) } ?? claim.user
+        let user = try await server.database.read { try CustomerTable($0).account(of: claim.user) } ?? claim.user
         var origin = PurchaseOrigin(
             source: .claim, caller: Caller(name: claim.actor, naming: nil) ?? .user(claim.user))
         origin.claim = OwnershipClaim(user: user, ground: .orderNumber)
@@ -133,7 +133,7 @@ struct OrderNumberClaim: Sendable {
                 return false
             }
             let ordered = try stored.orderSequence.flatMap { try OrderTable(session).find(sequence: $0)?.order.userID }
-            let account = try ordered.map { try GuestTable(session).account(of: $0) ?? $0 }
+            let account = try ordered.map { try CustomerTable(session).account(of: $0) ?? $0 }
             guard let owner = try account ?? TokenFacts.user(namedByTokenOf: stored.sequence, session) else {
                 return false
             }

@@ -32,7 +32,7 @@ extension Server {
         )
         let terms = configuration.guests
         let reply = try await database.write { session in
-            try GuestTable(session).requireUnmerged(user)
+            try CustomerTable(session).requireUnmerged(user)
             if case .backend = call.credential {
                 try CustomerTable(session).recordNamed(user, under: terms, at: inputs.now)
             }

@@ -47,7 +47,7 @@ extension Server {
     /// What only the ledger knows of an id that is new.
     func check(_ chosen: ChosenOrderID, of buyer: UserID, _ session: any Connection) throws {
         guard chosen.source != nil else { throw Refused(.orderIDUnproven) }
-        if let guest = chosen.guest, try GuestTable(session).account(of: guest) != buyer {
+        if let guest = chosen.guest, try CustomerTable(session).account(of: guest) != buyer {
             throw Refused(.orderIDUnproven, "idUserId: not a guest who is part of this account")
         }
         #if PLANTED_MISTAKES

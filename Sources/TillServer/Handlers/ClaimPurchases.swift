@@ -25,7 +25,7 @@ extension Server {
         let (id, now, actor) = (UniqueID(random: entropy(16)), clock(), call.credential.name)
         let terms = configuration.guests
         let (claim, isNew) = try await database.write { session in
-            try GuestTable(session).requireUnmerged(user)
+            try CustomerTable(session).requireUnmerged(user)
             if case .backend = call.credential {
                 try CustomerTable(session).recordNamed(user, under: terms, at: now)
             }

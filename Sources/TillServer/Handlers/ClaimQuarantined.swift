@@ -57,7 +57,7 @@ extension Server {
         let (id, inputs) = (UniqueID(random: entropy(16)), ledger.intake.processor.inputs())
         let now = inputs.now
         let outcome = try await database.write { session -> PurchaseOutcome? in
-            let user = try GuestTable(session).account(of: decision.user) ?? decision.user
+            let user = try CustomerTable(session).account(of: decision.user) ?? decision.user
             var origin = PurchaseOrigin(
                 source: .claim, caller: .backend(keyID: decision.actor, naming: nil))
             origin.actor = decision.actor

@@ -33,7 +33,7 @@ extension Server {
 
     /// An order of a guest who signed in is the account's to close, and no more the guest's.
     private func requireOwner(_ credential: Credential, of order: Order, _ session: any Connection) throws {
-        let account = try GuestTable(session).account(of: order.userID)
+        let account = try CustomerTable(session).account(of: order.userID)
         let isGuests = (try? credential.mayActFor(order.userID)) != nil
         guard (try? credential.mayActFor(account ?? order.userID)) == nil else { return }
         throw Refused(isGuests ? .guestMerged : .unknownOrder)

@@ -24,7 +24,7 @@ extension Server {
         let body = try call.body(ConsentBody.self)
         let said = ConsentTable.Consent(isGiven: body.given, actor: call.credential.name, at: clock())
         let stands = try await database.write { session in
-            try GuestTable(session).requireUnmerged(user)
+            try CustomerTable(session).requireUnmerged(user)
             let consents = ConsentTable(session)
             if let newest = try consents.newest(of: user), newest.isGiven == said.isGiven { return newest }
             // Taking it back is never refused, and is possible only as often as giving it.

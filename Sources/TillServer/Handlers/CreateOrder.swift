@@ -41,7 +41,7 @@ extension Server {
             if let existing = try orders.find(order.id), chosen.source != nil || existing.order.userID == buyer {
                 return (OrderView(existing.order, try orders.moves(of: existing.sequence)), false)
             }
-            try GuestTable(session).requireUnmerged(buyer)
+            try CustomerTable(session).requireUnmerged(buyer)
             if !isRecorded { try CustomerTable(session).record(buyer, as: kind, under: terms, at: now) }
             try check(chosen, of: buyer, session)
             let stored = try orders.insert(order, reason: "opened", catalogVersion: version)

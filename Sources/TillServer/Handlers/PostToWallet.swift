@@ -90,7 +90,7 @@ extension Server {
                 return Posted(posting: known, balance: balance, isNew: false)
             }
             // What a guest who signed in has is the account's. A correction may still put right what was before.
-            if wanted.kind != .correction { try GuestTable(session).requireUnmerged(wanted.userID) }
+            if wanted.kind != .correction { try CustomerTable(session).requireUnmerged(wanted.userID) }
             if !wallet.names(wanted.currency) { try catalog.requirePoints(of: wanted.currency) }
             try check(wallet)
             try CustomerTable(session).recordNamed(wanted.userID, under: terms, at: wanted.at)

@@ -39,7 +39,7 @@ extension Server {
             let isDecided = stored.map { $0.state != .quarantined } ?? false
             return (
                 try !isDecided && OrderTable(session).find(id) == nil,
-                try GuestTable(session).account(of: caller) ?? caller
+                try CustomerTable(session).account(of: caller) ?? caller
             )
         }
         guard found.needsOrder else { return }
@@ -53,8 +53,8 @@ extension Server {
             deviceID: Plan(soldBy: product)?.scope == .device ? origin.device : nil, createdAt: now, updatedAt: now,
             idSource: .proven)
         try await database.write { session in
-            try GuestTable(session).requireUnmerged(found.owner)
-            guard try proof.user == caller || GuestTable(session).account(of: proof.user) == caller,
+            try CustomerTable(session).requireUnmerged(found.owner)
+            guard try proof.user == caller || CustomerTable(session).account(of: proof.user) == caller,
                 try OrderTable(session).find(id) == nil, try AccountTokenTable(session).find(id) == nil
             else { return }
             try OrderTable(session).insert(order, reason: "opened_for_payment")

@@ -24,7 +24,7 @@ extension Server {
     private func restore(_ body: RestoreBody, _ call: Call) async throws -> Restore {
         let named = try call.credential.buyer(naming: body.userId)
         try await requireKnownForm(of: named, "userId")
-        try await database.read { try GuestTable($0).requireUnmerged(named) }
+        try await database.read { try CustomerTable($0).requireUnmerged(named) }
         let caller: Caller
         switch call.credential {
         // Whom a backend names may have what is nobody's, but only by the rules of restoring.

@@ -11,7 +11,7 @@ enum LedgerStory {
     private static func moves(_ session: any Connection) throws -> [Story.Line] {
         try session.query(
             """
-            SELECT m.at, m.status, m.reason, o.id, o.user_id, o.product FROM order_moves m JOIN orders o \
+            SELECT m.at, m.status, m.reason, o.id, \(user: "o.customer_id") AS user_id, o.product FROM order_moves m JOIN orders o \
             ON o.sequence = m.order_sequence ORDER BY m.order_sequence, m.number
             """, []
         ) { row in
@@ -29,7 +29,7 @@ enum LedgerStory {
     private static func evidence(_ session: any Connection) throws -> [Story.Line] {
         try session.query(
             """
-            SELECT e.at, t.id, e.decision, e.ground, e.door, e.caller FROM evidence e \
+            SELECT e.at, t.id, e.decision, e.ground, e.door, \(caller: "e") FROM evidence e \
             JOIN transactions t ON t.sequence = e.transaction_sequence ORDER BY e.sequence
             """, []
         ) { row in
@@ -37,7 +37,7 @@ enum LedgerStory {
                 at: Instant(milliseconds: row.integer("at")), who: "ledger",
                 text:
                     "transaction \(row.text("id")) is \(row.text("decision")) by "
-                    + "\(row.text("ground")), brought by \(row.text("caller")) through "
+                    + "\(row.text("ground")), brought by \(CallerColumns.name(row) ?? "") through "
                     + "the door \(row.text("door"))",
                 about: ["transaction \(row.text("id"))"])
         }

@@ -21,11 +21,16 @@ struct Loot: Sendable {
     let uneven: [String]
 
     init(_ session: any Connection) throws {
-        transfers = try session.query("SELECT from_user, to_user, kind FROM transfers ORDER BY sequence", []) {
+        transfers = try session.query(
+            """
+            SELECT \(user: "f.from_customer_id") AS from_user, \(user: "f.to_customer_id") AS to_user, f.kind \
+            FROM transfers f ORDER BY f.sequence
+            """, []
+        ) {
             Transfer(from: $0.text("from_user"), to: $0.text("to_user"), kind: $0.text("kind"))
         }
         completed = try session.query(
-            "SELECT id, user_id, transaction_id FROM orders WHERE status = 1 AND transaction_id IS NOT NULL", []
+            "SELECT id, \(user: "orders.customer_id") AS user_id, transaction_id FROM orders WHERE status = 1 AND transaction_id IS NOT NULL", []
         ) {
             Order(
                 id: UniqueID(bytes: $0.blob("id"))?.description ?? "", user: $0.text("user_id"),

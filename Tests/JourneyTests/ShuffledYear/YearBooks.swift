@@ -61,7 +61,7 @@ struct YearBooks {
     private static func orders(_ session: any Connection, _ known: Set<OrderID>) throws -> [String] {
         try session.query(
             """
-            SELECT id, user_id, product, quantity, status, transaction_id FROM orders WHERE id NOT IN (SELECT token \
+            SELECT id, \(user: "orders.customer_id") AS user_id, product, quantity, status, transaction_id FROM orders WHERE id NOT IN (SELECT token \
             FROM transactions WHERE token IS NOT NULL AND is_renewal = 0 GROUP BY token HAVING count(*) > 1)
             """, []
         ) { row -> String? in
@@ -77,7 +77,8 @@ struct YearBooks {
         try session.query(
             """
             SELECT t.id, t.original_id, t.product, t.quantity, t.state, coalesce(t.quarantine, '') AS quarantine, \
-            coalesce(o.user_id, 'nobody') AS buyer, coalesce(g.user_id, 'nobody') AS owner, \
+            coalesce(\(user: "o.customer_id"), 'nobody') AS buyer, \
+            coalesce(\(user: "g.customer_id"), 'nobody') AS owner, \
             coalesce(t.revoked_at, 0) AS revoked_at, t.purchased_at, coalesce(t.price, 0) AS price, \
             coalesce(t.currency, '') AS currency FROM transactions t LEFT JOIN orders o \
             ON o.sequence = t.order_sequence LEFT JOIN grants g ON g.transaction_sequence = t.sequence
@@ -97,13 +98,13 @@ struct YearBooks {
     private static func terms(_ session: any Connection) throws -> [String] {
         try session.query(
             """
-            SELECT id, type, expires_at, is_renewal, is_upgraded, is_shared, group_id, storefront, offer_type, \
+            SELECT id, type, expires_at, is_renewal, is_upgraded, ownership_type, group_id, storefront, offer_type, \
             offer_id, offer_discount, revocation_type, revocation_percentage, hex(coalesce(token, '')) AS token \
             FROM transactions
             """, []
         ) { row in
             let numbers: [StaticString] = [
-                "type", "expires_at", "is_renewal", "is_upgraded", "is_shared", "offer_type", "revocation_percentage",
+                "type", "expires_at", "is_renewal", "is_upgraded", "ownership_type", "offer_type", "revocation_percentage",
             ]
             let texts: [StaticString] = [
                 "group_id", "storefront", "offer_id", "offer_discount", "revocation_type", "token",
@@ -117,8 +118,8 @@ struct YearBooks {
     private static func sums(_ session: any Connection) throws -> [String] {
         try session.query(
             """
-            SELECT t.id, p.user_id, p.currency, sum(p.amount) AS sum FROM postings p JOIN transactions t \
-            ON t.sequence = p.grant_sequence GROUP BY t.id, p.user_id, p.currency HAVING sum(p.amount) <> 0
+            SELECT t.id, \(user: "p.customer_id") AS user_id, p.currency, sum(p.amount) AS sum FROM postings p JOIN transactions t \
+            ON t.sequence = p.grant_sequence GROUP BY t.id, p.customer_id, p.currency HAVING sum(p.amount) <> 0
             """, []
         ) { "points of \($0.text("user_id")) for \($0.text("id")): \($0.integer("sum")) \($0.text("currency"))" }
     }

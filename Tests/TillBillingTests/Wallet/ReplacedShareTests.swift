@@ -81,7 +81,7 @@ import TillBilling
             id: TransactionID(id), originalID: TransactionID("7001"), productID: ProductID("monthly"), quantity: 1,
             environment: .sandbox, token: nil, purchasedAt: at(days[0]), signedAt: at(days[0]), revokedAt: revoked,
             isRenewal: words[0] == "renew", isFromReceipt: false,
-            price: Money(amount: words.contains("free") ? 0 : 699, currency: Currency("USD")), terms: terms)
+            price: SignedPrice(milliunits: words.contains("free") ? 0 : 6_990, currency: Currency("USD")), terms: terms)
     }
 
     private static func at(_ day: Int64) -> Instant { Instant(seconds: 1_767_225_600 + day * 86_400) }

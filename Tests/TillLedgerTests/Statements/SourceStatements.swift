@@ -49,21 +49,42 @@ enum SourceStatements {
     }
 
     static func statements(in text: String, of name: String, _ lists: [String: String]) -> [SourceStatement] {
-        let literal = /"""\n((?:[^"]|"(?!""))*?)\n *"""|"((?:SELECT|INSERT|UPDATE|DELETE|WITH) (?:of: "\w+"|[^"\n])*)"/
+        let literal = /"""\n((?:[^"]|"(?!""))*?)\n *"""|"((?:SELECT|INSERT|UPDATE|DELETE|WITH) (?:(?:of|userOf|user|caller): "[^"\n]*"|[^"\n])*)"/
         return text.matches(of: literal).compactMap { found in
             let whole = flat(String(found.1 ?? found.2 ?? ""))
             guard verbs.contains(where: { whole.hasPrefix($0) }) else { return nil }
-            let listed = whole.replacing(/\\\((\w+)\.(\w+)(?:, of: "(\w+)")?\)/) { use -> String in
-                let list = lists["\(use.1 == "Self" ? Substring(name) : use.1).\(use.2)"] ?? "?"
-                guard let table = use.3 else { return list }
-                return list.split(separator: ", ").map { "\(table).\($0)" }.joined(separator: ", ")
+            let listed = whole.replacing(/\\\((transfer: )?(\w+)\.(\w+)(?:, (of|userOf): "(\w+)")?\)/) { use -> String in
+                let list = lists["\(use.2 == "Self" ? Substring(name) : use.2).\(use.3)"] ?? "?"
+                guard let table = use.1 == nil ? use.5 : "f" else { return list }
+                let columns = list.split(separator: ", ").map { "\(table).\($0)" }.joined(separator: ", ")
+                if use.1 != nil { return columns + ", " + parties }
+                return use.4 == "userOf" ? "\(columns), \(user("\(table).customer_id")) AS user_id" : columns
             }
+            .replacing(/\\\(customer: (\d+)\)/) { use in
+                "(SELECT c.customer_id FROM customers c WHERE c.app_id = 1 AND c.user_id = ?\(use.1))"
+            }
+            .replacing(/\\\(user: "([^"]*)"\)/) { use in user(use.1) }
+            .replacing(/\\\(caller: "(\w+)"\)/) { use in caller(of: use.1) }
             let marked = listed.replacing(/\\\(marks: (\d+)\)/) { marks in
                 (1...(Int(marks.1) ?? 1)).map { "?\($0)" }.joined(separator: ", ")
             }
             let line = text[..<found.range.lowerBound].split(separator: "\n", omittingEmptySubsequences: false).count
             return SourceStatement(marked, at: "\(name):\(line)")
         }
+    }
+
+    private static func user(_ column: some StringProtocol) -> String {
+        "(SELECT c.user_id FROM customers c WHERE c.customer_id = \(column))"
+    }
+
+    private static func caller(of table: some StringProtocol) -> String {
+        "\(table).caller_kind, \(table).caller_key, \(user("\(table).caller_customer_id")) AS caller_user"
+    }
+
+    /// What `\(transfer: …)` adds to the columns.
+    private static var parties: String {
+        let (giver, taker) = (user("f.from_customer_id"), user("f.to_customer_id"))
+        return "\(giver) AS from_user, \(taker) AS to_user, \(caller(of: "f"))"
     }
 
     private static func flat(_ text: String) -> String {

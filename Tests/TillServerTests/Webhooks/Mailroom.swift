@@ -5,10 +5,10 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 import TillJSON
-import TillLedger
 import TillSQL
 import TillSQLite
 
+@testable import TillLedger
 @testable import TillServer
 
 /// A server with endpoints and nobody but its outbox: what happens is written there by the test, what is pushed comes
@@ -103,8 +103,8 @@ final class Mailroom: Sendable {
         let now = time.now
         try await ledger.write { session in
             for user in users {
-                try OutboxTable(session).insert(
-                    type: type, user: user.map { UserID($0) }, body: #"{"environment":"Sandbox"}"#, at: now)
+                try EventRecorder(session).record(
+                    type: type, user: user.map { UserID($0) }, body: ["environment": "Sandbox"], at: now)
             }
         }
     }

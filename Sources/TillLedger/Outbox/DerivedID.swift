@@ -1,0 +1,30 @@
+import TillBilling
+import TillCrypto
+
+/// Ids that follow from what they name. A ledger that was put back to a backup learns of the same purchases again and
+/// gives them the same ids, so that a backend which drops repeated ids credits each of them once.
+enum DerivedID {
+    /// The id of the one grant of a transaction.
+    static func grant(app bundleID: String, _ id: TransactionID, in environment: Environment) -> UniqueID {
+        make("till grant 1", [bundleID, environment.rawValue, id.text])
+    }
+
+    /// The id of an event.
+    ///
+    /// - Parameters:
+    ///   - key: what happened, and to what: `grant.created:Production:2000000123456789`.
+    ///   - revision: how often it happened before.
+    static func event(_ key: String, revision: Int64) -> UniqueID { make("till event 1", [key, String(revision)]) }
+
+    /// Eight bytes of the digest of an event's key: by these its repetitions are found.
+    static func hash(_ key: String) -> Int64 { Int64(bitPattern: make("till event key 1", [key]).low) }
+
+    /// UUIDv8 of SHA-256 over the label, a zero byte, and each part after its length in two bytes.
+    private static func make(_ label: String, _ parts: [String]) -> UniqueID {
+        let bytes = parts.reduce(Array(label.utf8) + [0]) { bytes, part in
+            bytes + [UInt8(truncatingIfNeeded: part.utf8.count >> 8), UInt8(truncatingIfNeeded: part.utf8.count)]
+                + Array(part.utf8)
+        }
+        return UniqueID(version8: Array(Digest.sha256.hash(bytes).prefix(16)))
+    }
+}
