@@ -46,7 +46,6 @@ extension SQLiteHandle {
             try run(script: "PRAGMA application_id = \(options.schema.applicationID)")
         }
         let done = max(0, identity.version - options.schema.firstVersion + 1)
-        try hold(Array(options.schema.migrations.prefix(done)), from: options.schema.firstVersion)
         for (index, migration) in options.schema.migrations.enumerated().dropFirst(done) {
             try run("BEGIN IMMEDIATE")
             do throws(DatabaseError) {
@@ -91,7 +90,10 @@ extension SQLiteHandle {
     }
 
     /// What a file has been through is what this program has under the same numbers.
-    private func hold(_ migrations: [Migration], from first: Int) throws(DatabaseError) {
+    func checkHistory(_ options: SQLiteDatabase.Options) throws(DatabaseError) {
+        let first = options.schema.firstVersion
+        let done = max(0, try DatabaseIdentity(of: self).version - first + 1)
+        let migrations = options.schema.migrations.prefix(done)
         guard migrations.contains(where: { !$0.sha256.isEmpty }) else { return }
         let history = try text("SELECT group_concat(number || '=' || lower(hex(sha256)), ' ') FROM schema_migrations")
         for (index, migration) in migrations.enumerated() where !migration.sha256.isEmpty {

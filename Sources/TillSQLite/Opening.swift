@@ -41,6 +41,7 @@ final class Opening: @unchecked Sendable {
         let connection = try connect(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
         defer { connection.close() }
         try DatabaseIdentity(of: connection).check(path, options)
+        try connection.checkHistory(options)
         let mode = try connection.text("PRAGMA journal_mode = WAL")
         guard mode == "wal" else {
             throw DatabaseError(.other, "\(path) is on a file system without shared memory; use a local disk")
@@ -54,6 +55,7 @@ final class Opening: @unchecked Sendable {
         defer { connection.close() }
         let identity = try DatabaseIdentity(of: connection)
         try identity.check(path, options)
+        try connection.checkHistory(options)
         guard identity.version == options.schema.version else {
             throw DatabaseError(
                 .other,

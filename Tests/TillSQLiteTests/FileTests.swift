@@ -191,6 +191,32 @@ struct FileTests {
         await again.close()
     }
 
+    @Test("A file says which migrations it has been through and when, and is refused under another text of one")
+    func history() async throws {
+        let migration = Migration(["CREATE TABLE notes (id INTEGER PRIMARY KEY) STRICT"], sha256: [1, 254])
+        let filling = Migration(["INSERT INTO notes (id) VALUES (7)"], phase: .backfill, sha256: [3])
+        let first = try serve { $0.schema.migrations = [migration, filling] }
+        let lines = try await first.read { session in
+            try session.query(
+                "SELECT number, hex(sha256) AS digest, phase, applied_at FROM schema_migrations ORDER BY number", []
+            ) { "\($0.integer("number")) \($0.text("digest")) \($0.text("phase")) \($0.integer("applied_at") > 1_700_000_000_000)" }
+        }
+        #expect(lines == ["1 01FE expand true", "2 03 backfill true"])
+        await first.close()
+        let again = try serve { $0.schema.migrations = [migration, filling] }
+        await again.close()
+        let edited = Migration(migration.scripts, sha256: [1, 255])
+        for role in [SQLiteDatabase.Role.server, .operator] {
+            let refusal = await fault {
+                try SQLiteDatabase.open(
+                    path: directory.database, role: role,
+                    options: Ledger.options { $0.schema.migrations = [edited, filling] })
+            }
+            #expect(refusal?.kind == .unreleasedSchema)
+            #expect(refusal?.detail.contains("migration 1 of this file") == true)
+        }
+    }
+
     @Test("Versions are numbered from the first one on")
     func firstVersion() async throws {
         let later = Ledger.migrations + [["CREATE TABLE outbox (id INTEGER PRIMARY KEY) STRICT"]]

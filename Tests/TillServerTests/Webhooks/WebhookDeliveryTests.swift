@@ -21,7 +21,7 @@ import TillSQL
             let first = try #require(got.first { $0.name == "u1#1" })
             #expect(first.url == "https://backend.example/hook")
             #expect(first.request.method == .post && first.request.headers["Content-Type"] == "application/json")
-            #expect(first.id == first.event["id"]?.string && first.id.hasPrefix("evt_1_"))
+            #expect(first.id == first.event["id"]?.string && first.id.wholeMatch(of: /evt_[0-9a-f]{32}/) != nil)
             #expect(first.event["type"] == "subscription.updated" && first.event["sequence"] == 1)
             #expect(first.event["timestamp"] == .string(first.at.rfc3339) && first.event["environment"] == "Sandbox")
             #expect(first.event["data"]?.object?.isEmpty == true)
