@@ -190,8 +190,10 @@ import TillServer
             #expect(try await shop.send(.get, path, as: .backend)["at"] == first["at"])
             #expect(try await shop.send(.put, path, ["given": false], as: .backend)["given"] == false)
             let rows = try await shop.ledger.read { session in
-                try session.query("SELECT given, actor FROM consents ORDER BY sequence", []) { row in
-                    "\(row.integer("given")) \(row.text("actor"))"
+                try session.query(
+                    "SELECT given, \(caller: "consents") FROM consents ORDER BY sequence", []
+                ) { row in
+                    "\(row.integer("given")) \(CallerColumns.name(row) ?? "")"
                 }
             }
             #expect(rows == ["1 user:u1", "0 key:backend"])
