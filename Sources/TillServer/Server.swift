@@ -18,7 +18,7 @@ public struct Server: Sendable {
     let authentication: Authentication
     let idempotency: Idempotency
     let recordedCustomers = RecordedCustomers()
-    let dashboard: Dashboard
+    let operators: OperatorAuthentication
     let receiptAnswers: ReceiptAnswers
     let heavy: HeavyDesk
     let unknownSigners = UnknownSigners()
@@ -52,7 +52,7 @@ public struct Server: Sendable {
         authentication = Authentication(configuration: configuration, clock: clock)
         idempotency = Idempotency(
             database: database, clock: clock, entropy: entropy, usualEnvironment: configuration.usualEnvironment)
-        dashboard = Dashboard(configuration: configuration, clock: clock, entropy: entropy)
+        operators = OperatorAuthentication(configuration: configuration, clock: clock, entropy: entropy)
     }
 
     public var database: any Database { ledger.database }
