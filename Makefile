@@ -41,7 +41,8 @@ test: deps ## build and run every test · 编译并运行全部测试
 	@scripts/install-python-packages --remind
 
 # What takes too long for every change of one's own; CI runs it.
-test-all: test ## every test, then the mistakes that the simulation has to find · 全部测试，再检验仿真能发现植入的错误
+test-all: test ## every test, the files of a purchase, and mistakes the simulation has to find · 全部测试、一笔购买的文件数、植入的错误
+	scripts/purchase-files
 	scripts/plant-mistakes
 
 # Not the release build: a newcomer waits half as long for it, and three purchases show no difference.

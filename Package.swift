@@ -51,11 +51,17 @@ let package = Package(
         ),
         .target(name: "TillSQLite", dependencies: ["TillSQL", "CTillSQLite"]),
         .target(
+            name: "TillDashboard",
+            dependencies: [
+                "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillAPI", "TillPages", "TillSQL",
+                "TillLedger", "TillHTTP",
+            ]
+        ),
+        .target(
             name: "TillServer",
             dependencies: [
                 "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillAPI", "TillPages", "TillSQL",
-                "TillLedger",
-                "TillHTTP",
+                "TillLedger", "TillHTTP", "TillDashboard",
             ]
         ),
         .target(
@@ -106,9 +112,7 @@ let package = Package(
             name: "till-load",
             dependencies: [
                 "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillSQL", "TillLedger",
-                "TillSQLite",
-                "TillEmulator",
-                "TillClient", "TillSimulation",
+                "TillSQLite", "TillServer", "TillEmulator", "TillClient", "TillSimulation",
             ],
             path: "Benchmarks/TillLoad"
         ),
@@ -142,9 +146,8 @@ let package = Package(
         .testTarget(
             name: "TillServerTests",
             dependencies: [
-                "TillServer", "TillSQL", "TillLedger", "TillSQLite", "TillHTTP", "TillAPI", "TillBilling",
-                "TillCrypto",
-                "TillAppStore", "TillJSON", "TillEmulator", "TillPages",
+                "TillServer", "TillDashboard", "TillSQL", "TillLedger", "TillSQLite", "TillHTTP", "TillAPI",
+                "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillEmulator", "TillPages",
             ]
         ),
         .testTarget(

@@ -39,6 +39,8 @@ struct TillLoad {
                                                      by forty, beside 150 idle connections and 150 slow ones; a line
                                                      each: milliseconds to the grant (median, longest), the median as a
                                                      multiple of the quiet one, questions to the store
+               till-load purchase DIR                one purchase against a server in this process, which writes a
+                                                     profile of it: scripts/purchase-files
                till-load kill DIR TILL ROUNDS [--planted]
                                                      kill the server TILL with signal 9 under load, ROUNDS times
         """
@@ -76,6 +78,7 @@ struct TillLoad {
             print(try await load.line())
         case ("queue", 3):
             print(try await QueueLoad(till: arguments[1], rounds: number(arguments[2], "ROUNDS")).report())
+        case ("purchase", 2): try await CountedPurchase(set: LoadSet(arguments[1])).run()
         case ("kill", 4), ("kill", 5):
             let isPlanted = arguments.count == 5
             guard !isPlanted || arguments[4] == "--planted" else { fallthrough }

@@ -59,3 +59,9 @@ public func constantTimeEqual(_ left: some Collection<UInt8>, _ right: some Coll
     let right = Array(right)
     return left.count == right.count && CRYPTO_memcmp(left, right, left.count) == 0
 }
+
+/// Lower-case hexadecimal, two digits a byte, as people compare hashes.
+package func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
+    let digits = Array("0123456789abcdef".utf8)
+    return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0x0F)]] }, as: UTF8.self)
+}

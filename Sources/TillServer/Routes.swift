@@ -101,11 +101,11 @@ extension Server {
     private func watched(_ action: @escaping Action) -> Router.Service {
         Router.Service(admission: strangers()) { request, parameters in
             await answering(request) {
-                guard request.headers["Authorization"] != nil || dashboard.isAddressedHere(request),
-                    let visitor = try dashboard.visitor(request)
+                guard request.headers["Authorization"] != nil || operators.isAddressedHere(request),
+                    let visitor = try operators.visitor(request)
                 else { throw Refused(.unauthorized) }
                 var call = Call(request: request, parameters: parameters, credential: .nobody)
-                call.operatorID = visitor.operatorID
+                call.operatorID = visitor.session.operatorID
                 return try await action(call)
             }
         }
@@ -117,10 +117,10 @@ extension Server {
             try credential.requireBackend()
             return (credential, nil)
         }
-        guard request.headers["Authorization"] != nil, let visitor = try dashboard.visitor(request) else {
+        guard request.headers["Authorization"] != nil, let visitor = try operators.visitor(request) else {
             throw Refused(.unauthorized)
         }
-        return (.nobody, visitor.operatorID)
+        return (.nobody, visitor.session.operatorID)
     }
 
     /// Reading a long body takes long: it is done where no other request waits for it.

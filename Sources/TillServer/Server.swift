@@ -18,7 +18,7 @@ public struct Server: Sendable {
     let authentication: Authentication
     let idempotency: Idempotency
     let recordedCustomers = RecordedCustomers()
-    let dashboard: Dashboard
+    let operators: OperatorAuthentication
     let receiptAnswers: ReceiptAnswers
     let heavy: HeavyDesk
     let unknownSigners = UnknownSigners()
@@ -51,7 +51,7 @@ public struct Server: Sendable {
         self.webhookSend = webhookSend
         authentication = Authentication(configuration: configuration, clock: clock)
         idempotency = Idempotency(ledger: ledger, usualEnvironment: configuration.usualEnvironment)
-        dashboard = Dashboard(configuration: configuration, clock: clock, entropy: entropy)
+        operators = OperatorAuthentication(configuration: configuration, clock: clock, entropy: entropy)
     }
 
     public var database: any Database { ledger.database }

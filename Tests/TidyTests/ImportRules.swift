@@ -125,6 +125,7 @@ struct ImportTests {
             ("TillLedger", "import CTillSQLite"),
             ("TillLedger", "import TillHTTP"),
             ("TillHTTP", "import CTillOpenSSL"),
+            ("TillDashboard", "import TillServer"),
             ("TillServer", "import TillSQLite"),
             ("TillServer", "import TillEmulator"),
             ("TillServer", "import TillClient"),

@@ -4,7 +4,7 @@ import Testing
 /// calls itself. Values, such as facts and decisions, are handed on.
 enum PurchasePath {
     static let files: [(path: String, type: String)] = [
-        ("Sources/TillServer/Handlers/SubmitTransaction.swift", "submitTransaction"),
+        ("Sources/TillServer/Handlers/Transactions/SubmitTransaction.swift", "submitTransaction"),
         ("Sources/TillLedger/Purchases/PurchaseIntake.swift", "PurchaseIntake"),
         ("Sources/TillAppStore/SignedDataVerifier.swift", "SignedDataVerifier"),
         ("Sources/TillLedger/Purchases/PurchaseProcessor.swift", "PurchaseProcessor"),

@@ -57,7 +57,3 @@ struct DigestTests {
         #expect(RandomBytes.make(32) != RandomBytes.make(32))
     }
 }
-
-func hexadecimal(_ bytes: [UInt8]) -> String {
-    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-}

@@ -35,7 +35,7 @@ struct DashboardBrowserTests {
         let signed = try #require(try Answer(reply).member("signedTransaction"))
         try await office.submit(signed, order: refunded)
         try await office.submit(try await office.pay(Office.unlisted, token: nil).signed)
-        _ = try await office.server.keepAppleReport(
+        _ = try await office.server.ledger.keepAppleReport(
             Array(DashboardFinanceTests.file(units: 3, sum: "13.23").utf8), name: "S_\(hostileText).txt",
             actor: "operator:anna")
         return Scene(paid: paid, hostile: hostile, cancelled: cancelled)

@@ -4,6 +4,7 @@ import TillBilling
 import TillHTTP
 import TillLedger
 
+@testable import TillDashboard
 @testable import TillServer
 
 @Suite("The dashboard's finance page") struct DashboardFinanceTests {

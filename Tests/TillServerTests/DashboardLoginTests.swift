@@ -233,15 +233,15 @@ import TillHTTP
 
     @Test("Sessions and counted addresses are bounded")
     func bounds() {
-        let sessions = DashboardSessions()
+        let sessions = OperatorSessions()
         let now = Instant(seconds: 1_790_000_000)
         var cookies: [String] = []
-        for number in 0...DashboardSessions.capacity {
+        for number in 0...OperatorSessions.capacity {
             let began = now.adding(milliseconds: Int64(number))
             cookies.append(sessions.begin(operatorID: "anna", now: began, entropy: RandomBytes.make))
         }
         let found = cookies.filter { sessions.find($0, now: now) != nil }
-        #expect(found.count == DashboardSessions.capacity)
+        #expect(found.count == OperatorSessions.capacity)
         #expect(found.last == cookies.last)
 
         let attempts = LoginAttempts()

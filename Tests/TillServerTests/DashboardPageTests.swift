@@ -1,12 +1,14 @@
 import Foundation
 import Testing
 import TillBilling
+import TillCrypto
 import TillHTTP
 import TillJSON
 import TillLedger
 import TillPages
 import TillSQL
 
+@testable import TillDashboard
 @testable import TillServer
 
 @Suite("The dashboard's pages") struct DashboardPageTests {

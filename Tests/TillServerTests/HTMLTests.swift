@@ -3,6 +3,7 @@ import TillBilling
 import TillHTTP
 import TillPages
 
+@testable import TillDashboard
 @testable import TillServer
 
 @Suite("Markup") struct HTMLTests {

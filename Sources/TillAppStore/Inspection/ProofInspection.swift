@@ -143,12 +143,6 @@ enum ProofForm {
     }
 }
 
-/// Lower-case hexadecimal, two digits a byte.
-func hexadecimal(_ bytes: some Collection<UInt8>) -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0x0F)]] }, as: UTF8.self)
-}
-
 /// What an inspection (`till verify`) checks a proof against. Whatever is nil is not checked.
 public struct InspectionPolicy: Sendable {
     /// Trust anchors, DER or PEM; nil means Apple's.

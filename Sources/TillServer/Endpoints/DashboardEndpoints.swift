@@ -1,5 +1,6 @@
 import TillAPI
 import TillBilling
+import TillDashboard
 import TillJSON
 
 /// The pages for operators, which `Server.addDashboard` serves.
@@ -39,7 +40,7 @@ extension OpenAPI {
             summary: "Import a financial report of Apple's",
             description: "Sent by the form on the finance page. Scripts post to `/v1/finance/apple-reports`.",
             caller: .operators, body: Endpoint.Request(body: "ImportForm", type: "multipart/form-data"),
-            bodyLimit: Server.importFormLimit,
+            bodyLimit: Dashboard.importFormLimit,
             answers: common + [
                 .answer(303, "Kept; or not logged in.").with(headers: ["Location": "The finance page; or the login."]),
                 .page(400, "No form."), foreign, .page(422, "No report of Apple's that can be read whole, and why."),

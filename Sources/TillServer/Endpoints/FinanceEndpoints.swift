@@ -2,6 +2,7 @@ import TillAPI
 import TillAppStore
 import TillBilling
 import TillJSON
+import TillLedger
 
 /// What Apple owes, what Apple says of it, and the rules behind both.
 extension OpenAPI {
@@ -38,7 +39,7 @@ extension OpenAPI {
             ],
             // The text's own digest makes a repetition the same.
             body: Endpoint.Request(body: "AppleReportText", type: "text/tab-separated-values"),
-            bodyLimit: Server.appleReportLimit, isRepeatable: false,
+            bodyLimit: Ledger.appleReportLimit, isRepeatable: false,
             answers: [.created("Kept.", "ImportReply"), .ok("It was here already.", "ImportReply")],
             refusals: [.reportUnusable]),
         Endpoint(

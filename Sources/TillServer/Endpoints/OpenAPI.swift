@@ -69,7 +69,7 @@ enum OpenAPI {
             "type": "http", "scheme": "bearer", "description": "An operator, by a token from the configuration.",
         ],
         "dashboardSession": [
-            "type": "apiKey", "in": "cookie", "name": .string(Dashboard.sessionCookie),
+            "type": "apiKey", "in": "cookie", "name": .string(OperatorAuthentication.sessionCookie),
             "description": "An operator who is logged in.",
         ],
     ]

@@ -1,5 +1,6 @@
 import TillAppStore
 import TillBilling
+import TillCrypto
 import TillHTTP
 
 /// What came of sending one event once.
@@ -68,5 +69,54 @@ struct WebhookAttempt: Sendable, Hashable {
         let text = String(decoding: bytes.prefix(excerptLength), as: UTF8.self)
         return String(
             String.UnicodeScalarView(text.unicodeScalars.map { $0.value < 0x20 || $0.value == 0x7F ? " " : $0 }))
+    }
+}
+
+/// When an event that was not taken is sent again: nine times more within three days and a few hours, as Standard
+/// Webhooks advises.
+enum WebhookSchedule {
+    /// Seconds from one attempt to the next.
+    static let pauses: [Int64] = [
+        5, 5 * 60, 30 * 60, 2 * 3_600, 5 * 3_600, 10 * 3_600, 14 * 3_600, 20 * 3_600, 24 * 3_600,
+    ]
+    /// Milliseconds for which a receiver may put one event off by `Retry-After`.
+    static let longestWish: Int64 = 24 * 3_600_000
+    /// The same for everything, after a 429 or a 503.
+    static let longestRest: Int64 = 3_600_000
+
+    /// Nil after the last attempt.
+    ///
+    /// - Parameters:
+    ///   - attempts: how many failed, this one included.
+    ///   - wish: what the receiver asked for. It is heard where it is later than the schedule.
+    static func next(after attempts: Int64, event: Int64, at now: Instant, wish: Instant?) -> Instant? {
+        guard attempts >= 1, attempts <= Int64(pauses.count) else { return nil }
+        let pause = pauses[Int(attempts - 1)] * 1_000
+        // Up to a tenth longer, each event by its own share, so that what failed together does not come together.
+        let due = now.adding(milliseconds: pause + pause / 1_000 * (event &* 37 % 100))
+        return max(due, min(wish ?? due, now.adding(milliseconds: longestWish)))
+    }
+}
+
+/// Signs what is pushed as Standard Webhooks says: HMAC-SHA256 over `id.timestamp.body`, in base64, after `v1,`; one
+/// for each secret, with a space between.
+enum WebhookSignature {
+    /// - Parameter seconds: since 1970, of the attempt and not of the event, so that a receiver can refuse what
+    ///   somebody recorded and sends again.
+    static func header(id: String, seconds: Int64, body: [UInt8], secrets: [WebhookSecret]) -> String {
+        let signed = Array("\(id).\(seconds).".utf8) + body
+        return secrets.map { "v1," + Base64.encode(HMACSHA256.code(for: signed, key: $0.bytes)) }
+            .joined(separator: " ")
+    }
+
+    /// The whole request for one attempt.
+    static func request(id: String, body: [UInt8], secrets: [WebhookSecret], at now: Instant) -> HTTPRequest {
+        HTTPRequest(
+            method: .post, path: "/",
+            headers: HTTPHeaders([
+                ("Content-Type", "application/json"), ("User-Agent", "Till"), ("webhook-id", id),
+                ("webhook-timestamp", String(now.seconds)),
+                ("webhook-signature", header(id: id, seconds: now.seconds, body: body, secrets: secrets)),
+            ]), body: body)
     }
 }

@@ -26,16 +26,6 @@ enum RootFile {
     static func isApples(_ certificate: [UInt8]) -> Bool { AppleRoots.all.contains(certificate) }
 }
 
-/// Lower-case hexadecimal digits.
-func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
-    var text = ""
-    for byte in bytes {
-        if byte < 16 { text += "0" }
-        text += String(byte, radix: 16)
-    }
-    return text
-}
-
 /// The bytes of hexadecimal digits in either case; nil for anything else, or an odd number of digits.
 func bytes(hexadecimal text: some StringProtocol) -> [UInt8]? {
     let digits = Array(text.utf8)

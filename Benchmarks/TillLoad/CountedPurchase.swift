@@ -1,0 +1,94 @@
+import Foundation
+import TillBilling
+import TillCrypto
+import TillHTTP
+import TillJSON
+import TillLedger
+import TillSQLite
+import TillServer
+
+#if COUNTS_FILES
+    @_silgen_name("__llvm_profile_reset_counters") private func resetProfile()
+    @_silgen_name("__llvm_profile_write_file") private func writeProfile() -> Int32
+#endif
+
+/// One consumable, ordered, paid and granted in this process, which counts the functions that run from the request to
+/// its answer and nothing else: `scripts/purchase-files`, which builds it with coverage, makes the list of files.
+struct CountedPurchase {
+    let set: LoadSet
+
+    private static let userSecret = Array("a secret of the load's own, long enough".utf8)
+
+    func run() async throws {
+        let issuer = try LoadIssuer()
+        try FileManager.default.createDirectory(at: set.directory, withIntermediateDirectories: true)
+        let database = try SQLiteDatabase.open(path: set.ledger, role: .server, options: .init(.ledger))
+        // A listener makes the router once.
+        let router = try Server(
+            configuration: configuration(root: issuer.root), database: database, clock: Self.now,
+            entropy: RandomBytes.make
+        ).router
+        let opened = await router.respond(to: Self.openOrder)
+        guard opened.status == 201 else { throw LoadFault("the order was answered \(opened.status)") }
+        let post = Self.post(try issuer.proof(0))
+        #if COUNTS_FILES
+            resetProfile()
+            let answer = await router.respond(to: post)
+            let written = writeProfile()
+            guard written == 0 else { throw LoadFault("the profile can't be written") }
+            try Self.check(answer)
+            // An ordinary exit writes the profile once more, with all that came since.
+            _exit(0)
+        #else
+            try Self.check(await router.respond(to: post))
+            throw LoadFault("built without coverage: see scripts/purchase-files")
+        #endif
+    }
+
+    private static func check(_ answer: HTTPResponse) throws {
+        guard answer.status == 200, try JSONValue(decoding: answer.body)["outcome"]?.string == "granted" else {
+            throw LoadFault("the purchase was answered \(answer.status)")
+        }
+    }
+
+    private func configuration(root: [UInt8]) -> ServerConfiguration {
+        let product = Product(
+            id: ProductID(LoadSet.productID), type: .consumable, names: Text(en: "60 points", zh: "60 学点"),
+            price: Money(amount: 600, currency: Currency("CNY")), points: ["points": LoadSet.pointsEach])
+        return ServerConfiguration(
+            catalog: Catalog(products: [product]),
+            apple: AppleTrust(
+                roots: [root], bundleID: LoadSet.bundleID, appAppleID: nil, environments: [.sandbox]),
+            secretKeys: [SecretKey(id: "load", sha256: Digest.sha256.hash(LoadSet.secretKey.utf8))],
+            userTokens: [UserTokenKey(id: "app", algorithm: .hs256(secret: Self.userSecret))])
+    }
+
+    private static let now: Server.Clock = { Instant(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)) }
+
+    /// By the app's backend, which may choose the id.
+    private static var openOrder: HTTPRequest {
+        request(
+            "/v1/orders", bearer: LoadSet.secretKey,
+            [
+                "id": .string(LoadSet.order(0).description), "userId": .string(LoadSet.user(0)),
+                "productId": .string(LoadSet.productID),
+            ])
+    }
+
+    /// By the app on the customer's device.
+    private static func post(_ proof: String) -> HTTPRequest {
+        let claims: JSONValue = ["sub": .string(LoadSet.user(0)), "exp": .int(now().seconds + 600)]
+        let message = [["alg": "HS256", "typ": "JWT"], claims].map { Base64.encode(Array($0.encoded().utf8), .url) }
+            .joined(separator: ".")
+        let code = Base64.encode(HMACSHA256.code(for: message.utf8, key: userSecret), .url)
+        return request("/v1/transactions", bearer: "\(message).\(code)", ["signedTransaction": .string(proof)])
+    }
+
+    private static func request(_ path: String, bearer: String, _ body: JSONValue) -> HTTPRequest {
+        HTTPRequest(
+            method: .post, path: path,
+            headers: HTTPHeaders([
+                (name: "Authorization", value: "Bearer \(bearer)"), (name: "Content-Type", value: "application/json"),
+            ]), body: Array(body.encoded().utf8))
+    }
+}

@@ -1,0 +1,168 @@
+import TillBilling
+import TillLedger
+import TillPages
+
+/// Apple's reports: what was imported, how it compares, and the form to bring another.
+struct AppleReportSection {
+    let page: FinancePage
+
+    private var say: Reader { page.say }
+
+    var html: HTML {
+        element("section", .class("card")) {
+            element("h2") { say("Apple's report", "Apple 的财务报告") }
+            if let period = page.choice.period, let imported = page.imported {
+                compared(period, imported)
+            } else {
+                element("p", .class("hint")) {
+                    say("Choose a period to see it beside the ledger.", "选择一个财务月即可与账本逐行核对。")
+                }
+            }
+            form
+        }
+    }
+
+    @HTMLBuilder private func compared(_ period: FiscalPeriod, _ imported: FinanceBooks.Imported) -> HTML {
+        if imported.reports.isEmpty {
+            HTML.nothing(say("No report of this period was imported.", "尚未导入该财务月的报告。"))
+        } else {
+            element("ul", .class("plain")) {
+                for report in imported.reports {
+                    element("li") {
+                        HTML.code(report.name, limit: 80)
+                        say(" · \(report.lines) lines · ", " · \(report.lines) 行 · ")
+                        HTML.time(report.importedAt)
+                        " · "
+                        HTML.outside(report.actor, limit: 48)
+                    }
+                }
+            }
+            ComparisonTable(
+                say: say,
+                comparison: ReportComparison(
+                    apple: imported.lines,
+                    ledger: page.report.settlement.periods.first { $0.fiscal == period })
+            ).html
+        }
+    }
+
+    /// Only for who is logged in with a browser: a script has the interface.
+    @HTMLBuilder private var form: HTML {
+        if let token = page.visit.session.formToken {
+            element(
+                "form", Attribute("method", "post"), .action(.appleReports),
+                Attribute("enctype", "multipart/form-data"),
+                .class("import")
+            ) {
+                HTML.hidden("form", token)
+                element("div") {
+                    element("label", Attribute("for", "report")) {
+                        say(
+                            "Financial report from App Store Connect, unpacked (.txt)",
+                            "从 App Store Connect 下载并解压的财务报告（.txt）")
+                    }
+                    emptyElement(
+                        "input", Attribute("id", "report"), Attribute("name", "report"), Attribute("type", "file"),
+                        Attribute("accept", ".txt,.tsv,text/plain"), .flag("required"))
+                }
+                element("button", Attribute("type", "submit"), .class("quiet")) { say("Import", "导入") }
+            }
+        }
+    }
+}
+
+/// Apple's lines and the ledger's, those that differ first.
+struct ComparisonTable {
+    let say: Reader
+    let comparison: ReportComparison
+
+    private static let lineLimit = 200
+
+    var html: HTML {
+        let different = comparison.lines.filter { $0.verdict != .equal }
+        let shown = different.prefix(Self.lineLimit)
+        return element("p") {
+            element("span", .class("pill", different.isEmpty ? "good" : "bad")) {
+                different.isEmpty
+                    ? say("No difference", "完全一致") : say("\(different.count) differ", "\(different.count) 行不同")
+            }
+            say(
+                " \(comparison.lines.count - different.count) of \(comparison.lines.count) lines are equal.",
+                " \(comparison.lines.count) 行中 \(comparison.lines.count - different.count) 行一致。")
+        }
+            + totals
+            + (shown.isEmpty ? .empty : table(Array(shown)))
+            + (different.count > shown.count
+                ? element("p", .class("hint")) {
+                    say(
+                        "The first \(shown.count) of them; `till compare` has all.",
+                        "仅列出前 \(shown.count) 行；全部见 till compare。")
+                } : .empty)
+    }
+
+    private var totals: HTML {
+        HTML.table(
+            "figures", label: say("Sums by currency", "按货币合计"),
+            columns: [
+                say("Currency", "货币"), say("Apple", "Apple"), say("Ledger", "账本"), say("Difference", "相差"),
+            ]
+        ) {
+            for total in comparison.totals {
+                HTML.row {
+                    HTML.cell("name") { HTML.outside(total.currency.text, limit: 10) }
+                    FigureCells.cell("amount", "Apple") { money(total.apple.proceeds) }
+                    FigureCells.cell("amount", say("Ledger", "账本")) { money(total.ledger.proceeds) }
+                    FigureCells.cell("amount", say("Difference", "相差")) { money(total.difference) }
+                }
+            }
+        }
+    }
+
+    private func table(_ lines: [ReportComparison.Line]) -> HTML {
+        let titles = [
+            say("Apple's units", "Apple 数量"), say("Ledger's units", "账本数量"), say("Apple's proceeds", "Apple 收入"),
+            say("Ledger's proceeds", "账本收入"), say("Difference", "相差"),
+        ]
+        return HTML.table(
+            "figures", label: say("Lines that differ", "不同的行"),
+            columns: [
+                say("Product", "商品"), say("Why", "结论"), say("Country", "国家或地区"), say("Price", "单价"),
+            ] + titles
+        ) {
+            for line in lines {
+                HTML.row {
+                    HTML.cell("name") {
+                        HTML.code(line.productID.text, limit: 100)
+                        " "
+                        say(line.kind.name)
+                    }
+                    HTML.cell("status") {
+                        element("span", .class("pill", line.verdict.styleClass)) { say(line.verdict.name) }
+                    }
+                    FigureCells.cell("country", say("Country", "国家或地区")) {
+                        HTML.outside(line.country ?? "–", limit: 10)
+                    }
+                    FigureCells.cell("amount", say("Price", "单价")) { line.customerPrice.description }
+                    FigureCells.cell("amount", titles[0]) { line.apple.map { Grouped.text($0.units) } ?? "–" }
+                    FigureCells.cell("amount", titles[1]) { line.ledger.map { Grouped.text($0.units) } ?? "–" }
+                    FigureCells.cell("amount", titles[2]) { line.apple.map { money($0.proceeds) } ?? "–" }
+                    FigureCells.cell("amount", titles[3]) { line.ledger.map { money($0.proceeds) } ?? "–" }
+                    FigureCells.cell("amount", titles[4]) { line.proceedsDifference.map(money) ?? "–" }
+                }
+            }
+        }
+    }
+
+    private func money(_ money: Money) -> String { Grouped.text(money.amount, money.currency) }
+}
+
+extension ReportComparison.Verdict {
+    /// Its colour, in words of the stylesheet. The text says the same.
+    var styleClass: StaticString {
+        switch self {
+        case .equal: "good"
+        case .onlyAtApple, .onlyInLedger: "waiting"
+        case .unitsDiffer, .proceedsDiffer: "bad"
+        }
+    }
+}

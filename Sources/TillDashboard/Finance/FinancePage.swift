@@ -1,0 +1,215 @@
+import TillBilling
+import TillHTTP
+import TillLedger
+import TillPages
+
+extension Dashboard {
+    /// `GET /dashboard/finance?fiscalYear=&period=&currency=&environment=`: what Apple owes, and what Apple says.
+    func showFinance(_ visit: DashboardVisit) async throws -> HTTPResponse {
+        let choice = try FinanceChoice(visit, usual: ledger.settings.usualEnvironment)
+        guard let span = FinanceSpan(fiscalYear: choice.fiscalYear) else { throw Refused(.invalidField, "fiscalYear") }
+        let (report, imported) = try await financeDesk.alone {
+            let report = try await finance.report(span, in: choice.environment)
+            guard let period = choice.period else { return (report, FinanceBooks.Imported?.none) }
+            return (report, try await finance.imported(period))
+        }
+        let page = FinancePage(
+            visit: visit, catalog: ledger.settings.catalog, choice: choice,
+            environments: ledger.settings.apple.environments, report: report, imported: imported)
+        return .page(200, page.html, in: visit.say.language)
+    }
+}
+
+/// What an operator wants to see of the books.
+struct FinanceChoice {
+    let fiscalYear: Int
+    let period: FiscalPeriod?
+    /// Nil: the one with the most money in it.
+    let currency: Currency?
+    let environment: Environment
+
+    init(_ visit: DashboardVisit, usual: Environment) throws {
+        // The forms send every field, chosen or not.
+        func asked(_ name: String) -> String? {
+            visit.request.query.first { $0.name == name && !$0.value.isEmpty }?.value
+        }
+        fiscalYear =
+            try asked("fiscalYear").map(Bounds.fiscalYear)
+            ?? FiscalCalendar.period(containing: CivilDate(visit.now)).fiscalYear
+        period = try asked("period").map { [fiscalYear] in try Bounds.fiscalPeriod($0, of: fiscalYear) }
+        currency = asked("currency").map { Currency($0) }.flatMap { $0.isWellFormed ? $0 : nil }
+        environment = try asked("environment").map(Bounds.environment) ?? usual
+    }
+}
+
+struct FinancePage {
+    let visit: DashboardVisit
+    let catalog: Catalog
+    let choice: FinanceChoice
+    let environments: Set<Environment>
+    let report: FinanceReport
+    /// Apple's reports of the chosen period; nil for a whole year.
+    let imported: FinanceBooks.Imported?
+
+    var say: Reader { visit.say }
+
+    var html: HTML {
+        PageFrame.page(title: PageFrame.Room.finance.title(say), visit, in: .finance) {
+            element("h1") { PageFrame.Room.finance.title(say) }
+            element("p", .class("hint")) {
+                say(
+                    "Computed from the ledger, by Apple's fiscal calendar. Apple's own report is what is paid by.",
+                    "根据账本并按 Apple 财务日历计算；实际付款以 Apple 的财务报告为准。")
+            }
+            form
+            if let currency {
+                money(currency)
+            } else {
+                HTML.nothing(say("Nothing was sold or refunded.", "没有销售，也没有退款。"))
+            }
+            unpriced
+            AppleReportSection(page: self).html
+        }
+    }
+
+    // MARK: What is shown
+
+    private var periods: [SettlementReport.Period] { report.settlement.periods }
+
+    /// The periods that figures are shown of.
+    var chosen: [SettlementReport.Period] {
+        choice.period.map { period in periods.filter { $0.fiscal == period } } ?? periods
+    }
+
+    private var totals: [Currency: SettlementReport.Figures] {
+        var totals: [Currency: SettlementReport.Figures] = [:]
+        for total in periods.flatMap(\.totals) {
+            let so = totals[total.currency] ?? SettlementReport.Figures()
+            totals[total.currency] = so.adding(total.figures) ?? so
+        }
+        return totals
+    }
+
+    private var currencies: [Currency] { totals.keys.sorted() }
+
+    /// Currencies can't be compared by their amounts, so that with the most sales is shown first.
+    var currency: Currency? {
+        if let asked = choice.currency, currencies.contains(asked) { return asked }
+        return totals.max { left, right in
+            let (a, b) = (left.value.unitsSold, right.value.unitsSold)
+            return a == b ? left.key > right.key : a < b
+        }?.key
+    }
+
+    private func money(_ currency: Currency) -> HTML {
+        let figures = chosen.flatMap(\.totals).filter { $0.currency == currency }
+            .reduce(SettlementReport.Figures()) { $0.adding($1.figures) ?? $0 }
+        let title = choice.period.map { $0.name(say) } ?? say("The whole year", "全年")
+        return element("section", .class("card")) {
+            element("h2") { "\(title) · \(currency)" }
+            FinanceChart(say: say, currency: currency).steps(figures)
+        }
+            + element("section", .class("card")) {
+                element("h2") { say("By fiscal period", "按财务月") }
+                FinanceChart(say: say, currency: currency).stacks(
+                    periods.map { ($0.fiscal.name(say), $0.figures(in: currency)) })
+                PeriodTable(say: say, currency: currency, choice: choice, periods: periods).html
+            }
+            + element("section", .class("card")) {
+                element("h2") { say("By product", "按商品") + " · \(title)" }
+                FinanceChart(say: say, currency: currency).stacks(
+                    ProductSums(chosen, currency).products.map { (catalog.name(of: $0.id, say), $0.figures) })
+                ProductTable(say: say, currency: currency, catalog: catalog, periods: chosen).html
+            }
+    }
+
+    @HTMLBuilder private var unpriced: HTML {
+        if !report.unpriced.isEmpty {
+            element("p", .class("hint")) {
+                let count = report.unpriced.values.reduce(0, +)
+                say(
+                    "\(count) transactions are in no figure: they came as receipts, in which Apple signs no price.",
+                    "另有 \(count) 笔交易未计入：它们以收据形式提交，Apple 未在其中签署价格。")
+            }
+        }
+    }
+
+    // MARK: The form
+
+    private var form: HTML {
+        element("form", Attribute("method", "get"), .action(.finance), .class("filters", "finance-choice")) {
+            select("fiscalYear", say("Fiscal year", "财年")) {
+                for year in years { HTML.option("\(year)", "\(year)", isChosen: year == choice.fiscalYear) }
+            }
+            select("period", say("Period", "财务月")) {
+                HTML.option("", say("All", "全部"), isChosen: choice.period == nil)
+                for period in FiscalCalendar.periods(ofYear: choice.fiscalYear) {
+                    HTML.option("\(period.number)", period.name(say), isChosen: period == choice.period)
+                }
+            }
+            select("currency", say("Currency", "货币")) {
+                for one in currencies { HTML.option(one.text, one.text, isChosen: one == currency) }
+            }
+            if environments.count > 1 {
+                select("environment", say("Environment", "环境")) {
+                    for one in [Environment.production, .sandbox] {
+                        HTML.option(
+                            one.rawValue.lowercased(),
+                            one == .production ? say("Production", "正式") : say("Sandbox", "沙盒"),
+                            isChosen: one == choice.environment)
+                    }
+                }
+            }
+            element("div", .class("buttons")) {
+                element("button", Attribute("type", "submit"), .class("primary")) { say("Show", "查询") }
+            }
+        }
+    }
+
+    private var years: [Int] {
+        let present = FiscalCalendar.period(containing: CivilDate(visit.now)).fiscalYear
+        let all = Set((present - 9...present) + [choice.fiscalYear]).filter(FinanceSpan.years.contains)
+        return all.sorted(by: >)
+    }
+
+    private func select(_ name: StaticString, _ title: String, @HTMLBuilder options: () -> HTML) -> HTML {
+        element("div") {
+            element("label", Attribute("for", name)) { title }
+            element("select", Attribute("id", name), Attribute("name", name), content: options)
+        }
+    }
+}
+
+extension FiscalPeriod {
+    /// `Oct, period 1`.
+    func name(_ say: Reader) -> String {
+        // The first month of a fiscal year is October.
+        let month = (number + 8) % 12 + 1
+        return say("\(label), period \(number)", "第 \(number) 期（\(month) 月）")
+    }
+}
+
+extension SettlementReport.Period {
+    func figures(in currency: Currency) -> SettlementReport.Figures {
+        totals.first { $0.currency == currency }?.figures ?? SettlementReport.Figures()
+    }
+}
+
+/// Rows of one currency, a product at a time.
+struct ProductSums {
+    /// The one that brought the most first.
+    let products: [(id: ProductID, figures: SettlementReport.Figures)]
+
+    init(_ periods: [SettlementReport.Period], _ currency: Currency) {
+        var sums: [ProductID: SettlementReport.Figures] = [:]
+        for row in periods.flatMap(\.rows) where row.currency == currency {
+            let so = sums[row.productID] ?? SettlementReport.Figures()
+            sums[row.productID] = so.adding(row.figures) ?? so
+        }
+        products = sums.sorted { left, right in
+            let (a, b) = (left.value.sales.gross, right.value.sales.gross)
+            return a == b ? left.key < right.key : a > b
+        }
+        .map { ($0.key, $0.value) }
+    }
+}

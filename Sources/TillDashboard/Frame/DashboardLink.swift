@@ -1,0 +1,72 @@
+import TillBilling
+import TillHTTP
+import TillPages
+
+/// An address inside the dashboard.
+package typealias DashboardLink = PageLink
+
+extension DashboardLink {
+    package static let home = DashboardLink("/dashboard")
+    package static let login = DashboardLink("/dashboard/login")
+    static let logout = DashboardLink("/dashboard/logout")
+    static let quarantine = DashboardLink("/dashboard/quarantine")
+    static let refusals = DashboardLink("/dashboard/refusals")
+    static let live = DashboardLink("/dashboard/live")
+    static let stylesheet = DashboardLink("/dashboard/style.css")
+    static let script = DashboardLink("/dashboard/live.js")
+
+    static let finance = DashboardLink("/dashboard/finance")
+    static let appleReports = DashboardLink("/dashboard/finance/apple-reports")
+
+    static func finance(_ period: FiscalPeriod) -> DashboardLink {
+        DashboardLink(
+            "/dashboard/finance", [("fiscalYear", String(period.fiscalYear)), ("period", String(period.number))])
+    }
+
+    /// The same choice, but for another period.
+    static func finance(_ choice: FinanceChoice, _ period: FiscalPeriod, _ currency: Currency) -> DashboardLink {
+        DashboardLink(
+            "/dashboard/finance",
+            [
+                ("fiscalYear", String(period.fiscalYear)), ("period", String(period.number)),
+                ("currency", currency.text), ("environment", choice.environment.rawValue.lowercased()),
+            ])
+    }
+
+    static func order(_ id: OrderID) -> DashboardLink { DashboardLink("/dashboard/orders", last: id.description) }
+    static func transaction(_ sequence: Int64) -> DashboardLink {
+        DashboardLink("/dashboard/transactions", last: String(sequence))
+    }
+
+    static func claims(_ sequence: Int64) -> DashboardLink {
+        DashboardLink(path: "/dashboard/quarantine/\(sequence)/claims", query: [])
+    }
+
+    static func orders(_ filter: OrderFilter, before cursor: Int64? = nil) -> DashboardLink {
+        var query = filter.query
+        if let cursor { query.append(("cursor", String(cursor))) }
+        return DashboardLink("/dashboard", query)
+    }
+
+    static func quarantine(before cursor: Int64) -> DashboardLink {
+        DashboardLink("/dashboard/quarantine", [("cursor", String(cursor))])
+    }
+
+    static func refusals(before cursor: Int64) -> DashboardLink {
+        DashboardLink("/dashboard/refusals", [("cursor", String(cursor))])
+    }
+
+    /// The login page that leads back to where somebody wanted to go.
+    package static func login(then request: HTTPRequest) -> DashboardLink {
+        let wanted = DashboardLink(of: request)
+        return wanted == .home ? .login : DashboardLink("/dashboard/login", [("to", wanted.text)])
+    }
+
+    /// The page that was asked for, in another language or, with nil, without saying which.
+    package init(of request: HTTPRequest, in language: Language? = nil) {
+        self.init(path: request.path, query: request.query, in: language)
+    }
+
+    /// Where a form says it wants to go on to; nil for anything that isn't plainly a page of the dashboard.
+    package init?(wanted text: String) { self.init(wanted: text, under: "/dashboard") }
+}

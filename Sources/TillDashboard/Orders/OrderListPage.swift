@@ -1,0 +1,214 @@
+import TillBilling
+import TillHTTP
+import TillLedger
+import TillPages
+import TillSQL
+
+extension Dashboard {
+    /// `GET /dashboard?status=&user=&q=&cursor=`: the orders, newest first.
+    func listOrders(_ visit: DashboardVisit) async throws -> HTTPResponse {
+        let page = try await orderList(visit)
+        return .page(200, page.html, in: visit.say.language)
+    }
+
+    /// `GET /dashboard/live`: the same table alone, for the script.
+    func refreshOrders(_ visit: DashboardVisit) async throws -> HTTPResponse {
+        let page = try await orderList(visit)
+        return .fragment(page.results, in: visit.say.language)
+    }
+
+    private func orderList(_ visit: DashboardVisit) async throws -> OrderListPage {
+        let filter = try OrderFilter(visit.request)
+        let cursor = visit.cursor
+        let found = try await ledger.database.read { try OrderListing(filter, before: cursor, $0) }
+        return OrderListPage(
+            visit: visit, catalog: ledger.settings.catalog, filter: filter, cursor: cursor, found: found)
+    }
+}
+
+/// What the list of orders is narrowed to, as it stands in the page's address.
+struct OrderFilter: Sendable, Hashable {
+    var status: OrderStatus?
+    var user: UserID?
+    /// An order id, or a transaction id of either environment. It decides alone.
+    var search: String?
+
+    /// Empty fields of the form mean nothing; a status there isn't neither.
+    init(_ request: HTTPRequest) throws {
+        status = request.queryValue("status").flatMap { OrderStatus(name: $0) }
+        user = try Self.field("user", of: request).map(Bounds.user)
+        search = try Self.field("q", of: request)
+    }
+
+    init() {}
+
+    var isEmpty: Bool { status == nil && user == nil && search == nil }
+
+    var query: [(name: StaticString, value: String)] {
+        var items: [(name: StaticString, value: String)] = []
+        if let status { items.append(("status", status.name)) }
+        if let user { items.append(("user", user.text)) }
+        if let search { items.append(("q", search)) }
+        return items
+    }
+
+    private static func field(_ name: StaticString, of request: HTTPRequest) throws -> String? {
+        let text = (request.queryValue("\(name)") ?? "").drop { $0 == " " }
+        let trimmed = String(text.reversed().drop { $0 == " " }.reversed())
+        return trimmed.isEmpty ? nil : try Bounds.string(trimmed, "\(name)", 128)
+    }
+}
+
+/// One page of what a filter finds.
+struct OrderListing: Sendable {
+    var orders: [OrderTable.Stored] = []
+    /// Where older ones begin, if there are any.
+    var next: Int64?
+    /// Transactions that were searched for and belong to no order.
+    var strays: [TransactionTable.Stored] = []
+
+    init(_ filter: OrderFilter, before cursor: Int64?, _ session: any Connection) throws {
+        if let search = filter.search {
+            try find(search, session)
+            return
+        }
+        let size = Dashboard.pageSize
+        let found = try OrderTable(session).list(
+            user: filter.user, status: filter.status, before: cursor ?? .max, limit: size + 1)
+        orders = Array(found.prefix(size))
+        next = found.count > size ? orders.last?.sequence : nil
+    }
+
+    private mutating func find(_ search: String, _ session: any Connection) throws {
+        if let id = OrderID(search) {
+            orders = try OrderTable(session).find(id).map { [$0] } ?? []
+            return
+        }
+        for environment in Environment.allCases {
+            guard let transaction = try TransactionTable(session).find(TransactionID(search), in: environment) else {
+                continue
+            }
+            if let sequence = transaction.orderSequence, let order = try OrderTable(session).find(sequence: sequence) {
+                orders.append(order)
+            } else {
+                strays.append(transaction)
+            }
+        }
+    }
+}
+
+struct OrderListPage {
+    let visit: DashboardVisit
+    let catalog: Catalog
+    let filter: OrderFilter
+    let cursor: Int64?
+    let found: OrderListing
+
+    private var say: Reader { visit.say }
+
+    var html: HTML {
+        PageFrame.page(title: say("Orders", "订单"), visit, in: .orders, script: cursor == nil) {
+            element("div", .class("head")) {
+                element("h1") { say("Orders", "订单") }
+                if cursor == nil { HTML.live(source: .live, say) }
+            }
+            form
+            element("div", Attribute("id", "results")) { results }
+        }
+    }
+
+    /// What the script replaces every two seconds.
+    var results: HTML {
+        element("div") {
+            if found.orders.isEmpty && found.strays.isEmpty { HTML.nothing(nothing) }
+            if !found.orders.isEmpty { table }
+            if !found.strays.isEmpty { strays }
+            HTML.pager(
+                newest: cursor == nil ? nil : .orders(filter), older: found.next.map { .orders(filter, before: $0) },
+                say)
+        }
+    }
+
+    private var form: HTML {
+        element("form", Attribute("method", "get"), .action(.home), .class("filters"), Attribute("role", "search")) {
+            element("div") {
+                element("label", Attribute("for", "status")) { say("Status", "状态") }
+                element("select", Attribute("id", "status"), Attribute("name", "status")) {
+                    HTML.option("", say("All", "全部"), isChosen: filter.status == nil)
+                    for status in OrderStatus.allCases {
+                        HTML.option(status.name, say(status.title), isChosen: filter.status == status)
+                    }
+                }
+            }
+            field("user", say("User id", "用户 ID"), filter.user?.text, hint: "")
+            field("q", say("Order or transaction id", "订单号或交易号"), filter.search, hint: "3f2c… / 2000…")
+            element("div", .class("buttons")) {
+                element("button", Attribute("type", "submit"), .class("primary")) { say("Show", "查询") }
+                if !filter.isEmpty { element("a", .href(.home)) { say("Clear", "清除") } }
+            }
+        }
+    }
+
+    private func field(_ name: StaticString, _ title: String, _ value: String?, hint: String) -> HTML {
+        element("div") {
+            element("label", Attribute("for", name)) { title }
+            emptyElement(
+                "input", Attribute("id", name), Attribute("name", name), Attribute("type", "search"),
+                .value(value ?? ""), .placeholder(hint), Attribute("maxlength", "128"),
+                Attribute("autocomplete", "off"),
+                Attribute("autocapitalize", "none"), Attribute("spellcheck", "false"))
+        }
+    }
+
+    private var nothing: String {
+        filter.isEmpty && cursor == nil
+            ? say("No orders yet. The first one will appear here by itself.", "还没有订单。第一笔订单会自动出现在这里。")
+            : say("No order fits.", "没有符合条件的订单。")
+    }
+
+    private var table: HTML {
+        HTML.table(
+            "orders", label: say("Orders, newest first", "订单，最新的在前"),
+            columns: [
+                say("Order", "订单"), say("Status", "状态"), say("User", "用户"), say("Price", "价格"),
+                say("Environment", "环境"), say("Opened (UTC)", "创建时间（UTC）"),
+            ]
+        ) {
+            for stored in found.orders { row(stored.order) }
+        }
+    }
+
+    private func row(_ order: Order) -> HTML {
+        element("tr", Attribute("role", "row"), .id("row", order.id)) {
+            HTML.cell("product") {
+                element("a", .id("order", order.id), .href(.order(order.id))) {
+                    HTML.outside(catalog.name(of: order.productID, say), limit: 80)
+                }
+                if order.quantity > 1 { "\u{A0}×\u{A0}\(order.quantity)" }
+                element("code", .class("short")) { String(order.id.description.prefix(8)) }
+            }
+            HTML.cell("status") { HTML.status(order.status, say) }
+            HTML.cell("user") { HTML.outside(order.userID.text, limit: 48) }
+            HTML.cell("amount") { order.price.description }
+            HTML.cell("environment") { HTML.environment(order.environment, say) }
+            HTML.cell("time") { HTML.time(order.createdAt) }
+        }
+    }
+
+    private var strays: HTML {
+        element("p") {
+            say("A transaction of that id belongs to no order: ", "该交易号的交易不属于任何订单：")
+            for transaction in found.strays {
+                element("a", .href(.transaction(transaction.sequence))) { HTML.code(transaction.id.text) }
+                " "
+                HTML.environment(transaction.environment, say)
+                " "
+            }
+        }
+    }
+}
+
+extension Catalog {
+    /// What a product is called; its id if the catalogue has let go of it.
+    func name(of id: ProductID, _ say: Reader) -> String { self[id].map { say($0.names) } ?? id.text }
+}

@@ -1,0 +1,227 @@
+import TillBilling
+import TillLedger
+import TillPages
+
+/// What happened to one order, in one line of time: its own moves, the decisions about its transactions with their
+/// grounds, and the proofs that were refused beside it (U9).
+struct OrderTimeline {
+    enum Step {
+        case moved(OrderMove)
+        case decided(EvidenceTable.Entry, TransactionID)
+        case refused(RefusedProofTable.Entry)
+        case transferred(Transfer, TransactionID)
+
+        var at: Instant {
+            switch self {
+            case .moved(let move): move.at
+            case .decided(let entry, _): entry.at
+            case .refused(let entry): entry.at
+            case .transferred(let transfer, _): transfer.at
+            }
+        }
+    }
+
+    let steps: [Step]
+
+    init(_ detail: OrderDetail) {
+        // A decision and the move it causes share one moment: the decision comes first, and the opening before all.
+        let opening = detail.moves.prefix(1).map { (rank: 0, step: Step.moved($0)) }
+        let refused = detail.refused.reversed().map { (rank: 1, step: Step.refused($0)) }
+        let decided = detail.transactions.flatMap { transaction in
+            transaction.evidence.map { (rank: 2, step: Step.decided($0, transaction.transaction.id)) }
+        }
+        let moved = detail.moves.dropFirst().map { (rank: 3, step: Step.moved($0)) }
+        let transferred = detail.transactions.flatMap { transaction in
+            transaction.transfers.map { (rank: 4, step: Step.transferred($0, transaction.transaction.id)) }
+        }
+        let all = (opening + refused + decided + moved + transferred).enumerated()
+        steps = all.sorted { left, right in
+            (left.element.step.at.milliseconds, left.element.rank, left.offset)
+                < (right.element.step.at.milliseconds, right.element.rank, right.offset)
+        }.map(\.element.step)
+    }
+
+    func html(_ say: Reader) -> HTML {
+        element("ol", .class("timeline")) {
+            for step in steps {
+                element("li", .class(mark(step))) {
+                    HTML.exactTime(step.at)
+                    element("div") { content(step, say) }
+                }
+            }
+        }
+    }
+
+    private func mark(_ step: Step) -> StaticString {
+        switch step {
+        case .moved(let move): move.status.styleClass
+        case .decided(let entry, _): Evidence.styleClass(entry.decision)
+        case .refused: "bad"
+        case .transferred: "idle"
+        }
+    }
+
+    @HTMLBuilder
+    private func content(_ step: Step, _ say: Reader) -> HTML {
+        switch step {
+        case .moved(let move):
+            HTML.status(move.status, say)
+            if !move.reason.isEmpty {
+                element("p") {
+                    if let sentence = Evidence.sentence(of: move) { say(sentence) + " " }
+                    HTML.code(move.reason)
+                }
+            }
+        case .decided(let entry, let transaction):
+            element("strong") { Evidence.title(entry.decision, say) }
+            " "
+            HTML.code(transaction.text)
+            element("p") { Evidence.ground(entry.ground, say) }
+            if let detail = entry.detail { element("p", .class("hint")) { HTML.code(detail, limit: 1_000) } }
+            element("p", .class("hint")) { Evidence.origin(door: entry.door, caller: entry.caller, say) }
+        case .refused(let entry):
+            element("strong") {
+                entry.count == 1
+                    ? say("Proof refused", "凭证被拒")
+                    : say("Proof refused, \(entry.count) times", "凭证被拒，共 \(entry.count) 次")
+            }
+            " "
+            HTML.code(entry.code)
+            element("p") { Evidence.refusal(entry.code, say) }
+            element("p", .class("hint")) { Evidence.origin(door: entry.door, caller: entry.caller, say) }
+        case .transferred(let transfer, let transaction):
+            element("strong") { say("Moved to another user", "转移给其他用户") }
+            " "
+            HTML.code(transaction.text)
+            element("p") {
+                HTML.outside(transfer.from.text)
+                " → "
+                HTML.outside(transfer.to.text)
+            }
+            element("p") {
+                say(transfer.kind.sentence) + " "
+                HTML.outside(transfer.reason, limit: 500)
+            }
+            element("p", .class("hint")) {
+                if let name = transfer.operatorName { HTML.outside(name) + HTML(say(", by ", "，来自 ")) }
+                HTML.code(transfer.actor, limit: 160)
+            }
+        }
+    }
+}
+
+/// Evidence in words. Codes that this version doesn't know are shown as they are.
+enum Evidence {
+    static func title(_ decision: String, _ say: Reader) -> HTML {
+        switch decision {
+        case "granted": HTML(say("Granted", "已发放"))
+        case "quarantined": HTML(say("Quarantined", "待认领"))
+        case "revoked": HTML(say("Taken back", "已收回"))
+        case "reinstated": HTML(say("Given again", "重新发放"))
+        case "consumption_answered": HTML(say("Apple was told how much was used", "已告知 Apple 使用情况"))
+        case "consumption_unanswered": HTML(say("Apple's question was left unanswered", "未答复 Apple 的询问"))
+        case "finished": HTML(say("Finished at Apple", "已在 Apple 结束交易"))
+        case "token_set": HTML(say("Apple was told the order", "已将订单号告知 Apple"))
+        case "token_left": HTML(say("Apple was not told the order", "未将订单号告知 Apple"))
+        case "confirmed": HTML(say("Owner confirmed", "归属已确认"))
+        case "contested": HTML(say("Owner contested", "归属有争议"))
+        case "moved": HTML(say("Moved to the signed buyer", "已归还给签名中的买家"))
+        case "kept": HTML(say("Left where it is", "维持不变"))
+        case "succeeded": HTML(say("To its present holder", "归现持有人"))
+        case "revocation_unknown": HTML(say("Certificates not checked", "证书未核实"))
+        default: HTML.outside(decision)
+        }
+    }
+
+    static func styleClass(_ decision: String) -> StaticString {
+        switch decision {
+        case "granted", "reinstated": "good"
+        case "quarantined", "contested": "waiting"
+        case "revoked", "moved": "back"
+        default: "idle"
+        }
+    }
+
+    /// Why it was decided so: a rung of the matching ladder, a reason of the quarantine, or Apple's own word.
+    static func ground(_ ground: String, _ say: Reader) -> HTML {
+        guard let sentence = sentence(ground: ground) else { return HTML.code(ground) }
+        return HTML(say(sentence)) + HTML(" ") + HTML.code(ground)
+    }
+
+    private static func sentence(ground: String) -> Text? {
+        if let rung = OwnerMatch(rawValue: ground) { return rung.sentence }
+        if let reason = QuarantineReason(rawValue: ground) { return reason.sentence }
+        if let succession = NewOwner.Ground(rawValue: ground) { return succession.sentence }
+        if let note = OwnershipDecision.Note(rawValue: ground) { return note.sentence }
+        if let kind = Transfer.Kind(rawValue: ground) { return kind.sentence }
+        if let basis = OwnershipBasis(rawValue: ground) { return basis.sentence }
+        switch ground {
+        case "revocation_date":
+            return Text(
+                en: "Apple's signed copy carries a revocation date.", zh: "Apple 签名的新副本带有撤销日期。")
+        case "revocation_percentage":
+            return Text(
+                en: "Apple gave back another share of the money than it had said before.",
+                zh: "Apple 退还的比例与之前告知的不同。")
+        case "replaced_by_purchase":
+            return Text(
+                en: "A later purchase in the subscription replaced the rest of the period.",
+                zh: "该订阅的后一次购买取代了这一周期的剩余时间。")
+        case "refund_reversed":
+            return Text(en: "Apple reversed the refund.", zh: "Apple 撤回了退款。")
+        case "before_any_grant":
+            return Text(
+                en: "Apple had taken the money back before anything was granted.", zh: "发放之前 Apple 已经退款。")
+        case "finish_transaction":
+            return Text(
+                en: "The phone had time to finish it; the server made sure.", zh: "设备本应自行结束交易，服务器已确认完成。")
+        case "set_app_account_token":
+            return Text(
+                en: "Apple had signed no order id; renewals and notifications carry it from now on.",
+                zh: "Apple 原先未签入订单号；此后的续订与通知都会携带。")
+        case "bought_since":
+            return Text(
+                en: "Something was bought in the subscription since, and Apple would have set the order id on that.",
+                zh: "该订阅此后又有新的购买，Apple 会把订单号设置到新购买上。")
+        case "accepted_on_signature":
+            return Text(
+                en: "Apple didn't say whether its certificates were revoked; the signature was good.",
+                zh: "Apple 未答复证书是否被吊销；签名有效。")
+        default: return nil
+        }
+    }
+
+    /// What a move's stable word means. The reason of a cancelled or failed order is the device's own text.
+    static func sentence(of move: OrderMove) -> Text? {
+        switch (move.status, move.reason) {
+        case (.cancelled, _), (.failed, _): nil
+        case (.prepared, "opened"): Text(en: "The order was opened.", zh: "订单已创建。")
+        case (.prepared, "opened_for_payment"):
+            Text(en: "Opened on the spot for a payment that had no order.", zh: "为一笔没有订单的付款即时创建。")
+        case (.refunded, "moved_to_signed_buyer"): Transfer.Kind.signedBuyer.sentence
+        case (.refunded, "contradicts_order"): QuarantineReason.contradictsOrder.sentence
+        case (.refunded, "revoked_by_apple"): Text(en: "Apple took the money back.", zh: "Apple 已退款。")
+        case (_, "refund_reversed"): sentence(ground: move.reason)
+        default: OwnerMatch(rawValue: move.reason)?.sentence
+        }
+    }
+
+    static func refusal(_ code: String, _ say: Reader) -> HTML {
+        Refusal(rawValue: code).map { HTML(say($0.sentence)) } ?? HTML.code(code)
+    }
+
+    /// Through which door, and who brought it.
+    static func origin(door: String, caller: String, _ say: Reader) -> HTML {
+        let name: HTML =
+            switch door {
+            case "app": HTML(say("Sent to the server", "提交到服务器"))
+            case "restore": HTML(say("Restored on a device", "在设备上恢复购买"))
+            case "notification": HTML(say("Apple's notification", "Apple 通知"))
+            case "reconciliation": HTML(say("Reconciliation with Apple", "与 Apple 对账"))
+            case "claim": HTML(say("Claimed out of quarantine", "认领"))
+            case "errand": HTML(say("Told Apple", "告知 Apple"))
+            default: HTML.code(door)
+            }
+        return name + HTML(say(", by ", "，来自 ")) + HTML.code(caller, limit: 160)
+    }
+}

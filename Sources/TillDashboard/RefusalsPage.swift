@@ -1,0 +1,177 @@
+import TillBilling
+import TillCrypto
+import TillHTTP
+import TillJSON
+import TillLedger
+import TillPages
+
+extension Dashboard {
+    /// `GET /dashboard/refusals?cursor=`: the proofs that were refused, and why (P9, U9).
+    func listRefusals(_ visit: DashboardVisit) async throws -> HTTPResponse {
+        let size = Self.pageSize
+        let cursor = visit.cursor
+        let (found, anonymous, foreign) = try await ledger.database.read { session in
+            let refused = RefusedProofTable(session)
+            return (
+                try refused.list(before: cursor ?? .max, limit: size + 1),
+                cursor == nil ? try refused.anonymous(limit: StrangersNotifications.limit) : [],
+                cursor == nil ? try ForeignNotificationTable(session).list(limit: StrangersNotifications.limit) : []
+            )
+        }
+        let page = RefusalsPage(
+            visit: visit, entries: found.prefix(size).map(\.entry),
+            older: found.count > size ? found[size - 1].sequence : nil, anonymous: anonymous,
+            foreign: foreign)
+        return .page(200, page.html, in: visit.say.language)
+    }
+}
+
+struct RefusalsPage {
+    let visit: DashboardVisit
+    let entries: [RefusedProofTable.Entry]
+    let older: Int64?
+    /// Posted in Apple's name by anybody: a list of their own, which no flood of theirs pushes the others out of.
+    let anonymous: [RefusedProofTable.Entry]
+    let foreign: [ForeignNotificationTable.Entry]
+
+    var html: HTML {
+        let say = visit.say
+        return PageFrame.page(title: PageFrame.Room.refusals.title(say), visit, in: .refusals) {
+            element("h1") { PageFrame.Room.refusals.title(say) }
+            element("p", .class("hint")) {
+                say(
+                    "Nothing was granted for any of these. The newest \(RefusedProofTable.Quota.user.rows) of each "
+                        + "user and \(RefusedProofTable.Quota.trusted.rows) of each backend key are kept.",
+                    "以下凭证均未发放任何内容。每个用户最多保留最近 \(RefusedProofTable.Quota.user.rows) 条，"
+                        + "每个后端密钥 \(RefusedProofTable.Quota.trusted.rows) 条。")
+            }
+            if entries.isEmpty, anonymous.isEmpty {
+                HTML.nothing(say("No proof was refused.", "没有被拒的凭证。"))
+            } else if !entries.isEmpty {
+                RefusalTable(say: say, entries: entries, showsOrder: true).html
+            }
+            HTML.pager(newest: visit.cursor == nil ? nil : .refusals, older: older.map { .refusals(before: $0) }, say)
+            if !anonymous.isEmpty { inApplesName }
+            StrangersNotifications(say: say, entries: foreign).html
+        }
+    }
+}
+
+extension RefusalsPage {
+    private var inApplesName: HTML {
+        let say = visit.say
+        return element("section") {
+            element("h2") { say("Posted in Apple's name", "以 Apple 名义提交") }
+            element("p", .class("hint")) {
+                say(
+                    "Anybody can post these; they are not Apple's. The newest "
+                        + "\(RefusedProofTable.Quota.anonymous.rows) are kept, apart from those above.",
+                    "任何人都能提交，并非来自 Apple。另外最多保留最近 \(RefusedProofTable.Quota.anonymous.rows) 条。")
+            }
+            RefusalTable(say: say, entries: anonymous, showsOrder: false).html
+        }
+    }
+}
+
+/// Refused proofs: why, what exactly, who brought them, and the hash by which one can be recognised.
+struct RefusalTable {
+    let say: Reader
+    let entries: [RefusedProofTable.Entry]
+    let showsOrder: Bool
+
+    var html: HTML {
+        HTML.table(
+            "refusals", label: PageFrame.Room.refusals.title(say),
+            columns: [
+                say("Time (UTC)", "时间（UTC）"), say("Why", "原因"), say("Door and caller", "来源"),
+                showsOrder ? say("Named order and SHA-256", "指明的订单与 SHA-256") : "SHA-256",
+            ]
+        ) {
+            for entry in entries {
+                HTML.row {
+                    HTML.cell("time") {
+                        HTML.exactTime(entry.at)
+                        if let last = entry.lastAt {
+                            element("p", .class("hint")) {
+                                say("\(entry.count) times, last", "共 \(entry.count) 次，最近") + " "
+                                HTML.exactTime(last)
+                            }
+                        }
+                    }
+                    HTML.cell("ground") {
+                        element("strong") { HTML.code(entry.code) }
+                        " "
+                        Evidence.refusal(entry.code, say)
+                        if !entry.detail.isEmpty {
+                            element("p", .class("hint")) { HTML.outside(entry.detail, limit: 500) }
+                        }
+                        if let record = entry.record.flatMap({ try? JSONValue(decoding: Array($0.utf8)) }) {
+                            RecordDetails(say: say, record: record).html
+                        }
+                    }
+                    HTML.cell("origin") { Evidence.origin(door: entry.door, caller: entry.caller, say) }
+                    HTML.cell("digest") {
+                        if showsOrder, let order = entry.claimedOrder {
+                            element("p") {
+                                element("a", .href(.order(order))) { HTML.code(order.description) }
+                            }
+                        }
+                        HTML.code(hexadecimal(entry.digest))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Notifications that Apple signed for somebody else's app, or for ours under another name: if there are any of ours,
+/// the configuration is wrong.
+struct StrangersNotifications {
+    let say: Reader
+    let entries: [ForeignNotificationTable.Entry]
+
+    /// The newest so many are shown.
+    static let limit = 20
+
+    var html: HTML {
+        guard !entries.isEmpty else { return .empty }
+        return element("section") {
+            element("h2") { title }
+            element("p", .class("hint")) {
+                say(
+                    "Apple signed these, but not for this app as it is configured. Nothing was made of them. At "
+                        + "most \(ForeignNotificationTable.capacity) are kept; the app with the most loses its oldest.",
+                    "以下通知由 Apple 签名，但不属于当前配置的 App，未据此处理任何内容。"
+                        + "最多保留 \(ForeignNotificationTable.capacity) 条，超出时删除条数最多的 App 的最早一条。")
+            }
+            HTML.table(
+                "refusals", label: title,
+                columns: [say("Time (UTC)", "时间（UTC）"), say("Why", "原因"), say("App", "App"), "UUID"]
+            ) {
+                for entry in entries { row(entry) }
+            }
+        }
+    }
+
+    private var title: String { say("Notifications for other apps", "其他 App 的通知") }
+
+    private func row(_ entry: ForeignNotificationTable.Entry) -> HTML {
+        HTML.row {
+            HTML.cell("time") { HTML.exactTime(entry.receivedAt) }
+            HTML.cell("ground") {
+                element("strong") { HTML.code(entry.code) }
+                " "
+                Evidence.refusal(entry.code, say)
+                if !entry.detail.isEmpty {
+                    element("p", .class("hint")) { HTML.outside(entry.detail, limit: 500) }
+                }
+            }
+            HTML.cell("origin") {
+                HTML.code(entry.bundleID ?? say("none stated", "未注明"), limit: 160)
+                " "
+                HTML.code([entry.type, entry.subtype ?? ""].joined(separator: " "), limit: 160)
+            }
+            HTML.cell("digest") { HTML.code(entry.uuid) }
+        }
+    }
+}

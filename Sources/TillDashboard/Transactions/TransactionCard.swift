@@ -1,0 +1,219 @@
+import TillBilling
+import TillCrypto
+import TillLedger
+import TillPages
+
+/// One transaction with everything that is known of it: what Apple signed, what was decided and why, what was given.
+struct TransactionCard {
+    let say: Reader
+    let catalog: Catalog
+    let detail: TransactionDetail
+    let isOnOrderPage: Bool
+
+    private var transaction: TransactionTable.Stored { detail.transaction }
+
+    var html: HTML {
+        element("section", .class("card")) {
+            element("div", .class("head")) {
+                element("h2") {
+                    say("Transaction ", "交易 ")
+                    HTML.code(transaction.id.text)
+                }
+                HTML.state(transaction.state, say)
+            }
+            if let reason = transaction.quarantine {
+                element("p", .class("complaint")) { Evidence.ground(reason.rawValue, say) }
+            }
+            facts
+            element("h3") { say("Decisions and their grounds", "决定与依据") }
+            evidence
+            if let grant = detail.grant { granted(grant) }
+            if let proof = detail.proof { ProofCard(say: say, proof: proof).html }
+        }
+    }
+
+    private var facts: HTML {
+        HTML.facts {
+            if !isOnOrderPage, let order = detail.order {
+                HTML.fact(say("Order", "订单")) {
+                    element("a", .href(.order(order))) { HTML.code(order.description) }
+                }
+            }
+            HTML.fact(say("Product", "商品")) {
+                HTML.outside(catalog.name(of: transaction.productID, say))
+                if transaction.quantity > 1 { "\u{A0}×\u{A0}\(transaction.quantity)" }
+            }
+            HTML.fact(say("Paid", "实付")) { transaction.price?.description ?? "–" }
+            HTML.fact(say("Environment", "环境")) { HTML.environment(transaction.environment, say) }
+            if transaction.originalID != transaction.id {
+                HTML.fact(say("Original transaction", "原始交易号")) { HTML.code(transaction.originalID.text) }
+            }
+            HTML.fact(say("Purchased (UTC)", "购买时间（UTC）")) { HTML.time(transaction.purchasedAt) }
+            HTML.fact(say("Signed by Apple (UTC)", "Apple 签名时间（UTC）")) { HTML.time(transaction.signedAt) }
+            HTML.fact(say("Arrived (UTC)", "到达时间（UTC）")) { HTML.time(transaction.receivedAt) }
+            if let revoked = transaction.revokedAt {
+                HTML.fact(say("Revoked (UTC)", "撤销时间（UTC）")) { HTML.time(revoked) }
+            }
+        }
+    }
+
+    private var evidence: HTML {
+        HTML.table(
+            "evidence", label: say("Decisions", "决定"),
+            columns: [
+                say("Time (UTC)", "时间（UTC）"), say("Decision", "决定"), say("Ground", "依据"),
+                say("Door and caller", "来源"),
+            ]
+        ) {
+            for entry in detail.evidence {
+                HTML.row {
+                    HTML.cell("time") { HTML.exactTime(entry.at) }
+                    HTML.cell("decision") {
+                        element("span", .class("pill", Evidence.styleClass(entry.decision))) {
+                            Evidence.title(entry.decision, say)
+                        }
+                    }
+                    HTML.cell("ground") {
+                        Evidence.ground(entry.ground, say)
+                        if let detail = entry.detail {
+                            element("p", .class("hint")) { HTML.code(detail, limit: 1_000) }
+                        }
+                    }
+                    HTML.cell("origin") { Evidence.origin(door: entry.door, caller: entry.caller, say) }
+                }
+            }
+        }
+    }
+
+    @HTMLBuilder
+    private func granted(_ grant: Grant) -> HTML {
+        element("h3") { say("Grant", "发放") }
+        HTML.facts {
+            HTML.fact(say("Grant id", "发放编号")) { HTML.code(grant.id.description) }
+            HTML.fact(say("To", "发放给")) { HTML.outside(grant.userID.text) }
+            if let holder = detail.holder, holder != grant.userID {
+                HTML.fact(say("Held by", "现归")) { HTML.outside(holder.text) }
+            }
+            ownership
+            HTML.fact(say("At (UTC)", "时间（UTC）")) { HTML.time(grant.at) }
+            if let entitlement = grant.entitlement {
+                HTML.fact(say("Entitlement", "权益")) { HTML.code(entitlement) }
+            }
+        }
+        if detail.postings.isEmpty {
+            HTML.nothing(say("It moved no points.", "没有点数变动。"))
+        } else {
+            postings
+        }
+    }
+
+    /// What says that it is its owner's, and what speaks against it.
+    @HTMLBuilder private var ownership: HTML {
+        if let basis = detail.basis {
+            HTML.fact(say("Rests on", "归属依据")) {
+                HTML(say(basis.sentence))
+                " "
+                HTML.code(basis.rawValue)
+            }
+        }
+        if let token = detail.ownership?.contestedToken {
+            HTML.fact(say("Contested by a signed token", "与之矛盾的签名令牌")) { HTML.code(token.description) }
+        } else if let end = detail.ownership?.holdUntil {
+            HTML.fact(say("Points held until (UTC)", "点数冻结至（UTC）")) { HTML.time(end) }
+        }
+        if detail.ownership?.isWithdrawn == true {
+            HTML.fact(say("Taken back", "已收回")) {
+                say("It is nobody's until its customer claims it.", "在其顾客认领之前不属于任何人。")
+            }
+        }
+    }
+
+    private var postings: HTML {
+        HTML.table(
+            "postings", label: say("Postings", "分录"),
+            columns: [
+                say("Time (UTC)", "时间（UTC）"), say("Why", "原因"), say("From", "转出"), say("To", "转入"),
+                say("Amount", "数额"),
+            ]
+        ) {
+            for posting in detail.postings {
+                // One posting is both entries; a negative amount flows the other way.
+                let isIncoming = posting.amount >= 0
+                HTML.row {
+                    HTML.cell("time") { HTML.exactTime(posting.at) }
+                    HTML.cell("kind") { why(posting.kind) }
+                    HTML.cell("from") { HTML.code(isIncoming ? posting.contra.rawValue : posting.account, limit: 80) }
+                    HTML.cell("to") { HTML.code(isIncoming ? posting.account : posting.contra.rawValue, limit: 80) }
+                    HTML.cell("amount") {
+                        element("strong") { "\(isIncoming ? "+" : "−")\(posting.amount.magnitude)" }
+                        " "
+                        HTML.outside(posting.currency)
+                    }
+                }
+            }
+        }
+    }
+
+    private func why(_ kind: PostingKind) -> String {
+        switch kind {
+        case .purchase: say("Purchase", "购买")
+        case .debit: say("Spent", "消费")
+        case .refund: say("Refund", "退款")
+        case .refundReversal: say("Refund reversed", "退款撤回")
+        case .bonus: say("Bonus", "赠送")
+        case .correction: say("Correction", "更正")
+        case .writeOff: say("Written off", "核销")
+        case .writeOffReversal: say("Write-off reversed", "核销撤回")
+        case .moved: say("Moved", "转移")
+        }
+    }
+}
+
+/// What is known of a stored proof. The proof itself isn't shown: who has it could show it elsewhere.
+struct ProofCard {
+    let say: Reader
+    let proof: ProofFacts
+
+    var html: HTML {
+        element("div") {
+            element("h3") { say("Proof", "凭证") }
+            HTML.facts {
+                HTML.fact(say("Kind", "类型")) {
+                    switch proof.kind {
+                    case .signedTransaction: say("Signed transaction (JWS)", "签名交易（JWS）")
+                    case .receipt: say("App receipt (PKCS#7)", "App 收据（PKCS#7）")
+                    }
+                }
+                HTML.fact(say("Size", "大小")) { "\(proof.size) " + say("bytes", "字节") }
+                HTML.fact("SHA-256") { HTML.code(hexadecimal(proof.sha256)) }
+            }
+            if !proof.claims.isEmpty { claims }
+        }
+    }
+
+    private var claims: HTML {
+        element("details") {
+            element("summary") { say("What Apple signed", "Apple 签名的内容") }
+            HTML.table(
+                "claims", label: say("What Apple signed", "Apple 签名的内容"),
+                columns: [say("Name", "名称"), say("Value", "值")]
+            ) {
+                for claim in proof.claims {
+                    let (text, moment) = ProofFacts.shown(claim.name, claim.value)
+                    HTML.row {
+                        element("th", Attribute("scope", "row"), Attribute("role", "rowheader")) {
+                            HTML.code(claim.name, limit: 100)
+                        }
+                        HTML.cell("value") {
+                            HTML.code(text, limit: 2_000)
+                            if let moment {
+                                " "
+                                HTML.exactTime(moment)
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+import TillBilling
+import TillCrypto
+import TillSQL
+
+/// What became of a financial report that somebody brought.
+package enum AppleReportImport {
+    case kept(AppleReportTable.Entry, isNew: Bool, remarks: [FinancialReportFile.Finding])
+    /// Some lines could not be read. Nothing was kept.
+    case unusable([FinancialReportFile.Finding])
+}
+
+extension Ledger {
+    /// A line has some 200 bytes.
+    package static let appleReportLimit = 8 << 20
+
+    /// Keeps a financial report of Apple's, the tab-separated text as it is. All of it or nothing; the same text again
+    /// changes nothing.
+    package func keepAppleReport(_ body: [UInt8], name: String, actor: String) async throws -> AppleReportImport {
+        let file = FinancialReportFile(String(decoding: body, as: UTF8.self))
+        guard file.isUsable, let start = file.lines.map(\.start).min(), let end = file.lines.map(\.end).max() else {
+            return .unusable(file.findings)
+        }
+        let entry = AppleReportTable.Entry(
+            digest: Digest.sha256.hash(body), name: name, importedAt: clock(), actor: actor, start: start,
+            end: max(start, end), lines: file.lines.count)
+        let (stored, isNew) = try await database.write { session in
+            let table = AppleReportTable(session)
+            let isNew = try table.insertIfNew(entry, text: body)
+            return (try table.find(digest: entry.digest) ?? entry, isNew)
+        }
+        return .kept(stored, isNew: isNew, remarks: file.findings)
+    }
+}

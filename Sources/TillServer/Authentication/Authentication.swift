@@ -1,0 +1,181 @@
+import TillBilling
+import TillCrypto
+import TillHTTP
+import TillLedger
+
+/// Finds out who is calling from `Authorization: Bearer …` (CONTRACT §2).
+struct Authentication: Sendable {
+    private let secretKeys: [SecretKey]
+    private let userTokens: [UserTokenKey]
+    private let guests: GuestTerms
+    private let clock: Server.Clock
+
+    /// Seconds for which a clock that issues tokens may be ahead of ours.
+    static let clockLead = 60.0
+    /// Longest credential that is looked at, in bytes.
+    static let maximumLength = 8_192
+
+    init(configuration: ServerConfiguration, clock: @escaping Server.Clock) {
+        secretKeys = configuration.secretKeys
+        userTokens = configuration.userTokens
+        guests = configuration.guests
+        self.clock = clock
+    }
+
+    func credential(of request: HTTPRequest) throws -> Credential { try bearer(of: request).credential }
+
+    func credential(bearer text: String) throws -> Credential { try bearer(text).credential }
+
+    func bearer(of request: HTTPRequest) throws -> Bearer {
+        guard let header = request.headers["Authorization"], header.utf8.count <= Self.maximumLength else {
+            throw Refused(.unauthorized)
+        }
+        let parts = header.split(separator: " ", omittingEmptySubsequences: true)
+        guard parts.count == 2, parts[0].lowercased() == "bearer" else { throw Refused(.unauthorized) }
+        return try bearer(String(parts[1]))
+    }
+
+    func bearer(_ text: String) throws -> Bearer {
+        if let token = CompactToken(text) {
+            let (user, claim) = try user(of: token)
+            return Bearer(credential: .user(user), kind: guests.kind(of: user, claim: claim))
+        }
+        let digest = Digest.sha256.hash(text.utf8)
+        for key in secretKeys where constantTimeEqual(key.sha256, digest) {
+            return Bearer(credential: .backend(keyID: key.id), kind: nil)
+        }
+        throw Refused(.unauthorized)
+    }
+
+    private struct Header: Decodable {
+        let alg: String
+        let kid: String?
+        let crit: [String]?
+    }
+
+    private struct Claims: Decodable {
+        let sub: String
+        let exp: Double
+        let nbf: Double?
+        let iat: Double?
+        /// Whether the user is a guest; absent in the tokens of accounts.
+        let guest: Bool?
+        let iss: String?
+        let aud: Audience?
+    }
+
+    /// `aud` may be one text or a list (RFC 7519 §4.1.3).
+    private struct Audience: Decodable {
+        let all: [String]
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            if let one = try? container.decode(String.self) {
+                all = [one]
+            } else {
+                all = try container.decode([String].self)
+            }
+        }
+    }
+
+    private func user(of token: CompactToken) throws -> (UserID, guest: Bool?) {
+        guard let headerBytes = token.header,
+            let header = try? JSONText.decode(Header.self, from: headerBytes), header.crit == nil
+        else { throw Refused(.unauthorized) }
+        let candidates = userTokens.filter { key in header.kid.map { key.id.hasSameBytes(as: $0) } ?? true }
+        guard let key = candidates.first(where: { isSigned(token, header, by: $0) }),
+            let claims = try? JSONText.decode(Claims.self, from: token.payload)
+        else { throw Refused(.unauthorized) }
+        let now = Double(clock().milliseconds) / 1_000
+        guard claims.exp > now else { throw Refused(.unauthorized, "exp: the token has expired") }
+        if let start = claims.nbf, start > now { throw Refused(.unauthorized, "nbf: the token isn't valid yet") }
+        if let issued = claims.iat, issued > now + Self.clockLead {
+            throw Refused(.unauthorized, "iat: the token is of the future")
+        }
+        if let longest = key.maximumLifetime {
+            guard let issued = claims.iat else {
+                throw Refused(.unauthorized, "iat: missing; tokens of this key say when they were issued")
+            }
+            guard claims.exp - issued <= Double(longest) else {
+                throw Refused(.unauthorized, "exp: tokens of this key live \(longest) seconds at most")
+            }
+        }
+        if let issuer = key.issuer, claims.iss?.hasSameBytes(as: issuer) != true {
+            throw Refused(.unauthorized, "iss: not as configured")
+        }
+        if let audience = key.audience, claims.aud?.all.contains(where: { $0.hasSameBytes(as: audience) }) != true {
+            throw Refused(.unauthorized, "aud: not as configured")
+        }
+        return (try Self.subject(claims.sub), claims.guest)
+    }
+
+    /// A token whose subject is no possible user id is refused.
+    private static func subject(_ text: String) throws -> UserID {
+        do {
+            return UserID(try Bounds.string(text, "sub", UserID.maximumLength))
+        } catch let refused as Refused {
+            throw Refused(.unauthorized, refused.detail)
+        }
+    }
+
+    /// The key decides the algorithm; a token that names another is nobody's.
+    private func isSigned(_ token: CompactToken, _ header: Header, by key: UserTokenKey) -> Bool {
+        switch key.algorithm {
+        case .hs256(let secret): header.alg == "HS256" && token.isAuthenticated(by: secret)
+        case .es256(let publicKey): header.alg == "ES256" && token.isSigned(by: publicKey)
+        }
+    }
+}
+
+/// Who is calling.
+enum Credential: Sendable, Hashable {
+    case nobody
+    /// An app's backend, by its secret key.
+    case backend(keyID: String)
+    /// An app's user, by a user token.
+    case user(UserID)
+
+    /// As it stands in evidence and idempotency scopes.
+    var name: String {
+        switch self {
+        case .nobody: "nobody"
+        case .backend(let keyID): "key:\(keyID)"
+        case .user(let user): "user:\(user)"
+        }
+    }
+
+    /// A backend acts for everybody, a user for nobody else.
+    func mayActFor(_ user: UserID) throws {
+        switch self {
+        case .backend: return
+        case .user(user): return
+        #if PLANTED_MISTAKES
+            case .user(let twin) where PlantedMistake.comparesCanonically.isPlanted && twin.text == user.text: return
+        #endif
+        case .user, .nobody: throw Refused(.forbidden)
+        }
+    }
+
+    func requireBackend() throws {
+        guard case .backend = self else { throw Refused(.forbidden) }
+    }
+
+    /// The user a request is for: a token's own; or whoever a backend names, which it then must.
+    func buyer(naming named: String?) throws -> UserID {
+        switch self {
+        case .user(let user):
+            if let named, UserID(named) != user { throw Refused(.forbidden, "userId: not the token's own user") }
+            return user
+        case .backend:
+            guard let named else { throw Refused(.invalidField, "userId: missing") }
+            return try Bounds.user(named)
+        case .nobody: throw Refused(.unauthorized)
+        }
+    }
+}
+
+/// A credential, and what kind of customer its token speaks of.
+struct Bearer: Sendable {
+    let credential: Credential
+    /// Nil for a backend.
+    let kind: CustomerKind?
+}

@@ -1,0 +1,70 @@
+import TillAPI
+import TillBilling
+import TillCrypto
+import TillHTTP
+import TillLedger
+
+extension Server {
+    /// `POST /v1/finance/apple-reports?name=`: keeps a financial report of Apple's, the tab-separated text as it is.
+    /// All of it or nothing; the same text again changes nothing.
+    func importAppleReport(_ call: Call) async throws -> HTTPResponse {
+        let language = Language(preference: call.request.headers["Accept-Language"] ?? "")
+        let name = try Bounds.prose(call.request.queryValue("name") ?? "report.txt", "name", 255)
+        let imported = try await ledger.keepAppleReport(call.request.body, name: name, actor: call.credential.name)
+        switch imported {
+        case .kept(let entry, let isNew, let remarks):
+            return JSONText.response(
+                isNew ? 201 : 200,
+                ImportReply(report: AppleReportReply(entry), remarks: remarks.map(ReportFindingReply.init)))
+        case .unusable(let findings):
+            // The first ones say enough to cure them all: a file is of one make.
+            guard !findings.isEmpty else { throw Refused(.reportUnusable, language == .chinese ? "没有任何行" : "no lines") }
+            let told = findings.filter(\.isError).prefix(5).map { $0.sentence(language) }
+            throw Refused(.reportUnusable, told.joined(separator: language == .chinese ? "" : " "))
+        }
+    }
+
+    /// `GET /v1/finance/apple-reports?limit=&cursor=`: what was imported, the newest first.
+    func listAppleReports(_ call: Call) async throws -> HTTPResponse {
+        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let found = try await database.read { try AppleReportTable($0).list(before: cursor, limit: limit + 1) }
+        let page = found.prefix(limit)
+        return JSONText.response(
+            200,
+            Page(
+                data: page.map { AppleReportReply($0) }, hasMore: found.count > limit,
+                nextCursor: found.count > limit ? page.last.map { String($0.sequence) } : nil))
+    }
+
+    /// `GET /v1/finance/comparison?fiscalYear=&period=&environment=`: Apple's reports of a period beside the ledger.
+    func compareAppleReports(_ call: Call) async throws -> HTTPResponse {
+        guard let period = try call.fiscalPeriod() else { throw Refused(.invalidField, "period: missing") }
+        let environment = try call.environment(configuration)
+        let (imported, comparison) = try await financeDesk.alone {
+            let imported = try await finance.imported(period)
+            return (imported, try await finance.comparison(of: imported.lines, with: period, in: environment))
+        }
+        return JSONText.response(
+            200,
+            ComparisonReply(
+                environment: environment, period: period, reports: imported.reports.map { AppleReportReply($0) },
+                comparison))
+    }
+}
+
+extension AppleReportReply {
+    init(_ entry: AppleReportTable.Entry) {
+        self.init(
+            sha256: hexadecimal(entry.digest), name: entry.name, importedAt: entry.importedAt, importedBy: entry.actor,
+            days: (entry.start, entry.end), lines: entry.lines)
+    }
+}
+
+extension FinancialReportFile.Finding {
+    /// `Line 7: … What to do.`
+    func sentence(_ language: Language) -> String {
+        let what = sentence[language] + (language == .chinese ? "" : " ") + cure[language]
+        guard let line else { return what }
+        return language == .chinese ? "第 \(line) 行：\(what)" : "Line \(line): \(what)"
+    }
+}

@@ -1,0 +1,80 @@
+import TillAPI
+import TillBilling
+import TillHTTP
+import TillLedger
+
+extension Server {
+    /// `GET /v1/finance/report?from=&to=|fiscalYear=&period=&environment=`: what Apple owes, by fiscal period, product
+    /// and storefront (C3). As CSV for who accepts that.
+    func readFinanceReport(_ call: Call) async throws -> HTTPResponse {
+        let span = try call.financeSpan(now: clock())
+        let environment = try call.environment(configuration)
+        let report = try await financeDesk.alone { try await finance.report(span, in: environment) }
+        var response: HTTPResponse
+        if call.wantsCSV {
+            response = HTTPResponse(
+                status: 200, headers: HTTPHeaders([("Content-Type", "text/csv; charset=utf-8; header=present")]),
+                body: Array(report.settlement.csv.utf8))
+            response.headers.add("Content-Disposition", "attachment; filename=\"\(report.fileName)\"")
+        } else {
+            response = JSONText.response(200, FinanceReportReply(report))
+        }
+        response.headers.add("Vary", "Accept")
+        return response
+    }
+
+    var finance: FinanceBooks { FinanceBooks(database: database, terms: configuration.developerTerms) }
+}
+
+extension FinanceReport {
+    fileprivate var fileName: String { "till-\(span.start)-\(span.end)-\(environment.rawValue.lowercased()).csv" }
+}
+
+extension Call {
+    /// `?from=&to=`, or `?fiscalYear=` with or without `&period=`; the fiscal year of today if there is none of them.
+    func financeSpan(now: Instant) throws -> FinanceSpan {
+        guard request.queryValue("from") != nil || request.queryValue("to") != nil else {
+            let period = try fiscalPeriod()
+            if let period { return FinanceSpan(period) }
+            let year = try fiscalYear() ?? FiscalCalendar.period(containing: CivilDate(now)).fiscalYear
+            guard let span = FinanceSpan(fiscalYear: year) else { throw Bounds.wrongFiscalYear }
+            return span
+        }
+        guard request.queryValue("fiscalYear") == nil, request.queryValue("period") == nil else {
+            throw Refused(.invalidField, "from, to: not beside fiscalYear or period")
+        }
+        guard let span = FinanceSpan(from: try day("from"), through: try day("to")) else {
+            throw Refused(.invalidField, "to: not before from, and at most ten years after it")
+        }
+        return span
+    }
+
+    /// `?fiscalYear=&period=`; nil if there is no period.
+    func fiscalPeriod() throws -> FiscalPeriod? {
+        guard let asked = request.queryValue("period") else { return nil }
+        guard let year = try fiscalYear() else { throw Refused(.invalidField, "fiscalYear: missing beside period") }
+        return try Bounds.fiscalPeriod(asked, of: year)
+    }
+
+    func fiscalYear(_ name: String = "fiscalYear") throws -> Int? {
+        try request.queryValue(name).map(Bounds.fiscalYear)
+    }
+
+    private func day(_ name: String) throws -> CivilDate {
+        guard let day = CivilDate(iso8601: request.queryValue(name) ?? "") else {
+            throw Refused(.invalidField, "\(name): a day like 2026-03-15")
+        }
+        return day
+    }
+
+    /// `?environment=`, or what usually counts.
+    func environment(_ configuration: ServerConfiguration) throws -> Environment {
+        try request.queryValue("environment").map(Bounds.environment) ?? configuration.usualEnvironment
+    }
+
+    /// Whether the caller would rather have comma-separated text than JSON.
+    var wantsCSV: Bool {
+        let accepted = request.headers["Accept"]?.lowercased() ?? ""
+        return accepted.utf8.count <= 1_000 && accepted.contains("text/csv")
+    }
+}

@@ -1,0 +1,53 @@
+import TillAPI
+import TillBilling
+import TillHTTP
+import TillLedger
+
+/// Account tokens: the UUIDs that an app sets as `appAccountToken` for a user's payments, as Apple recommends. Only a
+/// backend registers them, because the app of a thief would name another customer's (LEDGER R6).
+extension Server {
+    /// How many a user may have: one for each time that a backend changed its scheme.
+    static let accountTokenLimit = 100
+
+    /// `PUT /v1/users/{userId}/account-tokens/{token}`: payments that carry the token are the user's from now on, and
+    /// those that wait in quarantine are given at once.
+    func registerAccountToken(_ call: Call) async throws -> HTTPResponse {
+        let user = try call.userInPath()
+        try await ledger.requireKnownForm(of: user, "userId")
+        guard let token = UniqueID(call.parameters["token"]), !token.isAbsent else {
+            throw Refused(.invalidField, "token: a UUID, and neither the nil nor the max UUID")
+        }
+        let (inputs, terms) = (ledger.intake.processor.inputs(), configuration.guests)
+        let (entry, isNew) = try await database.write { session -> (AccountTokenTable.Entry, Bool) in
+            let tokens = AccountTokenTable(session)
+            if let known = try tokens.find(token) {
+                guard known.user == user else { throw Refused(.tokenInUse) }
+                return (known, false)
+            }
+            // An order that no payment can be matched to stands in nobody's way but its own user's.
+            if let order = try OrderTable(session).find(token)?.order {
+                let mayRepair = order.userID == user && !order.idSource.isUnforgeable && order.transactionID == nil
+                guard mayRepair else { throw Refused(.tokenInUse) }
+            }
+            guard try tokens.list(of: user, limit: Self.accountTokenLimit).count < Self.accountTokenLimit else {
+                throw Refused(.tooManyRequests, "at most \(Self.accountTokenLimit) account tokens for a user")
+            }
+            let entry = AccountTokenTable.Entry(token: token, user: user, since: inputs.now)
+            try CustomerTable(session).recordNamed(user, under: terms, at: inputs.now)
+            try tokens.insert(entry)
+            try ledger.intake.processor.release(paidUnder: token, inputs.begin(), session)
+            return (entry, true)
+        }
+        return JSONText.response(
+            isNew ? 201 : 200, AccountTokenReply(token: entry.token, user: entry.user, since: entry.since))
+    }
+
+    /// `GET /v1/users/{userId}/account-tokens`.
+    func listAccountTokens(_ call: Call) async throws -> HTTPResponse {
+        let user = try call.userInPath()
+        let found = try await database.read { try AccountTokenTable($0).list(of: user, limit: Self.accountTokenLimit) }
+        return JSONText.response(
+            200,
+            AccountTokenList(data: found.map { AccountTokenReply(token: $0.token, user: $0.user, since: $0.since) }))
+    }
+}

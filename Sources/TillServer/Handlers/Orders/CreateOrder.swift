@@ -1,0 +1,181 @@
+import TillAPI
+import TillBilling
+import TillHTTP
+import TillLedger
+import TillSQL
+
+extension Server {
+    /// `POST /v1/orders?environment=`: opens an order before any money moves (O1). The same id again is the same order.
+    func createOrder(_ call: Call) async throws -> HTTPResponse {
+        let body = try call.body(OpenOrderBody.self)
+        let buyer = try call.credential.buyer(naming: body.userId)
+        try await ledger.requireKnownForm(of: buyer, "userId")
+        guard let product = configuration.catalog[ProductID(body.productId)], product.type != .freeSubscription else {
+            throw Refused(.unknownProduct)
+        }
+        let quantity = body.quantity ?? 1
+        guard quantity == 1 || product.type.allowsQuantity else { throw Refused(.quantityNotAllowed) }
+        let (price, overflow) = product.price.amount.multipliedReportingOverflow(by: Int64(quantity))
+        guard !overflow else { throw Refused(.quantityNotAllowed) }
+        let device = body.deviceId.map(DeviceID.init)
+        if let plan = Plan(soldBy: product) { try plan.requireDevice(device) }
+        let metadata = try body.metadata.map(Self.text)
+        let inputs = ledger.intake.processor.inputs()
+        let now = inputs.now
+        let chosen = try chosenID(body, for: buyer, call, at: now)
+        let order = Order(
+            id: chosen.id, userID: buyer, productID: product.id,
+            quantity: quantity, price: Money(amount: price, currency: product.price.currency), deviceID: device,
+            preview: body.preview.map { OrderPreview(at: $0.at, expiresAt: $0.expiresAt) }, metadata: metadata,
+            createdAt: now, updatedAt: now, idSource: chosen.source ?? .unproven)
+        if let preview = body.preview {
+            try await check(preview, of: order, for: product, in: try call.environment(for: buyer, configuration))
+        }
+
+        if case .user = call.credential { try await checkQuota(of: buyer, opening: order.id, at: now) }
+
+        let kind = call.kind ?? configuration.guests.kind(named: buyer)
+        let version = try await ledger.recordCatalog()
+        let (isRecorded, terms) = (recordedCustomers.contains(buyer, as: kind), configuration.guests)
+        let (found, isNew) = try await database.write { session -> (OrderView, Bool) in
+            let orders = OrderTable(session)
+            if let existing = try orders.find(order.id), chosen.source != nil || existing.order.userID == buyer {
+                return (OrderView(existing.order, try orders.moves(of: existing.sequence)), false)
+            }
+            try CustomerTable(session).requireUnmerged(buyer)
+            if !isRecorded { try CustomerTable(session).record(buyer, as: kind, under: terms, at: now) }
+            try check(chosen, of: buyer, session)
+            let stored = try orders.insert(order, reason: "opened", catalogVersion: version)
+            try ledger.intake.processor.release(paidUnder: order.id, inputs.begin(), session)
+            let opened = try orders.find(order.id) ?? stored
+            return (OrderView(opened.order, try orders.moves(of: opened.sequence)), true)
+        }
+        if isNew { recordedCustomers.insert(buyer, as: kind) }
+        guard isNew || found.order.isSame(as: order) else { throw Refused(.orderConflict) }
+        return JSONText.response(isNew ? 201 : 200, found.reply)
+    }
+
+    /// A user token opens so many orders and no more: each is a row for ever. The same id again opens none. Read before
+    /// the write, so several at once may exceed the bound by a few, and the writer is not held up.
+    func checkQuota(of user: UserID, opening id: OrderID, at now: Instant) async throws {
+        let (terms, anHourAgo) = (configuration.orders, now.adding(seconds: -3_600))
+        let refused = try await database.read { session -> Refused? in
+            let orders = OrderTable(session)
+            guard try orders.find(id) == nil else { return nil }
+            if let oldest = try orders.opened(by: user, number: terms.perHour), oldest > anHourAgo {
+                let wait = max(1, oldest.seconds + 3_600 - now.seconds)
+                return Refused(.tooManyOrders, "at most \(terms.perHour) an hour", retryAfter: wait)
+            }
+            guard try orders.hasOpen(terms.maximumOpen, of: user) else { return nil }
+            return Refused(.tooManyOrders, "at most \(terms.maximumOpen) open ones", retryAfter: 3_600)
+        }
+        if let refused { throw refused }
+    }
+
+    /// Whether buying now would do what the preview said (C6). The preview is a function of what was bought before its
+    /// moment, so it is computed again rather than kept. An order that is open already was checked then.
+    private func check(
+        _ preview: OpenOrderBody.Preview, of order: Order, for product: Product, in environment: Environment
+    ) async throws {
+        guard let plan = Plan(soldBy: product) else {
+            throw Refused(.invalidField, "preview: the product sells no plan that is bought for a time")
+        }
+        guard preview.price == nil || preview.price == order.price else {
+            throw Refused(.previewChanged, "price: \(order.price) now")
+        }
+        let purchases = try await database.read { [catalogs] session in
+            try OrderTable(session).find(order.id) == nil
+                ? try PlanHistory.purchases(of: order.userID, in: environment, catalogs, session) : nil
+        }
+        guard let purchases else { return }
+        let now = PlanHistory.next(after: purchases, at: order.createdAt)
+        guard preview.at <= now, now <= preview.at.adding(seconds: PlanPurchase.previewLife) else {
+            throw Refused(.previewChanged, "preview.at: at most 24 hours ago")
+        }
+        let proration = Service.proration(
+            of: PlanPurchase(
+                plan: plan, quantity: order.quantity, paid: nil, at: now, previewedAt: preview.at,
+                deviceID: order.deviceID), among: purchases)
+        guard proration.expiresAt == preview.expiresAt else {
+            throw Refused(.previewChanged, "expiresAt: \(proration.expiresAt) now")
+        }
+    }
+
+    private static func text(_ metadata: Metadata) throws -> String {
+        let text = JSONText.encodeSorted(metadata)
+        guard text.count <= Metadata.maximumSize else {
+            throw Refused(.invalidField, "metadata: at most \(Metadata.maximumSize) bytes")
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}
+
+/// An order with its history, as read in one snapshot.
+struct OrderView: Sendable {
+    let order: Order
+    let moves: [OrderMove]
+
+    init(_ order: Order, _ moves: [OrderMove]) {
+        self.order = order
+        self.moves = moves
+    }
+
+    var reply: OrderReply {
+        let metadata = order.metadata.flatMap { try? JSONText.decode(Metadata.self, from: Array($0.utf8)) }
+        return OrderReply(order, metadata: metadata, history: moves)
+    }
+}
+
+/// The id of an order that is being opened, and where it came from (LEDGER R1–R3, R9).
+struct ChosenOrderID: Sendable {
+    let id: OrderID
+    /// Nil for an app's choice without a proof, which opens no order.
+    let source: OrderIDSource?
+    /// Whom the id commits to, where that is not the caller: a guest, who must be part of the caller's account.
+    var guest: UserID?
+}
+
+extension Server {
+    /// Under a user token the id is a commitment to the caller, or the server chooses. A backend may choose any.
+    func chosenID(_ body: OpenOrderBody, for buyer: UserID, _ call: Call, at now: Instant) throws -> ChosenOrderID {
+        if let id = body.id, id.namesNone {
+            throw Refused(.invalidField, "id: the nil and the max UUID name no order")
+        }
+        if let number = body.orderNumber {
+            guard body.id == nil, body.idNonce == nil else {
+                throw Refused(.invalidField, "orderNumber: without id and idNonce")
+            }
+            return ChosenOrderID(id: OrderIDCommitment(user: buyer, orderNumber: number).id, source: .proven)
+        }
+        guard let id = body.id else {
+            return ChosenOrderID(id: call.repeatableID ?? UniqueID(random: entropy(16)), source: .server)
+        }
+        if let nonce = body.idNonce {
+            let user = try body.idUserId.map(Bounds.user) ?? buyer
+            if OrderIDCommitment(user: user, nonce: nonce).id == id {
+                return ChosenOrderID(id: id, source: .proven, guest: user == buyer ? nil : user)
+            }
+        }
+        switch call.credential {
+        case .backend: return ChosenOrderID(id: id, source: .secretKey)
+        case .user, .nobody:
+            #if PLANTED_MISTAKES
+                if PlantedMistake.acceptsUnprovenIDs.isPlanted { return ChosenOrderID(id: id, source: .proven) }
+            #endif
+            let isAccepted = configuration.orders.acceptsUnprovenIDs(at: now)
+            return ChosenOrderID(id: id, source: isAccepted ? .unproven : nil)
+        }
+    }
+
+    /// What only the ledger knows of an id that is new.
+    func check(_ chosen: ChosenOrderID, of buyer: UserID, _ session: any Connection) throws {
+        guard chosen.source != nil else { throw Refused(.orderIDUnproven) }
+        if let guest = chosen.guest, try CustomerTable(session).account(of: guest) != buyer {
+            throw Refused(.orderIDUnproven, "idUserId: not a guest who is part of this account")
+        }
+        #if PLANTED_MISTAKES
+            if PlantedMistake.opensOrdersUnderAccountTokens.isPlanted { return }
+        #endif
+        guard try AccountTokenTable(session).find(chosen.id) == nil else { throw Refused(.tokenInUse) }
+    }
+}

@@ -1,0 +1,76 @@
+import TillAPI
+import TillAppStore
+import TillBilling
+import TillHTTP
+import TillLedger
+
+extension Server {
+    /// `POST /v1/users/{userId}/claims` (U1): what stands under Apple's order number and is nobody's becomes the
+    /// user's; and so does what was paid under the user's order and waits for their word. Every attempt by number is
+    /// recorded before Apple is asked, so that none is lost and guessing has an end.
+    func claimPurchases(_ call: Call) async throws -> HTTPResponse {
+        let user = try call.userInPath()
+        try await ledger.requireKnownForm(of: user, "userId")
+        let body = try call.body(ClaimOrderBody.self)
+        let number: String
+        switch (body.orderNumber, body.transactionId) {
+        case (let text?, nil): number = try Self.orderNumber(text)
+        case (nil, let id?): return try await acceptPurchase(id, in: body.environment, as: user, call)
+        default: throw Refused(.invalidField, "one of orderNumber and transactionId")
+        }
+        guard configuration.apple.environments.contains(.production) else {
+            throw Refused(.noOrderLookup, "this server doesn't accept production")
+        }
+        guard let claims = OrderNumberClaim(self, askedBy: user) else { throw Refused(.noOrderLookup, "no API key") }
+        let (id, now, actor) = (UniqueID(random: entropy(16)), clock(), call.credential.name)
+        let terms = configuration.guests
+        let (claim, isNew) = try await database.write { session in
+            try CustomerTable(session).requireUnmerged(user)
+            if case .backend = call.credential {
+                try CustomerTable(session).recordNamed(user, under: terms, at: now)
+            }
+            let table = ClaimTable(session)
+            // The same number again is the same question, as long as it waits.
+            if let waiting = try table.waiting(of: user, orderNumber: number) { return (waiting, false) }
+            let tried = try table.count(of: user, since: now.adding(seconds: -OrderNumberClaim.day))
+            guard tried < OrderNumberClaim.dailyLimit else { throw Refused(.tooManyRequests) }
+            let claim = try table.insert(
+                id, of: user, orderNumber: number, by: actor, at: now, due: now.adding(seconds: Self.claimHeadStart))
+            return (claim, true)
+        }
+        // A repetition is no reason to ask Apple before it is time to.
+        let isDue = isNew || claim.dueAt <= now
+        let reply = isDue ? try await claims.answer(claim) : ClaimReply(claim)
+        switch reply.state {
+        case .answered: return JSONText.response(200, reply)
+        case .waiting: return JSONText.response(202, reply)
+        case .unknown: throw Refused(.unknownOrderNumber)
+        }
+    }
+
+    /// `GET /v1/users/{userId}/claims?limit=&cursor=`: what a user claimed, newest first.
+    func listClaims(_ call: Call) async throws -> HTTPResponse {
+        let user = try call.userInPath()
+        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let found = try await database.read { try ClaimTable($0).list(of: user, before: cursor, limit: limit + 1) }
+        let page = found.prefix(limit)
+        return JSONText.response(
+            200,
+            Page(
+                data: page.map(ClaimReply.init), hasMore: found.count > limit,
+                nextCursor: found.count > limit ? page.last.map { String($0.sequence) } : nil))
+    }
+
+    /// Seconds in which the request itself asks Apple, before the job does.
+    private static let claimHeadStart: Int64 = 60
+
+    /// As in the mail, with the blanks that copying adds.
+    private static func orderNumber(_ text: String) throws -> String {
+        let number = String(text.filter { $0 != " " })
+        let isPlain = number.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0 & 0xDF) }
+        guard (1...64).contains(number.utf8.count), isPlain else {
+            throw Refused(.invalidField, "orderNumber: 1 to 64 letters and digits")
+        }
+        return number.uppercased()
+    }
+}

@@ -1,0 +1,73 @@
+import TillAPI
+import TillBilling
+import TillHTTP
+import TillLedger
+import TillSQL
+
+extension Server {
+    /// `GET /v1/quarantine?limit=&cursor=`: paid and genuine, and nobody's yet; newest first.
+    func listQuarantined(_ call: Call) async throws -> HTTPResponse {
+        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let found = try await database.read { session in
+            try TransactionTable(session).quarantined(before: cursor, limit: limit + 1).map { stored in
+                (stored.sequence, try QuarantinedTransaction(stored, session))
+            }
+        }
+        let page = found.prefix(limit)
+        return JSONText.response(
+            200,
+            Page(
+                data: page.map(\.1), hasMore: found.count > limit,
+                nextCursor: found.count > limit ? page.last.map { String($0.0) } : nil))
+    }
+
+    /// `POST /v1/quarantine/{transactionId}/claims`: an operator of the app decides whose it is, with a reason.
+    func claimQuarantined(_ call: Call) async throws -> HTTPResponse {
+        let body = try call.body(ClaimQuarantinedBody.self)
+        let id = TransactionID(try Bounds.string(call.parameters["transactionId"], "transactionId", 128))
+        let environment = try Environment(parameter: body.environment) ?? configuration.usualEnvironment
+        guard let stored = try await database.read({ try TransactionTable($0).find(id, in: environment) }) else {
+            throw Refused(.unknownTransaction)
+        }
+        let decision = OperatorClaim(
+            user: UserID(body.userId), reason: body.reason, operatorName: body.operator, actor: call.credential.name)
+        let (isNew, grant) = try await ledger.decide(stored.sequence, decision)
+        return JSONText.response(
+            200,
+            SubmitProofReply(
+                outcome: isNew ? .granted : .alreadyGranted, transactionId: id.text, finish: true,
+                orderId: grant.orderID, userId: grant.userID.text, grant: GrantReply(grant),
+                sandbox: grant.environment.sandboxMark))
+    }
+}
+
+extension QuarantinedTransaction {
+    fileprivate init(_ stored: TransactionTable.Stored, _ session: any Connection) throws {
+        self.init(
+            ids: (stored.id, stored.originalID), productID: stored.productID, quantity: stored.quantity,
+            environment: stored.environment, price: stored.price, times: (stored.purchasedAt, stored.receivedAt),
+            reason: stored.quarantine?.rawValue ?? "",
+            evidence: try EvidenceTable(session).list(transaction: stored.sequence).map { entry in
+                Evidence(
+                    at: entry.at, decision: entry.decision, ground: entry.ground, detail: entry.detail,
+                    door: entry.door, caller: entry.caller)
+            },
+            reasons: try QuarantineReasonTable(session).list(of: stored.sequence).map { found in
+                Reason(
+                    reason: found.reason, count: found.posts, firstAt: found.firstAt, lastAt: found.lastAt,
+                    lastCaller: found.lastCaller)
+            })
+    }
+}
+
+extension Environment {
+    /// As requests name it; nil if they don't.
+    init?(parameter: String?) throws {
+        switch parameter {
+        case nil: return nil
+        case "production": self = .production
+        case "sandbox": self = .sandbox
+        default: throw Refused(.invalidField, "environment: production or sandbox")
+        }
+    }
+}

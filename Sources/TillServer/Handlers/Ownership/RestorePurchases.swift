@@ -1,0 +1,216 @@
+import TillAPI
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillHTTP
+import TillLedger
+
+extension Server {
+    /// `POST /v1/restores`: what a device shows as its customer's own comes back to its owner (P10, T11). Every proof
+    /// is verified and settled as through the first door; what becomes of another customer's is the shop's policy.
+    func restorePurchases(_ call: Call) async throws -> HTTPResponse {
+        let body = try call.body(RestoreBody.self)
+        let restore = try await restore(body, call)
+        var restored: [RestoredTransaction] = []
+        switch (body.signedTransactions, body.receipt) {
+        case (let tokens?, nil):
+            for token in tokens { restored.append(try await restore.signedTransaction(token)) }
+        case (nil, let text?): restored = try await restore.receipt(text)
+        default: throw Refused(.invalidField, "one of signedTransactions and receipt")
+        }
+        return JSONText.response(200, RestoreReply(data: restored))
+    }
+
+    private func restore(_ body: RestoreBody, _ call: Call) async throws -> Restore {
+        let named = try call.credential.buyer(naming: body.userId)
+        try await ledger.requireKnownForm(of: named, "userId")
+        try await database.read { try CustomerTable($0).requireUnmerged(named) }
+        let caller: Caller
+        switch call.credential {
+        // Whom a backend names may have what is nobody's, but only by the rules of restoring.
+        case .backend(let keyID): caller = .backend(keyID: keyID, naming: nil)
+        case .user, .nobody: caller = .user(named)
+        }
+        var origin = PurchaseOrigin(
+            source: .restore, caller: caller,
+            claimant: configuration.restore.policy == .ask ? nil : named)
+        if case .user = call.credential { origin.network = call.request.clientNetwork }
+        return Restore(server: self, credential: call.credential, restorer: named, origin: origin)
+    }
+}
+
+/// Restoring for one customer, one proof after the other. Each is settled in a commit of its own, and a move in one of
+/// its own: whatever ends it half-way, restoring again goes on.
+private struct Restore {
+    let server: Server
+    let credential: Credential
+    let restorer: UserID
+    let origin: PurchaseOrigin
+
+    private var terms: RestoreTerms { server.configuration.restore }
+
+    // MARK: Proofs
+
+    /// A proof that is none spoils nothing for the others: it is logged, and said to be refused.
+    func signedTransaction(_ token: String) async throws -> RestoredTransaction {
+        let purchase: VerifiedPurchase
+        do {
+            // A chain that was never judged before is judged where nobody else's purchase waits for it.
+            if server.verifier.knowsSigner(of: token) {
+                purchase = try await server.ledger.intake.verify(token)
+            } else {
+                guard server.unknownSigners.mayJudge(token, for: credential, now: server.clock()) else {
+                    throw HeavyDesk.refusal
+                }
+                purchase = try await server.heavy.run(for: credential) {
+                    try await server.ledger.intake.verify(token)
+                }
+            }
+        } catch let error as ProofRefusal {
+            try await server.ledger.intake.refusals.write(error, from: origin)
+            return RestoredTransaction(
+                transaction: nil, outcome: .refused, reason: error.refusal.rawValue, finish: false)
+        }
+        let outcome = try await server.ledger.intake.accept(purchase, from: origin)
+        return try await decided(purchase.transaction, outcome)
+    }
+
+    func receipt(_ text: String) async throws -> [RestoredTransaction] {
+        let (bytes, receipt): ([UInt8], Verified<VerifiedReceipt>)
+        do {
+            (bytes, receipt) = try await server.heavy.run(for: credential) {
+                guard let bytes = Base64.decode(ignoringBlanks: text) else {
+                    throw Refused(.malformed, "receipt: not base64")
+                }
+                return (bytes, try await server.verifier.receipt(bytes))
+            }
+        } catch let error as ProofRefusal {
+            try await server.ledger.intake.refusals.write(error, from: origin)
+            throw Refused(error.refusal, error.detail)
+        }
+        let proof = PurchaseProof(kind: .receipt, bytes: bytes, isUnderDoubt: receipt.isUnderDoubt)
+        var restored: [RestoredTransaction] = []
+        for verified in newest(in: receipt.value) {
+            let outcome = try await server.ledger.intake.accept(VerifiedPurchase(verified, proof), from: origin)
+            restored.append(try await decided(verified, outcome))
+        }
+        return restored
+    }
+
+    /// The newest transaction of each chain that may come back. Consumables, which a receipt holds until they are
+    /// finished, come by the first door.
+    private func newest(in receipt: VerifiedReceipt) -> [VerifiedTransaction] {
+        var newest: [TransactionID: VerifiedTransaction] = [:]
+        for verified in receipt.transactions {
+            guard let type = type(of: verified), type != .consumable else { continue }
+            let known = newest[verified.originalID]
+            if known.map({ ($0.purchaseDate, $0.id) < (verified.purchaseDate, verified.id) }) ?? true {
+                newest[verified.originalID] = verified
+            }
+        }
+        return Array(
+            newest.values.sorted { ($1.purchaseDate, $1.id) < ($0.purchaseDate, $0.id) }
+                .prefix(RestoreBody.maximumCount))
+    }
+
+    private func type(of verified: VerifiedTransaction) -> TillBilling.ProductType? {
+        verified.type
+            ?? server.configuration.catalog[verified.productID]?.type
+    }
+
+    // MARK: Decisions
+
+    private func decided(
+        _ verified: VerifiedTransaction, _ outcome: PurchaseIntake.Outcome
+    ) async throws -> RestoredTransaction {
+        var reason: String?
+        let standing: RestoreFacts.Standing
+        switch outcome {
+        case .processed(.granted(let grant)): standing = try await granted(grant, verified)
+        case .processed(.alreadyGranted(let grant)), .processed(.moved(let grant)):
+            standing = .granted(to: grant.userID)
+        case .processed(.contested(let grant, let why)):
+            standing = grant.userID == restorer ? .granted(to: restorer) : .quarantined
+            reason = why.rawValue
+        case .processed(.revoked), .processed(.revokedUnseen): standing = .revoked
+        case .processed(.quarantined(let why)):
+            standing = .quarantined
+            reason = why.rawValue
+        case .waiting, .saved:
+            standing = .waiting
+            reason = PurchaseIntake.waitingReason
+        }
+        let facts = RestoreFacts(standing: standing, type: type(of: verified), restorer: restorer)
+        var decision = RestoreDecision(facts, terms)
+        if decision == .move { decision = try await move(verified) }
+        return reply(verified, decision, reason)
+    }
+
+    private func reply(
+        _ verified: VerifiedTransaction, _ decision: RestoreDecision, _ reason: String?
+    ) -> RestoredTransaction {
+        func told(
+            _ outcome: RestoredTransaction.Outcome, _ reason: String? = nil, askBackend: Bool? = nil,
+            finish: Bool = true
+        ) -> RestoredTransaction {
+            RestoredTransaction(
+                transaction: (verified.id, verified.originalID, verified.productID), outcome: outcome, reason: reason,
+                askBackend: askBackend, finish: finish)
+        }
+        switch decision {
+        case .owned: return told(.owned)
+        case .claimed: return told(.claimed)
+        case .move: return told(.moved)
+        case .kept(let why):
+            return told(.kept, why.rawValue, askBackend: why == .askBackend ? true : nil)
+        case .notRestorable: return told(.notRestorable)
+        case .revoked: return told(.revoked)
+        // Not finished: it stays in the store's queue until it has an owner (invariant 3).
+        case .quarantined: return told(.quarantined, reason, finish: false)
+        case .waiting: return told(.accepted, reason, finish: false)
+        }
+    }
+
+    /// Just now: to its owner, or to the restorer because it was nobody's.
+    private func granted(_ grant: Grant, _ verified: VerifiedTransaction) async throws -> RestoreFacts.Standing {
+        guard grant.userID == restorer, origin.claimant != nil else { return .granted(to: grant.userID) }
+        let ground = try await server.database.read { session -> String? in
+            guard let stored = try TransactionTable(session).find(verified.id, in: verified.environment) else {
+                return nil
+            }
+            return try EvidenceTable(session).list(transaction: stored.sequence).last { $0.decision == "granted" }?
+                .ground
+        }
+        return ground == OwnerMatch.claim.rawValue ? .claimed : .granted(to: grant.userID)
+    }
+
+    /// Decides again before the open ledger, and moves the chain if it still may be moved.
+    private func move(_ verified: VerifiedTransaction) async throws -> RestoreDecision {
+        let (chain, environment) = (verified.originalID, verified.environment)
+        let (id, type, now) = (verified.id, type(of: verified), server.clock())
+        let freshID = UniqueID(random: server.entropy(16))
+        let (restorer, terms, actor) = (restorer, terms, origin.callerName)
+        return try await server.database.write { [server] session in
+            let transactions = TransactionTable(session)
+            guard let stored = try transactions.find(id, in: environment), stored.state == .granted,
+                let grant = try GrantTable(session).find(transaction: stored.sequence)
+            else { return .revoked }
+            let holder = try HolderTable(session).present(grant, of: stored.sequence).userID
+            let moves = try TransferTable(session).moves(
+                of: chain, in: environment, kind: .restore, since: now.adding(milliseconds: -RestoreTerms.year))
+            let named = try TokenFacts.user(namedByTokenOf: stored.sequence, session)
+            let facts = RestoreFacts(
+                standing: .granted(to: holder), type: type, restorer: restorer, moves: moves,
+                isNamed: named == restorer)
+            let decision = RestoreDecision(facts, terms)
+            if decision == .move {
+                let books = TransferRecorder(
+                    session, actor: actor, now: now, freshID: freshID, reminders: server.ledger.reminders(session))
+                _ = try books.move(
+                    chain: chain, in: environment, from: holder, to: restorer, kind: .restore, reason: "restored",
+                    under: server.configuration.guests)
+            }
+            return decision
+        }
+    }
+}

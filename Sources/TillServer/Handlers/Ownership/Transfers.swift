@@ -1,0 +1,133 @@
+import TillAPI
+import TillBilling
+import TillHTTP
+import TillLedger
+import TillSQL
+
+extension Server {
+    /// `POST /v1/users/{userId}/guests`: everything a guest bought becomes the account's, once (P12). A backend is
+    /// believed about both; an app shows that it speaks for both.
+    func mergeGuest(_ call: Call) async throws -> HTTPResponse {
+        let account = try call.userInPath()
+        let body = try call.body(MergeGuestBody.self)
+        let guest = UserID(body.guestId)
+        let requester = try await mergeRequester(call, of: guest, token: body.guestToken)
+        try await ledger.requireKnownForm(of: account, "userId")
+        try await ledger.requireKnownForm(of: guest, "guestId")
+        let reason = body.reason ?? "signed_in"
+        let terms = configuration.guests
+        let (isNew, reply) = try await changing(call) { books, view in
+            let made = try books.merge(guest: guest, into: account, reason: reason, for: requester, under: terms)
+            return (made.isNew, try view.reply(made.stored))
+        }
+        return JSONText.response(isNew ? 201 : 200, reply)
+    }
+
+    /// A backend is believed about both; an app shows the guest's own token.
+    private func mergeRequester(_ call: Call, of guest: UserID, token: String?) async throws -> MergeRequester {
+        guard case .user = call.credential else { return .backend }
+        let bearer = token.flatMap { try? authentication.bearer($0) }
+        // A token of an account makes its user one for good, though it merges nothing.
+        if let bearer, bearer.kind == .account { try await record(bearer) }
+        guard let bearer, case .user(guest) = bearer.credential, let kind = bearer.kind else {
+            throw Refused(.forbidden, "guestToken: a valid user token of the guest")
+        }
+        return .token(kind)
+    }
+
+    /// `POST /v1/transfers`: an operator of the app decides whose a purchase is, whatever the policy of restoring.
+    func makeTransfer(_ call: Call) async throws -> HTTPResponse {
+        let body = try call.body(MakeTransferBody.self)
+        let to = UserID(body.to)
+        try await ledger.requireKnownForm(of: to, "to")
+        let environment = try Environment(parameter: body.environment) ?? configuration.usualEnvironment
+        let terms = configuration.guests
+        let reply = try await changing(call) { books, view in
+            try view.reply(
+                try books.move(
+                    chain: TransactionID(body.originalTransactionId), in: environment, from: UserID(body.from), to: to,
+                    kind: .support, reason: body.reason, by: body.operator, under: terms))
+        }
+        return JSONText.response(201, reply)
+    }
+
+    /// `POST /v1/transfers/{id}/reversal`: moves back what is still where it went, once.
+    func reverseTransfer(_ call: Call) async throws -> HTTPResponse {
+        guard let id = UniqueID(call.parameters["id"]) else { throw Refused(.unknownTransfer) }
+        let body = try call.body(ReverseTransferBody.self)
+        let terms = configuration.guests
+        let (isNew, reply) = try await changing(call) { books, view in
+            let made = try books.reverse(id, reason: body.reason, by: body.operator, terms: terms)
+            return (made.isNew, try view.reply(made.stored))
+        }
+        return JSONText.response(isNew ? 201 : 200, reply)
+    }
+
+    /// `GET /v1/users/{userId}/transfers?limit=&cursor=`: to and from a user, newest first.
+    func listTransfers(_ call: Call) async throws -> HTTPResponse {
+        let user = try call.userInPath()
+        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let found = try await database.read { session in
+            let view = TransferView(session)
+            return try TransferTable(session).list(user: user, before: cursor, limit: limit + 1)
+                .map { ($0.sequence, try view.reply($0)) }
+        }
+        let page = found.prefix(limit)
+        return JSONText.response(
+            200,
+            Page(
+                data: page.map { $0.1 }, hasMore: found.count > limit,
+                nextCursor: found.count > limit ? page.last.map { String($0.0) } : nil))
+    }
+
+    private func changing<Value: Sendable>(
+        _ call: Call, _ change: @escaping @Sendable (TransferRecorder, TransferView) throws -> Value
+    ) async throws -> Value {
+        let (actor, now, id) = (call.credential.name, clock(), UniqueID(random: entropy(16)))
+        return try await database.write { session in
+            let books = TransferRecorder(
+                session, actor: actor, now: now, freshID: id, reminders: ledger.reminders(session))
+            return try change(books, TransferView(session))
+        }
+    }
+}
+
+/// Transfers as they are told.
+struct TransferView {
+    private let transfers: TransferTable
+
+    init(_ session: any Connection) { transfers = TransferTable(session) }
+
+    private static let grantLimit = 100
+
+    func reply(_ stored: TransferTable.Stored) throws -> TransferReply {
+        let count = try transfers.itemCount(of: stored.sequence)
+        let points = try transfers.points(of: stored.sequence)
+        let reversed = try stored.reverses.flatMap { try transfers.find(sequence: $0) }
+        return TransferReply(
+            stored.transfer, grantCount: count,
+            grants: try transfers.items(of: stored.sequence, limit: Self.grantLimit).map { item in
+                TransferReply.MovedGrant(
+                    id: item.grantID, transactionID: item.transactionID, originalID: item.originalID,
+                    productID: item.productID, environment: item.environment)
+            },
+            points: points, reverses: reversed?.transfer.id,
+            reversedBy: try transfers.reversal(of: stored.sequence)?.transfer.id,
+            stayed: try reversed.map { try stayed(of: $0, points, without: stored.sequence) })
+    }
+
+    /// What of a transfer did not come back with its reversal.
+    private func stayed(
+        of reversed: TransferTable.Stored, _ points: [MovedPoints], without reversal: Int64
+    ) throws -> TransferReply.Stayed {
+        let back = Dictionary(
+            points.map { ([$0.environment.rawValue, $0.currency], $0.amount) }, uniquingKeysWith: +)
+        return TransferReply.Stayed(
+            grantCount: try transfers.itemCount(of: reversed.sequence, without: reversal),
+            points: try transfers.points(of: reversed.sequence).compactMap { moved in
+                let rest = moved.amount - back[[moved.environment.rawValue, moved.currency], default: 0]
+                guard moved.amount > 0, rest > 0 else { return nil }
+                return MovedPoints(environment: moved.environment, currency: moved.currency, amount: rest)
+            })
+    }
+}

@@ -1,0 +1,214 @@
+import TillAPI
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillHTTP
+import TillJSON
+import TillLedger
+
+extension Server {
+    /// `POST /v1/transactions`: the first door. Any valid proof is taken from any signed-in user, because the phone
+    /// that delivers it may be another customer's (P8); who owns it is decided by what Apple signed.
+    func submitTransaction(_ call: Call) async throws -> HTTPResponse {
+        let submitted = try await verify(
+            try SubmitProofBody(json: call.request.body), from: call.credential, at: call.request.clientNetwork)
+        try await openProvenOrder(of: submitted)
+        let outcome = try await ledger.intake.accept(submitted.purchase, from: submitted.origin, savesFirst: true)
+        return reply(to: call, submitted.purchase.transaction.id, outcome)
+    }
+
+    /// A purchase whose proof is genuine, and what came beside it.
+    struct SubmittedPurchase: Sendable {
+        let purchase: VerifiedPurchase
+        let origin: PurchaseOrigin
+    }
+
+    /// What every address does that apps bring proofs to: verify, log what is refused.
+    ///
+    /// - Parameters:
+    ///   - quantity: what was said beside the proof; nil if nothing was.
+    ///   - network: `HTTPRequest.clientNetwork`.
+    /// - Throws: `Refused` with what is wrong with the proof, or with what was said beside it.
+    func verify(
+        _ body: SubmitProofBody, quantity: Int? = nil, from credential: Credential, at network: String
+    ) async throws -> SubmittedPurchase {
+        if let named = body.userId { try await ledger.requireKnownForm(of: UserID(named), "userId") }
+        // With a nonce it may open an order for the caller.
+        if body.idNonce != nil, case .user(let user) = credential { try await ledger.requireKnownForm(of: user, "sub") }
+        var origin = PurchaseOrigin(
+            source: .app, caller: try caller(credential, naming: body.userId), claimedOrder: body.orderId,
+            device: try body.deviceId.map(Bounds.device))
+        origin.tokenProof = try tokenProof(body, origin.caller)
+        if case .user = credential { origin.network = network }
+        do {
+            let purchase = try await apart(body, credential) { try await verify(body) }
+            if let quantity, quantity != purchase.transaction.quantity {
+                throw ProofRefusal(
+                    .transactionMismatch, "the proof is of \(purchase.transaction.quantity), not \(quantity)",
+                    proof: purchase.proof.bytes)
+            }
+            return SubmittedPurchase(purchase: purchase, origin: origin)
+        } catch let error as ProofRefusal {
+            try await ledger.intake.refusals.write(error, from: origin)
+            throw Refused(error.refusal, error.detail)
+        }
+    }
+
+    /// Receipts, and chains that were never judged before, are looked at where nobody else's purchase waits for them.
+    private func apart<Value: Sendable>(
+        _ body: SubmitProofBody, _ credential: Credential, _ verify: () async throws -> Value
+    ) async throws -> Value {
+        if body.receipt == nil, body.signedTransaction.map(verifier.knowsSigner(of:)) ?? true {
+            return try await verify()
+        }
+        if let token = body.signedTransaction, !unknownSigners.mayJudge(token, for: credential, now: clock()) {
+            throw HeavyDesk.refusal
+        }
+        return try await heavy.run(for: credential, verify)
+    }
+
+    private func caller(_ credential: Credential, naming named: String?) throws -> Caller {
+        switch credential {
+        case .backend(let keyID): .backend(keyID: keyID, naming: try named.map(Bounds.user))
+        case .user(let user): .user(user)
+        case .nobody: throw Refused(.unauthorized)
+        }
+    }
+
+    /// Proof, transaction id and product id must agree with each other.
+    private func verify(_ body: SubmitProofBody) async throws(ProofRefusal) -> VerifiedPurchase {
+        let purchase: VerifiedPurchase
+        switch (body.signedTransaction, body.receipt) {
+        case (let token?, nil):
+            purchase = try await ledger.intake.verify(token)
+            if let id = body.transactionId, TransactionID(id) != purchase.transaction.id {
+                throw ProofRefusal(
+                    .transactionMismatch, "the proof is of \(purchase.transaction.id)", proof: purchase.proof.bytes)
+            }
+        case (nil, let text?):
+            guard let id = body.transactionId, body.productId != nil else {
+                throw ProofRefusal(.invalidField, "transactionId and productId: needed beside a receipt", proof: [])
+            }
+            guard let bytes = Base64.decode(ignoringBlanks: text) else {
+                throw ProofRefusal(.malformed, "receipt: not base64", proof: Array(text.utf8))
+            }
+            purchase = try await ledger.intake.verify(TransactionID(id), inReceipt: bytes)
+        default:
+            throw ProofRefusal(.invalidField, "one of signedTransaction and receipt", proof: [])
+        }
+        if let product = body.productId, ProductID(product) != purchase.transaction.productID {
+            throw ProofRefusal(
+                .productMismatch, "the proof is of \(purchase.transaction.productID)", proof: purchase.proof.bytes)
+        }
+        return purchase
+    }
+
+    private func reply(to call: Call, _ id: TransactionID, _ outcome: PurchaseIntake.Outcome) -> HTTPResponse {
+        var status = 200
+        let body: SubmitProofReply
+        switch outcome {
+        case .processed(.granted(let grant)): body = reply(to: call, .granted, grant)
+        case .processed(.alreadyGranted(let grant)): body = reply(to: call, .alreadyGranted, grant)
+        case .processed(.moved(let grant)):
+            let isOwner = (try? call.credential.mayActFor(grant.userID)) != nil
+            body = reply(to: call, isOwner ? .granted : .alreadyGranted, grant)
+        case .processed(.contested(let grant, _)) where call.credential == .user(grant.userID):
+            body = reply(to: call, .alreadyGranted, grant)
+        case .processed(.revoked(let grant)): body = reply(to: call, .revoked, grant)
+        case .processed(.revokedUnseen(let order)):
+            // As below: to anybody but the order's user only that it is done.
+            let own = order.flatMap { order in (try? call.credential.mayActFor(order.userID)) == nil ? nil : order }
+            body = SubmitProofReply(
+                outcome: .revoked, transactionId: id.text, finish: true, orderId: own?.id, userId: own?.userID.text)
+        case .saved:
+            // Durable, and granted by the server itself from here on.
+            status = 202
+            body = SubmitProofReply(
+                outcome: .accepted, transactionId: id.text, finish: true, reason: PurchaseIntake.savedReason)
+        case .waiting:
+            // It stays in the store's queue too: what nobody was given yet is not finished (invariant 3).
+            status = 202
+            body = SubmitProofReply(
+                outcome: .accepted, transactionId: id.text, finish: false, reason: PurchaseIntake.waitingReason)
+        case .processed(.quarantined(let reason)), .processed(.contested(_, let reason)):
+            // Not finished: it stays in the store's queue until it has an owner (invariant 3).
+            status = 202
+            body = SubmitProofReply(
+                outcome: .quarantined, transactionId: id.text, finish: false, reason: reason.rawValue)
+        }
+        return JSONText.response(status, body.json)
+    }
+
+    /// All of it for the owner and for backends; for anybody else only that it is done (P8).
+    private func reply(to call: Call, _ outcome: SubmitProofReply.Outcome, _ grant: Grant) -> SubmitProofReply {
+        guard (try? call.credential.mayActFor(grant.userID)) != nil else {
+            return SubmitProofReply(outcome: outcome, transactionId: grant.transactionID.text, finish: true)
+        }
+        return SubmitProofReply(
+            outcome: outcome, transactionId: grant.transactionID.text, finish: true, orderId: grant.orderID,
+            userId: grant.userID.text, grant: GrantReply(grant), sandbox: grant.environment.sandboxMark)
+    }
+}
+
+/// The JSON of `POST /v1/transactions`, the one route whose speed counts: the same members as the bodies' `Codable`
+/// forms (a test holds them together), read and written by TillAppStore's JSON in a fifth of the time.
+extension SubmitProofBody {
+    /// - Throws: `Refused` with the member that doesn't fit.
+    init(json body: [UInt8]) throws {
+        guard let value = try? JSONValue(decoding: body) else { throw Refused(.malformedJSON) }
+        guard value.object != nil else { throw Refused(.invalidField, "body: wrong type") }
+        func text(_ name: String) throws -> String? {
+            switch value[name] {
+            case nil, .null?: return nil
+            case .string(let text)?: return text
+            default: throw Refused(.invalidField, "\(name): wrong type")
+            }
+        }
+        self.init(
+            signedTransaction: try text("signedTransaction"), receipt: try text("receipt"),
+            transactionId: try text("transactionId"), productId: try text("productId"),
+            orderId: try text("orderId").map { text in
+                guard let id = UniqueID(text) else { throw Refused(.invalidField, "orderId: not a UUID") }
+                return id
+            },
+            userId: try text("userId"), deviceId: try text("deviceId"),
+            idNonce: try text("idNonce").map { text in
+                guard let nonce = OrderIDNonce(text) else {
+                    throw Refused(.invalidField, "idNonce: not 32 hexadecimal digits")
+                }
+                return nonce
+            },
+            idUserId: try text("idUserId"))
+    }
+}
+
+extension SubmitProofReply {
+    var json: JSONValue {
+        var members: [String: JSONValue] = [
+            "outcome": .string(outcome.rawValue), "transactionId": .string(transactionId), "finish": .bool(finish),
+        ]
+        if let orderId { members["orderId"] = .string(orderId.description) }
+        if let userId { members["userId"] = .string(userId) }
+        if let grant { members["grant"] = grant.json }
+        if let sandbox { members["sandbox"] = .bool(sandbox) }
+        if let reason { members["reason"] = .string(reason) }
+        return .object(members)
+    }
+}
+
+extension GrantReply {
+    fileprivate var json: JSONValue {
+        var members: [String: JSONValue] = [
+            "id": .string(id.description), "productId": .string(productId), "quantity": .int(Int64(quantity)),
+            "postings": .array(
+                postings.map { posting in
+                    [
+                        "account": .string(posting.account), "currency": .string(posting.currency),
+                        "amount": .int(posting.amount),
+                    ]
+                }),
+        ]
+        if let entitlement { members["entitlement"] = .string(entitlement) }
+        return .object(members)
+    }
+}

@@ -1,0 +1,83 @@
+import TillAPI
+import TillBilling
+import TillHTTP
+import TillLedger
+
+/// Whether a user lets Apple be told how much of a purchase was used: without that nothing is sent
+/// (facts/server-api §5).
+extension Server {
+    /// `GET /v1/users/{userId}/consents/consumption`.
+    func readConsumptionConsent(_ call: Call) async throws -> HTTPResponse {
+        let user = try call.userInPath()
+        let consent = try await database.read { try ConsentTable($0).newest(of: user) }
+        return JSONText.response(200, ConsentReply(given: consent?.isGiven ?? false, at: consent?.at))
+    }
+
+    /// How often a user can give it in a day. Every change stays on record for good.
+    private static let consentsPerDay: Int64 = 10
+
+    /// `PUT /v1/users/{userId}/consents/consumption`: what was said before stays on record. Saying the same again
+    /// changes nothing.
+    func recordConsumptionConsent(_ call: Call) async throws -> HTTPResponse {
+        let user = try call.userInPath()
+        try await ledger.requireKnownForm(of: user, "userId")
+        let body = try call.body(ConsentBody.self)
+        let said = ConsentTable.Consent(isGiven: body.given, actor: call.credential.name, at: clock())
+        let stands = try await database.write { session in
+            try CustomerTable(session).requireUnmerged(user)
+            let consents = ConsentTable(session)
+            if let newest = try consents.newest(of: user), newest.isGiven == said.isGiven { return newest }
+            // Taking it back is never refused, and is possible only as often as giving it.
+            if said.isGiven {
+                let given = try consents.countGiven(by: user, since: said.at.adding(seconds: -86_400))
+                guard given < Self.consentsPerDay else {
+                    throw Refused(
+                        .tooManyRequests, "consent was given \(given) times in a day; it can be given again tomorrow")
+                }
+            }
+            try consents.insert(said, of: user)
+            return said
+        }
+        return JSONText.response(200, ConsentReply(given: stands.isGiven, at: stands.at))
+    }
+}
+
+extension Server {
+    /// `GET /v1/consumption-requests?limit=&cursor=`: what Apple asked before refunds and was told, newest first.
+    func listConsumptionRequests(_ call: Call) async throws -> HTTPResponse {
+        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let found = try await database.read { session in
+            try ConsumptionTable(session).list(before: cursor, limit: limit + 1).map { stored in
+                let question = stored.question
+                let purchase = try QuestionedPurchase.asked(question.transactionID, in: question.environment, session)
+                return (stored, purchase)
+            }
+        }
+        let page = found.prefix(limit)
+        return JSONText.response(
+            200,
+            Page(
+                data: page.map { ConsumptionRequestReply($0.0, about: $0.1) }, hasMore: found.count > limit,
+                nextCursor: found.count > limit ? page.last.map { String($0.0.sequence) } : nil))
+    }
+}
+
+extension ConsumptionRequestReply {
+    fileprivate init(_ stored: ConsumptionTable.Stored, about purchase: QuestionedPurchase?) {
+        let state: State =
+            switch stored.state {
+            case .waiting: .waiting
+            case .answered: .answered
+            case .unanswered: .unanswered
+            case .refused: .refused
+            }
+        let answer = stored.answer.flatMap { try? JSONText.decode(Answer.self, from: Array($0.utf8)) }
+        let question = stored.question
+        self.init(
+            transactionId: question.transactionID.text, environment: question.environment, reason: question.reason,
+            asked: (question.requestedAt, question.answerBy), state: state, attempts: stored.attempts,
+            detail: stored.detail, ended: (answer, stored.endedAt))
+        userId = purchase?.userID?.text
+        productId = purchase?.productID.text
+    }
+}

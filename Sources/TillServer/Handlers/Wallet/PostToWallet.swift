@@ -1,0 +1,157 @@
+import TillAPI
+import TillBilling
+import TillHTTP
+import TillLedger
+
+/// What a backend posts under references of its own.
+extension Server {
+    /// `POST /v1/users/{userId}/wallet/debits?environment=`: spends points. The reference makes a repetition the same
+    /// debit; the balance never goes below zero here.
+    func debitWallet(_ call: Call) async throws -> HTTPResponse {
+        let body = try call.body(DebitBody.self)
+        let wanted = try await posting(call, .debit, .spent, -body.amount, of: body.currency, body.reference)
+        let posted = try await post(wanted) { [debt = configuration.debt] wallet in
+            if let refusal = debt.refusal(ofSpending: body.amount, of: body.currency, from: wallet) {
+                throw Refused(refusal, refusal == .insufficientFunds ? wallet.heldSentence(of: body.currency) : nil)
+            }
+        }
+        return JSONText.response(
+            posted.isNew ? 201 : 200,
+            DebitReply(
+                reference: body.reference, currency: body.currency, amount: body.amount, balance: posted.balance,
+                at: posted.posting.at, sandbox: posted.posting.environment.sandboxMark))
+    }
+
+    /// `POST /v1/users/{userId}/wallet/bonuses?environment=`: gives points away.
+    func giveBonus(_ call: Call) async throws -> HTTPResponse {
+        let body = try call.body(BonusBody.self)
+        var wanted = try await posting(call, .bonus, .given, body.amount, of: body.currency, body.reference)
+        wanted.note.reason = body.reason
+        let posted = try await post(wanted) { [wanted] wallet in try Bounds.balance(wallet, after: wanted) }
+        return JSONText.response(
+            posted.isNew ? 201 : 200, HandPostingReply(posted.posting, balance: posted.balance))
+    }
+
+    /// `POST /v1/users/{userId}/wallet/corrections?environment=`: puts a balance right, for a reason that an operator
+    /// answers for. Only where the body allows it does the balance go below zero.
+    func correctWallet(_ call: Call) async throws -> HTTPResponse {
+        let body = try call.body(CorrectionBody.self)
+        guard body.amount != 0 else {
+            throw Refused(.invalidField, "amount: not 0, at most 1000000000000 either way")
+        }
+        var wanted = try await posting(call, .correction, .corrected, body.amount, of: body.currency, body.reference)
+        wanted.note = Posting.Note(reason: body.reason, actor: body.operatorName)
+        let posted = try await post(wanted) { [wanted] wallet in
+            try Bounds.balance(wallet, after: wanted)
+            let isCovered = body.amount > 0 || wallet.hasBalance(-body.amount, of: body.currency)
+            guard isCovered || body.allowDebt == true else {
+                throw Refused(.insufficientFunds, "the balance would go below zero; \"allowDebt\": true lets it")
+            }
+        }
+        return JSONText.response(
+            posted.isNew ? 201 : 200, HandPostingReply(posted.posting, balance: posted.balance))
+    }
+
+    private func posting(
+        _ call: Call, _ kind: PostingKind, _ contra: ContraAccount, _ amount: Int64, of currency: String,
+        _ reference: String
+    ) async throws -> Posting {
+        let user = try call.userInPath()
+        try await ledger.requireKnownForm(of: user, "userId")
+        return Posting(
+            environment: try call.environment(for: user, configuration), userID: user, contra: contra,
+            currency: currency, amount: amount, kind: kind, reference: reference, at: clock())
+    }
+
+    private struct Posted: Sendable {
+        /// The one that stands: on a repetition the first.
+        let posting: Posting
+        let balance: Int64
+        let isNew: Bool
+    }
+
+    /// Posts it once. Loading, checking and posting are one commit, on the one writer: of debits that come at the same
+    /// moment each sees what the others took.
+    private func post(
+        _ wanted: Posting, _ check: @escaping @Sendable (Wallet) throws -> Void
+    ) async throws -> Posted {
+        try await database.write { [catalog = configuration.catalog, terms = configuration.guests] session in
+            let ledger = LedgerTable(session)
+            let wallet = Wallet(
+                balances: try ledger.wallet(of: wanted.userID, in: wanted.environment).balances,
+                held: try OwnershipTable(session).held(of: wanted.userID, in: wanted.environment, at: wanted.at))
+            let balance = wallet.balances[wanted.currency, default: 0]
+            let known =
+                wanted.kind == .debit
+                ? try ledger.debit(reference: wanted.reference, in: wanted.environment)
+                : try ledger.handmade(wanted.kind, reference: wanted.reference, in: wanted.environment)
+            if let known = known?.posting {
+                guard known.isRepeated(by: wanted) else { throw Refused(.referenceConflict) }
+                return Posted(posting: known, balance: balance, isNew: false)
+            }
+            // What a guest who signed in has is the account's. A correction may still put right what was before.
+            if wanted.kind != .correction { try CustomerTable(session).requireUnmerged(wanted.userID) }
+            if !wallet.names(wanted.currency) { try catalog.requirePoints(of: wanted.currency) }
+            try check(wallet)
+            try CustomerTable(session).recordNamed(wanted.userID, under: terms, at: wanted.at)
+            try ledger.post(wanted, grant: nil)
+            return Posted(posting: wanted, balance: balance + wanted.amount, isNew: true)
+        }
+    }
+}
+
+extension Wallet {
+    /// Nil if nothing of that kind is held.
+    fileprivate func heldSentence(of currency: String) -> String? {
+        held[currency].map { amount in
+            "\(amount) of these points are held: a receipt alone paid for them. They can be spent when Apple's signed "
+                + "copy confirms them, or when the hold ends."
+        }
+    }
+}
+
+extension Posting {
+    /// The same but for the time.
+    fileprivate func isRepeated(by other: Posting) -> Bool {
+        userID == other.userID && currency.hasSameBytes(as: other.currency) && amount == other.amount
+            && note.isSame(as: other.note)
+    }
+}
+
+extension Posting.Note {
+    fileprivate func isSame(as other: Posting.Note) -> Bool {
+        func same(_ one: String?, _ two: String?) -> Bool { one.map { Array($0.utf8) } == two.map { Array($0.utf8) } }
+        return same(reason, other.reason) && same(actor, other.actor)
+    }
+}
+
+extension Wallet {
+    /// Whether there is a balance of exactly this name: the dictionary takes equivalent names for one.
+    fileprivate func names(_ currency: String) -> Bool {
+        balances.keys.contains { $0.hasSameBytes(as: currency) }
+    }
+}
+
+extension Catalog {
+    /// A kind of points that no product gives is a slip, unless somebody has a balance of it from another time.
+    fileprivate func requirePoints(of currency: String) throws {
+        let known = Set(products.flatMap(\.points.keys))
+        guard !known.contains(where: { $0.hasSameBytes(as: currency) }) else { return }
+        let hint = nearestName(to: currency, among: known.sorted()).map { ". Did you mean \"\($0)\"?" } ?? ""
+        throw Refused(.unknownCurrency, "currency: no product gives points of this kind\(hint)")
+    }
+}
+
+extension Bounds {
+    /// Bytes of the name of a kind of points.
+    static let currency = 64
+    /// No balance is brought further from zero by hand.
+    private static let balance: Int64 = 1_000_000_000_000_000_000
+
+    static func balance(_ wallet: Wallet, after posting: Posting) throws {
+        let (sum, overflow) = wallet.balances[posting.currency, default: 0].addingReportingOverflow(posting.amount)
+        guard !overflow, (-balance...balance).contains(sum) else {
+            throw Refused(.invalidField, "amount: the balance would be more than 10 to the 18th")
+        }
+    }
+}

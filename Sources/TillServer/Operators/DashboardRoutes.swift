@@ -1,0 +1,101 @@
+import TillAPI
+import TillBilling
+import TillCrypto
+import TillDashboard
+import TillHTTP
+import TillLedger
+import TillPages
+import TillSQL
+
+extension Server {
+    /// The pages for operators, and the login in front of them (CONTRACT §2, U9).
+    func addDashboard(to router: inout Router) {
+        let dashboard = Dashboard(ledger: ledger, finance: finance, financeDesk: financeDesk)
+        for route in dashboard.routes {
+            let handler = page(route.action)
+            let service = route.takesFile ? Router.Service(admission: operatorsOnly, handler: handler.handler) : handler
+            if let limit = route.bodyLimit {
+                router.on(route.method, route.path, bodyLimit: limit, service)
+            } else {
+                router.on(route.method, route.path, service)
+            }
+        }
+        router.on(.get, Paths.dashboardLogin, threshold { request, _, say in showLogin(request, say) })
+        router.on(
+            .post, Paths.dashboardLogin, bodyLimit: Dashboard.formLimit,
+            threshold { request, _, say in try login(request, say) })
+        router.on(
+            .post, Paths.dashboardLogout, bodyLimit: Dashboard.formLimit,
+            threshold { request, _, say in try logout(request, say) })
+        router.on(.get, Paths.dashboardStylesheet, asset("text/css; charset=utf-8", Dashboard.stylesheet))
+        router.on(.get, Paths.dashboardScript, asset("text/javascript; charset=utf-8", Dashboard.script))
+    }
+
+    /// For operators. Others are shown the way to the login.
+    private func page(_ action: @escaping Dashboard.Route.Action) -> Router.Service {
+        threshold { request, parameters, say in
+            guard let visitor = try operators.visitor(request) else {
+                // The script, which asks for a part of a page, is told: it can't follow to a form.
+                if request.path == Paths.dashboardLive { throw Refused(.unauthorized) }
+                return .redirect(to: request.method == .post ? .login : .login(then: request))
+            }
+            return try await action(
+                DashboardVisit(
+                    request: request, parameters: parameters, session: visitor.session, say: say, now: clock()))
+        }
+    }
+
+    /// For a form with a file in it.
+    private var operatorsOnly: Admission.Decide {
+        admit { head in
+            guard operators.isAddressedHere(head), try operators.visitor(head) != nil else {
+                throw Refused(.unauthorized)
+            }
+        }
+    }
+
+    private typealias ThresholdAction = @Sendable (HTTPRequest, PathParameters, Reader) async throws -> HTTPResponse
+
+    /// For anybody who asks under this server's own name. Sets the language if the switch was used.
+    private func threshold(_ action: @escaping ThresholdAction) -> Router.Service {
+        Router.Service(admission: strangers()) { request, parameters in
+            let say = Reader(language: operators.language(of: request))
+            guard operators.isAddressedHere(request) else {
+                return .page(421, MessagePage.misdirected(say), in: say.language)
+            }
+            if request.method == .get, let chosen = request.queryValue("lang").flatMap(Language.init(rawValue:)) {
+                var response = HTTPResponse.redirect(to: DashboardLink(of: request))
+                response.setCookie(
+                    OperatorAuthentication.languageCookie, chosen.rawValue, seconds: 365 * 86_400, for: request)
+                return response
+            }
+            do {
+                return try await action(request, parameters, say)
+            } catch let refused as Refused {
+                return refusal(refused, say)
+            } catch let fault as DatabaseError where fault.isRetryable {
+                return refusal(Refused(.unavailable), say)
+            } catch {
+                return refusal(Refused(.internalError), say)
+            }
+        }
+    }
+
+    private func refusal(_ refused: Refused, _ say: Reader) -> HTTPResponse {
+        let status = refused.refusal.status
+        var response = HTTPResponse.page(status, MessagePage.refused(refused, status: status, say), in: say.language)
+        switch refused.refusal {
+        case .unauthorized: response.headers.add("WWW-Authenticate", "Bearer")
+        case .tooManyRequests: response.headers.add("Retry-After", String(LoginAttempts.windowSeconds))
+        case .unavailable: response.headers.add("Retry-After", Self.retryAfter)
+        default: break
+        }
+        return response
+    }
+
+    private func asset(_ type: String, _ text: String) -> Router.Service {
+        let digest = Digest.sha256.hash(text.utf8)
+        let tag = "\"\(Base64.encode(digest.prefix(12), .url))\""
+        return threshold { request, _, _ in .asset(type, text, tag: tag, for: request) }
+    }
+}

@@ -1,0 +1,76 @@
+import TillBilling
+import TillDashboard
+import TillHTTP
+import TillLedger
+import TillPages
+
+extension Server {
+    /// `GET /dashboard/login?to=`.
+    func showLogin(_ request: HTTPRequest, _ say: Reader) -> HTTPResponse {
+        loginPage(200, request, say, complaint: nil, wanted: request.queryValue("to"))
+    }
+
+    /// `POST /dashboard/login`: an operator token becomes a session. The token is never part of an address.
+    func login(_ request: HTTPRequest, _ say: Reader) throws -> HTTPResponse {
+        let form = try request.form()
+        guard request.isFromOwnPage, operators.isLoginForm(request, token: form["form"] ?? "") else {
+            return loginPage(403, request, say, complaint: .outlived, wanted: form["to"])
+        }
+        let operatorID: String
+        do {
+            operatorID = try operators.operatorID(token: form["token"] ?? "", from: request.clientNetwork)
+        } catch let refused as Refused {
+            var response = loginPage(
+                refused.refusal.status, request, say,
+                complaint: refused.refusal == .tooManyRequests ? .tooMany : .wrong, wanted: form["to"])
+            if refused.refusal == .tooManyRequests {
+                response.headers.add("Retry-After", String(LoginAttempts.windowSeconds))
+            }
+            return response
+        }
+        if let old = request.cookie(OperatorAuthentication.sessionCookie) { operators.sessions.end(old) }
+        var response = HTTPResponse.redirect(to: form["to"].flatMap(DashboardLink.init(wanted:)) ?? .home)
+        response.setCookie(
+            OperatorAuthentication.sessionCookie, operators.begin(operatorID: operatorID),
+            seconds: OperatorSessions.lifetimeSeconds, for: request)
+        response.setCookie(OperatorAuthentication.loginCookie, nil, for: request)
+        return response
+    }
+
+    /// `POST /dashboard/logout`.
+    func logout(_ request: HTTPRequest, _ say: Reader) throws -> HTTPResponse {
+        guard let visitor = try operators.visitor(request), let cookie = visitor.cookie else {
+            return .redirect(to: .login)
+        }
+        guard request.isFromOwnPage, visitor.session.isFormToken(try request.form()["form"]) else {
+            throw Refused(.forbidden)
+        }
+        operators.sessions.end(cookie)
+        var response = HTTPResponse.redirect(to: .login)
+        response.setCookie(OperatorAuthentication.sessionCookie, nil, for: request)
+        return response
+    }
+
+    private func loginPage(
+        _ status: Int, _ request: HTTPRequest, _ say: Reader, complaint: LoginPage.Complaint?, wanted: String?
+    ) -> HTTPResponse {
+        let form = operators.loginForm(for: request)
+        let page = LoginPage(
+            say: say, formToken: form.token, wanted: wanted.flatMap(DashboardLink.init(wanted:)),
+            complaint: operators.hasOperators ? complaint : .nobody,
+            languages: request.method == .get ? request : HTTPRequest(method: .get, path: request.path))
+        var response = HTTPResponse.page(status, page.html, in: say.language)
+        response.setCookie(OperatorAuthentication.loginCookie, form.cookie, for: request)
+        return response
+    }
+}
+
+extension HTTPResponse {
+    /// Sets a cookie that scripts can't read and other sites can't send; with nil, takes it away.
+    mutating func setCookie(_ name: String, _ value: String?, seconds: Int64? = nil, for request: HTTPRequest) {
+        var text = "\(name)=\(value ?? ""); Path=/dashboard; HttpOnly; SameSite=Strict"
+        if request.isEncrypted { text += "; Secure" }
+        if value == nil { text += "; Max-Age=0" } else if let seconds { text += "; Max-Age=\(seconds)" }
+        headers.add("Set-Cookie", text)
+    }
+}

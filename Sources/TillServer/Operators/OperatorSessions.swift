@@ -1,0 +1,91 @@
+import TillBilling
+import TillCrypto
+import TillDashboard
+
+/// Who is logged in. In memory only: a restart logs everybody out, and there is nothing to steal from the disk.
+final class OperatorSessions: Sendable {
+    static let lifetimeSeconds: Int64 = 12 * 3_600
+    static let capacity = 1_000
+
+    private struct Entry {
+        let session: DashboardSession
+        let expires: Instant
+    }
+
+    /// By the hash of the cookie's value: finding one tells nothing by the time it takes.
+    private let sessions = Locked<[[UInt8]: Entry]>([:])
+
+    /// - Returns: what the cookie holds.
+    func begin(operatorID: String, now: Instant, entropy: Server.Entropy) -> String {
+        let cookie = Base64.encode(entropy(32), .url)
+        let entry = Entry(
+            session: DashboardSession(operatorID: operatorID, formToken: Base64.encode(entropy(32), .url)),
+            expires: now.adding(seconds: Self.lifetimeSeconds))
+        sessions.withLock { sessions in
+            sessions = sessions.filter { $0.value.expires > now }
+            if sessions.count >= Self.capacity, let oldest = sessions.min(by: { $0.value.expires < $1.value.expires }) {
+                sessions[oldest.key] = nil
+            }
+            sessions[Digest.sha256.hash(cookie.utf8)] = entry
+        }
+        return cookie
+    }
+
+    func find(_ cookie: String, now: Instant) -> DashboardSession? {
+        let key = Digest.sha256.hash(cookie.utf8)
+        return sessions.withLock { sessions in
+            guard let entry = sessions[key] else { return nil }
+            guard entry.expires > now else {
+                sessions[key] = nil
+                return nil
+            }
+            return entry.session
+        }
+    }
+
+    func end(_ cookie: String) {
+        let key = Digest.sha256.hash(cookie.utf8)
+        sessions.withLock { $0[key] = nil }
+    }
+}
+
+/// Wrong tokens, counted by where they came from: after ten a minute the next wrong one is told to wait. The right
+/// token passes however many wrong ones came before it, so no stranger can lock an operator out.
+final class LoginAttempts: Sendable {
+    static let limit = 10
+    static let windowSeconds: Int64 = 60
+    /// Clients that are counted. If so many are wrong within one minute, a new one is told to wait at once.
+    static let capacity = 4_096
+
+    private struct Window {
+        let start: Instant
+        var failures: Int
+    }
+
+    private let windows = Locked<[String: Window]>([:])
+
+    /// Counts a wrong token.
+    ///
+    /// - Returns: whether it is one too many.
+    func isTooMany(from client: String, now: Instant) -> Bool {
+        windows.withLock { windows in
+            if let window = windows[client], window.start.adding(seconds: Self.windowSeconds) <= now {
+                windows[client] = nil
+            }
+            guard windows[client] != nil || windows.count < Self.capacity || Self.forget(&windows, now) else {
+                return true
+            }
+            let failures = windows[client, default: Window(start: now, failures: 0)].failures
+            // Not counted further: one who goes on is told to wait until the minute of the first ten is over.
+            guard failures < Self.limit else { return true }
+            windows[client, default: Window(start: now, failures: 0)].failures = failures + 1
+            return false
+        }
+    }
+
+    /// Lets go of minutes that are over; whether that made room.
+    private static func forget(_ windows: inout [String: Window], _ now: Instant) -> Bool {
+        windows = windows.filter { $0.value.start.adding(seconds: windowSeconds) > now }
+        return windows.count < capacity
+    }
+}

@@ -1,0 +1,65 @@
+import TillAPI
+import TillBilling
+import TillHTTP
+import TillLedger
+
+/// One request on its way through a handler, with who sent it.
+struct Call: Sendable {
+    let request: HTTPRequest
+    let parameters: PathParameters
+    let credential: Credential
+    /// What kind of customer the token speaks of; nil for a backend.
+    var kind: CustomerKind?
+    /// The operator who calls, where operators may.
+    var operatorID: String?
+    /// Set by `Idempotency`: an id that a repetition of this call under the same key gets again.
+    var repeatableID: UniqueID?
+
+    init(request: HTTPRequest, parameters: PathParameters, credential: Credential) {
+        self.request = request
+        self.parameters = parameters
+        self.credential = credential
+    }
+
+    /// Who calls, as it stands on record: `key:backend`, `operator:anna`.
+    var caller: String { operatorID.map { "operator:\($0)" } ?? credential.name }
+
+    /// The user in the path, if this caller may read and act for that user.
+    func userInPath() throws -> UserID {
+        let user = try Bounds.user(parameters["userId"])
+        try credential.mayActFor(user)
+        return user
+    }
+
+    /// The order id in the path. One that is no UUID names no order.
+    func orderInPath() throws -> OrderID {
+        guard let id = OrderID(parameters["id"]) else { throw Refused(.unknownOrder) }
+        return id
+    }
+
+    /// `?environment=`, or what is usual for that user.
+    func environment(for user: UserID, _ configuration: ServerConfiguration) throws -> Environment {
+        guard let asked = request.queryValue("environment") else {
+            return configuration.reviewUsers.contains(user) ? .sandbox : configuration.usualEnvironment
+        }
+        return try Bounds.environment(asked)
+    }
+
+    /// `?limit=`, 1 to 100, 20 if absent.
+    func limit() throws -> Int {
+        guard let asked = request.queryValue("limit") else { return 20 }
+        guard let limit = Int(asked), (1...100).contains(limit) else {
+            throw Refused(.invalidField, "limit: 1 to 100")
+        }
+        return limit
+    }
+
+    /// `?cursor=`, as an earlier page gave it.
+    func cursor() throws -> Int64 {
+        guard let asked = request.queryValue("cursor") else { return Int64.max }
+        guard let cursor = Int64(asked), cursor > 0 else {
+            throw Refused(.invalidField, "cursor: as nextCursor of an earlier page, unchanged")
+        }
+        return cursor
+    }
+}

@@ -1,0 +1,108 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+import TillJSON
+
+/// What `till verify` tells people about a proof: its kind, each check, the verdict and what was read.
+struct InspectionReport: Sendable {
+    let inspection: ProofInspection
+
+    /// Purchases of a receipt that are listed; heavy buyers' receipts have thousands.
+    private static let mostPurchases = 20
+
+    func lines(_ language: Language) -> [String] {
+        let record = inspection.record
+        var lines = [
+            Text(en: "Kind: \(kind.en)", zh: "种类：\(kind.zh)")(language),
+            Text(en: "Input: \(record.size) bytes, SHA-256 ", zh: "输入：\(record.size) 字节，SHA-256 ")(language)
+                + hexadecimal(record.sha256),
+            "",
+        ]
+        lines += RecordReport(record: record).lines(language)
+        lines += ["", Text(en: "Verdict: \(reason.en)", zh: "结论：\(reason.zh)")(language)]
+        let facts = facts
+        if !facts.isEmpty {
+            let isTrusted = inspection.isOK
+            lines += [
+                "",
+                Text(
+                    en: isTrusted ? "It says:" : "It claims (not to be believed):",
+                    zh: isTrusted ? "内容：" : "它自称（不可相信）：")(language),
+            ]
+            lines += facts
+        }
+        return lines
+    }
+
+    /// The verdict's code, its sentence and the detail.
+    var reason: Text {
+        let sentence = RecordReport.sentence(of: inspection.verdict)
+        let detail = inspection.detail.isEmpty ? "" : " [\(shown(inspection.detail))]"
+        return Text(
+            en: "\(inspection.verdict): \(sentence.en)\(detail)", zh: "\(inspection.verdict)：\(sentence.zh)\(detail)")
+    }
+
+    private var kind: Text {
+        let code = inspection.kind.rawValue
+        return switch inspection.kind {
+        case .transaction: Text(en: "\(code), a signed transaction", zh: "\(code)，签名交易")
+        case .renewal: Text(en: "\(code), a signed renewal info", zh: "\(code)，签名续订信息")
+        case .appTransaction: Text(en: "\(code), a signed app transaction", zh: "\(code)，签名应用交易")
+        case .notification: Text(en: "\(code), a notification of the App Store", zh: "\(code)，App Store 通知")
+        case .receipt: Text(en: "\(code), an app receipt", zh: "\(code)，应用收据")
+        case .oldStyleReceipt: Text(en: "\(code), an old-style transactionReceipt", zh: "\(code)，旧式交易收据")
+        case .certificateChain: Text(en: "\(code), a list of certificates", zh: "\(code)，证书列表")
+        }
+    }
+
+    // MARK: What it says
+
+    private var facts: [String] {
+        var rows: [(String, JSONValue)] = []
+        if let payload = inspection.fields["payload"] {
+            flatten(payload, "", into: &rows)
+            for name in ["signedTransactionInfo", "signedRenewalInfo", "signedAppTransactionInfo"] {
+                if let nested = inspection.fields[name] { flatten(nested, name, into: &rows) }
+            }
+        } else {
+            flatten(.object(inspection.fields), "", into: &rows)
+        }
+        let width = min(rows.map(\.0.count).max() ?? 0, 44)
+        return rows.map { name, value in
+            "  " + name + String(repeating: " ", count: max(0, width - name.count) + 2) + text(of: value, name)
+        }
+    }
+
+    private func flatten(_ value: JSONValue, _ name: String, into rows: inout [(String, JSONValue)]) {
+        switch value {
+        case .object(let members):
+            for (key, member) in members.sorted(by: { $0.key < $1.key }) {
+                // The tokens themselves are shown decoded.
+                if key.hasPrefix("signed"), member.string.map({ $0.utf8.count > 200 }) ?? false { continue }
+                flatten(member, name.isEmpty ? shown(key) : name + "." + shown(key), into: &rows)
+            }
+        case .array(let elements):
+            if elements.allSatisfy({ $0.object == nil && $0.array == nil }) { return rows.append((name, value)) }
+            for (index, element) in elements.prefix(Self.mostPurchases).enumerated() {
+                flatten(element, "\(name)[\(index)]", into: &rows)
+            }
+            if elements.count > Self.mostPurchases {
+                rows.append((name, .string("… (\(elements.count))")))
+            }
+        default: rows.append((name, value))
+        }
+    }
+
+    /// Instants are milliseconds under names that say so; people read dates. Beyond the calendar's years they stay
+    /// numbers: an unverified proof may say anything.
+    private func text(of value: JSONValue, _ name: String) -> String {
+        switch value {
+        case .int(let number) where name.hasSuffix("Date") || name.hasSuffix("_ms"):
+            RecordReport.text(of: Instant(milliseconds: number), otherwise: number)
+        case .int(let number) where name.hasSuffix("leafNotBefore") || name.hasSuffix("leafNotAfter"):
+            RecordReport.text(of: Instant(seconds: number), otherwise: number)
+        case .string(let text): shown(text)
+        default: shown(value.encoded())
+        }
+    }
+}

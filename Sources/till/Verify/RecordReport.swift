@@ -1,0 +1,136 @@
+import TillAppStore
+import TillBilling
+import TillCrypto
+
+/// What `till verify` tells people about the checks of a proof and the certificates they were about.
+struct RecordReport: Sendable {
+    let record: VerificationRecord
+
+    func lines(_ language: Language) -> [String] {
+        var lines = record.checks.flatMap { check in self.lines(check, language) }
+        if let judgedAt = record.judgedAt {
+            let time = Self.text(of: judgedAt.instant, otherwise: judgedAt.instant.milliseconds)
+            let source = source(judgedAt.source)
+            lines += [
+                "",
+                Text(en: "Date of judgement: \(time), \(source.en)", zh: "判断日期：\(time)，\(source.zh)")(language),
+            ]
+        }
+        lines += record.certificates.flatMap { certificate in self.lines(certificate, language) }
+        if !record.unsigned.isEmpty {
+            lines += ["", Text(en: "Lines that nobody signed:", zh: "没有签名保护的各行：")(language)]
+            lines += record.unsigned.sorted { $0.key < $1.key }.map { "  \(shown($0.key)) = \(shown($0.value))" }
+        }
+        for nested in record.nested {
+            lines += ["", "\(nested.name): \(nested.record.verdict)"]
+            lines += RecordReport(record: nested.record).lines(language).map { $0.isEmpty ? "" : "  " + $0 }
+        }
+        return lines
+    }
+
+    private func lines(_ check: VerificationRecord.Check, _ language: Language) -> [String] {
+        let name = name(check.code)(language)
+        switch check.outcome {
+        case .passed: return ["  ✓  \(name)"]
+        case .skipped(let reason): return ["  -  \(name)\(remark(reason)(language))"]
+        case .failed:
+            var lines = ["  ✗  \(name)"]
+            func add(_ label: Text, _ text: String?) {
+                if let text { lines.append("       \(label(language))\(shown(text))") }
+            }
+            add(Text(en: "expected: ", zh: "应为："), check.expected)
+            add(Text(en: "found: ", zh: "实为："), check.found)
+            add(Text(en: "reason: ", zh: "原因："), check.words)
+            add(
+                Text(en: "SHA-256 of what was looked at: ", zh: "所查内容的 SHA-256："),
+                check.inputSHA256.map { hexadecimal($0) })
+            return lines
+        }
+    }
+
+    /// An old-style receipt's certificate is held to the key that issued it, and not to its dates: Apple's own had
+    /// gaps.
+    private func name(_ code: CheckCode) -> Text {
+        code == .chain && record.kind == .oldStyleReceipt
+            ? Text(en: "certificate is issued by the iTunes Store's key", zh: "证书由 iTunes Store 的密钥签发") : code.sentence
+    }
+
+    private func remark(_ reason: VerificationRecord.Reason) -> Text {
+        switch reason {
+        case .notAsked: Text(en: " (not checked)", zh: "（不检查）")
+        case .notReached: Text(en: " (not reached)", zh: "（未进行到）")
+        case .undecided: Text(en: " (not decided: the dates broke it first)", zh: "（未定：先在有效期上失败）")
+        case .unsigned: Text(en: " (not checked: nobody signed it)", zh: "（不检查：没有签名保护）")
+        }
+    }
+
+    private func source(_ source: VerificationRecord.JudgedAt.Source) -> Text {
+        switch source {
+        case .signedDate: Text(en: "when it says it was signed", zh: "它自称的签名时间")
+        case .receiptCreationDate, .receiptAttribute: Text(en: "when it says it was made", zh: "它自称的生成时间")
+        case .purchaseDate: Text(en: "when it says it was bought", zh: "它自称的购买时间")
+        case .policy: Text(en: "as --at says", zh: "由 --at 指定")
+        case .now: Text(en: "now, as it states none", zh: "现在，因为它没有写明")
+        }
+    }
+
+    private func lines(_ certificate: CertificateRecord, _ language: Language) -> [String] {
+        let from = Self.text(of: certificate.notBefore, otherwise: certificate.notBefore.seconds)
+        let to = Self.text(of: certificate.notAfter, otherwise: certificate.notAfter.seconds)
+        var lines = [
+            "",
+            Text(en: "Certificate: ", zh: "证书：")(language) + position(certificate.position)(language),
+            Text(en: "  subject: ", zh: "  主体：")(language) + shown(certificate.subject),
+            Text(en: "  issuer: ", zh: "  签发者：")(language) + shown(certificate.issuer),
+            Text(en: "  serial: ", zh: "  序列号：")(language) + shown(certificate.serial),
+            Text(en: "  valid: \(from) to \(to)", zh: "  有效期：\(from) 至 \(to)")(language),
+            Text(en: "  key: ", zh: "  密钥：")(language) + certificate.key,
+            "  SHA-256: " + hexadecimal(certificate.sha256),
+        ]
+        if !certificate.markers.isEmpty {
+            lines.append(
+                Text(en: "  Apple's markers: ", zh: "  Apple 的标记：")(language)
+                    + certificate.markers.joined(separator: ", "))
+        }
+        return lines
+    }
+
+    private func position(_ position: CertificateRecord.Position) -> Text {
+        switch position {
+        case .leaf: Text(en: "signer", zh: "签名者")
+        case .intermediate: Text(en: "intermediate", zh: "中间证书")
+        case .root: Text(en: "trusted root", zh: "受信任的根")
+        case .presented: Text(en: "came with the proof", zh: "凭证附带")
+        }
+    }
+
+    // MARK: Words that other reports use too
+
+    static func sentence(of verdict: String) -> Text {
+        guard let verdict = Verdict(rawValue: verdict) else {
+            return verdict == "ok-unverified"
+                ? Text(en: "decoded, and trusted by nobody", zh: "只解码，不受信任")
+                : Text(en: "only read; its signature is not of Apple's format", zh: "只读出内容；签名不是 Apple 的格式")
+        }
+        return switch verdict {
+        case .ok: Text(en: "genuine", zh: "真实有效")
+        case .malformed: Text(en: "not of the format", zh: "格式不对")
+        case .missingX5C: Text(en: "it brings no certificates", zh: "没有附带证书")
+        case .chainLength: Text(en: "it does not bring exactly three certificates", zh: "附带的证书不是正好三张")
+        case .badCertificate: Text(en: "one of its certificates can't be read", zh: "附带的证书有一张读不了")
+        case .badRoot: Text(en: "a root certificate to be trusted can't be read", zh: "要信任的根证书读不了")
+        case .chainUntrusted: Text(en: "its certificates lead to no trusted root", zh: "证书链通不到受信任的根证书")
+        case .chainExpired: Text(en: "a certificate was not valid at its date", zh: "签名时有证书不在有效期内")
+        case .missingOID: Text(en: "a certificate is not for App Store proofs", zh: "有证书不是用来签 App Store 凭证的")
+        case .badSignature: Text(en: "the signature is not of this content", zh: "签名和内容不符")
+        case .wrongApp: Text(en: "of another app", zh: "属于别的应用")
+        case .wrongEnvironment: Text(en: "of another environment", zh: "属于别的环境")
+        case .wrongDevice: Text(en: "of another device", zh: "属于别的设备")
+        }
+    }
+
+    /// The date if it is one of the calendar's years 1 to 9999, or else the number.
+    static func text(of instant: Instant, otherwise number: Int64) -> String {
+        (-62_135_596_800..<253_402_300_800).contains(instant.seconds) ? instant.rfc3339 : String(number)
+    }
+}
