@@ -1,7 +1,7 @@
 import TillBilling
-import TillCrypto
 import TillLedger
 import TillSQL
+import TillThreads
 
 /// A credential, and what kind of customer its token speaks of.
 struct Bearer: Sendable {

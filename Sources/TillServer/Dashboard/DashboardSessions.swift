@@ -1,5 +1,6 @@
 import TillBilling
 import TillCrypto
+import TillThreads
 
 /// Who is logged in. In memory only: a restart logs everybody out, and there is nothing to steal from the disk.
 final class DashboardSessions: Sendable {

@@ -1,8 +1,8 @@
 import TillAPI
 import TillBilling
-import TillCrypto
 import TillLedger
 import TillSQL
+import TillThreads
 
 /// What the ledger and Apple's own reports say about money. Reads only, so that it works beside a running server too.
 public struct FinanceBooks: Sendable {

@@ -8,6 +8,7 @@ import TillJSON
 import TillLedger
 import TillSQL
 import TillSQLite
+import TillThreads
 
 @testable import TillServer
 
