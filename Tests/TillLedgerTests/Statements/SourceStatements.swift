@@ -18,7 +18,7 @@ struct SourceStatement: Sendable, CustomStringConvertible {
     }
 }
 
-/// Every statement of the ledger, out of its source files.
+/// The statements of a module, out of its source files.
 enum SourceStatements {
     private static let verbs = ["SELECT ", "INSERT ", "UPDATE ", "DELETE ", "WITH "]
 
@@ -35,17 +35,26 @@ enum SourceStatements {
         }.sorted { $0.name < $1.name }
     }
 
-    static func ofTheLedger() throws -> [SourceStatement] {
-        let sources = try sources(of: ["TillLedger"])
-        var lists: [String: String] = [:]
-        for (name, text) in sources {
-            for found in text.matches(of: /static let (\w+): Columns = (?:"""\n([^"]*?)"""|"([^"\n]*)")/) {
-                lists["\(name).\(found.1)"] = flat(String(found.2 ?? found.3 ?? ""))
-            }
+    static func ofTheLedger() throws -> [SourceStatement] { try statements(of: "TillLedger") }
+
+    static func statements(of module: String) throws -> [SourceStatement] {
+        let sources = try sources(of: [module])
+        let lists = sources.map { Self.lists(in: $0.text, of: $0.name) }.reduce(into: [:]) { all, some in
+            all.merge(some) { first, _ in first }
         }
-        return sources.flatMap { name, text in
-            statements(in: text, of: name, lists)
+        return sources.flatMap { statements(in: $0.text, of: $0.name, lists) }
+    }
+
+    /// The lists of columns, by the type that they stand in: `OrderTable.columns`.
+    static func lists(in text: String, of name: String) -> [String: String] {
+        let declaration = /static let (\w+): Columns =\s+(?:"""\n([^"]*?)"""|"([^"\n]*)")/
+        let found = text.matches(of: declaration).map { found in
+            (
+                "\(type(around: found.range.lowerBound, in: text) ?? name).\(found.1)",
+                flat(String(found.2 ?? found.3 ?? ""))
+            )
         }
+        return Dictionary(found) { first, _ in first }
     }
 
     static func statements(in text: String, of name: String, _ lists: [String: String]) -> [SourceStatement] {
@@ -53,17 +62,26 @@ enum SourceStatements {
         return text.matches(of: literal).compactMap { found in
             let whole = flat(String(found.1 ?? found.2 ?? ""))
             guard verbs.contains(where: { whole.hasPrefix($0) }) else { return nil }
-            let listed = whole.replacing(/\\\((\w+)\.(\w+)(?:, of: "(\w+)")?\)/) { use -> String in
-                let list = lists["\(use.1 == "Self" ? Substring(name) : use.1).\(use.2)"] ?? "?"
+            let here = type(around: found.range.lowerBound, in: text) ?? name
+            let marked = whole.replacing(/\\\(marks: (\d+)\)/) { marks in
+                (1...(Int(marks.1) ?? 1)).map { "?\($0)" }.joined(separator: ", ")
+            }
+            let listed = marked.replacing(/\\\((?:(\w+)\.)?(\w+)(?:, of: "(\w+)")?\)/) { use -> String in
+                let owner = use.1.map { $0 == "Self" ? here : String($0) } ?? here
+                guard let list = lists["\(owner).\(use.2)"] else { return String(use.0) }
                 guard let table = use.3 else { return list }
                 return list.split(separator: ", ").map { "\(table).\($0)" }.joined(separator: ", ")
             }
-            let marked = listed.replacing(/\\\(marks: (\d+)\)/) { marks in
-                (1...(Int(marks.1) ?? 1)).map { "?\($0)" }.joined(separator: ", ")
-            }
             let line = text[..<found.range.lowerBound].split(separator: "\n", omittingEmptySubsequences: false).count
-            return SourceStatement(marked, at: "\(name):\(line)")
+            return SourceStatement(listed, at: "\(name):\(line)")
         }
+    }
+
+    /// The type whose declaration, or extension, began last before that place.
+    private static func type(around place: String.Index, in text: String) -> String? {
+        let declaration =
+            /(?:^|\n)(?:(?:public|package|private|fileprivate|final) )*(?:enum|struct|class|extension) (\w+)/
+        return text[..<place].matches(of: declaration).last.map { String($0.1) }
     }
 
     private static func flat(_ text: String) -> String {
