@@ -39,17 +39,18 @@ let package = Package(
         // The rooms, from the pure ones to the composition roots.
         .target(name: "TillBilling"),
         .target(name: "TillJSON"),
-        .target(name: "TillCrypto", dependencies: ["CTillOpenSSL", "CTillOpenSSLSetup"]),
-        .target(name: "TillHTTP", dependencies: ["CTillMicroHTTPD", "CTillCurl"]),
-        .target(name: "TillAppStore", dependencies: ["TillBilling", "TillJSON", "TillCrypto"]),
+        .target(name: "TillThreads"),
+        .target(name: "TillCrypto", dependencies: ["TillThreads", "CTillOpenSSL", "CTillOpenSSLSetup"]),
+        .target(name: "TillHTTP", dependencies: ["TillThreads", "CTillMicroHTTPD", "CTillCurl"]),
+        .target(name: "TillAppStore", dependencies: ["TillThreads", "TillBilling", "TillJSON", "TillCrypto"]),
         .target(name: "TillAPI", dependencies: ["TillBilling"]),
         .target(name: "TillPages", dependencies: ["TillBilling"]),
         .target(name: "TillSQL"),
         .target(
             name: "TillLedger",
-            dependencies: ["TillBilling", "TillJSON", "TillCrypto", "TillAppStore", "TillSQL"]
+            dependencies: ["TillThreads", "TillBilling", "TillJSON", "TillCrypto", "TillAppStore", "TillSQL"]
         ),
-        .target(name: "TillSQLite", dependencies: ["TillSQL", "CTillSQLite"]),
+        .target(name: "TillSQLite", dependencies: ["TillThreads", "TillSQL", "CTillSQLite"]),
         .target(
             name: "TillDashboard",
             dependencies: [
@@ -60,15 +61,15 @@ let package = Package(
         .target(
             name: "TillServer",
             dependencies: [
-                "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillAPI", "TillPages", "TillSQL",
-                "TillLedger", "TillHTTP", "TillDashboard",
+                "TillThreads", "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillAPI", "TillPages",
+                "TillSQL", "TillLedger", "TillHTTP", "TillDashboard",
             ]
         ),
         .target(
             name: "TillEmulator",
             dependencies: [
-                "TillBilling", "TillAppStore", "TillJSON", "TillCrypto", "TillHTTP", "TillPages", "TillSQL",
-                "TillSQLite",
+                "TillThreads", "TillBilling", "TillAppStore", "TillJSON", "TillCrypto", "TillHTTP", "TillPages",
+                "TillSQL", "TillSQLite",
             ]
         ),
         .target(name: "TillClient", dependencies: ["TillBilling", "TillAPI"] + linuxOnly),
@@ -76,19 +77,16 @@ let package = Package(
         .target(
             name: "TillSimulation",
             dependencies: [
-                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI", "TillSQL",
-                "TillLedger",
-                "TillSQLite",
-                "TillServer", "TillEmulator", "TillClient", "CTillSQLite", "CTillOpenSSL",
+                "TillThreads", "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI",
+                "TillSQL", "TillLedger", "TillSQLite", "TillServer", "TillEmulator", "TillClient", "CTillSQLite",
+                "CTillOpenSSL",
             ] + storeKit
         ),
         .executableTarget(
             name: "till",
             dependencies: [
-                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI", "TillSQL",
-                "TillLedger",
-                "TillSQLite",
-                "TillServer", "TillEmulator", "TillClient", "TillSimulation",
+                "TillThreads", "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI",
+                "TillSQL", "TillLedger", "TillSQLite", "TillServer", "TillEmulator", "TillClient", "TillSimulation",
             ] + storeKit
         ),
 
@@ -111,8 +109,8 @@ let package = Package(
         .executableTarget(
             name: "till-load",
             dependencies: [
-                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillSQL", "TillLedger",
-                "TillSQLite", "TillServer", "TillEmulator", "TillClient", "TillSimulation",
+                "TillThreads", "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillSQL",
+                "TillLedger", "TillSQLite", "TillServer", "TillEmulator", "TillClient", "TillSimulation",
             ],
             path: "Benchmarks/TillLoad"
         ),
@@ -121,9 +119,8 @@ let package = Package(
         .executableTarget(
             name: "TillSoak",
             dependencies: [
-                "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI", "TillSQL",
-                "TillLedger",
-                "TillSQLite",
+                "TillThreads", "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI",
+                "TillSQL", "TillLedger", "TillSQLite",
             ],
             path: "Benchmarks/TillSoak"
         ),
@@ -131,42 +128,44 @@ let package = Package(
         .testTarget(name: "TidyTests"),
         .testTarget(name: "TillBillingTests", dependencies: ["TillBilling"]),
         .testTarget(name: "TillCryptoTests", dependencies: ["TillCrypto"]),
-        .testTarget(name: "TillHTTPTests", dependencies: ["TillHTTP"]),
+        .testTarget(name: "TillHTTPTests", dependencies: ["TillThreads", "TillHTTP"]),
         .testTarget(
             name: "TillAppStoreTests",
-            dependencies: ["TillAppStore", "TillJSON", "TillCrypto", "TillBilling", "CTillOpenSSL"]
+            dependencies: ["TillThreads", "TillAppStore", "TillJSON", "TillCrypto", "TillBilling", "CTillOpenSSL"]
         ),
         .testTarget(
             name: "TillLedgerTests",
             dependencies: [
-                "TillLedger", "TillSQL", "TillSQLite", "TillBilling", "TillAppStore", "TillJSON", "TillCrypto",
+                "TillThreads", "TillLedger", "TillSQL", "TillSQLite", "TillBilling", "TillAppStore", "TillJSON",
+                "TillCrypto", "TillEmulator", "CTillSQLite",
             ]
         ),
         .testTarget(name: "TillSQLiteTests", dependencies: ["TillSQLite", "TillSQL", "TillSimulation"]),
         .testTarget(
             name: "TillServerTests",
             dependencies: [
-                "TillServer", "TillDashboard", "TillSQL", "TillLedger", "TillSQLite", "TillHTTP", "TillAPI",
+                "TillThreads", "TillServer", "TillDashboard", "TillSQL", "TillLedger", "TillSQLite", "TillHTTP", "TillAPI",
                 "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillEmulator", "TillPages",
             ]
         ),
         .testTarget(
             name: "TillEmulatorTests",
             dependencies: [
-                "TillEmulator", "TillAppStore", "TillJSON", "TillCrypto", "TillHTTP", "TillBilling", "TillPages",
-                "TillSQLite",
-                "TillSQL",
+                "TillThreads", "TillEmulator", "TillAppStore", "TillJSON", "TillCrypto", "TillHTTP", "TillBilling",
+                "TillPages", "TillSQLite", "TillSQL",
             ]
         ),
         .testTarget(
             name: "TillClientTests",
-            dependencies: ["TillClient", "TillAPI", "TillBilling", "TillEmulator", "TillHTTP", "TillCrypto"] + storeKit
+            dependencies: [
+                "TillThreads", "TillClient", "TillAPI", "TillBilling", "TillEmulator", "TillHTTP", "TillCrypto",
+            ] + storeKit
         ),
         .testTarget(
             name: "TillCommandTests",
             dependencies: [
-                "till", "TillAppStore", "TillJSON", "TillCrypto", "TillBilling", "TillServer", "TillSQL", "TillLedger",
-                "TillSQLite",
+                "TillThreads", "till", "TillAppStore", "TillJSON", "TillCrypto", "TillBilling", "TillServer",
+                "TillSQL", "TillLedger", "TillSQLite",
             ]
         ),
         .testTarget(
@@ -187,12 +186,9 @@ let package = Package(
         .testTarget(
             name: "JourneyTests",
             dependencies: [
-                "TillServer", "TillEmulator", "TillClient", "TillSQLite", "TillHTTP", "TillAPI", "TillBilling",
-                "TillSQL", "TillLedger", "TillAppStore", "TillJSON", "TillCrypto", "TillSimulation", "till",
-                "LearnPoints",
-                "CloudPlans",
-                "Game",
-                "ExampleTerminal",
+                "TillThreads", "TillServer", "TillEmulator", "TillClient", "TillSQLite", "TillHTTP", "TillAPI",
+                "TillBilling", "TillSQL", "TillLedger", "TillAppStore", "TillJSON", "TillCrypto", "TillSimulation",
+                "till", "LearnPoints", "CloudPlans", "Game", "ExampleTerminal",
             ] + storeKit
         ),
     ],
@@ -215,13 +211,14 @@ let package = Package(
     ]
     package.targets += [
         .target(
-            name: "StoreKit", dependencies: ["TillBilling", "TillAppStore", "TillJSON", "TillCrypto", "TillHTTP"],
+            name: "StoreKit",
+            dependencies: ["TillThreads", "TillBilling", "TillAppStore", "TillJSON", "TillCrypto", "TillHTTP"],
             exclude: ["REMAINING.md"]),
         .testTarget(
             name: "StoreKitTests",
             dependencies: [
-                "StoreKit", "TillEmulator", "TillHTTP", "TillCrypto", "TillAppStore", "TillJSON", "TillBilling",
-                "TillSQL", "TillSQLite",
+                "TillThreads", "StoreKit", "TillEmulator", "TillHTTP", "TillCrypto", "TillAppStore", "TillJSON",
+                "TillBilling", "TillSQL", "TillSQLite",
             ]
         ),
     ]

@@ -1,5 +1,5 @@
 import Foundation
-import TillCrypto
+import TillThreads
 
 /// Purchases at a given rate against a server of our own, once in quiet and once under a fixed flood of strangers:
 /// twelve connections that post bodies of 8 MiB, and 400 forged notifications a second. Then what a forged notification

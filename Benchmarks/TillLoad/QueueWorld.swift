@@ -4,6 +4,7 @@ import TillCrypto
 import TillEmulator
 import TillHTTP
 import TillJSON
+import TillThreads
 
 /// A server with an In-App Purchase key that saves first, and the store it asks: everything on 127.0.0.1.
 final class QueueWorld: Sendable {

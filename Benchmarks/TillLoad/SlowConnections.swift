@@ -1,5 +1,5 @@
 import Foundation
-import TillCrypto
+import TillThreads
 
 /// Connections that begin a request and do not end it: they say nothing more, or a byte a second. What the server
 /// closes is opened again.

@@ -1,5 +1,5 @@
 import Foundation
-import TillCrypto
+import TillThreads
 
 /// A process that was started here, and is ended by its own id.
 // Sendable: the process is started before, and asked for no more than its number and whether it runs.

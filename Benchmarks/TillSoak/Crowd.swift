@@ -1,6 +1,6 @@
 import Foundation
-import TillCrypto
 import TillJSON
+import TillThreads
 
 /// The buyers: a few of the phones have their app open at any time, and most of them lose it in the middle.
 final class Crowd: Sendable {

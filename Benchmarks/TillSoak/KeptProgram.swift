@@ -1,6 +1,6 @@
 import Foundation
-import TillCrypto
 import TillHTTP
+import TillThreads
 
 /// The server or the store: a program that is killed again and again, and started again on the same files.
 final class KeptProgram: Sendable {

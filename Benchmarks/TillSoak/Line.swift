@@ -3,6 +3,7 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 import TillJSON
+import TillThreads
 
 /// The line from all phones to the server, or to the store. It cuts, delays and repeats what goes over it, and notes
 /// what it sees: who opened which order is the soak's own knowledge and needs no ledger.

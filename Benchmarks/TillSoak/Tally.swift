@@ -1,5 +1,5 @@
-import TillCrypto
 import TillJSON
+import TillThreads
 
 /// How often what happened.
 final class Tally: Sendable {

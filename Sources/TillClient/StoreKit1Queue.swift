@@ -55,7 +55,7 @@ private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unch
     }
 
     // Guards `state`; nobody is called while it is held.
-    private let lock = NSLock()
+    private let lock = Guarded<Void>()
     private var state = State()
     let events: AsyncStream<StoreEvent>
     private let heard: AsyncStream<StoreEvent>.Continuation
@@ -296,7 +296,7 @@ private final class StoreKit1Room: NSObject, SKPaymentTransactionObserver, @unch
 /// Waits for one request, and keeps it and itself until then: StoreKit keeps neither.
 private final class RequestEnd: NSObject, SKProductsRequestDelegate, @unchecked Sendable {
     // Guards everything below; nobody is called while it is held.
-    private let lock = NSLock()
+    private let lock = Guarded<Void>()
     private var kept: (request: SKRequest, answer: RequestEnd, end: CheckedContinuation<Void, any Error>)?
     private var found: [SKProduct] = []
 

@@ -1,4 +1,3 @@
-import Foundation
 import TillBilling
 
 /// The latest notice about every subject, numbered as they came, for listeners who read at their own pace.
@@ -22,7 +21,7 @@ final class UpdateBoard: @unchecked Sendable {
         var isHeldBack: Bool
     }
 
-    private let lock = NSLock()
+    private let lock = Guarded<Void>()
     private var notices: [Subject: Notice] = [:]
     /// By number. A line whose notice has another number by now is stale.
     private var lines: [(number: Int, subject: Subject)] = []

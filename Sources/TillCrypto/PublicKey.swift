@@ -1,4 +1,5 @@
 import CTillOpenSSL
+import TillThreads
 
 /// Any public key of a certificate, or one read from PEM or DER.
 public final class PublicKey: @unchecked Sendable {

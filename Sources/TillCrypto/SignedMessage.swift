@@ -1,4 +1,5 @@
 import CTillOpenSSL
+import TillThreads
 
 /// A CMS (PKCS#7) SignedData with its content inside, as Apple's app receipts are: BER or DER, one signer.
 ///

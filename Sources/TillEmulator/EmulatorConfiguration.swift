@@ -18,8 +18,6 @@ public struct EmulatorConfiguration: Sendable {
     public var sharedSecret: String?
     /// The account's secret, which works as long as the app has none of its own (facts/verify-receipt §2).
     public var primarySecret: String?
-    /// How `/verifyReceipt` spells the flag of its internal faults.
-    public var retryableSpelling = RetryableSpelling.hyphen
     /// Milliseconds between one failed attempt to deliver a notification and the next. Nil: Apple's, which is no
     /// second attempt in sandbox and 1, 12, 24, 48 and 72 hours in production (facts/notifications §2).
     public var notificationRetries: [Int64]?
@@ -38,12 +36,6 @@ public struct EmulatorConfiguration: Sendable {
     public var keys: [String: String] = [:]
 
     public init() {}
-
-    /// Released clients read the one, Apple's documentation names the other (facts/verify-receipt §3).
-    public enum RetryableSpelling: String, Sendable, Hashable, CaseIterable {
-        case hyphen = "is-retryable"
-        case underscore = "is_retryable"
-    }
 
     var retries: [Int64] {
         let hour: Int64 = 3_600_000

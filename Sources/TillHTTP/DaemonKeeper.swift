@@ -23,7 +23,7 @@ struct DaemonKeeper: @unchecked Sendable {
     func enforceDeadlines() {
         let now = monotonicMilliseconds()
         var slow: [(place: Int, exchange: Exchange)] = []
-        core.table.with { table in
+        core.table.withLock { table in
             for place in table.places.indices where table.places[place].deadline <= now {
                 switch table.places[place].phase {
                 case .header, .body:
@@ -38,7 +38,7 @@ struct DaemonKeeper: @unchecked Sendable {
         }
         guard !slow.isEmpty else { return }
         let farewell = Framing.closingBytes(core.configuration.refusal(.tooSlow, nil))
-        core.table.with { table in
+        core.table.withLock { table in
             for (place, exchange) in slow
             where table.places[place].exchange === exchange && table.places[place].deadline <= now {
                 ListenerCore.send(farewell, to: table.places[place].socket)
@@ -54,7 +54,7 @@ struct DaemonKeeper: @unchecked Sendable {
         shutdown(socket, shutBoth)
         let settled = monotonicMilliseconds() + Self.settleMilliseconds
         while monotonicMilliseconds() < max(settled, graceEnd()) {
-            if monotonicMilliseconds() >= settled, core.table.with({ $0.busy }) == 0 { return }
+            if monotonicMilliseconds() >= settled, core.table.withLock({ $0.busy }) == 0 { return }
             enforceDeadlines()
             usleep(5_000)
         }
@@ -63,21 +63,32 @@ struct DaemonKeeper: @unchecked Sendable {
 
     /// The grace is over: handlers that still run are cancelled and their clients told.
     private func cutOff() {
-        let running = core.table.with { table in
+        let running = core.table.withLock { table in
             table.places.compactMap { $0.phase == .handling ? $0.exchange : nil }
         }
         for exchange in running {
-            let task = core.table.with { _ in exchange.task }
+            let task = core.table.withLock { _ in exchange.task }
             task?.cancel()
             let refusal = ListenerRefusal.cutOff(retryAfter: ListenerCore.retryAfterSeconds)
             core.finish(exchange, core.configuration.refusal(refusal, nil))
         }
         let end = monotonicMilliseconds() + Self.farewellMilliseconds
-        while monotonicMilliseconds() < end, core.table.with({ $0.busy }) > 0 { usleep(5_000) }
+        while monotonicMilliseconds() < end, core.table.withLock({ $0.busy }) > 0 { usleep(5_000) }
     }
 
     func takeDown() {
         MHD_stop_daemon(daemon)
         close(socket)
     }
+}
+
+/// Milliseconds of a clock that never jumps; a few milliseconds coarse, which deadlines can bear and requests pay for.
+func monotonicMilliseconds() -> Int {
+    var time = timespec()
+    #if canImport(Glibc)
+        clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
+    #else
+        clock_gettime(CLOCK_MONOTONIC, &time)
+    #endif
+    return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
 }

@@ -1,4 +1,5 @@
 import CTillCurl
+import TillThreads
 
 /// libcurl's multi handle and the one thread that may touch it. Others leave their wishes in the inbox and wake it.
 final class FetchEngine: @unchecked Sendable {
@@ -12,7 +13,7 @@ final class FetchEngine: @unchecked Sendable {
 
     private let configuration: FetchConfiguration
     private let multi: UnsafeMutableRawPointer
-    private let inbox = Guarded(Inbox())
+    private let inbox = Locked(Inbox())
 
     // The thread's own.
     private var active: [UnsafeMutableRawPointer: Transfer] = [:]
@@ -29,7 +30,7 @@ final class FetchEngine: @unchecked Sendable {
         let connections = max(1, configuration.connectionLimit)
         _ = till_curl_multi_set_long(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, connections)
         _ = till_curl_multi_set_long(multi, CURLMOPT_MAXCONNECTS, connections)
-        guard startThread({ [self] in run() }) else {
+        guard SystemThread.detached({ [self] in run() }) else {
             curl_multi_cleanup(multi)
             throw HTTPFault(CURLE_FAILED_INIT)
         }
@@ -37,7 +38,7 @@ final class FetchEngine: @unchecked Sendable {
 
     func submit(_ transfer: Transfer, _ continuation: Transfer.Continuation) {
         transfer.wait(continuation)
-        let isTaken = inbox.with { inbox in
+        let isTaken = inbox.withLock { inbox in
             if inbox.isStopped || transfer.isCancelled { return false }
             inbox.arriving.append(transfer)
             curl_multi_wakeup(multi)
@@ -47,7 +48,7 @@ final class FetchEngine: @unchecked Sendable {
     }
 
     func cancel(_ transfer: Transfer) {
-        inbox.with { inbox in
+        inbox.withLock { inbox in
             transfer.isCancelled = true
             guard !inbox.isOver else { return }
             inbox.cancelled.append(transfer)
@@ -56,7 +57,7 @@ final class FetchEngine: @unchecked Sendable {
     }
 
     func stop() {
-        inbox.with { inbox in
+        inbox.withLock { inbox in
             inbox.isStopped = true
             if !inbox.isOver { curl_multi_wakeup(multi) }
         }
@@ -68,7 +69,7 @@ final class FetchEngine: @unchecked Sendable {
 
     private func run() {
         while true {
-            let wishes = inbox.with { inbox in
+            let wishes = inbox.withLock { inbox in
                 defer { (inbox.arriving, inbox.cancelled) = ([], []) }
                 return inbox
             }
@@ -83,7 +84,7 @@ final class FetchEngine: @unchecked Sendable {
         }
         for transfer in Array(active.values) { abort(transfer) }
         // Nothing arrives after `isStopped`, and nobody wakes the handle after `isOver`.
-        inbox.with { $0.isOver = true }
+        inbox.withLock { $0.isOver = true }
         for easy in spare { curl_easy_cleanup(easy) }
         curl_multi_cleanup(multi)
     }

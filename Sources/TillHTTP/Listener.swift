@@ -1,5 +1,6 @@
 import CTillMicroHTTPD
 import Synchronization
+import TillThreads
 
 #if canImport(Glibc)
     import Glibc
@@ -43,7 +44,7 @@ public final class Listener: Sendable {
     public var requestsUnderWay: Int { engine.core.live.value.load(ordering: .relaxed) }
 
     /// Open connections.
-    public var connections: Int { engine.core.table.with { $0.count } }
+    public var connections: Int { engine.core.table.withLock { $0.count } }
 
     /// Stops for good: nobody new is let in, requests that have begun are answered, later ones on connections that are
     /// already there get 503, then everything is closed. Returns when all of that is over.
@@ -60,7 +61,7 @@ public final class Listener: Sendable {
 final class ListenerEngine: Sendable {
     let core: ListenerCore
     let port: UInt16
-    private let stopRequest = Guarded(StopRequest())
+    private let stopRequest = Locked(StopRequest())
 
     private struct StopRequest {
         /// On ``monotonicMilliseconds()``.
@@ -91,7 +92,7 @@ final class ListenerEngine: Sendable {
             throw .system(step: "MHD_start_daemon", code: errno)
         }
         let keeper = DaemonKeeper(daemon: daemon, socket: socket.descriptor, core: core)
-        guard startThread({ [self] in keep(keeper) }) else {
+        guard SystemThread.detached({ [self] in keep(keeper) }) else {
             keeper.takeDown()
             throw .system(step: "pthread_create", code: errno)
         }
@@ -99,7 +100,7 @@ final class ListenerEngine: Sendable {
 
     func requestStop(graceMilliseconds: Int, done: (@Sendable () -> Void)?) {
         let graceEnd = monotonicMilliseconds() + graceMilliseconds
-        let isDone = stopRequest.with { request in
+        let isDone = stopRequest.withLock { request in
             request.graceEnd = min(request.graceEnd ?? .max, graceEnd)
             if !request.isDone, let done { request.waiters.append(done) }
             return request.isDone
@@ -109,13 +110,13 @@ final class ListenerEngine: Sendable {
 
     /// The keeper's thread: deadlines until somebody wants the end, then the end.
     private func keep(_ keeper: DaemonKeeper) {
-        while stopRequest.with({ $0.graceEnd }) == nil {
+        while stopRequest.withLock({ $0.graceEnd }) == nil {
             keeper.enforceDeadlines()
             usleep(Self.tickMicroseconds)
         }
-        keeper.drain { self.stopRequest.with { $0.graceEnd ?? 0 } }
+        keeper.drain { self.stopRequest.withLock { $0.graceEnd ?? 0 } }
         keeper.takeDown()
-        let waiters = stopRequest.with { request in
+        let waiters = stopRequest.withLock { request in
             request.isDone = true
             defer { request.waiters = [] }
             return request.waiters
@@ -127,7 +128,7 @@ final class ListenerEngine: Sendable {
         // The listener holds its core until the daemon has stopped, and only the daemon uses this pointer.
         let context = Unmanaged.passUnretained(core).toOpaque()
         // libmicrohttpd splits its limit evenly among its threads; connections do not spread evenly.
-        let limit = (core.table.with { $0.limit } + ConnectionTable.slack) * threads
+        let limit = (core.table.withLock { $0.limit } + ConnectionTable.slack) * threads
         // Beside the header it holds a record of each field and query item, and the head of the answer.
         let memory = max(1 << 10, core.configuration.headerSizeLimit) + (16 << 10)
         var options = [

@@ -1,4 +1,5 @@
 import CTillMicroHTTPD
+import Synchronization
 
 /// How a ``Listener`` listens and what it puts up with. Times are milliseconds, sizes bytes.
 public struct ListenerConfiguration: Sendable {
@@ -184,4 +185,31 @@ public enum ListenerRefusal: Sendable, Hashable {
         if let retryAfter { response.headers.add("Retry-After", String(retryAfter)) }
         return response
     }
+}
+
+/// Whether the body of a request is taken. Asked once, with what came before the body, when more than
+/// ``ListenerConfiguration/bodyBeforeAdmission`` of body is announced or has come: a stranger's long body costs no
+/// memory before somebody has looked at who sends it.
+public enum Admission: Sendable {
+    /// The body is read to its end. What is held is let go of when the request is over.
+    case admitted(holding: (any Sendable)? = nil)
+    /// The response is sent at once, what still comes of the body is thrown away, and the connection is closed.
+    case refused(HTTPResponse)
+
+    /// Decides by a request without its body.
+    /// - Parameter length: how many bytes of body may come: as announced, or as many as the route takes.
+    public typealias Decide = @Sendable (_ head: HTTPRequest, _ length: Int) -> Admission
+}
+
+/// What the bodies of all requests may take up together, and how much of it is taken.
+final class BodyMemory: Sendable {
+    private let limit: Int
+    private let used = Atomic<Int>(0)
+
+    init(limit: Int) { self.limit = limit }
+
+    /// Counts so many bytes; false where they are more than there may be. They are to be given back in either case.
+    func take(_ count: Int) -> Bool { used.add(count, ordering: .relaxed).newValue <= limit }
+
+    func giveBack(_ count: Int) { used.subtract(count, ordering: .relaxed) }
 }

@@ -1,5 +1,6 @@
 import CTillMicroHTTPD
 import Synchronization
+import TillThreads
 
 #if canImport(Glibc)
     import Glibc
@@ -16,7 +17,7 @@ final class ListenerCore: @unchecked Sendable {
     let bodyLimit: BodyLimit
     let admission: Admission.Decide
     let handler: Handler
-    let table: Guarded<ConnectionTable>
+    let table: Locked<ConnectionTable>
     let live = LiveCount()
     private let memory: BodyMemory
     let isStopping = Atomic<Bool>(false)
@@ -38,7 +39,7 @@ final class ListenerCore: @unchecked Sendable {
         self.admission = admission
         self.handler = handler
         memory = BodyMemory(limit: configuration.bodyMemoryLimit)
-        table = Guarded(
+        table = Locked(
             ConnectionTable(limit: connectionLimit, limitPerAddress: configuration.connectionLimitPerAddress))
     }
 
@@ -46,17 +47,17 @@ final class ListenerCore: @unchecked Sendable {
 
     func admits(_ address: UnsafePointer<sockaddr>?) -> Bool {
         let key = PeerAddress(address, keyOnly: true).key
-        return table.with { $0.admit(key, shut: Self.shut) }
+        return table.withLock { $0.admit(key, shut: Self.shut) }
     }
 
     func opened(_ connection: OpaquePointer) -> Int {
         let peer = PeerAddress(till_mhd_client_address(connection))
         let deadline = monotonicMilliseconds() + configuration.headerDeadline
-        return table.with { $0.open(socket: till_mhd_socket(connection), peer: peer, deadline: deadline) }
+        return table.withLock { $0.open(socket: till_mhd_socket(connection), peer: peer, deadline: deadline) }
     }
 
     func closed(place: Int) {
-        table.with { $0.close(place) }
+        table.withLock { $0.close(place) }
     }
 
     static func shut(_ socket: Int32) { shutdown(socket, shutBoth) }
@@ -69,11 +70,11 @@ final class ListenerCore: @unchecked Sendable {
         let bytes = UnsafeRawBufferPointer(start: raw, count: count).bindMemory(to: UInt8.self)
         let late = isStopping.load(ordering: .relaxed)
         let deadline = monotonicMilliseconds() + configuration.headerDeadline
-        let peer = table.with { $0.places[place].peer }
+        let peer = table.withLock { $0.places[place].peer }
         let exchange = Exchange(
             connection: connection, place: place, peer: peer, isLate: late, raw: bytes, live: live,
             memory: memory)
-        table.with { $0.begin(place, exchange, deadline: deadline) }
+        table.withLock { $0.begin(place, exchange, deadline: deadline) }
         if case .failure(.tooManyQueryItems) = exchange.target { hangUp(exchange, .badRequest(.tooManyQueryItems)) }
         return exchange
     }
@@ -102,7 +103,7 @@ final class ListenerCore: @unchecked Sendable {
 
     func ended(_ exchange: Exchange) {
         let deadline = monotonicMilliseconds() + configuration.idleDeadline
-        table.with { $0.end(exchange.place, deadline: deadline) }
+        table.withLock { $0.end(exchange.place, deadline: deadline) }
     }
 
     private func open(
@@ -122,7 +123,7 @@ final class ListenerCore: @unchecked Sendable {
         exchange.body.reserveCapacity(
             min(exchange.border.contentLength ?? 0, exchange.bodyLimit, ListenerConfiguration.smallBody))
         let deadline = monotonicMilliseconds() + configuration.bodyDeadline
-        table.with { $0.set(exchange.place, .body, deadline: deadline) }
+        table.withLock { $0.set(exchange.place, .body, deadline: deadline) }
         return .YES
     }
 
@@ -199,7 +200,7 @@ final class ListenerCore: @unchecked Sendable {
         exchange.stage = .running
         let deadline = monotonicMilliseconds() + configuration.handlerDeadline
         // Whoever was cut off a moment ago has been told so, and must not be served all the same.
-        guard table.with({ $0.set(exchange.place, .handling, deadline: deadline) }) else { return .NO }
+        guard table.withLock({ $0.set(exchange.place, .handling, deadline: deadline) }) else { return .NO }
         guard let request = request(of: exchange, body: exchange.body) else { return .NO }
         exchange.border = HeaderBorder()
         exchange.body = []
@@ -211,7 +212,7 @@ final class ListenerCore: @unchecked Sendable {
         } else {
             task = Task.immediate { [self] in await handle(request, exchange) }
         }
-        table.with { _ in exchange.task = task }
+        table.withLock { _ in exchange.task = task }
         return exchange.park() ? .YES : answer(exchange)
     }
 
@@ -230,7 +231,7 @@ final class ListenerCore: @unchecked Sendable {
         exchange.stage = .answered
         guard let answer = exchange.takeAnswer() else { return .NO }
         let deadline = monotonicMilliseconds() + configuration.sendDeadline
-        table.with { $0.set(exchange.place, .sending, deadline: deadline) }
+        table.withLock { $0.set(exchange.place, .sending, deadline: deadline) }
         return answer.queue(on: exchange.connection)
     }
 
@@ -245,13 +246,13 @@ final class ListenerCore: @unchecked Sendable {
         if exchange.received == 0, !exchange.border.announcesBody || exchange.border.expectsContinue {
             exchange.stage = .answered
             let deadline = monotonicMilliseconds() + configuration.sendDeadline
-            table.with { $0.set(exchange.place, .sending, deadline: deadline) }
+            table.withLock { $0.set(exchange.place, .sending, deadline: deadline) }
             return MadeResponse(response, closing: true)?.queue(on: exchange.connection) ?? .NO
         }
         exchange.stage = .lingering
         let deadline = monotonicMilliseconds() + Self.lingerMilliseconds
         exchange.received = 0
-        table.with { table in
+        table.withLock { table in
             Self.send(Framing.closingBytes(response), to: table.places[exchange.place].socket)
             table.set(exchange.place, .lingering, deadline: deadline)
         }
@@ -262,7 +263,7 @@ final class ListenerCore: @unchecked Sendable {
     /// its buffer it neither answers nor closes.
     private func hangUp(_ exchange: Exchange, _ refusal: ListenerRefusal) {
         let bytes = Framing.closingBytes(configuration.refusal(refusal, nil))
-        table.with { table in
+        table.withLock { table in
             Self.send(bytes, to: table.places[exchange.place].socket)
             table.leave(exchange.place, shut: Self.shut)
         }

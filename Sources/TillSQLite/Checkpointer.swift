@@ -1,5 +1,6 @@
 import CTillSQLite
 import TillSQL
+import TillThreads
 
 /// Moves committed pages from the write-ahead log into the database file, on a connection of its own, so that no
 /// request waits for it: when the log has grown by `pagesWorthMoving`, or a second after a commit, and not at all when
@@ -16,7 +17,7 @@ final class Checkpointer: @unchecked Sendable {
     private var logPages = 0
 
     /// Guards `connection`.
-    private let turn = Monitor()
+    private let turn = Locked<Void>()
     private let connection: SQLiteHandle
 
     /// Above so many pages the log is restarted from its beginning while the writer waits.
@@ -41,7 +42,7 @@ final class Checkpointer: @unchecked Sendable {
         } else if logPages > restartAbove {
             restart(logPages)
         }
-        bell.locked {
+        bell.withLock {
             self.logPages = logPages
             // After a full checkpoint the log begins again at its start.
             if logPages < movedPages { movedPages = 0 }
@@ -59,18 +60,18 @@ final class Checkpointer: @unchecked Sendable {
     /// prevents it: then again when the log has grown by a quarter.
     private func restart(_ logPages: Int) {
         restartAbove = logPages + pageLimit / 4
-        turn.locked { _ = try? connection.checkpoint(SQLITE_CHECKPOINT_RESTART) }
+        turn.withLock { _ = try? connection.checkpoint(SQLITE_CHECKPOINT_RESTART) }
     }
 
     /// One passive checkpoint now, on the caller's thread. A fault means only that the log stays as it is.
     func checkpointNow() {
-        turn.locked { _ = try? connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE) }
+        turn.withLock { _ = try? connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE) }
     }
 
     /// The checkpointer's thread.
     func run() {
         while true {
-            let stop = bell.locked {
+            let stop = bell.withLock {
                 while !hasWork && !isStopping { bell.wait() }
                 if !isStopping, !isWorthIt { bell.wait(milliseconds: Self.pauseMilliseconds) }
                 hasWork = false
@@ -84,7 +85,7 @@ final class Checkpointer: @unchecked Sendable {
     }
 
     func stop() {
-        bell.locked {
+        bell.withLock {
             isStopping = true
             bell.signal()
         }
@@ -92,7 +93,7 @@ final class Checkpointer: @unchecked Sendable {
 
     /// The last checkpoint, when no other connection of this process is open any more.
     func close() {
-        turn.locked {
+        turn.withLock {
             _ = try? connection.checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
             connection.close()
         }

@@ -1,5 +1,6 @@
 import CTillSQLite
 import TillSQL
+import TillThreads
 
 /// The connections and threads behind one `SQLiteDatabase`. It outlives the database object until its threads are done.
 final class Engine: @unchecked Sendable {
@@ -9,7 +10,7 @@ final class Engine: @unchecked Sendable {
     private let threads: SQLiteDatabase.Threads
 
     /// Guards what follows.
-    private let state = Monitor()
+    private let state = Locked<Void>()
     private var phase = Phase.open
     private var waitingForClose: [@Sendable () -> Void] = []
 
@@ -42,14 +43,14 @@ final class Engine: @unchecked Sendable {
 
     func read(_ job: Job) {
         if threads == .inline {
-            state.locked { phase == .open ? readers.runInline(job) : job.answer(.afterClose) }
+            state.withLock { phase == .open ? readers.runInline(job) : job.answer(.afterClose) }
         } else if let fault = readers.queue.add(job) {
             job.answer(fault)
         }
     }
 
     func writeInline(_ jobs: [Job]) {
-        state.locked {
+        state.withLock {
             guard phase == .open, let writer else {
                 for job in jobs { job.answer(.afterClose) }
                 return
@@ -60,7 +61,7 @@ final class Engine: @unchecked Sendable {
 
     /// Calls `done` once everything is answered and the files are let go of, however often it is called.
     func close(_ done: @escaping @Sendable () -> Void) {
-        let (isFirst, isClosed) = state.locked {
+        let (isFirst, isClosed) = state.withLock {
             let first = phase == .open
             if first { phase = .closing }
             if phase != .closed { waitingForClose.append(done) }
@@ -69,14 +70,14 @@ final class Engine: @unchecked Sendable {
         if isClosed { return done() }
         guard isFirst else { return }
         // Waits for the disk and for the other threads, so it gets a thread of its own.
-        if threads == .own, let thread = DiskThread({ self.closeNow() }) { thread.detach() } else { closeNow() }
+        if threads == .own, let thread = SystemThread({ self.closeNow() }) { thread.detach() } else { closeNow() }
     }
 
     private func closeNow() {
         readers.close()
         writer?.close()
         lock?.release()
-        let waiting = state.locked {
+        let waiting = state.withLock {
             phase = .closed
             defer { waitingForClose = [] }
             return waitingForClose

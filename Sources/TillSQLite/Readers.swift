@@ -1,11 +1,12 @@
 import TillSQL
+import TillThreads
 
 /// The queue of reads and the threads that run them, each on a read-only connection.
 final class Readers: @unchecked Sendable {
     let queue: WorkQueue
     private let opening: Opening
     private var connections: [Reader]
-    private var threads: [DiskThread] = []
+    private var threads: [SystemThread] = []
 
     init(_ opening: Opening) throws(DatabaseError) {
         self.opening = opening
@@ -17,7 +18,7 @@ final class Readers: @unchecked Sendable {
 
     func start() -> Bool {
         for reader in connections {
-            let thread = DiskThread { [queue] in
+            let thread = SystemThread { [queue] in
                 while let job = queue.take(atMost: 1).first { reader.run(job) }
             }
             guard let thread else { return false }

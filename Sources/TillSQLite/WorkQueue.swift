@@ -1,4 +1,53 @@
 import TillSQL
+import TillThreads
+
+/// A body that waits for its turn, and where its answer goes. Handed from thread to thread, used by one at a time.
+class Job: @unchecked Sendable {
+    /// Runs the body.
+    /// - Returns: whether it returned a value; what it threw is kept until `answer`.
+    func run(_ session: SQLiteConnection) -> Bool { false }
+
+    /// Replaces the body's value by a fault found after it returned.
+    func refuse(_ fault: DatabaseError) {}
+
+    /// Tells whoever waits: the body's own outcome, or `fault` if there is one. Called once.
+    func answer(_ fault: DatabaseError?) {}
+}
+
+/// Unchecked because the outcome is written and read by one thread only: the writer's (or the inline caller's).
+final class Body<Value: Sendable>: Job, @unchecked Sendable {
+    private let body: @Sendable (any Connection) throws -> Value
+    private let reply: @Sendable (Result<Value, any Error>) -> Void
+    private var outcome: Result<Value, any Error>?
+
+    init(
+        _ body: @escaping @Sendable (any Connection) throws -> Value,
+        _ reply: @escaping @Sendable (Result<Value, any Error>) -> Void
+    ) {
+        self.body = body
+        self.reply = reply
+    }
+
+    override func run(_ session: SQLiteConnection) -> Bool {
+        do {
+            outcome = .success(try body(session))
+            return true
+        } catch {
+            outcome = .failure(error)
+            return false
+        }
+    }
+
+    override func refuse(_ fault: DatabaseError) { outcome = .failure(fault) }
+
+    override func answer(_ fault: DatabaseError?) {
+        if let fault {
+            reply(.failure(fault))
+        } else {
+            reply(outcome ?? .failure(DatabaseError(.other, "the body was never run")))
+        }
+    }
+}
 
 /// First come, first served, and no more than `limit` waiting: memory stays bounded when the disk can't keep up.
 final class WorkQueue: @unchecked Sendable {
@@ -13,7 +62,7 @@ final class WorkQueue: @unchecked Sendable {
 
     /// - Returns: why the job was not taken, or nil if it will be answered.
     func add(_ job: Job) -> DatabaseError? {
-        monitor.locked {
+        monitor.withLock {
             if isClosed { return .afterClose }
             guard jobs.count - head < limit else {
                 return DatabaseError(.busy, "\(limit) requests wait for the database already; ask again later")
@@ -26,7 +75,7 @@ final class WorkQueue: @unchecked Sendable {
 
     /// Waits for work and takes up to `count` jobs, oldest first. Empty once the queue is closed and drained.
     func take(atMost count: Int) -> [Job] {
-        monitor.locked {
+        monitor.withLock {
             while jobs.count == head {
                 if isClosed { return [] }
                 idleThreads += 1
@@ -51,7 +100,7 @@ final class WorkQueue: @unchecked Sendable {
 
     /// What was added before is still handed out; nothing is added any more.
     func close() {
-        monitor.locked {
+        monitor.withLock {
             isClosed = true
             monitor.broadcast()
         }

@@ -1,4 +1,5 @@
 import TillSQL
+import TillThreads
 
 /// The queue of writes, the thread that commits them and the one that checkpoints.
 final class Writer: @unchecked Sendable {
@@ -6,7 +7,7 @@ final class Writer: @unchecked Sendable {
     private let commits: GroupCommit
     private let checkpointer: Checkpointer
     private let batchLimit: Int
-    private var threads: [DiskThread] = []
+    private var threads: [SystemThread] = []
 
     /// Inline, a checkpoint comes after so many pages instead of after so much time.
     private static let inlineCheckpointPages = 64
@@ -20,9 +21,9 @@ final class Writer: @unchecked Sendable {
 
     /// - Returns: false when the system has no thread to give.
     func start() -> Bool {
-        guard let committing = DiskThread({ self.commitAll() }) else { return false }
+        guard let committing = SystemThread({ self.commitAll() }) else { return false }
         threads.append(committing)
-        guard let checkpointing = DiskThread({ self.checkpointer.run() }) else { return false }
+        guard let checkpointing = SystemThread({ self.checkpointer.run() }) else { return false }
         threads.append(checkpointing)
         return true
     }

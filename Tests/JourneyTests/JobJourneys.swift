@@ -6,6 +6,7 @@ import TillCrypto
 import TillHTTP
 import TillLedger
 import TillServer
+import TillThreads
 
 /// What goes on beside the requests: what holds up one queue holds up no other, and is seen.
 @Suite("Jobs beside the requests") struct JobJourneys {

@@ -3,10 +3,10 @@ import Glibc
 import Testing
 import TillAppStore
 import TillBilling
-import TillCrypto
 import TillEmulator
 import TillHTTP
 import TillServer
+import TillThreads
 
 @Suite("The client of verifyReceipt over real sockets (P2)") struct VerifyReceiptClientJourneys {
     /// A client whose Apple listens on these ports.

@@ -4,6 +4,7 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 import TillJSON
+import TillThreads
 
 @Suite("What the app's backend is told") struct WebhookJourneys {
     /// `grant.created u1#1`, oldest first, and the events themselves.

@@ -1,6 +1,6 @@
 import Foundation
 import StoreKit
-import TillCrypto
+import TillThreads
 
 /// Somebody who listens to one of StoreKit's sequences on a phone, and what was heard.
 final class Ear<Element: Sendable>: Sendable {

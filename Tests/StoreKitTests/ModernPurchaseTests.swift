@@ -1,9 +1,9 @@
 import Foundation
 import StoreKit
 import Testing
-import TillCrypto
 import TillHTTP
 import TillJSON
+import TillThreads
 
 @Suite("StoreKit 2: buying")
 struct ModernPurchaseTests {

@@ -5,6 +5,7 @@ import TillCrypto
 import TillEmulator
 import TillHTTP
 import TillJSON
+import TillThreads
 
 @Suite("StoreKit 2: verification")
 struct ModernVerificationTests {

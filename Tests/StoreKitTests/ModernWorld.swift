@@ -6,6 +6,7 @@ import TillEmulator
 import TillHTTP
 import TillJSON
 import TillSQLite
+import TillThreads
 
 import struct TillBilling.Instant
 

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import TillBilling
 import TillHTTP
+import TillThreads
 
 @testable import StoreKit
 
@@ -58,7 +59,7 @@ struct OriginalDeliveryTests {
         }
         let last = try world.launch()
         let finishing = last.observed()
-        finishing.onUpdate.with { $0 = { queue, transactions in transactions.forEach(queue.finishTransaction) } }
+        finishing.onUpdate.withLock { $0 = { queue, transactions in transactions.forEach(queue.finishTransaction) } }
         await eventually("finished") { await world.unfinished("ann").isEmpty }
         let after = try world.launch()
         let nothing = after.observed()
@@ -253,11 +254,11 @@ struct ObservedDevice {
 extension OriginalListener {
     /// What comes from now on is news: what the launch found was fetched.
     func isLaunched(on device: EmulatedDevice) async {
-        let isFetched = Kept(false)
+        let isFetched = Locked(false)
         await eventually("the first look") { device.paymentQueue.storefront != nil }
         try? await Task.sleep(for: .milliseconds(60))
-        device.paymentQueue.desk.add { isFetched.with { $0 = true } }
-        await eventually("what was unfinished") { isFetched.with { $0 } }
+        device.paymentQueue.desk.add { isFetched.withLock { $0 = true } }
+        await eventually("what was unfinished") { isFetched.withLock { $0 } }
     }
 }
 

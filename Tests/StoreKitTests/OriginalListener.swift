@@ -1,31 +1,32 @@
 import Foundation
 import Testing
+import TillThreads
 
 @testable import StoreKit
 
 /// An observer that writes down what it is told, a line a callback.
 final class OriginalListener: NSObject, SKPaymentTransactionObserver, @unchecked Sendable {
-    // Everything that changes is behind the locks of `Kept`.
-    private let heard = Kept<[String]>([])
-    private let told = Kept<[SKPaymentTransaction]>([])
-    private let errors = Kept<[any Error]>([])
+    // Everything that changes is behind the locks of `Locked`.
+    private let heard = Locked<[String]>([])
+    private let told = Locked<[SKPaymentTransaction]>([])
+    private let errors = Locked<[any Error]>([])
     /// What it says to promoted payments.
-    let promoted = Kept<Bool>(false)
-    private let offered = Kept<[SKPayment]>([])
+    let promoted = Locked<Bool>(false)
+    private let offered = Locked<[SKPayment]>([])
     /// Called in the middle of a callback.
-    let onUpdate = Kept<(@Sendable (SKPaymentQueue, [SKPaymentTransaction]) -> Void)?>(nil)
+    let onUpdate = Locked<(@Sendable (SKPaymentQueue, [SKPaymentTransaction]) -> Void)?>(nil)
 
-    var lines: [String] { heard.with { $0 } }
+    var lines: [String] { heard.withLock { $0 } }
     /// Of all callbacks, one after the other.
-    var transactions: [SKPaymentTransaction] { told.with { $0 } }
-    var restoreErrors: [any Error] { errors.with { $0 } }
-    var offers: [SKPayment] { offered.with { $0 } }
+    var transactions: [SKPaymentTransaction] { told.withLock { $0 } }
+    var restoreErrors: [any Error] { errors.withLock { $0 } }
+    var offers: [SKPayment] { offered.withLock { $0 } }
 
     func last(_ state: SKPaymentTransactionState) -> SKPaymentTransaction? {
         transactions.last { $0.transactionState == state }
     }
 
-    private func note(_ line: String) { heard.with { $0.append(line) } }
+    private func note(_ line: String) { heard.withLock { $0.append(line) } }
 
     static func text(_ transactions: [SKPaymentTransaction]) -> String {
         transactions.map { transaction in
@@ -38,8 +39,8 @@ final class OriginalListener: NSObject, SKPaymentTransactionObserver, @unchecked
     func paymentQueue(_ queue: SKPaymentQueue, updatedTransactions transactions: [SKPaymentTransaction]) {
         let isInQueue = transactions.allSatisfy { one in queue.transactions.contains { $0 === one } }
         note(Self.text(transactions) + (isInQueue ? "" : " (not in the queue)"))
-        told.with { $0 += transactions }
-        onUpdate.with { $0 }?(queue, transactions)
+        told.withLock { $0 += transactions }
+        onUpdate.withLock { $0 }?(queue, transactions)
     }
 
     func paymentQueue(_ queue: SKPaymentQueue, removedTransactions transactions: [SKPaymentTransaction]) {
@@ -48,7 +49,7 @@ final class OriginalListener: NSObject, SKPaymentTransactionObserver, @unchecked
     }
 
     func paymentQueue(_ queue: SKPaymentQueue, restoreCompletedTransactionsFailedWithError error: any Error) {
-        errors.with { $0.append(error) }
+        errors.withLock { $0.append(error) }
         note("restore failed")
     }
 
@@ -57,9 +58,9 @@ final class OriginalListener: NSObject, SKPaymentTransactionObserver, @unchecked
     func paymentQueue(
         _ queue: SKPaymentQueue, shouldAddStorePayment payment: SKPayment, for product: SKProduct
     ) -> Bool {
-        offered.with { $0.append(payment) }
+        offered.withLock { $0.append(payment) }
         note("offered \(product.productIdentifier.split(separator: ".").last ?? "?")")
-        return promoted.with { $0 }
+        return promoted.withLock { $0 }
     }
 
     func paymentQueueDidChangeStorefront(_ queue: SKPaymentQueue) {
@@ -75,35 +76,35 @@ final class OriginalListener: NSObject, SKPaymentTransactionObserver, @unchecked
 
 /// A delegate that answers as it is told.
 final class OriginalDelegate: NSObject, SKPaymentQueueDelegate, @unchecked Sendable {
-    // Everything that changes is behind the locks of `Kept`.
-    let goesOn = Kept(true)
-    let showsConsent = Kept(true)
-    let delay = Kept<TimeInterval>(0)
-    private let heard = Kept<[String]>([])
-    var lines: [String] { heard.with { $0 } }
+    // Everything that changes is behind the locks of `Locked`.
+    let goesOn = Locked(true)
+    let showsConsent = Locked(true)
+    let delay = Locked<TimeInterval>(0)
+    private let heard = Locked<[String]>([])
+    var lines: [String] { heard.withLock { $0 } }
 
     func paymentQueue(
         _ paymentQueue: SKPaymentQueue, shouldContinue transaction: SKPaymentTransaction, in newStorefront: SKStorefront
     ) -> Bool {
-        heard.with { $0.append("\(transaction.payment.quantity) in \(newStorefront.countryCode)") }
-        Thread.sleep(forTimeInterval: delay.with { $0 })
-        return goesOn.with { $0 }
+        heard.withLock { $0.append("\(transaction.payment.quantity) in \(newStorefront.countryCode)") }
+        Thread.sleep(forTimeInterval: delay.withLock { $0 })
+        return goesOn.withLock { $0 }
     }
 
     func paymentQueueShouldShowPriceConsent(_ paymentQueue: SKPaymentQueue) -> Bool {
-        heard.with { $0.append("consent") }
-        return showsConsent.with { $0 }
+        heard.withLock { $0.append("consent") }
+        return showsConsent.withLock { $0 }
     }
 }
 
 /// A delegate and an observer that leave out all that is optional.
 final class SilentListener: NSObject, SKPaymentTransactionObserver, SKPaymentQueueDelegate, @unchecked Sendable {
-    // Everything that changes is behind the lock of `Kept`.
-    private let heard = Kept<[String]>([])
-    var lines: [String] { heard.with { $0 } }
+    // Everything that changes is behind the lock of `Locked`.
+    private let heard = Locked<[String]>([])
+    var lines: [String] { heard.withLock { $0 } }
 
     func paymentQueue(_ queue: SKPaymentQueue, updatedTransactions transactions: [SKPaymentTransaction]) {
-        heard.with { $0.append(OriginalListener.text(transactions)) }
+        heard.withLock { $0.append(OriginalListener.text(transactions)) }
     }
 }
 

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import TillBilling
 import TillHTTP
+import TillThreads
 
 @testable import StoreKit
 
@@ -62,11 +63,11 @@ struct OriginalNetworkTests {
         let cable = StoreKitCable()
         let device = try world.launch(cable: cable)
         try await device.session.signedIn()
-        let isLost = Kept(false)
+        let isLost = Locked(false)
         cable.set { request in
-            if request.path.hasSuffix("/news") { return isLost.with { $0 } ? .passes : .losesRequest }
+            if request.path.hasSuffix("/news") { return isLost.withLock { $0 } ? .passes : .losesRequest }
             guard request.path == "/emulator/purchases" else { return .passes }
-            isLost.with { $0 = true }
+            isLost.withLock { $0 = true }
             return .losesAnswer
         }
         let listener = device.observed()

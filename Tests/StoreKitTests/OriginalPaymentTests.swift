@@ -69,7 +69,7 @@ struct OriginalPaymentTests {
         #expect(device.paymentQueue.transactions.isEmpty)
         let asking = try world.launch(2, sheet: .ask)
         let other = asking.observed()
-        other.onUpdate.with { $0 = { queue, transactions in transactions.forEach(queue.finishTransaction) } }
+        other.onUpdate.withLock { $0 = { queue, transactions in transactions.forEach(queue.finishTransaction) } }
         asking.pay("points60")
         await other.hears(["points60 purchasing", "points60 deferred"])
         #expect(asking.paymentQueue.transactions.count == 1)

@@ -2,29 +2,30 @@ import Foundation
 import Testing
 import TillBilling
 import TillHTTP
+import TillThreads
 
 @testable import StoreKit
 
 /// A delegate of requests that writes down what it is told.
 private final class RequestListener: NSObject, SKProductsRequestDelegate, @unchecked Sendable {
-    // Everything that changes is behind the locks of `Kept`.
-    private let heard = Kept<[String]>([])
-    private let answer = Kept<SKProductsResponse?>(nil)
-    private let fault = Kept<(any Error)?>(nil)
-    var lines: [String] { heard.with { $0 } }
-    var response: SKProductsResponse? { answer.with { $0 } }
-    var error: (any Error)? { fault.with { $0 } }
+    // Everything that changes is behind the locks of `Locked`.
+    private let heard = Locked<[String]>([])
+    private let answer = Locked<SKProductsResponse?>(nil)
+    private let fault = Locked<(any Error)?>(nil)
+    var lines: [String] { heard.withLock { $0 } }
+    var response: SKProductsResponse? { answer.withLock { $0 } }
+    var error: (any Error)? { fault.withLock { $0 } }
 
     func productsRequest(_ request: SKProductsRequest, didReceive response: SKProductsResponse) {
-        answer.with { $0 = response }
-        heard.with { $0.append("response") }
+        answer.withLock { $0 = response }
+        heard.withLock { $0.append("response") }
     }
 
-    func requestDidFinish(_ request: SKRequest) { heard.with { $0.append("finished") } }
+    func requestDidFinish(_ request: SKRequest) { heard.withLock { $0.append("finished") } }
 
     func request(_ request: SKRequest, didFailWithError error: any Error) {
-        fault.with { $0 = error }
-        heard.with { $0.append("failed") }
+        fault.withLock { $0 = error }
+        heard.withLock { $0.append("failed") }
     }
 }
 
@@ -102,14 +103,14 @@ struct OriginalRequestTests {
         let world = try await StoreKitWorld()
         let device = try world.launch()
         let listener = device.observed()
-        listener.onUpdate.with { $0 = { queue, transactions in transactions.forEach(queue.finishTransaction) } }
+        listener.onUpdate.withLock { $0 = { queue, transactions in transactions.forEach(queue.finishTransaction) } }
         for product in ["library", "points60", "course", "member.yearly"] { device.pay(product) }
         await eventually("finished") { device.paymentQueue.transactions.isEmpty && listener.lines.count == 12 }
         let bought = Dictionary(
             listener.transactions.filter { $0.transactionState == .purchased }.map {
                 ($0.payment.productIdentifier, $0.transactionIdentifier)
             }, uniquingKeysWith: { $1 })
-        listener.onUpdate.with { $0 = nil }
+        listener.onUpdate.withLock { $0 = nil }
         let count = listener.lines.count
         device.paymentQueue.restoreCompletedTransactions(withApplicationUsername: "anybody")
         await eventually("restored") { listener.lines.count == count + 2 }
@@ -134,7 +135,7 @@ struct OriginalRequestTests {
         let world = try await StoreKitWorld()
         let device = try world.launch()
         let listener = device.observed()
-        listener.promoted.with { $0 = isWanted }
+        listener.promoted.withLock { $0 = isWanted }
         let tap = await world.ask(
             .post, "/emulator/purchase-intents", ["productId": .string(world.id("points60")), "account": "ann"])
         let bought = ["points60 purchasing", "points60 purchased"]
@@ -164,7 +165,7 @@ struct OriginalRequestTests {
         try await Task.sleep(for: .milliseconds(50))
         #expect(!cable.paths.contains { $0.hasSuffix("/take") } && silent.lines.isEmpty)
         let other = device.observed()
-        other.promoted.with { $0 = true }
+        other.promoted.withLock { $0 = true }
         device.paymentQueue.remove(silent)
         #expect(device.paymentQueue.transactionObservers.count == 1)
         await world.remove()
@@ -184,8 +185,8 @@ struct OriginalRequestTests {
         let device = try world.launch()
         let product = try #require(try await products([world.id("points60")], on: device).products.first)
         let delegate = OriginalDelegate()
-        delegate.goesOn.with { $0 = answer.goesOn }
-        delegate.delay.with { $0 = answer.delay }
+        delegate.goesOn.withLock { $0 = answer.goesOn }
+        delegate.delay.withLock { $0 = answer.delay }
         let listener = OriginalListener()
         device.paymentQueue.delegate = delegate
         device.paymentQueue.add(SKPayment(product: product))
@@ -204,7 +205,7 @@ struct OriginalRequestTests {
         let world = try await StoreKitWorld()
         let device = try world.launch()
         let delegate = OriginalDelegate()
-        delegate.showsConsent.with { $0 = false }
+        delegate.showsConsent.withLock { $0 = false }
         device.paymentQueue.delegate = delegate
         let listener = device.observed()
         await world.ask(
@@ -215,7 +216,7 @@ struct OriginalRequestTests {
         #expect(waiting.count == 1)
         device.paymentQueue.showPriceConsentIfNeeded()
         await eventually("shown") { (try? await device.session.status().messages.isEmpty) == true }
-        delegate.showsConsent.with { $0 = true }
+        delegate.showsConsent.withLock { $0 = true }
         await world.ask(
             .post, "/emulator/messages", ["reason": "priceIncreaseConsent", "account": "ann"])
         await eventually("shown") { delegate.lines.count == 2 }

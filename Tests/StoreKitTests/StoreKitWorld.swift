@@ -6,6 +6,7 @@ import TillEmulator
 import TillHTTP
 import TillJSON
 import TillSQLite
+import TillThreads
 
 @testable import StoreKit
 
@@ -21,7 +22,7 @@ final class StoreKitWorld: Sendable {
     let directory: URL
     let emulator: Emulator
     private let database: SQLiteDatabase
-    private let time = Kept(Instant(milliseconds: 1_772_353_800_123))
+    private let time = Locked(Instant(milliseconds: 1_772_353_800_123))
 
     init() async throws {
         directory = FileManager.default.temporaryDirectory.appendingPathComponent("till-storekit-\(UUID().uuidString)")
@@ -31,7 +32,7 @@ final class StoreKitWorld: Sendable {
         database = try Emulator.openDatabase(path: directory.appendingPathComponent("emulator.sqlite").path)
         let time = time
         emulator = try await Emulator(
-            configuration: configuration, database: database, clock: { time.with { $0 } },
+            configuration: configuration, database: database, clock: { time.withLock { $0 } },
             entropy: { RandomBytes.make($0) }, send: { _, _ throws(HTTPFault) in HTTPResponse(status: 200) })
     }
 
@@ -40,7 +41,7 @@ final class StoreKitWorld: Sendable {
         try? FileManager.default.removeItem(at: directory)
     }
 
-    var now: Instant { time.with { $0 } }
+    var now: Instant { time.withLock { $0 } }
 
     /// Moves the clock, and lets happen what falls due.
     func advance(_ span: String) async {
@@ -94,30 +95,30 @@ final class StoreKitWorld: Sendable {
 final class StoreKitCable: Sendable {
     enum Fate: Sendable { case passes, losesRequest, losesAnswer }
 
-    private let fate = Kept<@Sendable (HTTPRequest) -> Fate>({ _ in .passes })
-    private let asked = Kept<[String]>([])
+    private let fate = Locked<@Sendable (HTTPRequest) -> Fate>({ _ in .passes })
+    private let asked = Locked<[String]>([])
 
-    func set(_ rule: @escaping @Sendable (HTTPRequest) -> Fate) { fate.with { $0 = rule } }
+    func set(_ rule: @escaping @Sendable (HTTPRequest) -> Fate) { fate.withLock { $0 = rule } }
     func cut() { set { _ in .losesRequest } }
     func mend() { set { _ in .passes } }
     /// The next answer of this path is lost; everything after it arrives.
     func loseOneAnswer(of path: String) {
-        let isLost = Kept(false)
+        let isLost = Locked(false)
         set { request in
             guard request.path == path else { return .passes }
-            return isLost.with { lost in
+            return isLost.withLock { lost in
                 defer { lost = true }
                 return lost ? .passes : .losesAnswer
             }
         }
     }
 
-    var paths: [String] { asked.with { $0 } }
+    var paths: [String] { asked.withLock { $0 } }
 
     func connection(to emulator: Emulator) -> StoreConnection {
         StoreConnection.inProcess { await emulator.respond(to: $0) }.through { request, send throws(HTTPFault) in
-            self.asked.with { $0.append(request.path) }
-            switch self.fate.with({ $0 })(request) {
+            self.asked.withLock { $0.append(request.path) }
+            switch self.fate.withLock({ $0 })(request) {
             case .passes: return try await send(request)
             case .losesRequest: throw HTTPFault(.cannotConnect, "cut")
             case .losesAnswer:

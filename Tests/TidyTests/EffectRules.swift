@@ -13,11 +13,14 @@ enum EffectRules {
             path: "Sources/TillCrypto/RandomBytes.swift", effects: [.entropy],
             reason: "the entropy that composition roots pass in"),
         Exception(
+            path: "Sources/TillThreads/Locked.swift", effects: [.clock],
+            reason: "a condition variable's deadline is a time of the system's clock"),
+        Exception(
+            path: "Sources/TillThreads/SystemThread.swift", effects: [.thread],
+            reason: "waiting for a disk or a socket on Swift's few threads would stop every other request"),
+        Exception(
             path: "Sources/TillHTTP/DaemonKeeper.swift", effects: [.clock],
             reason: "deadlines of real sockets, on a thread of its own"),
-        Exception(
-            path: "Sources/TillHTTP/Guarded.swift", effects: [.clock, .thread],
-            reason: "the threads and the monotonic clock of real sockets, and of work too long for them"),
         Exception(
             path: "Sources/TillHTTP/Listener.swift", effects: [.clock],
             reason: "waits a moment for real connections to drain"),
@@ -30,12 +33,6 @@ enum EffectRules {
         Exception(
             path: "Sources/TillHTTP/ListeningSocket.swift", effects: [.network],
             reason: "makes the socket that libmicrohttpd listens on"),
-        Exception(
-            path: "Sources/TillSQLite/DiskThread.swift", effects: [.thread],
-            reason: "waiting for a disk on Swift's few threads would stop every other request"),
-        Exception(
-            path: "Sources/TillSQLite/Monitor.swift", effects: [.clock],
-            reason: "a condition variable's deadline is a time of the system's clock"),
         Exception(
             path: "Sources/TillClient/Transport/URLSessionTransport.swift", effects: [.network, .clock],
             reason: "the HTTP send that an app passes in, with its time limit"),

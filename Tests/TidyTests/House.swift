@@ -30,37 +30,39 @@ enum House {
         // Not even Foundation: pure values and decisions.
         "TillBilling": Room([], system: []),
         "CTillOpenSSLSetup": Room([]),
-        "TillCrypto": Room(["CTillOpenSSL", "CTillOpenSSLSetup"]),
-        "TillHTTP": Room(["CTillMicroHTTPD", "CTillCurl"]),
+        "TillCrypto": Room(["TillThreads", "CTillOpenSSL", "CTillOpenSSLSetup"]),
+        "TillHTTP": Room(["TillThreads", "CTillMicroHTTPD", "CTillCurl"]),
         // The strict reader and writer for bytes from outside.
         "TillJSON": Room([]),
-        "TillAppStore": Room(["TillBilling", "TillJSON", "TillCrypto"]),
+        // The one mutex, and threads that may wait; not for what ships to apps.
+        "TillThreads": Room([], system: ["Glibc", "Musl", "Darwin"]),
+        "TillAppStore": Room(["TillThreads", "TillBilling", "TillJSON", "TillCrypto"]),
         // Deploys to iOS 15 with the client: no Synchronization, no C.
         "TillAPI": Room(["TillBilling"], system: essentials),
         // Text becomes markup here, for whoever shows pages.
         "TillPages": Room(["TillBilling"], system: []),
         // A durable store and its statements: what both drivers speak.
         "TillSQL": Room([]),
-        "TillLedger": Room(["TillBilling", "TillJSON", "TillCrypto", "TillAppStore", "TillSQL"]),
-        "TillSQLite": Room(["TillSQL", "CTillSQLite"]),
-        "TillPostgres": Room(["TillSQL", "CTillPostgres"]),
+        "TillLedger": Room(["TillThreads", "TillBilling", "TillJSON", "TillCrypto", "TillAppStore", "TillSQL"]),
+        "TillSQLite": Room(["TillThreads", "TillSQL", "CTillSQLite"]),
+        "TillPostgres": Room(["TillThreads", "TillSQL", "CTillPostgres"]),
         // Pages for operators. It knows no server: the server that mounts it says who visits.
         "TillDashboard": Room([
             "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillAPI", "TillPages", "TillSQL", "TillLedger",
             "TillHTTP",
         ]),
         "TillServer": Room([
-            "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillAPI", "TillPages", "TillSQL", "TillLedger",
-            "TillHTTP", "TillDashboard",
+            "TillThreads", "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillAPI", "TillPages", "TillSQL",
+            "TillLedger", "TillHTTP", "TillDashboard",
         ]),
         // A schema of its own: it knows nothing of the ledger's.
         "TillEmulator": Room([
-            "TillBilling", "TillAppStore", "TillJSON", "TillCrypto", "TillHTTP", "TillPages", "TillSQL",
+            "TillThreads", "TillBilling", "TillAppStore", "TillJSON", "TillCrypto", "TillHTTP", "TillPages", "TillSQL",
             "TillSQLite",
         ]),
         // Apple's API over the emulator's control API: NSObject subclasses need Foundation.
         "StoreKit": Room(
-            ["TillBilling", "TillAppStore", "TillJSON", "TillCrypto", "TillHTTP"],
+            ["TillThreads", "TillBilling", "TillAppStore", "TillJSON", "TillCrypto", "TillHTTP"],
             system: serverSystem.union(["FoundationNetworking"]), mayImportFoundation: true),
         // HTTP on Linux only, where Foundation's own can't be trusted with a hostile server.
         "TillClient": Room(
@@ -90,9 +92,9 @@ enum House {
         ["TillClient", "ExampleTerminal"], mayImportFoundation: true, effectsArePassedIn: false)
 
     private static let everyLibrary: Set<String> = [
-        "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI", "TillPages", "TillSQL",
-        "TillLedger", "TillSQLite", "TillPostgres", "TillDashboard", "TillServer", "TillEmulator", "StoreKit",
-        "TillClient",
+        "TillThreads", "TillBilling", "TillCrypto", "TillHTTP", "TillAppStore", "TillJSON", "TillAPI", "TillPages",
+        "TillSQL", "TillLedger", "TillSQLite", "TillPostgres", "TillDashboard", "TillServer", "TillEmulator",
+        "StoreKit", "TillClient",
     ]
 
     /// What tests may import beside the targets that Package.swift declares for them.

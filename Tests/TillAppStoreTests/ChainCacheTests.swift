@@ -3,6 +3,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillJSON
+import TillThreads
 
 @Suite("Verified chains are remembered, and change no verdict")
 struct ChainCacheTests {

@@ -3,6 +3,7 @@ import Foundation
 import TillAppStore
 import TillBilling
 import TillCrypto
+import TillThreads
 
 /// Apple's OCSP responders as a test needs them: honest, slow, down or lying; at whatever time the test says it is.
 final class RevocationResponder: Sendable {

@@ -1,7 +1,7 @@
 import Testing
 import TillBilling
-import TillCrypto
 import TillJSON
+import TillThreads
 
 @testable import TillAppStore
 

@@ -1,6 +1,6 @@
 import TillAppStore
 import TillBilling
-import TillCrypto
+import TillThreads
 
 /// One thread, one seed, and a clock that jumps to the next alarm when nobody has anything to do: what runs on it runs
 /// the same way every time, and takes no time.

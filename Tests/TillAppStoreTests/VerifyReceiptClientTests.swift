@@ -3,6 +3,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillJSON
+import TillThreads
 
 /// Apple's two hosts as a test wants them: canned answers, and what was asked for.
 final class CannedHosts: Sendable {

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import TillAPI
 import TillBilling
+import TillThreads
 
 @testable import TillClient
 
@@ -21,7 +22,7 @@ struct CatalogueTests {
             var idsAsked: [[String]] = []
         }
 
-        let state = Guarded(State())
+        let state = Locked(State())
 
         static func product(_ id: String, type: String = "Consumable") -> String {
             #"{"id":"\#(id)","type":"\#(type)","#
@@ -33,14 +34,14 @@ struct CatalogueTests {
                 file: CatalogueFile(
                     read: { self.state.now.file },
                     replace: { bytes in
-                        self.state.with {
+                        self.state.withLock {
                             $0.file = bytes
                             $0.writes += 1
                         }
                     }),
                 server: ServerAccess(url: url, transport: transport, language: .chinese) { nil },
                 products: { (ids) async throws(StoreProblem) -> [StoreListing] in
-                    let (problem, sold) = self.state.with {
+                    let (problem, sold) = self.state.withLock {
                         $0.idsAsked.append(ids.map(\.text))
                         return ($0.storeProblem, $0.sold)
                     }
@@ -56,7 +57,7 @@ struct CatalogueTests {
 
         private var transport: Transport {
             Transport { (request) async throws(TransportFault) -> TransportResponse in
-                let state = self.state.with {
+                let state = self.state.withLock {
                     $0.tagsAsked.append(request.headers["If-None-Match"])
                     return $0
                 }
@@ -94,7 +95,7 @@ struct CatalogueTests {
     @Test("P1: offline without anything kept, the list is unavailable for now, and the store is not asked")
     func offline() async {
         let shop = Shop()
-        shop.state.with { $0.serverFault = TransportFault(.offline) }
+        shop.state.withLock { $0.serverFault = TransportFault(.offline) }
         let shelf = await shop.catalogue().shelf()
         #expect(shelf == Shelf(items: [], isFromCache: true, problem: .productListUnavailable))
         #expect(await shop.catalogue().shelf(["points.60"]).problem == .productListUnavailable)
@@ -105,11 +106,11 @@ struct CatalogueTests {
     func withoutServer() async {
         let shop = Shop()
         _ = await shop.catalogue().shelf()
-        shop.state.with { $0.serverFault = TransportFault(.timedOut) }
+        shop.state.withLock { $0.serverFault = TransportFault(.timedOut) }
         let shelf = await shop.catalogue().shelf()
         #expect(shelf.items.count == 2 && shelf.items.allSatisfy(\.canBuy) && shelf.problem == nil)
         // An answer of somebody else is none.
-        shop.state.with {
+        shop.state.withLock {
             $0.serverFault = nil
             $0.etag = "\"v2\""
             $0.catalogue = "<html>"
@@ -120,7 +121,7 @@ struct CatalogueTests {
     @Test("Without the store nothing can be bought; what it never named has the server's name and no price")
     func withoutStore() async {
         let shop = Shop()
-        shop.state.with { $0.storeProblem = .network(.offline) }
+        shop.state.withLock { $0.storeProblem = .network(.offline) }
         let shelf = await shop.catalogue().shelf()
         #expect(shelf.items.map(\.name) == ["points.60 中", "pro 中"] && shelf.problem == .productListUnavailable)
         #expect(shelf.items.allSatisfy { !$0.canBuy && $0.displayPrice.isEmpty && $0.price == nil })
@@ -130,7 +131,7 @@ struct CatalogueTests {
     @Test("C4, L4: a page shows the subset it asks for, in its order; what the store doesn't sell is named as missing")
     func subsets() async {
         let shop = Shop()
-        shop.state.with { $0.sold = ["points.60"] }
+        shop.state.withLock { $0.sold = ["points.60"] }
         let catalogue = shop.catalogue()
         let shelf = await catalogue.shelf(["pro", "moon", "points.60", "points.60"])
         #expect(shelf.items.map(\.id) == ["points.60"] && shelf.problem == nil)
@@ -148,13 +149,13 @@ struct CatalogueTests {
         #expect(try await catalogue.listing(of: ProductID("pro")).id == ProductID("pro"))
         #expect(try await catalogue.listing(of: ProductID("pro")).id == ProductID("pro"))
         #expect(shop.state.now.idsAsked == [["pro"]])
-        shop.state.with { $0.sold = [] }
+        shop.state.withLock { $0.sold = [] }
         await #expect(throws: StoreError.productUnavailable) { try await catalogue.listing(of: ProductID("points.60")) }
-        shop.state.with { $0.storeProblem = .network(.timedOut) }
+        shop.state.withLock { $0.storeProblem = .network(.timedOut) }
         await #expect(throws: StoreError.productListUnavailable) {
             try await catalogue.listing(of: ProductID("points.60"))
         }
-        shop.state.with { $0.storeProblem = .clientInvalid }
+        shop.state.withLock { $0.storeProblem = .clientInvalid }
         await #expect(throws: StoreError.store(.clientInvalid)) {
             try await catalogue.listing(of: ProductID("points.60"))
         }
@@ -224,7 +225,7 @@ struct CatalogueTests {
         let signed = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: sum >> UInt32($0)) } + Array(newer.utf8)
         #expect(newer.contains("\"version\":2") && CatalogueRecord(signed, server: "https://till.test") == nil)
         #expect(CatalogueRecord([UInt8](repeating: 0, count: 2 << 20), server: "https://till.test") == nil)
-        shop.state.with { $0.file = [1, 2, 3] }
+        shop.state.withLock { $0.file = [1, 2, 3] }
         #expect(await shop.catalogue().shelf().items.count == 2)
     }
 
@@ -232,9 +233,9 @@ struct CatalogueTests {
     func hostile() async {
         let shop = Shop()
         let many = (0..<3_000).map { Shop.product("p.\($0)") }.joined(separator: ",")
-        shop.state.with { $0.catalogue = "{\"data\":[\(many)]}" }
+        shop.state.withLock { $0.catalogue = "{\"data\":[\(many)]}" }
         #expect(await shop.catalogue().shelf().missing.count == CatalogueRecord.productLimit)
-        shop.state.with {
+        shop.state.withLock {
             $0.etag = String(repeating: "e", count: 10_000)
             $0.catalogue =
                 #"{"data":[{"id":"a b"},{"id":""},{"id":7},{},"#
@@ -242,7 +243,7 @@ struct CatalogueTests {
         }
         let shelf = await shop.catalogue().shelf()
         #expect(shelf.items.map(\.id) == ["pro"] && shelf.items[0].kind == .consumable)
-        shop.state.with { $0.tagsAsked = [] }
+        shop.state.withLock { $0.tagsAsked = [] }
         _ = await shop.catalogue().shelf()
         #expect(shop.state.now.tagsAsked == [nil])
     }

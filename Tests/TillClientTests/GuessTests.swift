@@ -23,7 +23,7 @@ struct GuessTests {
         let stranger = QueuedTransaction(
             id: TransactionID("31"), productID: PretendApp.points, quantity: 1, token: nil,
             purchasedAt: world.state.now.now, proof: .receipt([1]))
-        world.state.with { ($0.queue, $0.answers) = ([stranger], [.success(answer)]) }
+        world.state.withLock { ($0.queue, $0.answers) = ([stranger], [.success(answer)]) }
         guard case .willArrive = await app.submit(stranger) else { throw Unexpected("an end") }
         #expect(await app.journal[entry.id]?.transactionID == stranger.id)
 
@@ -31,7 +31,7 @@ struct GuessTests {
             id: entry.id, userID: UserID("ann"), productID: PretendApp.points, quantity: 1, status: .completed,
             price: PretendApp.price, transactionID: TransactionID("32"), environment: .production,
             createdAt: world.state.now.now, updatedAt: world.state.now.now)
-        world.state.with {
+        world.state.withLock {
             $0.answers = [
                 .success(answer),
                 .success(PretendWorld.json(200, OrderReply(completed, metadata: nil, history: []))),
@@ -59,13 +59,13 @@ struct GuessTests {
         let stranger = QueuedTransaction(
             id: TransactionID("31"), productID: PretendApp.points, quantity: 1, token: nil,
             purchasedAt: world.state.now.now, proof: .signedTransaction("signed.31.lost"))
-        world.state.with { $0.answers = [.failure(TransportFault(.offline))] }
+        world.state.withLock { $0.answers = [.failure(TransportFault(.offline))] }
         guard case .willArrive = await app.submit(stranger) else { throw Unexpected("an end") }
         #expect(await app.journal[entry.id]?.status == .ongoing)
 
         // Its buyer has brought it home; to others the server does not say whose it is.
         let reply = SubmitProofReply(outcome: .alreadyGranted, transactionId: "31", finish: true)
-        world.state.with { $0.answers = [.success(PretendWorld.json(200, reply))] }
+        world.state.withLock { $0.answers = [.success(PretendWorld.json(200, reply))] }
         let relaunched = try PretendApp(world)
         _ = await relaunched.retry.resubmit(on: .launch)
         for journal in [relaunched.journal, try PretendApp(world).journal] {
@@ -96,12 +96,12 @@ struct GuessTests {
         let answers: [Result<TransportResponse, TransportFault>] =
             (receipt.isEmpty ? [] : [.success(PretendWorld.problem(.transactionNotInReceipt, 422))])
             + [.success(PretendWorld.json(200, OrderReply(failed, metadata: nil, history: [])))]
-        world.state.with { ($0.queue, $0.answers) = ([stranger], answers) }
+        world.state.withLock { ($0.queue, $0.answers) = ([stranger], answers) }
         _ = await app.submit(stranger)
         // While the store shows it, it may still be proved.
         #expect(await app.journal[entry.id]?.status == .ongoing)
 
-        world.state.with { ($0.queue, $0.answers) = ([], answers) }
+        world.state.withLock { ($0.queue, $0.answers) = ([], answers) }
         _ = await app.retry.resubmit(on: .launch)
         for journal in [app.journal, try PretendApp(world).journal] {
             #expect(await journal[entry.id]?.status == .failed)
@@ -130,12 +130,12 @@ struct GuessTests {
         }
         // The store answered the tap with it; its queue shows it no more, and the receipt never did.
         let first = answers(.prepared, paidBy: nil)
-        world.state.with { $0.answers = first }
+        world.state.withLock { $0.answers = first }
         guard case .willArrive = await app.submit(paid, paying: entry.id) else { throw Unexpected("an end") }
         #expect(await app.journal[entry.id]?.trouble?.isFinal == false)
 
         let later = answers(.prepared, paidBy: nil)
-        world.state.with { ($0.now, $0.answers) = ($0.now.adding(seconds: 86_400), later) }
+        world.state.withLock { ($0.now, $0.answers) = ($0.now.adding(seconds: 86_400), later) }
         _ = await app.retry.resubmit(on: .timer)
         let told = try #require(await app.journal[entry.id])
         #expect(told.status == .ongoing && told.trouble == .settledElsewhere)
@@ -144,7 +144,7 @@ struct GuessTests {
 
         // Support found it: the next launch hears so.
         let found = answers(.completed, paidBy: TransactionID("31"))
-        world.state.with { $0.answers = found }
+        world.state.withLock { $0.answers = found }
         _ = await app.retry.resubmit(on: .launch)
         #expect(await app.journal[entry.id]?.status == .completed)
     }
@@ -162,7 +162,7 @@ struct GuessTests {
                 purchasedAt: world.state.now.now, proof: .signedTransaction("signed.31.lost"))
             let reply = SubmitProofReply(
                 outcome: .revoked, transactionId: "31", finish: true, orderId: isNamed ? entry.id : nil)
-            world.state.with { $0.answers = [.success(PretendWorld.json(200, reply))] }
+            world.state.withLock { $0.answers = [.success(PretendWorld.json(200, reply))] }
             #expect(await app.submit(lost) == .refunded)
             #expect(await app.journal[entry.id]?.status == (isNamed ? .refunded : .prepared))
             #expect(world.state.now.finished == [lost.id])

@@ -1,6 +1,7 @@
 import Testing
 import TillAPI
 import TillBilling
+import TillThreads
 
 @testable import TillClient
 
@@ -44,11 +45,11 @@ struct GuestMergeTests {
         let world = PretendWorld()
         let store = try await world.launch(nil)
         let guest = await store.guestID
-        let asked = Guarded(false)
+        let asked = Locked(false)
         let merge = await store.signIn(
             "ann",
             mergingGuest: {
-                asked.with { $0 = true }
+                asked.withLock { $0 = true }
                 return guest
             }, token: { "ann" })
         #expect(merge == .nothing && !asked.now && merges(world) == 0)
@@ -63,7 +64,7 @@ struct GuestMergeTests {
         await store.signIn("ann") { "ann" }
         _ = await world.isIdle(store)
         let (journal, identity) = (world.file.bytes, world.identity.bytes)
-        world.state.with { $0.answers = [.failure(TransportFault(.connectionLost))] }
+        world.state.withLock { $0.answers = [.failure(TransportFault(.connectionLost))] }
         let first = await store.signIn("ann", mergingGuest: { guest }, token: { "ann" })
         #expect(first == .postponed(.server(.noAnswer(TransportFault(.connectionLost)))))
         #expect(await store.signIn("ann", mergingGuest: { nil }, token: { "ann" }) == .postponed(.notSignedIn))
@@ -82,7 +83,7 @@ struct GuestMergeTests {
     func taken() async throws {
         let world = PretendWorld()
         let (store, guest) = try await bought(world)
-        world.state.with { $0.guests[UserID(guest)] = UserID("ben") }
+        world.state.withLock { $0.guests[UserID(guest)] = UserID("ben") }
         let merge = await store.signIn("ann", mergingGuest: { guest }, token: { "ann" })
         #expect(merge.error?.code == Refusal.guestTaken.rawValue)
         #expect(await store.orders().isEmpty)
@@ -98,11 +99,11 @@ struct GuestMergeTests {
         let (store, guest) = try await bought(world)
         await store.signIn("ann") { "ann" }
         _ = await world.isIdle(store)
-        world.file.state.with { $0.capacity = 0 }
+        world.file.state.withLock { $0.capacity = 0 }
         let merge = await store.signIn("ann", mergingGuest: { guest }, token: { "ann" })
         guard case .postponed(.journal) = merge else { throw Unexpected("\(merge)") }
         #expect(await store.guestID == guest)
-        world.file.state.with { $0.capacity = .max }
+        world.file.state.withLock { $0.capacity = .max }
         #expect(await store.signIn("ann", mergingGuest: { guest }, token: { "ann" }) == .merged)
         await world.end(store)
     }

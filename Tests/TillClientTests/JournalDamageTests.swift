@@ -95,11 +95,11 @@ struct JournalDamageTests {
         let file = PretendDisk()
         let journal = try OrderJournal(disk: file.disk)
         try await journal.add(entry(1))
-        file.state.with { $0.capacity = $0.bytes.count + 10 }
+        file.state.withLock { $0.capacity = $0.bytes.count + 10 }
         await #expect(throws: JournalFault.disk(DiskFault(.full))) { try await journal.add(entry(2)) }
         await #expect(throws: JournalFault.disk(DiskFault(.full))) { try await journal.add(entry(2)) }
         #expect(await journal[id(2)] == nil)
-        file.state.with { $0.capacity = .max }
+        file.state.withLock { $0.capacity = .max }
         try await journal.add(entry(2))
         let reopened = try OrderJournal(disk: file.disk)
         #expect(await reopened.entries().map(\.id) == [id(2), id(1)])
@@ -112,7 +112,7 @@ struct JournalDamageTests {
             let file = PretendDisk()
             let journal = try OrderJournal(disk: file.disk)
             try await journal.add(entry(1))
-            file.state.with { $0.tearNextWriteAfter = count }
+            file.state.withLock { $0.tearNextWriteAfter = count }
             await #expect(throws: JournalFault.self) { try await journal.add(entry(2)) }
             #expect(try await OrderJournal(disk: PretendDisk(file.bytes).disk).entries().map(\.id) == [id(1)])
             try await journal.add(entry(3))

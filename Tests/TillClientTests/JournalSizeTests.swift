@@ -64,9 +64,9 @@ struct JournalSizeTests {
     func compactionOnFullDisk() async throws {
         let file = PretendDisk()
         let journal = try OrderJournal(disk: file.disk)
-        file.state.with { $0.capacity = 80 << 10 }
+        file.state.withLock { $0.capacity = 80 << 10 }
         for number in 0..<16 { try await buy(number, in: journal) }
-        file.state.with { $0.capacity = $0.bytes.count + 20_000 }
+        file.state.withLock { $0.capacity = $0.bytes.count + 20_000 }
         for number in 16..<19 { try await buy(number, in: journal) }
         #expect(try await OrderJournal(disk: file.disk).entries().count == 19)
     }

@@ -13,7 +13,7 @@ struct KillTests {
     }
 
     private func relaunch(_ world: PretendWorld) async throws -> PretendApp {
-        world.state.with { $0.killAt = .max }
+        world.state.withLock { $0.killAt = .max }
         let app = try PretendApp(world)
         _ = await app.retry.resubmit(on: .launch)
         return app
@@ -33,7 +33,7 @@ struct KillTests {
         var paid = 0
         for step in 1...all {
             let world = PretendWorld()
-            world.state.with { $0.killAt = step }
+            world.state.withLock { $0.killAt = step }
             try? await buy(world)
             let app = try await relaunch(world)
             let after = world.state.now
@@ -58,10 +58,10 @@ struct KillTests {
         var paid = 0
         for step in 1...(try await steps()) {
             let world = PretendWorld()
-            world.state.with { $0.killAt = step }
+            world.state.withLock { $0.killAt = step }
             try? await buy(world)
             let wasPaid = world.state.now.paid.count
-            world.file.state.with { $0.bytes = [] }
+            world.file.state.withLock { $0.bytes = [] }
             _ = try await relaunch(world)
             #expect(world.state.now.grants.count == wasPaid)
             #expect(world.state.now.queue.isEmpty && world.state.now.finishedBeforeWord.isEmpty)
@@ -76,9 +76,9 @@ struct KillTests {
         for first in 1...(try await steps()) {
             for second in 1...9 {
                 let world = PretendWorld()
-                world.state.with { $0.killAt = first }
+                world.state.withLock { $0.killAt = first }
                 try? await buy(world)
-                world.state.with { $0.killAt = $0.steps + second }
+                world.state.withLock { $0.killAt = $0.steps + second }
                 _ = await (try PretendApp(world)).retry.resubmit(on: .launch)
                 let wasPaid = world.state.now.paid.count
                 let app = try await relaunch(world)

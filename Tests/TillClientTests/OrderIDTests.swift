@@ -28,7 +28,7 @@ struct OrderIDTests {
         #expect(nonces.count == 3)
 
         let cut = PretendWorld()
-        cut.state.with { $0.killAt = 2 }
+        cut.state.withLock { $0.killAt = 2 }
         _ = try? await PretendApp(cut).purchase.prepare(PretendApp.points, price: nil)
         #expect(cut.state.now.requests.isEmpty)
         #expect(try await OrderJournal(disk: cut.file.disk).entries().first?.idNonce != nil)
@@ -41,7 +41,7 @@ struct OrderIDTests {
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
         try await app.journal.postpone(entry.id, because: .accepted, until: nil)
         // A write that failed half-way has the next change write the file anew.
-        world.file.state.with { $0.tearNextWriteAfter = 3 }
+        world.file.state.withLock { $0.tearNextWriteAfter = 3 }
         _ = await app.submit(world.pay(entry))
         _ = await app.submit(world.pay(entry, id: "2000000000000002"))
         #expect(world.file.state.now.rewrites == 1)
@@ -55,7 +55,7 @@ struct OrderIDTests {
         let app = try PretendApp(world)
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
         // The server was restored from an hour ago.
-        world.state.with { $0.orders = [:] }
+        world.state.withLock { $0.orders = [:] }
         guard case .completed = await app.submit(world.pay(entry)) else { throw Unexpected("lost") }
         let body = try #require(world.state.now.bodies.first)
         #expect(body.idNonce == entry.idNonce && body.orderId == entry.id && body.idUserId == nil)
@@ -68,9 +68,9 @@ struct OrderIDTests {
         for step in 5...9 {
             let world = PretendWorld()
             let entry = try await PretendApp(world).purchase.prepare(PretendApp.points, price: nil)
-            world.state.with { ($0.orders, $0.killAt) = ([:], step) }
+            world.state.withLock { ($0.orders, $0.killAt) = ([:], step) }
             _ = await (try PretendApp(world)).submit(world.pay(entry))
-            world.state.with { $0.killAt = .max }
+            world.state.withLock { $0.killAt = .max }
             let app = try PretendApp(world)
             _ = await app.retry.resubmit(on: .launch)
             #expect(world.state.now.grants.values.map(\.text) == ["ann"], "killed at \(step)")
@@ -84,11 +84,11 @@ struct OrderIDTests {
         let world = PretendWorld()
         let app = try PretendApp(world)
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
-        world.state.with { ($0.orders, $0.session) = ([:], session(UserID("ben"))) }
+        world.state.withLock { ($0.orders, $0.session) = ([:], session(UserID("ben"))) }
         guard case .willArrive = await app.submit(world.pay(entry)) else { throw Unexpected("an end") }
         #expect(world.state.now.bodies.first?.idNonce == nil && world.state.now.bodies.first?.idUserId == nil)
         #expect(world.state.now.grants.isEmpty)
-        world.state.with { $0.session = session(UserID("ann")) }
+        world.state.withLock { $0.session = session(UserID("ann")) }
         _ = await app.retry.resubmit(on: .launch)
         #expect(world.state.now.grants.values.map(\.text) == ["ann"])
     }
@@ -99,7 +99,7 @@ struct OrderIDTests {
     func mergedBefore() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        world.state.with {
+        world.state.withLock {
             $0.session = session(guest)
             $0.answers = Array(repeating: .failure(TransportFault(.offline)), count: 3)
         }
@@ -107,7 +107,7 @@ struct OrderIDTests {
         let entry = try #require(await app.journal.entries().first)
         #expect(entry.idUserID == guest && !entry.isOpened)
 
-        world.state.with { ($0.guests, $0.session) = ([guest: UserID("ann")], session(UserID("ann"))) }
+        world.state.withLock { ($0.guests, $0.session) = ([guest: UserID("ann")], session(UserID("ann"))) }
         try await app.journal.hand(over: guest, to: UserID("ann"))
         // The next launch reads all of this from the disk.
         let relaunched = try PretendApp(world)
@@ -121,12 +121,12 @@ struct OrderIDTests {
     func mergedMeanwhile() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        world.state.with {
+        world.state.withLock {
             $0.session = session(guest)
             $0.answers = [.failure(TransportFault(.timedOut))]
             $0.onRequest = {
                 guard world.state.now.guests.isEmpty else { return }
-                world.state.with { ($0.guests, $0.session) = ([guest: UserID("ann")], session(UserID("ann"))) }
+                world.state.withLock { ($0.guests, $0.session) = ([guest: UserID("ann")], session(UserID("ann"))) }
                 try? await app.journal.hand(over: guest, to: UserID("ann"))
             }
         }
@@ -140,9 +140,9 @@ struct OrderIDTests {
     func mergedAfter() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        world.state.with { $0.session = session(guest) }
+        world.state.withLock { $0.session = session(guest) }
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
-        world.state.with {
+        world.state.withLock {
             ($0.guests, $0.session, $0.orders) = ([guest: UserID("ann")], session(UserID("ann")), [:])
         }
         // The merge was made elsewhere: this device's journal has not heard of it.
@@ -199,7 +199,7 @@ struct OrderIDTests {
     func refused() async throws {
         let world = PretendWorld()
         // The app signed in with another id than the token's.
-        world.state.with { $0.session = Session(userID: UserID("ann"), token: "ann@example.com") }
+        world.state.withLock { $0.session = Session(userID: UserID("ann"), token: "ann@example.com") }
         let app = try PretendApp(world)
         do {
             _ = try await app.purchase.prepare(PretendApp.points, price: nil)
@@ -219,13 +219,13 @@ struct OrderIDTests {
         let app = try PretendApp(world)
         let old = try #require(await app.journal.ongoing().first)
         let transaction = try #require(await app.journal.paidTransaction(of: old.id))
-        world.state.with { $0.queue = [transaction] }
+        world.state.withLock { $0.queue = [transaction] }
         guard case .willArrive(let trouble, _?) = await app.submit(transaction) else { throw Unexpected("an end") }
         #expect(trouble.code == "quarantined")
         #expect(world.state.now.bodies.first?.idNonce == nil && world.state.now.finished.isEmpty)
         #expect(await app.journal.proof(of: old.id) == transaction.proof)
         // An operator decided for ann.
-        world.state.with { $0.orders[old.id] = (UserID("ann"), "points.60", 1) }
+        world.state.withLock { $0.orders[old.id] = (UserID("ann"), "points.60", 1) }
         _ = await app.retry.resubmit(on: .launch)
         #expect(await app.journal[old.id]?.status == .completed && world.state.now.queue.isEmpty)
     }

@@ -1,4 +1,5 @@
 import TillClient
+import TillThreads
 
 /// Those who wait for time to go by, until it does or their task is cancelled.
 final class PretendAlarms: Sendable {
@@ -8,18 +9,18 @@ final class PretendAlarms: Sendable {
         var last = 0
     }
 
-    private let state = Guarded(State())
+    private let state = Locked(State())
 
     var count: Int { state.now.waiting.count }
 
     func wait(until deadline: Int64) async {
-        let ticket = state.with { state in
+        let ticket = state.withLock { state in
             state.last += 1
             return state.last
         }
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let isOver = state.with { state in
+                let isOver = state.withLock { state in
                     if state.cancelled.remove(ticket) != nil { return true }
                     state.waiting[ticket] = (deadline, continuation)
                     return false
@@ -27,7 +28,7 @@ final class PretendAlarms: Sendable {
                 if isOver { continuation.resume() }
             }
         } onCancel: {
-            state.with { state -> CheckedContinuation<Void, Never>? in
+            state.withLock { state -> CheckedContinuation<Void, Never>? in
                 if let found = state.waiting.removeValue(forKey: ticket) { return found.continuation }
                 state.cancelled.insert(ticket)
                 return nil
@@ -36,7 +37,7 @@ final class PretendAlarms: Sendable {
     }
 
     func ring(at time: Int64) {
-        let due = state.with { state in
+        let due = state.withLock { state in
             let due = state.waiting.filter { $0.value.deadline <= time }
             for ticket in due.keys { state.waiting[ticket] = nil }
             return due.values.map(\.continuation)

@@ -1,4 +1,5 @@
 import TillClient
+import TillThreads
 
 /// A disk in memory that can be full, can lose what it was told, and can go down in the middle of a write.
 final class PretendDisk: Sendable {
@@ -19,9 +20,9 @@ final class PretendDisk: Sendable {
         }
     }
 
-    let state: Guarded<State>
+    let state: Locked<State>
 
-    init(_ bytes: [UInt8] = []) { state = Guarded(State(bytes: bytes)) }
+    init(_ bytes: [UInt8] = []) { state = Locked(State(bytes: bytes)) }
 
     var bytes: [UInt8] { state.now.bytes }
 
@@ -29,7 +30,7 @@ final class PretendDisk: Sendable {
         Disk(
             read: { () throws(DiskFault) in self.state.now.bytes },
             write: { (bytes, offset) throws(DiskFault) in
-                let fault = self.state.with { state -> DiskFault? in
+                let fault = self.state.withLock { state -> DiskFault? in
                     if let count = state.tearNextWriteAfter {
                         state.tearNextWriteAfter = nil
                         state.write(bytes.prefix(count), at: offset)
@@ -44,7 +45,7 @@ final class PretendDisk: Sendable {
                 if let fault { throw fault }
             },
             replace: { (bytes) throws(DiskFault) in
-                let fault = self.state.with { state -> DiskFault? in
+                let fault = self.state.withLock { state -> DiskFault? in
                     // The old file is there until the new one is whole.
                     guard bytes.count <= state.capacity - min(state.bytes.count, state.capacity) else {
                         return DiskFault(.full)
@@ -56,6 +57,6 @@ final class PretendDisk: Sendable {
                 }
                 if let fault { throw fault }
             },
-            setAside: { () throws(DiskFault) in self.state.with { $0.aside = $0.bytes } })
+            setAside: { () throws(DiskFault) in self.state.withLock { $0.aside = $0.bytes } })
     }
 }

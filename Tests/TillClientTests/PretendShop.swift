@@ -42,7 +42,7 @@ extension PretendWorld {
             canMakePayments: { self.shop.now.canPay },
             products: { (ids) async throws(StoreProblem) in
                 guard self.step() else { throw .network(.offline) }
-                let (sells, problem) = self.shop.with { shop in
+                let (sells, problem) = self.shop.withLock { shop in
                     shop.productsAsked.append(ids)
                     return (shop.sells, shop.problem)
                 }
@@ -55,7 +55,7 @@ extension PretendWorld {
             finish: queue.finish,
             events: {
                 let (stream, continuation) = AsyncStream<StoreEvent>.makeStream()
-                self.shop.with { shop in
+                self.shop.withLock { shop in
                     shop.observers += 1
                     shop.events = continuation
                 }
@@ -69,12 +69,12 @@ extension PretendWorld {
                 }
             },
             finishRestored: { id in
-                self.shop.with { $0.restoredFinished.append(id) }
+                self.shop.withLock { $0.restoredFinished.append(id) }
                 await self.queue.finish(id)
             },
             proof: { (transaction) async throws(StoreProblem) in try self.prove(transaction) },
             stop: {
-                self.shop.with { shop in
+                self.shop.withLock { shop in
                     shop.observers -= 1
                     return shop.events
                 }?.finish()
@@ -90,7 +90,7 @@ extension PretendWorld {
 
     private func showSheet(_ wish: StoreWish) async -> StoreResult {
         guard step() else { return .failed(.unknown) }
-        let (sheet, onSheet) = shop.with { shop in
+        let (sheet, onSheet) = shop.withLock { shop in
             shop.sheetsShown.append(wish)
             return (shop.sheets.isEmpty ? .pay : shop.sheets.removeFirst(), shop.onSheet)
         }
@@ -108,7 +108,7 @@ extension PretendWorld {
     /// The money moves: whatever becomes of the device, the transaction is in the queue.
     @discardableResult
     func charge(_ wish: StoreWish, _ sheet: PretendShop.Sheet = .pay) -> QueuedTransaction {
-        let id = shop.with { shop in
+        let id = shop.withLock { shop in
             shop.lastTransaction += 1
             return TransactionID("\(shop.lastTransaction)")
         }
@@ -119,7 +119,7 @@ extension PretendWorld {
         let transaction = QueuedTransaction(
             id: id, productID: wish.productID, quantity: wish.quantity, token: token, purchasedAt: state.now.now,
             proof: proof)
-        state.with { $0.queue.append(transaction) }
+        state.withLock { $0.queue.append(transaction) }
         return transaction
     }
 
@@ -135,7 +135,7 @@ extension PretendWorld {
     func tell(_ event: StoreEvent) { shop.now.events?.yield(event) }
 
     private func prove(_ transaction: QueuedTransaction) throws(StoreProblem) -> QueuedTransaction {
-        let answer = shop.with { shop -> Result<[UInt8], StoreProblem>? in
+        let answer = shop.withLock { shop -> Result<[UInt8], StoreProblem>? in
             shop.receiptsRead += 1
             return shop.receipts.isEmpty ? nil : shop.receipts.removeFirst()
         }

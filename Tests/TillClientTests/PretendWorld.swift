@@ -2,6 +2,7 @@ import Foundation
 import TillAPI
 import TillBilling
 import TillClient
+import TillThreads
 
 /// A shop in memory around one device: its disk, the store's queue and the server, with a power switch.
 ///
@@ -37,15 +38,15 @@ final class PretendWorld: Sendable {
         var paid: Set<TransactionID> { Set(queue.map(\.id) + finished) }
     }
 
-    let state: Guarded<State>
+    let state: Locked<State>
     let file: PretendDisk
     let identity = PretendDisk()
-    let shop = Guarded(PretendShop())
+    let shop = Locked(PretendShop())
     let alarms = PretendAlarms()
-    private let spawned = Guarded<[Task<Void, Never>]>([])
+    private let spawned = Locked<[Task<Void, Never>]>([])
 
     init(disk: [UInt8] = []) {
-        state = Guarded(State())
+        state = Locked(State())
         file = PretendDisk(disk)
     }
 
@@ -53,9 +54,9 @@ final class PretendWorld: Sendable {
 
     var effects: Effects {
         Effects(
-            clock: { self.state.with { $0.now } },
+            clock: { self.state.withLock { $0.now } },
             entropy: { count in
-                self.state.with { state in
+                self.state.withLock { state in
                     (0..<count).map { _ in
                         state.random = state.random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
                         return UInt8(truncatingIfNeeded: state.random >> 40)
@@ -63,24 +64,24 @@ final class PretendWorld: Sendable {
                 }
             },
             pause: { milliseconds in
-                self.state.with { $0.pauses.append(milliseconds) }
+                self.state.withLock { $0.pauses.append(milliseconds) }
                 // What somebody waits for in front of the screen takes no time here; what runs by a timer does.
                 if milliseconds > 2_000 { await self.alarms.wait(until: self.state.now.uptime + milliseconds) }
             },
             spawn: { work in
                 let task = Task { await work() }
-                self.spawned.with { $0.append(task) }
+                self.spawned.withLock { $0.append(task) }
             })
     }
 
     /// Comes back when all that was begun, and all that this began, is done.
     func rest() async {
-        while let task = spawned.with({ $0.popLast() }) { await task.value }
+        while let task = spawned.withLock({ $0.popLast() }) { await task.value }
     }
 
     /// Time goes by.
     func pass(milliseconds: Int64) {
-        let uptime = state.with { state in
+        let uptime = state.withLock { state in
             state.now = state.now.adding(milliseconds: milliseconds)
             state.uptime += milliseconds
             return state.uptime
@@ -90,7 +91,7 @@ final class PretendWorld: Sendable {
 
     /// One step; false if the device is dead by now.
     func step() -> Bool {
-        state.with { state in
+        state.withLock { state in
             if state.isDead { return false }
             state.steps += 1
             return !state.isDead
@@ -116,7 +117,7 @@ final class PretendWorld: Sendable {
             unfinished: { self.state.now.queue },
             finish: { id in
                 guard self.step() else { return }
-                self.state.with { state in
+                self.state.withLock { state in
                     if state.grants[id] == nil { state.finishedBeforeWord.append(id) }
                     state.queue.removeAll { $0.id == id }
                     state.finished.append(id)
@@ -133,7 +134,7 @@ final class PretendWorld: Sendable {
         let transaction = QueuedTransaction(
             id: TransactionID(id), productID: order.productID, quantity: order.quantity, token: order.id,
             purchasedAt: state.now.now, proof: .signedTransaction("\(signed).\(id).\(order.id)"))
-        state.with { $0.queue.append(transaction) }
+        state.withLock { $0.queue.append(transaction) }
         return transaction
     }
 
@@ -143,7 +144,7 @@ final class PretendWorld: Sendable {
         Transport { (request) async throws(TransportFault) -> TransportResponse in
             guard self.step() else { throw TransportFault(.offline) }
             await self.state.now.onRequest()
-            let result = self.state.with { state -> Result<TransportResponse, TransportFault> in
+            let result = self.state.withLock { state -> Result<TransportResponse, TransportFault> in
                 state.requests.append("\(request.method) \(request.url.dropFirst("https://till.test".count))")
                 if !state.answers.isEmpty { return state.answers.removeFirst() }
                 return .success(Self.answer(request, &state))
@@ -271,4 +272,9 @@ struct PretendApp {
 
     static let points = ProductID("points.60")
     static let price = Money(amount: 600, currency: Currency("CNY"))
+}
+
+extension Locked {
+    /// What it is at this moment.
+    var now: Value { withLock { $0 } }
 }

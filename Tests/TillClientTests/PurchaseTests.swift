@@ -19,7 +19,7 @@ struct PurchaseTests {
 
         // A second device goes down with the first request on its way.
         let cut = PretendWorld()
-        cut.state.with { $0.killAt = 2 }
+        cut.state.withLock { $0.killAt = 2 }
         let doomed = try PretendApp(cut)
         await #expect(throws: PurchaseFault.self) {
             try await doomed.purchase.prepare(PretendApp.points, price: PretendApp.price, quantity: 2)
@@ -33,17 +33,14 @@ struct PurchaseTests {
     @Test("Without a network the buyer is told within three attempts, nothing may be paid, and the same order goes on")
     func offline() async throws {
         let world = PretendWorld()
-        world.state.with { $0.answers = Array(repeating: .failure(TransportFault(.offline)), count: 3) }
+        world.state.withLock { $0.answers = Array(repeating: .failure(TransportFault(.offline)), count: 3) }
         let app = try PretendApp(world)
-        var order: OrderID?
-        do {
-            _ = try await app.purchase.prepare(PretendApp.points, price: PretendApp.price)
-            Issue.record("an order that the server does not know may not be paid")
-        } catch .cannotOpen(let id, let fault) {
-            order = id
-            #expect(fault == .noAnswer(TransportFault(.offline)) && fault.isRetryable)
-        }
-        let id = try #require(order)
+        let refused = try #require(
+            await #expect(throws: PurchaseFault.self) {
+                try await app.purchase.prepare(PretendApp.points, price: PretendApp.price)
+            }, "an order that the server does not know may not be paid")
+        guard case .cannotOpen(let id, let fault) = refused else { throw refused }
+        #expect(fault == .noAnswer(TransportFault(.offline)) && fault.isRetryable)
         #expect(world.state.now.requests.count == 3)
         #expect(world.state.now.pauses == [500, 1_000])
         #expect(await app.journal[id]?.status == .prepared)
@@ -57,7 +54,7 @@ struct PurchaseTests {
     func answerLost() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        world.state.with { $0.answers = [.failure(TransportFault(.timedOut)), .success(html)] }
+        world.state.withLock { $0.answers = [.failure(TransportFault(.timedOut)), .success(html)] }
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
         #expect(world.state.now.requests.count == 3)
         #expect(Array(world.state.now.orders.keys) == [entry.id])
@@ -76,7 +73,7 @@ struct PurchaseTests {
         ])
     func unreadable(_ response: TransportResponse) async throws {
         let world = PretendWorld()
-        world.state.with { $0.answers = Array(repeating: .success(response), count: 3) }
+        world.state.withLock { $0.answers = Array(repeating: .success(response), count: 3) }
         let app = try PretendApp(world)
         do {
             _ = try await app.purchase.prepare(PretendApp.points, price: nil)
@@ -112,7 +109,7 @@ struct PurchaseTests {
     func fullDisk() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        world.file.state.with { $0.capacity = 0 }
+        world.file.state.withLock { $0.capacity = 0 }
         do {
             _ = try await app.purchase.prepare(PretendApp.points, price: nil)
             Issue.record("an order that is not on the disk may not go on")
@@ -133,7 +130,7 @@ struct PurchaseTests {
                 try await app.purchase.prepare(PretendApp.points, price: nil, quantity: quantity)
             }
         }
-        world.state.with { $0.session = nil }
+        world.state.withLock { $0.session = nil }
         await #expect(throws: PurchaseFault.notSignedIn) {
             try await app.purchase.prepare(PretendApp.points, price: nil)
         }

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TillThreads
 
 /// A server that says what no server should: it takes one request of each connection, and what it does then, the test
 /// decides.
@@ -39,8 +40,8 @@ final class RawServer: Sendable {
 
     let port: UInt16
     private let listener: Int32
-    private let isOpen = Guarded(true)
-    private let seen = Guarded<[String]>([])
+    private let isOpen = Locked(true)
+    private let seen = Locked<[String]>([])
 
     var requests: [String] { seen.now }
     var url: String { "http://127.0.0.1:\(port)" }
@@ -59,11 +60,11 @@ final class RawServer: Sendable {
                 Thread.detachNewThread {
                     defer { close(descriptor) }
                     let request = Self.request(from: descriptor)
-                    seen.with { $0.append(request) }
+                    seen.withLock { $0.append(request) }
                     serve(Peer(descriptor: descriptor, request: request))
                 }
             }
-            isOpen.with {
+            isOpen.withLock {
                 close(listener)
                 $0 = false
             }
@@ -74,7 +75,7 @@ final class RawServer: Sendable {
     convenience init(_ answer: String) throws { try self.init { $0.send(answer) } }
 
     deinit {
-        isOpen.with { if $0 { shutdown(listener, Int32(SHUT_RDWR)) } }
+        isOpen.withLock { if $0 { shutdown(listener, Int32(SHUT_RDWR)) } }
     }
 
     /// A port where nobody listens, and nobody else can begin to meanwhile.

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import TillAPI
 import TillBilling
+import TillThreads
 
 @testable import TillClient
 
@@ -9,24 +10,24 @@ import TillBilling
 struct ReadsTests {
     /// A server that answers each request from a list, and remembers what it was asked.
     private final class Scripted: Sendable {
-        let answers: Guarded<[TransportResponse]>
-        let asked = Guarded<[TransportRequest]>([])
-        let renewals = Guarded(0)
+        let answers: Locked<[TransportResponse]>
+        let asked = Locked<[TransportRequest]>([])
+        let renewals = Locked(0)
 
-        init(_ answers: [TransportResponse]) { self.answers = Guarded(answers) }
+        init(_ answers: [TransportResponse]) { self.answers = Locked(answers) }
 
         func access(renewsTo token: String = "first", as user: String = "ann") -> ServerAccess {
             ServerAccess(
                 url: "https://till.test/",
                 transport: Transport { (request) async throws(TransportFault) -> TransportResponse in
-                    self.asked.with { $0.append(request) }
-                    guard let answer = self.answers.with({ $0.isEmpty ? nil : $0.removeFirst() }) else {
+                    self.asked.withLock { $0.append(request) }
+                    guard let answer = self.answers.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) else {
                         throw TransportFault(.offline)
                     }
                     return answer
                 }, language: .chinese,
                 renewed: { _ in
-                    self.renewals.with { $0 += 1 }
+                    self.renewals.withLock { $0 += 1 }
                     return Session(userID: UserID(user), token: token)
                 }
             ) { Session(userID: UserID("ann"), token: "first") }

@@ -63,16 +63,16 @@ struct RetryTests {
     func all() async throws {
         let world = PretendWorld()
         let app = try PretendApp(world)
-        world.state.with { $0.session = nil }
+        world.state.withLock { $0.session = nil }
         for number in 0..<12 {
-            world.state.with { $0.session = Session(userID: UserID("ann"), token: "ann") }
+            world.state.withLock { $0.session = Session(userID: UserID("ann"), token: "ann") }
             let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
-            world.state.with { $0.session = nil }
+            world.state.withLock { $0.session = nil }
             let transaction = world.pay(entry, id: "50\(number)")
             // Half were seen before; the other half only the store knows.
             if number % 2 == 0 { _ = await app.submit(transaction) }
         }
-        world.state.with { $0.session = Session(userID: UserID("ann"), token: "ann") }
+        world.state.withLock { $0.session = Session(userID: UserID("ann"), token: "ann") }
         let broken = StoreQueue(unfinished: { throw TransportFault(.offline) }, finish: world.queue.finish)
         let withoutStore = Retry(journal: app.journal, queue: broken, submit: app.submit, effects: world.effects)
         let first = await withoutStore.resubmit(on: .launch)

@@ -1,6 +1,7 @@
 import Testing
 import TillAPI
 import TillBilling
+import TillThreads
 
 @testable import TillClient
 
@@ -22,7 +23,7 @@ struct SignedCopyTests {
         let transaction = QueuedTransaction(
             id: TransactionID("31"), productID: entry.productID, quantity: 1, token: nil,
             purchasedAt: world.state.now.now, proof: .receipt([0x30]))
-        world.state.with { $0.queue = [transaction] }
+        world.state.withLock { $0.queue = [transaction] }
         return transaction
     }
 
@@ -48,18 +49,18 @@ struct SignedCopyTests {
     @Test("Without one the receipt is sent, and the next try asks again: what an older version kept is proved better")
     func later() async throws {
         let world = PretendWorld()
-        let copy = Guarded<OrderID?>(nil)
+        let copy = Locked<OrderID?>(nil)
         let app = try app(world) { transaction in copy.now.map { signed(transaction, for: $0) } ?? transaction }
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
         let held = SubmitProofReply(
             outcome: .quarantined, transactionId: "31", finish: false, reason: "receipt_needs_order")
-        world.state.with { $0.answers = [.success(PretendWorld.json(202, held))] }
+        world.state.withLock { $0.answers = [.success(PretendWorld.json(202, held))] }
         guard case .willArrive = await app.submit(shown(entry, world), paying: entry.id) else {
             throw Unexpected("an end")
         }
         #expect(world.state.now.bodies.last == nil && world.state.now.requests.last == "GET /v1/orders/\(entry.id)")
         #expect(await app.journal.proof(of: entry.id) == .receipt([0x30]))
-        copy.with { $0 = entry.id }
+        copy.withLock { $0 = entry.id }
         _ = await app.retry.resubmit(on: .launch)
         #expect(world.state.now.bodies.last?.signedTransaction == "signed.31.\(entry.id)")
         #expect(await app.journal[entry.id]?.status == .completed && world.state.now.queue.isEmpty)
@@ -68,21 +69,21 @@ struct SignedCopyTests {
     @Test("A copy that is kept is never given up for a receipt that the queue shows later")
     func kept() async throws {
         let world = PretendWorld()
-        let has = Guarded(true)
-        let target = Guarded<OrderID?>(nil)
+        let has = Locked(true)
+        let target = Locked<OrderID?>(nil)
         let app = try app(world) { transaction in
             guard has.now, let order = target.now else { return transaction }
             return signed(transaction, for: order)
         }
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
-        target.with { $0 = entry.id }
-        world.state.with { $0.answers = [.failure(TransportFault(.offline))] }
+        target.withLock { $0 = entry.id }
+        world.state.withLock { $0.answers = [.failure(TransportFault(.offline))] }
         guard case .willArrive = await app.submit(shown(entry, world)) else { throw Unexpected("an end") }
         let proof = PurchaseProof.signedTransaction("signed.31.\(entry.id)")
         #expect(await app.journal.proof(of: entry.id) == proof)
         // StoreKit 2 is silent from now on, and the queue shows the receipt at every launch.
-        has.with { $0 = false }
-        world.state.with { $0.answers = [.failure(TransportFault(.offline))] }
+        has.withLock { $0 = false }
+        world.state.withLock { $0.answers = [.failure(TransportFault(.offline))] }
         _ = await app.retry.resubmit(on: .launch)
         #expect(await app.journal.proof(of: entry.id) == proof)
         _ = await app.retry.resubmit(on: .launch)

@@ -1,6 +1,7 @@
 import Testing
 import TillAPI
 import TillBilling
+import TillThreads
 
 @testable import TillClient
 
@@ -8,11 +9,11 @@ import TillBilling
 struct StoreAccountTests {
     /// Ann paid, and the answer was lost.
     private func annPaid(_ world: PretendWorld, _ store: Store) async throws -> OrderSummary {
-        world.shop.with { shop in
-            shop.onSheet = { world.state.with { $0.answers = [.failure(TransportFault(.connectionLost))] } }
+        world.shop.withLock { shop in
+            shop.onSheet = { world.state.withLock { $0.answers = [.failure(TransportFault(.connectionLost))] } }
         }
         guard case .willArrive(let order, _) = await store.purchase("points.60") else { throw Unexpected("not paid") }
-        world.shop.with { $0.onSheet = {} }
+        world.shop.withLock { $0.onSheet = {} }
         return order
     }
 
@@ -45,7 +46,7 @@ struct StoreAccountTests {
     func lostToken() async throws {
         let world = PretendWorld()
         let store = try await world.launch("bob")
-        world.shop.with { $0.sheets = [.cancel, .payWithoutToken] }
+        world.shop.withLock { $0.sheets = [.cancel, .payWithoutToken] }
         let left = try #require(await store.purchase("points.60").order)
         #expect(left.status == .cancelled)
         await store.signIn("ann") { "ann" }
@@ -63,7 +64,7 @@ struct StoreAccountTests {
     func arrivesLater() async throws {
         let world = PretendWorld()
         let first = try await world.launch("ann")
-        world.shop.with { $0.sheets = [.askToBuy, .askToBuy] }
+        world.shop.withLock { $0.sheets = [.askToBuy, .askToBuy] }
         let order = try #require(await first.purchase("points.60").order)
         let other = try #require(await first.purchase("points.300").order)
         await first.signIn("bob") { "bob" }
@@ -82,7 +83,7 @@ struct StoreAccountTests {
     func signedOut() async throws {
         let world = PretendWorld()
         let store = try await world.launch("ann")
-        world.shop.with { $0.sheets = [.askToBuy] }
+        world.shop.withLock { $0.sheets = [.askToBuy] }
         let order = try #require(await store.purchase("points.60").order)
         await store.signOut()
         world.chargeLater(order)
@@ -97,7 +98,7 @@ struct StoreAccountTests {
         #expect(world.state.now.bodies.isEmpty && world.file.state.now.writes == writes)
 
         let (gate, open) = AsyncStream<Void>.makeStream()
-        world.state.with { state in state.onRequest = { for await _ in gate { break } } }
+        world.state.withLock { state in state.onRequest = { for await _ in gate { break } } }
         await store.signIn("bob") { "bob" }
         #expect(world.state.now.grants.isEmpty)
         open.finish()
@@ -113,8 +114,8 @@ struct StoreAccountTests {
             let first = try await world.launch("ann")
             _ = try await annPaid(world, first)
             await world.end(first)
-            world.file.state.with { $0.bytes = [] }
-            world.identity.state.with { $0.bytes = [] }
+            world.file.state.withLock { $0.bytes = [] }
+            world.identity.state.withLock { $0.bytes = [] }
             let second = try await world.launch(user)
             #expect(await world.sees { world.state.now.queue.isEmpty })
             #expect(world.state.now.grants.values.map(\.text) == ["ann"])
@@ -128,9 +129,9 @@ struct StoreAccountTests {
     func lateToken() async throws {
         let signIn = SignIn { _ in }
         let (gate, open) = AsyncStream<Void>.makeStream()
-        let asked = Guarded(false)
+        let asked = Locked(false)
         await signIn.enter(UserID("ann")) {
-            asked.with { $0 = true }
+            asked.withLock { $0 = true }
             for await _ in gate { break }
             return "ann"
         }
@@ -155,7 +156,7 @@ struct StoreAccountTests {
         let second = try await world.launch(nil)
         #expect(await second.guestID == guest)
         await world.end(second)
-        world.identity.state.with { $0.bytes = Array("torn".utf8) }
+        world.identity.state.withLock { $0.bytes = Array("torn".utf8) }
         let third = try await world.launch(nil)
         #expect(await third.guestID != guest)
         await world.end(third)
@@ -175,7 +176,7 @@ struct StoreAccountTests {
                 id: TransactionID("3\(id.low % 1_000)"), productID: ProductID(order.product), quantity: 1, token: id,
                 purchasedAt: world.state.now.now, proof: .signedTransaction("signed.3\(id.low % 1_000).\(id)"))
         }
-        world.shop.with { $0.owned = .success(owned) }
+        world.shop.withLock { $0.owned = .success(owned) }
         let before = world.file.bytes
         let outcome = await store.restore()
         #expect(outcome.restored == ["points.300"] && outcome.ofOthers == 1)
@@ -189,19 +190,19 @@ struct StoreAccountTests {
         let forged = QueuedTransaction(
             id: TransactionID("9"), productID: ProductID("points.980"), quantity: 1, token: nil,
             purchasedAt: world.state.now.now, proof: .signedTransaction("forged"))
-        world.shop.with { $0.owned = .success(owned + [forged]) }
+        world.shop.withLock { $0.owned = .success(owned + [forged]) }
         let finished = world.state.now.finished
         let mixed = await store.restore()
         #expect(mixed.restored == ["points.300"] && mixed.error?.code == Refusal.badSignature.rawValue)
         #expect(mixed.purchases.first { $0.fate == .refused }?.productID == "points.980")
         #expect(!world.state.now.finished.contains(forged.id), "only the server's word finishes it")
         #expect(world.state.now.finished.count == finished.count + 2)
-        world.shop.with { $0.owned = .success(owned) }
+        world.shop.withLock { $0.owned = .success(owned) }
 
-        world.state.with { $0.answers = [.failure(TransportFault(.offline))] }
+        world.state.withLock { $0.answers = [.failure(TransportFault(.offline))] }
         let offline = await store.restore()
         #expect(Set(offline.waiting) == ["points.60", "points.300"] && offline.error?.code == "offline")
-        world.shop.with { $0.owned = .failure(.cancelled) }
+        world.shop.withLock { $0.owned = .failure(.cancelled) }
         #expect(await store.restore().error == .store(.cancelled))
         await store.signOut()
         #expect(await store.restore().error == .notSignedIn)

@@ -1,14 +1,15 @@
 import Testing
 import TillAPI
 import TillBilling
+import TillThreads
 
 @testable import TillClient
 
 @Suite("Callbacks of a purchase")
 struct StoreCallbackTests {
     /// Writes down which callback was called.
-    private func callbacks(_ calls: Guarded<[String]>) -> PurchaseCallbacks {
-        @Sendable func note(_ name: String) { calls.with { $0.append(name) } }
+    private func callbacks(_ calls: Locked<[String]>) -> PurchaseCallbacks {
+        @Sendable func note(_ name: String) { calls.withLock { $0.append(name) } }
         var callbacks = PurchaseCallbacks(
             paid: { note("paid \($0.status.name)") }, willArrive: { _, error in note("later \(error?.code ?? "")") },
             cancelled: { _ in note("cancelled") }, failed: { _, error in note("failed \(error.code)") })
@@ -32,7 +33,7 @@ struct StoreCallbackTests {
     func each(_ expected: String, _ story: String) async throws {
         let world = PretendWorld()
         let store = try await world.launch(story == "signOut" ? nil : "ann")
-        world.shop.with { shop in
+        world.shop.withLock { shop in
             switch story {
             case "ask": shop.sheets = [.askToBuy]
             case "cancel": shop.sheets = [.cancel]
@@ -43,15 +44,15 @@ struct StoreCallbackTests {
             case "quarantine":
                 let reply = SubmitProofReply(
                     outcome: .quarantined, transactionId: "\(shop.lastTransaction + 1)", finish: false)
-                shop.onSheet = { world.state.with { $0.answers = [.success(PretendWorld.json(202, reply))] } }
+                shop.onSheet = { world.state.withLock { $0.answers = [.success(PretendWorld.json(202, reply))] } }
             case "timeout":
-                shop.onSheet = { world.state.with { $0.answers = [.failure(TransportFault(.timedOut))] } }
+                shop.onSheet = { world.state.withLock { $0.answers = [.failure(TransportFault(.timedOut))] } }
             case "serverAway":
-                world.state.with { $0.answers = Array(repeating: .failure(TransportFault(.offline)), count: 3) }
+                world.state.withLock { $0.answers = Array(repeating: .failure(TransportFault(.offline)), count: 3) }
             default: break
             }
         }
-        let calls = Guarded<[String]>([])
+        let calls = Locked<[String]>([])
         store.purchase("points.60", callbacks: callbacks(calls))
         #expect(await world.sees { !calls.now.isEmpty })
         await world.end(store)
@@ -62,16 +63,16 @@ struct StoreCallbackTests {
     func fallBack() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        world.shop.with { $0.sheets = [.askToBuy] }
-        let calls = Guarded<[String]>([])
+        world.shop.withLock { $0.sheets = [.askToBuy] }
+        let calls = Locked<[String]>([])
         let few = PurchaseCallbacks(
-            paid: { _ in calls.with { $0.append("paid") } },
-            willArrive: { _, _ in calls.with { $0.append("later") } },
-            cancelled: { _ in calls.with { $0.append("cancelled") } },
-            failed: { _, error in calls.with { $0.append(error.code) } })
+            paid: { _ in calls.withLock { $0.append("paid") } },
+            willArrive: { _, _ in calls.withLock { $0.append("later") } },
+            cancelled: { _ in calls.withLock { $0.append("cancelled") } },
+            failed: { _, error in calls.withLock { $0.append(error.code) } })
         store.purchase("points.60", callbacks: few)
         #expect(await world.sees { calls.now.count == 1 })
-        world.shop.with { $0.canPay = false }
+        world.shop.withLock { $0.canPay = false }
         store.purchase("points.60", callbacks: few)
         #expect(await world.sees { calls.now.count == 2 })
         await world.end(store)
@@ -82,12 +83,12 @@ struct StoreCallbackTests {
     func addPayment() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        let calls = Guarded<[String]>([])
+        let calls = Locked<[String]>([])
         func add(_ user: String) {
             store.addPayment("points.60", user: user) { order in
-                calls.with { $0.append("success \(order.status.name)") }
+                calls.withLock { $0.append("success \(order.status.name)") }
             } failure: { order, error in
-                calls.with { $0.append("failure \(order?.status.name ?? "-") \(error.code)") }
+                calls.withLock { $0.append("failure \(order?.status.name ?? "-") \(error.code)") }
             }
         }
         let stories: [(PretendShop.Sheet, String, String)] = [
@@ -95,7 +96,7 @@ struct StoreCallbackTests {
             (.askToBuy, "ann", "failure deferred deferred"), (.pay, "bob", "failure - signed_out"),
         ]
         for (number, (sheet, user, expected)) in stories.enumerated() {
-            world.shop.with { $0.sheets = [sheet] }
+            world.shop.withLock { $0.sheets = [sheet] }
             add(user)
             #expect(await world.sees { calls.now.count == number + 1 })
             #expect(calls.now.last == expected)

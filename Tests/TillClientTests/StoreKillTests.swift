@@ -6,11 +6,11 @@ import TillBilling
 @Suite("An app that is killed, through the one face")
 struct StoreKillTests {
     private func buy(_ world: PretendWorld, killedAt step: Int = .max) async throws {
-        world.state.with { $0.killAt = step }
+        world.state.withLock { $0.killAt = step }
         let store = try await world.launch()
         _ = await store.purchase("points.60")
         await world.end(store)
-        world.state.with { $0.killAt = .max }
+        world.state.withLock { $0.killAt = .max }
     }
 
     private func steps() async throws -> Int {
@@ -58,8 +58,8 @@ struct StoreKillTests {
             let world = PretendWorld()
             try await buy(world, killedAt: step)
             let wasPaid = world.state.now.paid.count
-            world.file.state.with { $0.bytes = [] }
-            world.identity.state.with { $0.bytes = [] }
+            world.file.state.withLock { $0.bytes = [] }
+            world.identity.state.withLock { $0.bytes = [] }
             _ = try await recover(world)
             #expect(world.state.now.grants.values.map(\.text) == Array(repeating: "ann", count: wasPaid))
             #expect(world.state.now.queue.isEmpty && world.state.now.finishedBeforeWord.isEmpty)
@@ -75,11 +75,11 @@ struct StoreKillTests {
             for second in 1...6 {
                 let world = PretendWorld()
                 try await buy(world, killedAt: first)
-                world.state.with { $0.killAt = $0.steps + second }
+                world.state.withLock { $0.killAt = $0.steps + second }
                 let store = try await world.launch()
                 await store.checkOrderStatus()
                 await world.end(store)
-                world.state.with { $0.killAt = .max }
+                world.state.withLock { $0.killAt = .max }
                 let wasPaid = world.state.now.paid.count
                 let orders = try await recover(world)
                 #expect(world.state.now.grants.count == wasPaid)

@@ -1,3 +1,5 @@
+import TillThreads
+
 #if os(Linux)
     import Foundation
     import StoreKit
@@ -17,11 +19,11 @@
         /// A phone with both StoreKits, and the way from it to the store.
         private final class Phone: Sendable {
             let device: EmulatedDevice
-            let asked = Guarded<[String]>([])
+            let asked = Locked<[String]>([])
             /// While set, nobody answers these paths.
-            let silent = Guarded<String?>(nil)
-            let pauses = Guarded<[Int64]>([])
-            let spawned = Guarded<[Task<Void, Never>]>([])
+            let silent = Locked<String?>(nil)
+            let pauses = Locked<[Int64]>([])
+            let spawned = Locked<[Task<Void, Never>]>([])
 
             init(_ emulator: Emulator, _ directory: URL, _ number: Int) throws {
                 var effects = StoreEffects.process
@@ -31,7 +33,7 @@
                     id: try #require(UUID(uuidString: "3f2c1a00-1111-4222-8333-44445555000\(number)")),
                     account: "ann", bundleID: "com.example.learnpoints",
                     connection: .inProcess { request in
-                        asked.with { $0.append(request.path) }
+                        asked.withLock { $0.append(request.path) }
                         while let path = silent.now, request.path.hasSuffix(path) {
                             try? await Task.sleep(for: .milliseconds(2))
                         }
@@ -43,7 +45,7 @@
                 Effects(
                     clock: { Instant(milliseconds: 1_772_353_800_123) }, entropy: RandomBytes.make,
                     pause: { milliseconds in
-                        self.pauses.with { $0.append(milliseconds) }
+                        self.pauses.withLock { $0.append(milliseconds) }
                         // A test is patient as long as somebody answers.
                         if milliseconds > 2_000, self.silent.now == nil {
                             try? await Task.sleep(for: .seconds(20))
@@ -51,7 +53,7 @@
                     },
                     spawn: { work in
                         let task = Task { await work() }
-                        self.spawned.with { $0.append(task) }
+                        self.spawned.withLock { $0.append(task) }
                     })
             }
 
@@ -139,7 +141,7 @@
                 let phone = try Phone(emulator, directory, 1)
                 let access = phone.access()
                 let paid = try await paid(access, OrderID(random: RandomBytes.make(16)))
-                phone.silent.with { $0 = "/transactions" }
+                phone.silent.withLock { $0 = "/transactions" }
                 #expect(await access.signed(paid) == paid)
                 #expect(phone.pauses.now == [5_000])
                 let asked = phone.asked.now.count { $0.hasSuffix("/transactions") }
@@ -147,7 +149,7 @@
                 #expect(phone.pauses.now == [5_000])
                 #expect(phone.asked.now.count { $0.hasSuffix("/transactions") } == asked)
                 // It answers again, late.
-                phone.silent.with { $0 = nil }
+                phone.silent.withLock { $0 = nil }
                 for task in phone.spawned.now { await task.value }
                 guard case .signedTransaction = await access.signed(paid).proof else { throw Unexpected("no copy") }
                 await access.stop()

@@ -1,6 +1,7 @@
 import Testing
 import TillAPI
 import TillBilling
+import TillThreads
 
 @testable import TillClient
 
@@ -25,8 +26,8 @@ struct StoreLaunchTests {
     func unfinished() async throws {
         let world = PretendWorld()
         let first = try await world.launch()
-        world.state.with { $0.answers = [] }
-        world.shop.with { $0.sheets = Array(repeating: .askToBuy, count: 3) }
+        world.state.withLock { $0.answers = [] }
+        world.shop.withLock { $0.sheets = Array(repeating: .askToBuy, count: 3) }
         var orders: [OrderSummary] = []
         for product in ["points.60", "points.300", "points.980"] {
             orders.append(try #require(await first.purchase(product).order))
@@ -46,7 +47,7 @@ struct StoreLaunchTests {
     func deferred() async throws {
         let world = PretendWorld()
         let first = try await world.launch()
-        world.shop.with { $0.sheets = [.askToBuy, .askToBuy] }
+        world.shop.withLock { $0.sheets = [.askToBuy, .askToBuy] }
         guard case .deferred(let order) = await first.purchase("points.60") else { throw Unexpected("not deferred") }
         guard case .deferred(let other) = await first.purchase("points.300") else { throw Unexpected("not deferred") }
         #expect(order.status == .deferred && world.state.now.grants.isEmpty && world.state.now.bodies.isEmpty)
@@ -65,10 +66,10 @@ struct StoreLaunchTests {
     func receipt() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        world.shop.with { $0.sheets = [.payWithoutReceipt, .payWithoutReceipt] }
+        world.shop.withLock { $0.sheets = [.payWithoutReceipt, .payWithoutReceipt] }
         guard case .completed = await store.purchase("points.60") else { throw Unexpected("not completed") }
         #expect(world.shop.now.receiptsRead == 1 && world.state.now.bodies.last?.receipt != nil)
-        world.shop.with { $0.receipts = [.failure(.cancelled), .failure(.network(.offline)), .success([])] }
+        world.shop.withLock { $0.receipts = [.failure(.cancelled), .failure(.network(.offline)), .success([])] }
         guard case .willArrive(let order, let error?) = await store.purchase("points.300") else {
             throw Unexpected("not on its way")
         }
@@ -88,8 +89,8 @@ struct StoreLaunchTests {
             let world = PretendWorld()
             let store = try await world.launch()
             for product in ["points.60", "points.300"] {
-                world.shop.with { shop in
-                    shop.onSheet = { world.state.with { $0.answers = [.failure(TransportFault(.offline))] } }
+                world.shop.withLock { shop in
+                    shop.onSheet = { world.state.withLock { $0.answers = [.failure(TransportFault(.offline))] } }
                 }
                 guard case .willArrive = await store.purchase(product) else { throw Unexpected("not on its way") }
             }
@@ -115,7 +116,7 @@ struct StoreLaunchTests {
     func resubmitOthers() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        world.shop.with { $0.sheets = [.pay, .cancel, .askToBuy, .fail(.paymentInvalid)] }
+        world.shop.withLock { $0.sheets = [.pay, .cancel, .askToBuy, .fail(.paymentInvalid)] }
         for _ in 0..<4 {
             let outcome = await store.purchase("points.60")
             let order = try #require(outcome.order)
@@ -134,8 +135,8 @@ struct StoreLaunchTests {
     func refusedProof() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        world.shop.with { shop in
-            shop.onSheet = { world.state.with { $0.answers = [.success(PretendWorld.problem(.wrongApp, 422))] } }
+        world.shop.withLock { shop in
+            shop.onSheet = { world.state.withLock { $0.answers = [.success(PretendWorld.problem(.wrongApp, 422))] } }
         }
         guard case .failed(let order?, .undelivered(let trouble)) = await store.purchase("points.60") else {
             throw Unexpected("not refused")
@@ -152,17 +153,17 @@ struct StoreLaunchTests {
     func clockSetBack() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        world.shop.with { shop in
-            shop.onSheet = { world.state.with { $0.answers = [.failure(TransportFault(.offline))] } }
+        world.shop.withLock { shop in
+            shop.onSheet = { world.state.withLock { $0.answers = [.failure(TransportFault(.offline))] } }
         }
         guard case .willArrive(let order, _) = await store.purchase("points.60") else { throw Unexpected("?") }
         #expect(await world.isIdle(store))
-        world.state.with { $0.now = $0.now.adding(seconds: -365 * 86_400) }
+        world.state.withLock { $0.now = $0.now.adding(seconds: -365 * 86_400) }
         // The time that goes by is that of a few seconds, whatever the clock shows.
         world.pass(milliseconds: 5_000)
         #expect(await world.sees { await store.orders().first?.status == .completed })
         #expect(await store.orders().first?.id == order.id)
-        world.shop.with { $0.onSheet = {} }
+        world.shop.withLock { $0.onSheet = {} }
         guard case .completed = await store.purchase("points.60") else { throw Unexpected("not completed") }
         await world.end(store)
     }
@@ -171,7 +172,7 @@ struct StoreLaunchTests {
     func lateListeners() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        world.shop.with { $0.sheets = [.pay, .cancel] }
+        world.shop.withLock { $0.sheets = [.pay, .cancel] }
         let first = try #require(await store.purchase("points.60").order)
         let second = try #require(await store.purchase("points.300").order)
         world.tell(.revoked([ProductID("pro")]))
@@ -196,9 +197,9 @@ struct StoreLaunchTests {
     func waitingListener() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        let heard = Guarded<[OrderStatus]>([])
+        let heard = Locked<[OrderStatus]>([])
         let listener = Task {
-            for await case .order(let order) in store.updates { heard.with { $0.append(order.status) } }
+            for await case .order(let order) in store.updates { heard.withLock { $0.append(order.status) } }
         }
         guard case .completed = await store.purchase("points.60") else { throw Unexpected("not completed") }
         #expect(await world.sees { heard.now.last == .completed })

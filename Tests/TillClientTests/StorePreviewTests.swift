@@ -1,6 +1,7 @@
 import Testing
 import TillAPI
 import TillBilling
+import TillThreads
 
 @testable import TillClient
 
@@ -17,7 +18,7 @@ struct StorePreviewTests {
             """.utf8))
 
     private func preview(_ store: Store, _ world: PretendWorld) async throws -> PlanPreview {
-        world.state.with { $0.answers = [.success(Self.reply)] }
+        world.state.withLock { $0.answers = [.success(Self.reply)] }
         return try await store.previewPlan("monthly", quantity: 2)
     }
 
@@ -28,12 +29,12 @@ struct StorePreviewTests {
         let seen = try await preview(store, world)
         let outcome = await store.purchase(seen)
         #expect(outcome.order?.status == .completed && outcome.order?.quantity == 2)
-        let ended = Guarded<[String]>([])
+        let ended = Locked<[String]>([])
         store.purchase(
             seen,
             callbacks: PurchaseCallbacks(
-                paid: { _ in ended.with { $0.append("paid") } }, willArrive: { _, _ in }, cancelled: { _ in },
-                failed: { _, error in ended.with { $0.append(error.code) } }))
+                paid: { _ in ended.withLock { $0.append("paid") } }, willArrive: { _, _ in }, cancelled: { _ in },
+                failed: { _, error in ended.withLock { $0.append(error.code) } }))
         #expect(await world.sees { !ended.now.isEmpty } && ended.now == ["paid"])
         let told = OpenOrderBody.Preview(
             at: try #require(Instant(rfc3339: "2027-01-15T08:00:00.123Z")),
@@ -51,7 +52,7 @@ struct StorePreviewTests {
         let world = PretendWorld()
         let store = try await world.launch()
         let seen = try await preview(store, world)
-        world.state.with { $0.answers = [.failure(TransportFault(.timedOut))] }
+        world.state.withLock { $0.answers = [.failure(TransportFault(.timedOut))] }
         #expect(await store.purchase(seen).order?.status == .completed)
         #expect(world.state.now.opened.allSatisfy { $0.preview == seen.told } && world.state.now.orders.count == 1)
         await world.end(store)
@@ -62,7 +63,7 @@ struct StorePreviewTests {
         let world = PretendWorld()
         let store = try await world.launch()
         let seen = try await preview(store, world)
-        world.state.with { $0.answers = [.success(PretendWorld.problem(.previewChanged, 409))] }
+        world.state.withLock { $0.answers = [.success(PretendWorld.problem(.previewChanged, 409))] }
         let outcome = await store.purchase(seen)
         #expect(outcome.error?.code == "preview_changed" && outcome.error?.isRetryable == false)
         #expect(outcome.order?.status == .failed && world.shop.now.sheetsShown.isEmpty)

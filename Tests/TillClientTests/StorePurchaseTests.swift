@@ -1,6 +1,7 @@
 import Testing
 import TillAPI
 import TillBilling
+import TillThreads
 
 @testable import TillClient
 
@@ -10,7 +11,7 @@ struct StorePurchaseTests {
     func notAllowed() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        world.shop.with { $0.canPay = false }
+        world.shop.withLock { $0.canPay = false }
         #expect(await store.canMakePayments() == false)
         let outcome = await store.purchase("points.60")
         #expect(outcome == .failed(nil, .paymentsNotAllowed))
@@ -33,7 +34,7 @@ struct StorePurchaseTests {
 
         let offline = PretendWorld()
         let other = try await offline.launch()
-        offline.shop.with { $0.problem = .network(.offline) }
+        offline.shop.withLock { $0.problem = .network(.offline) }
         #expect(await other.purchase("points.60") == .failed(nil, .productListUnavailable))
         #expect(offline.state.now.requests.isEmpty && offline.file.bytes.isEmpty)
         await world.end(store)
@@ -44,11 +45,11 @@ struct StorePurchaseTests {
     func orderFirst() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        let seen = Guarded<(onDisk: [JournalEntry], orders: [OrderID])>(([], []))
-        world.shop.with { shop in
+        let seen = Locked<(onDisk: [JournalEntry], orders: [OrderID])>(([], []))
+        world.shop.withLock { shop in
             shop.onSheet = {
                 let entries = try? await OrderJournal(disk: world.file.disk).entries()
-                seen.with { $0 = (entries ?? [], Array(world.state.now.orders.keys)) }
+                seen.withLock { $0 = (entries ?? [], Array(world.state.now.orders.keys)) }
             }
         }
         let outcome = await store.purchase("points.60", quantity: 3)
@@ -65,11 +66,11 @@ struct StorePurchaseTests {
     func paid() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        let statuses = Guarded<[OrderStatus]>([])
-        world.state.with { state in
+        let statuses = Locked<[OrderStatus]>([])
+        world.state.withLock { state in
             state.onRequest = {
                 let entries = try? await OrderJournal(disk: world.file.disk).entries()
-                statuses.with { $0 += entries?.map(\.status) ?? [] }
+                statuses.withLock { $0 += entries?.map(\.status) ?? [] }
             }
         }
         guard case .completed(let order) = await store.purchase("points.60") else { throw Unexpected("not completed") }
@@ -85,13 +86,13 @@ struct StorePurchaseTests {
     func willArrive() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        let isOut = Guarded(false)
-        world.state.with { state in
+        let isOut = Locked(false)
+        world.state.withLock { state in
             state.onRequest = {
-                if isOut.now { world.state.with { $0.answers = [.failure(TransportFault(.timedOut))] } }
+                if isOut.now { world.state.withLock { $0.answers = [.failure(TransportFault(.timedOut))] } }
             }
         }
-        world.shop.with { shop in shop.onSheet = { isOut.with { $0 = true } } }
+        world.shop.withLock { shop in shop.onSheet = { isOut.withLock { $0 = true } } }
         guard case .willArrive(let order, let error?) = await store.purchase("points.60") else {
             throw Unexpected("not on its way")
         }
@@ -101,7 +102,7 @@ struct StorePurchaseTests {
         world.pass(milliseconds: 5_000)
         #expect(await world.sees { world.state.now.bodies.isEmpty && world.state.now.requests.count == 3 })
         #expect(await world.isIdle(store))
-        isOut.with { $0 = false }
+        isOut.withLock { $0 = false }
         world.pass(milliseconds: 10_000)
         #expect(await world.sees { await store.orders().first?.status == .completed })
         #expect(world.state.now.grants.count == 1 && world.state.now.queue.isEmpty)
@@ -115,7 +116,7 @@ struct StorePurchaseTests {
     func closed() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        world.shop.with { $0.sheets = [.cancel, .fail(.paymentInvalid)] }
+        world.shop.withLock { $0.sheets = [.cancel, .fail(.paymentInvalid)] }
         guard case .cancelled(let cancelled) = await store.purchase("points.60") else { throw Unexpected("?") }
         guard case .failed(let failed?, let error) = await store.purchase("points.60") else { throw Unexpected("?") }
         #expect(cancelled.status == .cancelled && failed.status == .failed && error == .store(.paymentInvalid))
@@ -137,7 +138,7 @@ struct StorePurchaseTests {
         for sheet in [PretendShop.Sheet.cancel, .fail(.unknown), .fail(.paymentInvalid)] {
             let world = PretendWorld()
             let store = try await world.launch()
-            world.shop.with { $0.sheets = [sheet] }
+            world.shop.withLock { $0.sheets = [sheet] }
             let order = try #require(await store.purchase("points.60").order)
             #expect(order.status == .cancelled || order.status == .failed)
             var updates = store.updates.makeAsyncIterator()
@@ -157,7 +158,7 @@ struct StorePurchaseTests {
     func unknown() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        world.shop.with { $0.sheets = [.fail(.unknown)] }
+        world.shop.withLock { $0.sheets = [.fail(.unknown)] }
         guard case .failed(let order?, .store(.unknown)) = await store.purchase("points.60") else {
             throw Unexpected("not failed")
         }
@@ -175,13 +176,13 @@ struct StorePurchaseTests {
         let world = PretendWorld()
         let store = try await world.launch()
         let (gate, open) = AsyncStream<Void>.makeStream()
-        world.shop.with { shop in shop.onSheet = { for await _ in gate { break } } }
+        world.shop.withLock { shop in shop.onSheet = { for await _ in gate { break } } }
         async let first = store.purchase("points.60")
         #expect(await world.sees { world.shop.now.sheetsShown.count == 1 })
         #expect(await store.purchase("points.60") == .inProgress)
         #expect(await store.checkout.underWay == [ProductID("points.60")])
         #expect(world.shop.now.sheetsShown.count == 1 && world.state.now.orders.count == 1)
-        world.shop.with { $0.onSheet = {} }
+        world.shop.withLock { $0.onSheet = {} }
         guard case .completed = await store.purchase("points.300") else { throw Unexpected("not completed") }
         open.finish()
         guard case .completed = await first else { throw Unexpected("not completed") }
@@ -194,7 +195,7 @@ struct StorePurchaseTests {
     func atOnce() async throws {
         let world = PretendWorld()
         let products = (1...12).map { "points.\($0 * 10)" }
-        world.shop.with { $0.sells = products }
+        world.shop.withLock { $0.sells = products }
         let store = try await world.launch()
         await withTaskGroup(of: (String, PurchaseOutcome).self) { group in
             for product in products { group.addTask { (product, await store.purchase(product)) } }
@@ -234,10 +235,10 @@ struct StorePurchaseTests {
     func cannotOpen(_ answer: Result<TransportResponse, TransportFault>) async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        world.state.with { $0.answers = Array(repeating: answer, count: 4) }
+        world.state.withLock { $0.answers = Array(repeating: answer, count: 4) }
         guard case .failed(let order?, .server) = await store.purchase("points.60") else { throw Unexpected("?") }
         #expect(order.status == .failed && world.shop.now.sheetsShown.isEmpty)
-        world.state.with { $0.answers = [] }
+        world.state.withLock { $0.answers = [] }
         guard case .completed(let next) = await store.purchase("points.60") else { throw Unexpected("not completed") }
         #expect(next.id != order.id)
         await world.end(store)
@@ -247,7 +248,7 @@ struct StorePurchaseTests {
     func fullBefore() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        world.file.state.with { $0.capacity = 0 }
+        world.file.state.withLock { $0.capacity = 0 }
         let outcome = await store.purchase("points.60")
         #expect(outcome == .failed(nil, .journal(.disk(DiskFault(.full)))) && outcome.error?.isRetryable == true)
         #expect(world.state.now.requests.isEmpty && world.shop.now.sheetsShown.isEmpty)
@@ -258,11 +259,11 @@ struct StorePurchaseTests {
     func fullAfter() async throws {
         let world = PretendWorld()
         let store = try await world.launch()
-        world.shop.with { shop in shop.onSheet = { world.file.state.with { $0.capacity = $0.bytes.count } } }
+        world.shop.withLock { shop in shop.onSheet = { world.file.state.withLock { $0.capacity = $0.bytes.count } } }
         guard case .completed(let order) = await store.purchase("points.60") else { throw Unexpected("not completed") }
         #expect(order.status == .completed && world.state.now.grants.count == 1)
         #expect(world.state.now.queue.count == 1 && world.state.now.finished.isEmpty)
-        world.file.state.with { $0.capacity = .max }
+        world.file.state.withLock { $0.capacity = .max }
         #expect(await world.isIdle(store))
         world.pass(milliseconds: 3_600_000)
         #expect(await world.sees { world.state.now.queue.isEmpty })

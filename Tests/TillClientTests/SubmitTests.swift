@@ -1,6 +1,7 @@
 import Testing
 import TillAPI
 import TillBilling
+import TillThreads
 
 @testable import TillClient
 
@@ -95,7 +96,7 @@ struct SubmitTests {
         let world = PretendWorld()
         let app = try PretendApp(world)
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
-        world.state.with { $0.answers = [answer] }
+        world.state.withLock { $0.answers = [answer] }
         let outcome = await app.submit(world.pay(entry))
         guard case .willArrive(let trouble, let retryAt?) = outcome else { throw Unexpected("\(name): \(outcome)") }
         #expect(trouble.code == code && !trouble.isFinal, "\(name)")
@@ -109,7 +110,7 @@ struct SubmitTests {
 
         // L9: by itself, when its time has come, and not before.
         #expect(await app.retry.resubmit(on: .timer).outcomes.isEmpty)
-        world.state.with { $0.now = retryAt }
+        world.state.withLock { $0.now = retryAt }
         #expect(await app.retry.resubmit(on: .timer).outcomes.count == 1)
         #expect(await app.journal[entry.id]?.status == .completed)
         #expect(world.state.now.grants.count == 1 && world.state.now.queue.isEmpty)
@@ -125,14 +126,14 @@ struct SubmitTests {
         let world = PretendWorld()
         let app = try PretendApp(world)
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
-        world.state.with { $0.answers = [.success(PretendWorld.problem(refusal, 422))] }
+        world.state.withLock { $0.answers = [.success(PretendWorld.problem(refusal, 422))] }
         #expect(await app.submit(world.pay(entry)) == .refused(Trouble(code: refusal.rawValue, isFinal: true)))
         let summary = try #require(await app.journal.summaries().first)
         #expect(summary.status == .ongoing && summary.mayResubmit && summary.retryAt == nil)
         #expect(summary.note == refusal.advice)
         #expect(world.state.now.queue.count == 1 && world.state.now.finished.isEmpty)
 
-        world.state.with { $0.now = $0.now.adding(seconds: 1_000_000) }
+        world.state.withLock { $0.now = $0.now.adding(seconds: 1_000_000) }
         #expect(await app.retry.resubmit(on: .timer).outcomes.isEmpty)
         #expect(await app.retry.resubmit(on: .networkReturned).outcomes.isEmpty)
         // The server's configuration was repaired meanwhile.
@@ -161,7 +162,7 @@ struct SubmitTests {
                 let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
                 let transaction = world.pay(entry)
                 let reply = SubmitProofReply(outcome: outcome, transactionId: transaction.id.text, finish: finish)
-                world.state.with { $0.answers = [.success(PretendWorld.json(200, reply))] }
+                world.state.withLock { $0.answers = [.success(PretendWorld.json(200, reply))] }
                 _ = await app.submit(transaction)
                 #expect(world.state.now.finished == (finish ? [transaction.id] : []))
                 let expected: OrderStatus =
@@ -180,15 +181,15 @@ struct SubmitTests {
         let world = PretendWorld()
         let app = try PretendApp(world)
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
-        world.state.with { $0.answers = [.failure(TransportFault(.connectionLost))] }
+        world.state.withLock { $0.answers = [.failure(TransportFault(.connectionLost))] }
         let transaction = world.pay(entry)
         _ = await app.submit(transaction)
 
-        world.state.with { $0.session = nil }
+        world.state.withLock { $0.session = nil }
         guard case .willArrive(.signedOut, _) = await app.submit(transaction) else { throw Unexpected("sent") }
         #expect(world.state.now.requests.count == 2)
 
-        world.state.with { $0.session = Session(userID: UserID("bob"), token: "bob") }
+        world.state.withLock { $0.session = Session(userID: UserID("bob"), token: "bob") }
         guard case .completed(let reply)? = await app.retry.resubmit(entry.id) else { throw Unexpected("lost") }
         #expect(reply.userId == nil && reply.grant == nil)
         #expect(world.state.now.grants == [transaction.id: UserID("ann")])
@@ -202,7 +203,7 @@ struct SubmitTests {
         let world = PretendWorld()
         let entry = try await PretendApp(world).purchase.prepare(PretendApp.points, price: nil)
         _ = world.pay(entry)
-        world.file.state.with { $0.bytes = [] }
+        world.file.state.withLock { $0.bytes = [] }
         let app = try PretendApp(world)
         #expect(await app.journal.entries().isEmpty)
         #expect(await app.retry.resubmit(on: .launch).outcomes.count == 1)
@@ -257,7 +258,7 @@ struct SubmitTests {
         let transaction = world.pay(entry)
         // The first request is on its way until the nineteen others have come.
         let submit = app.submit
-        world.state.with {
+        world.state.withLock {
             $0.onRequest = { while await submit.underWay[transaction.id]?.count != 19 { await Task.yield() } }
         }
         let outcomes = await withTaskGroup(of: SubmitOutcome.self) { group in
@@ -266,7 +267,7 @@ struct SubmitTests {
         }
         #expect(outcomes.count == 20 && outcomes.allSatisfy { if case .completed = $0 { true } else { false } })
         #expect(Set(outcomes).count == 1 && world.state.now.bodies.count == 1)
-        world.state.with { $0.onRequest = {} }
+        world.state.withLock { $0.onRequest = {} }
         guard case .completed(let reply) = await app.submit(transaction) else { throw Unexpected("lost") }
         #expect(reply.outcome == .alreadyGranted)
         #expect(world.state.now.grants.count == 1)
@@ -278,10 +279,10 @@ struct SubmitTests {
         let app = try PretendApp(world)
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
         let transaction = world.pay(entry)
-        let (submit, shown) = (app.submit, Guarded<Task<SubmitOutcome, Never>?>(nil))
-        world.state.with {
+        let (submit, shown) = (app.submit, Locked<Task<SubmitOutcome, Never>?>(nil))
+        world.state.withLock {
             $0.onRequest = {
-                shown.with { $0 = Task { await submit.again(transaction) } }
+                shown.withLock { $0 = Task { await submit.again(transaction) } }
                 while await submit.underWay[transaction.id]?.count != 1 { await Task.yield() }
             }
         }
@@ -296,13 +297,13 @@ struct SubmitTests {
         let world = PretendWorld()
         let app = try PretendApp(world)
         let entry = try await app.purchase.prepare(PretendApp.points, price: nil)
-        world.file.state.with { $0.capacity = $0.bytes.count }
+        world.file.state.withLock { $0.capacity = $0.bytes.count }
         guard case .completed = await app.submit(world.pay(entry)) else { throw Unexpected("lost") }
         #expect(world.state.now.grants.count == 1)
         #expect(world.state.now.finished.isEmpty)
         #expect(await app.journal[entry.id]?.status == .prepared)
 
-        world.file.state.with { $0.capacity = .max }
+        world.file.state.withLock { $0.capacity = .max }
         let relaunched = try PretendApp(world)
         #expect(await relaunched.retry.resubmit(on: .launch).outcomes.count == 1)
         #expect(await relaunched.journal[entry.id]?.status == .completed)
@@ -314,7 +315,7 @@ struct SubmitTests {
         let world = PretendWorld()
         let entry = try await PretendApp(world).purchase.prepare(PretendApp.points, price: nil)
         _ = world.pay(entry)
-        world.state.with { $0.now = $0.now.adding(seconds: 366 * 86_400) }
+        world.state.withLock { $0.now = $0.now.adding(seconds: 366 * 86_400) }
         let app = try PretendApp(world)
         #expect(await app.retry.resubmit(on: .launch).outcomes.count == 1)
         #expect(await app.journal[entry.id]?.status == .completed)

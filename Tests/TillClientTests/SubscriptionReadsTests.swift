@@ -2,18 +2,19 @@ import Foundation
 import Testing
 import TillAPI
 import TillBilling
+import TillThreads
 
 @testable import TillClient
 
 @Suite("Rights and subscriptions as the app reads them")
 struct SubscriptionReadsTests {
     /// Reads from a server that answers everything with one text.
-    private static func reads(_ text: String, asked: Guarded<[String]> = Guarded([])) -> Reads {
+    private static func reads(_ text: String, asked: Locked<[String]> = Locked([])) -> Reads {
         Reads(
             server: ServerAccess(
                 url: "https://till.test",
                 transport: Transport { (request) async throws(TransportFault) -> TransportResponse in
-                    asked.with { $0.append(request.url) }
+                    asked.withLock { $0.append(request.url) }
                     return TransportResponse(status: 200, contentType: "application/json", body: Array(text.utf8))
                 }, language: .english
             ) { Session(userID: UserID("ann"), token: "t") })
@@ -39,7 +40,7 @@ struct SubscriptionReadsTests {
 
     @Test("The gate in front of a feature is one call, for whatever name")
     func access() async throws {
-        let asked = Guarded<[String]>([])
+        let asked = Locked<[String]>([])
         let access = try await Self.reads(
             """
             {"entitlement":"a/b 学","allowed":false,"until":"2026-02-01T00:00:00Z","why":"refunded",
@@ -54,7 +55,7 @@ struct SubscriptionReadsTests {
 
     @Test("A subscription tells what comes next; with as little as a server may say it is still read")
     func subscriptions() async throws {
-        let asked = Guarded<[String]>([])
+        let asked = Locked<[String]>([])
         let found = try await Self.reads(
             """
             {"data":[{"originalTransactionId":"1","transactionId":"2","productId":"p","state":"active",

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import TillAPI
 import TillBilling
+import TillThreads
 
 @testable import TillClient
 
@@ -164,11 +165,11 @@ struct TransportTests {
         #expect(silence.fault.code == "timed_out" && silence.fault.isRetryable)
         #expect(silence.seconds < 2.5)
 
-        let hungUp = Guarded(false)
+        let hungUp = Locked(false)
         let dripping = try RawServer { peer in
             peer.send("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n")
             for _ in 0..<30 {
-                guard peer.send(" "), !peer.waitForEnd(milliseconds: 100) else { return hungUp.with { $0 = true } }
+                guard peer.send(" "), !peer.waitForEnd(milliseconds: 100) else { return hungUp.withLock { $0 = true } }
             }
         }
         let drops = try await fault(from: dripping.url)
@@ -214,10 +215,10 @@ struct TransportTests {
     func large() async throws {
         let body = [UInt8](repeating: 32, count: 2 << 20)
         for head in ["Content-Length: \(body.count)", "Connection: close"] {
-            let sentAll = Guarded(false)
+            let sentAll = Locked(false)
             let server = try RawServer { peer in
                 peer.send("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\(head)\r\n\r\n")
-                if peer.send(body) { sentAll.with { $0 = true } }
+                if peer.send(body) { sentAll.withLock { $0 = true } }
             }
             let (fault, _) = try await self.fault(from: server.url)
             #expect(fault.code == "network_fault" && fault.isRetryable, "\(head)")

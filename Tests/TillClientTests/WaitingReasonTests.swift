@@ -37,7 +37,7 @@ struct WaitingReasonTests {
         let transaction = world.pay(entry)
         let reply = SubmitProofReply(
             outcome: .quarantined, transactionId: transaction.id.text, finish: false, reason: reason)
-        world.state.with { $0.answers = [.success(PretendWorld.json(202, reply))] }
+        world.state.withLock { $0.answers = [.success(PretendWorld.json(202, reply))] }
         guard case .willArrive(let trouble, _?) = await app.submit(transaction) else { throw Unexpected("an end") }
         #expect(trouble.reason == reason)
         let relaunched = try PretendApp(world)

@@ -1,6 +1,7 @@
 import Foundation
 import TillBilling
 import TillCrypto
+import TillThreads
 
 @testable import till
 

@@ -1,5 +1,6 @@
 import Synchronization
 import Testing
+import TillThreads
 
 @testable import TillHTTP
 
@@ -8,7 +9,7 @@ import Testing
 
     /// What a listener asked and handed out.
     private final class Book: Sendable {
-        let asked = Guarded([Int]())
+        let asked = Locked([Int]())
         let handled = Atomic<Int>(0)
         let held = Atomic<Int>(0)
     }
@@ -29,7 +30,7 @@ import Testing
         let listener = try Listener(
             bodyLimit: { _, _ in 8 << 20 },
             admission: { head, length in
-                book.asked.with { $0.append(length) }
+                book.asked.withLock { $0.append(length) }
                 guard head.headers["Authorization"] == "good", head.body.isEmpty else {
                     return .refused(HTTPResponse(status: 401, body: Array("no".utf8)))
                 }
@@ -51,7 +52,7 @@ import Testing
             let reply = try #require(connection.receive())
             #expect(reply.status == 401 && reply.header("Connection") == "close")
             #expect(connection.isClosedByPeer())
-            #expect(book.handled.load(ordering: .relaxed) == 0 && book.asked.with { $0 } == [8_000_000])
+            #expect(book.handled.load(ordering: .relaxed) == 0 && book.asked.withLock { $0 } == [8_000_000])
         }
     }
 
@@ -66,7 +67,7 @@ import Testing
             connection.setReceiveTimeout(20_000)
             connection.send(Array("4000\r\n".utf8) + piece)
             #expect(connection.receive()?.status == 401)
-            #expect(book.handled.load(ordering: .relaxed) == 0 && book.asked.with { $0 } == [8 << 20])
+            #expect(book.handled.load(ordering: .relaxed) == 0 && book.asked.withLock { $0 } == [8 << 20])
         }
     }
 
@@ -80,7 +81,7 @@ import Testing
                 let reply = try #require(connection.receive())
                 #expect(reply.status == 200 && reply.text == "\(count)")
             }
-            #expect(book.asked.with { $0 } == [Self.long, 3_000_000])
+            #expect(book.asked.withLock { $0 } == [Self.long, 3_000_000])
         }
     }
 
@@ -90,7 +91,7 @@ import Testing
             connection.send("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: \(Self.long - 1)\r\n\r\n")
             connection.send([UInt8](repeating: 0x61, count: Self.long - 1))
             #expect(connection.receive()?.status == 200)
-            #expect(book.asked.with { $0 }.isEmpty && book.handled.load(ordering: .relaxed) == 1)
+            #expect(book.asked.withLock { $0 }.isEmpty && book.handled.load(ordering: .relaxed) == 1)
         }
     }
 
@@ -106,16 +107,16 @@ import Testing
     @Test("A work thread runs what waits for it, one task after another, and ends when it is stopped")
     func workThread() async throws {
         let thread = try WorkThread(niceness: 5)
-        let running = Guarded((now: 0, most: 0, done: 0))
+        let running = Locked((now: 0, most: 0, done: 0))
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<50 {
                 group.addTask(executorPreference: thread) {
-                    running.with { $0 = ($0.now + 1, max($0.most, $0.now + 1), $0.done) }
-                    running.with { $0 = ($0.now - 1, $0.most, $0.done + 1) }
+                    running.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1), $0.done) }
+                    running.withLock { $0 = ($0.now - 1, $0.most, $0.done + 1) }
                 }
             }
         }
-        #expect(running.with { $0.done } == 50 && running.with { $0.most } == 1)
+        #expect(running.withLock { $0.done } == 50 && running.withLock { $0.most } == 1)
         thread.stop()
     }
 }

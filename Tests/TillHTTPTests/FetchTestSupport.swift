@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Testing
+import TillThreads
 
 @testable import TillHTTP
 
@@ -26,20 +27,20 @@ func withServer<Result>(
     _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
     // The thread alone closes it: a number that is free again would soon be another server's socket, and the thread
     // would go on answering there.
-    let isOpen = Guarded(true)
-    let isStarted = startThread {
+    let isOpen = Locked(true)
+    let isStarted = SystemThread.detached {
         while true {
             let client = accept(descriptor, nil, nil)
             if client < 0 { break }
             serve(ServedConnection(client))
         }
-        isOpen.with {
+        isOpen.withLock {
             close(descriptor)
             $0 = false
         }
     }
     #expect(isStarted)
-    defer { isOpen.with { if $0 { shutdown(descriptor, shutBoth) } } }
+    defer { isOpen.withLock { if $0 { shutdown(descriptor, shutBoth) } } }
     return try await body(socket.port)
 }
 

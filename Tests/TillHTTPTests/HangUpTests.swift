@@ -1,4 +1,5 @@
 import Testing
+import TillThreads
 
 @testable import TillHTTP
 
@@ -63,9 +64,9 @@ import Testing
 
     @Test("On a connection that was used before, libcurl asks once more by itself: the handler sees both")
     func reusedConnection() async throws {
-        let seen = Guarded(0)
+        let seen = Locked(0)
         try await withListener(handler: { request in
-            seen.with { $0 += 1 }
+            seen.withLock { $0 += 1 }
             return await Self.respond(request)
         }) { listener in
             let base = "http://127.0.0.1:\(listener.port)"
@@ -74,7 +75,7 @@ import Testing
             let request = HTTPRequest(method: .post, path: "", body: Array("hello".utf8))
             #expect(try await fetch.send(base + "/first", request).status == 200)
             await expectFault(.connectionLost) { try await fetch.send(base + "/silence", request) }
-            #expect(seen.with { $0 } == 3)
+            #expect(seen.withLock { $0 } == 3)
         }
     }
 

@@ -1,6 +1,7 @@
 import Glibc
 import Synchronization
 import Testing
+import TillThreads
 
 @testable import TillHTTP
 
@@ -108,21 +109,21 @@ import Testing
         var configuration = ListenerConfiguration()
         if isPerAddress { configuration.connectionLimitPerAddress = 10 } else { configuration.connectionLimit = 10 }
         // Gates, not times: on a busy machine a request takes long to arrive, and what waits longest is another one.
-        let (isBusy, mayEnd) = (Guarded(false), Guarded(false))
+        let (isBusy, mayEnd) = (Locked(false), Locked(false))
         try await withListener(
             configuration,
             handler: { request in
                 guard request.path == "/busy" else { return HTTPResponse(status: 200) }
-                isBusy.with { $0 = true }
-                while !mayEnd.with({ $0 }) { try? await Task.sleep(nanoseconds: 1_000_000) }
+                isBusy.withLock { $0 = true }
+                while !mayEnd.withLock({ $0 }) { try? await Task.sleep(nanoseconds: 1_000_000) }
                 return HTTPResponse(status: 200)
             }
         ) { listener in
-            defer { mayEnd.with { $0 = true } }
+            defer { mayEnd.withLock { $0 = true } }
             let busy = try #require(RawConnection(port: listener.port))
             busy.send("GET /busy HTTP/1.1\r\nHost: t\r\n\r\n")
-            for _ in 0..<2_000 where !isBusy.with({ $0 }) { usleep(5_000) }
-            #expect(isBusy.with { $0 })
+            for _ in 0..<2_000 where !isBusy.withLock({ $0 }) { usleep(5_000) }
+            #expect(isBusy.withLock { $0 })
             let first = try #require(RawConnection(port: listener.port))
             for _ in 0..<2_000 where listener.connections < 2 { usleep(5_000) }
             var idle: [RawConnection] = []
@@ -136,7 +137,7 @@ import Testing
                 connection.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n")
                 #expect(try #require(connection.receive()).status == 200)
             }
-            mayEnd.with { $0 = true }
+            mayEnd.withLock { $0 = true }
             #expect(try #require(busy.receive()).status == 200)
         }
     }

@@ -1,4 +1,5 @@
 import Testing
+import TillThreads
 
 @testable import TillHTTP
 
@@ -7,7 +8,7 @@ import Testing
 final class OwnThread: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        let isStarted = startThread { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        let isStarted = SystemThread.detached { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
         if !isStarted { fatalError("no thread for a test") }
     }
 }
@@ -63,11 +64,11 @@ func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) async {
 
 /// Holds whoever comes until it is opened.
 final class Gate: Sendable {
-    private let state = Guarded((isOpen: false, waiting: [CheckedContinuation<Void, Never>]()))
+    private let state = Locked((isOpen: false, waiting: [CheckedContinuation<Void, Never>]()))
 
     func pass() async {
         await withCheckedContinuation { continuation in
-            let isOpen = state.with { state in
+            let isOpen = state.withLock { state in
                 if !state.isOpen { state.waiting.append(continuation) }
                 return state.isOpen
             }
@@ -76,7 +77,7 @@ final class Gate: Sendable {
     }
 
     func open() {
-        let waiting = state.with { state in
+        let waiting = state.withLock { state in
             state.isOpen = true
             defer { state.waiting = [] }
             return state.waiting

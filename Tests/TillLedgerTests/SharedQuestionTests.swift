@@ -1,6 +1,6 @@
 import Testing
 import TillBilling
-import TillCrypto
+import TillThreads
 
 @testable import TillLedger
 

@@ -1,5 +1,5 @@
 import Foundation
-import TillCrypto
+import TillThreads
 
 /// What happened that this process's app did not do itself.
 enum StoreChange: Sendable {

@@ -1,5 +1,6 @@
 import Foundation
 import TillBilling
+import TillThreads
 
 /// A phone that is signed in to an account of an emulated App Store, with one app running on it.
 ///
@@ -18,7 +19,7 @@ public final class EmulatedDevice: Sendable {
     /// Where the device keeps the app's receipt: what `Bundle.main.appStoreReceiptURL` is on Apple platforms.
     public let receiptURL: URL
     let session: DeviceSession
-    private let originalQueue = Box<SKPaymentQueue>()
+    private let originalQueue = Locked<SKPaymentQueue?>(nil)
 
     /// - Parameters:
     ///   - account: the Apple Account to sign in with. Nil: the one that is signed in on this device already.
@@ -39,19 +40,10 @@ public final class EmulatedDevice: Sendable {
     }
 
     /// The queue of StoreKit 1; the same one always.
-    var paymentQueue: SKPaymentQueue { originalQueue.value { SKPaymentQueue(session: session) } }
-}
-
-/// One value, made when it is first asked for.
-final class Box<Value: Sendable>: @unchecked Sendable {
-    private let lock = NSLock()
-    private var kept: Value?
-
-    func value(_ make: () -> Value) -> Value {
-        lock.withLock {
-            if let kept { return kept }
-            let made = make()
-            kept = made
+    var paymentQueue: SKPaymentQueue {
+        originalQueue.withLock { queue in
+            let made = queue ?? SKPaymentQueue(session: session)
+            queue = made
             return made
         }
     }

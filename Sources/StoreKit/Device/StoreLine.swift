@@ -49,7 +49,7 @@ struct StoreLine: Sendable {
 
     // MARK: What was bought
 
-    enum TransactionSet: String { case unfinished, all, currentEntitlements, latest }
+    enum TransactionSet: String, CaseIterable { case unfinished, all, currentEntitlements, latest }
 
     /// - Parameter consumables: whether finished ones are in `all` (`SKIncludeConsumableInAppPurchaseHistory`).
     func transactions(

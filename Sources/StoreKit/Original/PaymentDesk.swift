@@ -1,4 +1,5 @@
 import Foundation
+import TillThreads
 
 /// Paying.
 extension SKPaymentQueue {
@@ -76,10 +77,10 @@ extension SKPaymentQueue {
 /// Finishing.
 extension SKPaymentQueue {
     func finish(_ transaction: SKPaymentTransaction) {
-        switch transaction.content.with({ ($0.state, $0.number) }) {
+        switch transaction.content.withLock({ ($0.state, $0.number) }) {
         case (.purchasing, _), (.deferred, _): break
         case (.purchased, let number?):
-            guard state.with({ $0.finishing.insert(number).inserted }) else { return }
+            guard state.withLock({ $0.finishing.insert(number).inserted }) else { return }
             let effects = session.effects
             effects.spawn { [weak self] in
                 while await self?.tellStore(number) == false { await effects.pause(effects.pollInterval) }
@@ -98,7 +99,7 @@ extension SKPaymentQueue {
         } catch {
             return false
         }
-        state.with { state in
+        state.withLock { state in
             state.finishing.remove(number)
             state.finished.insert(number)
         }
@@ -153,7 +154,7 @@ extension SKPaymentQueue {
     /// Every observer is asked, and one that says yes is enough. Whatever they say, the App Store is done with it;
     /// unless none of them has an answer, when it is left to `PurchaseIntent.intents`.
     func offer(_ intent: IntentWords) async {
-        guard state.with({ $0.asked.insert(intent.id).inserted }) else { return }
+        guard state.withLock({ $0.asked.insert(intent.id).inserted }) else { return }
         let found: SKProduct?
         do throws(StoreFault) {
             found = try await session.originalProducts([intent.productId]).found.first
@@ -162,17 +163,17 @@ extension SKPaymentQueue {
         }
         guard let product = found else { return }
         let payment = SKPayment(product: product)
-        let isAnswered = Kept(false)
+        let isAnswered = Locked(false)
         let isWanted = await ask { queue in
-            let observers = queue.state.with { state in
+            let observers = queue.state.withLock { state in
                 state.unanswered = 0
                 return state.observers
             }
             let answers = observers.map { $0.paymentQueue(queue, shouldAddStorePayment: payment, for: product) }
-            isAnswered.with { $0 = queue.state.with { $0.unanswered } < observers.count }
+            isAnswered.withLock { $0 = queue.state.withLock { $0.unanswered } < observers.count }
             return answers.contains(true)
         }
-        guard isAnswered.with({ $0 }) else { return }
+        guard isAnswered.withLock({ $0 }) else { return }
         do throws(StoreFault) {
             try await session.line.take(intent: intent.id)
         } catch .refused {
@@ -185,27 +186,14 @@ extension SKPaymentQueue {
     }
 
     /// The observer that is being asked has no answer of its own.
-    func leavePromotedPayment() { state.with { $0.unanswered += 1 } }
+    func leavePromotedPayment() { state.withLock { $0.unanswered += 1 } }
 
     private func again(_ intent: IntentWords) {
-        state.with { _ = $0.asked.remove(intent.id) }
+        state.withLock { _ = $0.asked.remove(intent.id) }
         let effects = session.effects
         effects.spawn { [weak self] in
             await effects.pause(effects.pollInterval)
             await self?.offer(intent)
         }
-    }
-}
-
-/// A value that many threads use, one at a time. What runs inside `with` calls nobody.
-final class Kept<Value>: @unchecked Sendable {
-    // Guards `value`; it is never handed out.
-    private let lock = NSLock()
-    private var value: Value
-
-    init(_ value: Value) { self.value = value }
-
-    func with<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
-        try lock.withLock { try body(&value) }
     }
 }

@@ -78,7 +78,7 @@ extension SKPaymentQueue {
     /// - Parameter change: gives the transactions that changed.
     func announce(_ change: @escaping @Sendable (inout QueueState) -> [SKPaymentTransaction]) {
         call { queue in
-            let (changed, observers) = queue.state.with { state in (change(&state), state.observers) }
+            let (changed, observers) = queue.state.withLock { state in (change(&state), state.observers) }
             guard !changed.isEmpty else { return }
             for observer in observers { observer.paymentQueue(queue, updatedTransactions: changed) }
         }
@@ -87,7 +87,7 @@ extension SKPaymentQueue {
     /// Takes transactions off the queue.
     func drop(_ isOver: @escaping @Sendable (SKPaymentTransaction) -> Bool) {
         call { queue in
-            let (removed, observers) = queue.state.with { state in
+            let (removed, observers) = queue.state.withLock { state in
                 let removed = state.transactions.filter(isOver)
                 state.transactions.removeAll(where: isOver)
                 return (removed, state.observers)
@@ -100,7 +100,7 @@ extension SKPaymentQueue {
     /// Tells every observer.
     func tell(_ message: @escaping @Sendable (any SKPaymentTransactionObserver, SKPaymentQueue) -> Void) {
         call { queue in
-            for observer in queue.state.with({ $0.observers }) { message(observer, queue) }
+            for observer in queue.state.withLock({ $0.observers }) { message(observer, queue) }
         }
     }
 
@@ -133,7 +133,7 @@ extension SKPaymentQueue {
 extension SKPaymentQueue {
     func listen() {
         let (stopped, ending) = AsyncStream<Never>.makeStream()
-        let previous = state.with { state in
+        let previous = state.withLock { state in
             defer { state.ending = ending }
             return state.ending
         }
@@ -167,7 +167,7 @@ extension SKPaymentQueue {
     private static let receiptLimit = 20
 
     private func deliverUnfinished() async {
-        guard state.with({ !$0.observers.isEmpty }) else { return }
+        guard state.withLock({ !$0.observers.isEmpty }) else { return }
         let unfinished: [TransactionWords]
         do throws(StoreFault) {
             unfinished = try await session.line.transactions(.unfinished)
@@ -178,7 +178,7 @@ extension SKPaymentQueue {
                 self?.hear(.launched)
             }
         }
-        let isKnown = state.with { state in unfinished.allSatisfy { state.announced.contains($0.transactionId) } }
+        let isKnown = state.withLock { state in unfinished.allSatisfy { state.announced.contains($0.transactionId) } }
         guard !isKnown else { return }
         // The record of what was paid for elsewhere, or before a reinstallation, is in no file yet.
         try? await session.renewReceipt()
@@ -200,7 +200,7 @@ extension SKPaymentQueue {
 
     private func hear(_ words: TransactionWords) async {
         if let date = words.revocationDate {
-            guard state.with({ $0.revoked.insert("\(words.transactionId) \(date)").inserted }) else { return }
+            guard state.withLock({ $0.revoked.insert("\(words.transactionId) \(date)").inserted }) else { return }
             return tell { observer, queue in
                 observer.paymentQueue(queue, didRevokeEntitlementsForProductIdentifiers: [words.productId])
             }
@@ -208,7 +208,7 @@ extension SKPaymentQueue {
         switch words.state {
         // An app that runs when a subscription renews hears of it at its next launch (facts/storekit-client A8).
         case .purchased where words.reason != "RENEWAL" && !words.finished:
-            guard !state.with({ $0.announced.contains(words.transactionId) }) else { return }
+            guard !state.withLock({ $0.announced.contains(words.transactionId) }) else { return }
             let receipt = try? await session.line.receipt(of: words.transactionId)
             announce { state in state.arrive(words, receipt: receipt) }
             dropMerged(into: [words.transactionId])
@@ -252,7 +252,7 @@ extension SKPaymentTransaction {
     /// A restored transaction has an id of this restore; whose it is, its original says (facts/storekit-client A4).
     fileprivate convenience init(_ restored: RestoredWords) {
         let original = SKPaymentTransaction(restored.original, receipt: nil)
-        original.content.with { $0.identifier = restored.original.originalTransactionId }
+        original.content.withLock { $0.identifier = restored.original.originalTransactionId }
         let payment = original.payment
         self.init(
             Content(

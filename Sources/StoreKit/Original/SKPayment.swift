@@ -1,4 +1,5 @@
 import Foundation
+import TillThreads
 
 /// What is to be bought. Two that ask for the same are equal.
 open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable {
@@ -14,32 +15,32 @@ open class SKPayment: NSObject, NSCopying, NSMutableCopying, @unchecked Sendable
     }
 
     // Behind a lock of its own: the app changes a mutable payment, the queue reads its copy.
-    let content: Kept<Content>
+    let content: Locked<Content>
 
-    init(_ content: Content) { self.content = Kept(content) }
+    init(_ content: Content) { self.content = Locked(content) }
 
-    public override init() { content = Kept(Content()) }
+    public override init() { content = Locked(Content()) }
 
     public convenience init(product: SKProduct) {
         self.init(Content(productIdentifier: product.productIdentifier, storefront: product.storefront))
     }
 
-    open var productIdentifier: String { content.with { $0.productIdentifier } }
+    open var productIdentifier: String { content.withLock { $0.productIdentifier } }
     /// 1 to 10.
-    open var quantity: Int { content.with { $0.quantity } }
+    open var quantity: Int { content.withLock { $0.quantity } }
     /// The store keeps it if it is a UUID, as `appAccountToken` (facts/storekit-client A3).
-    open var applicationUsername: String? { content.with { $0.applicationUsername } }
+    open var applicationUsername: String? { content.withLock { $0.applicationUsername } }
     /// Reserved by Apple: a payment that has any is refused.
-    open var requestData: Data? { content.with { $0.requestData } }
-    open var simulatesAskToBuyInSandbox: Bool { content.with { $0.simulatesAskToBuyInSandbox } }
-    open var paymentDiscount: SKPaymentDiscount? { content.with { $0.paymentDiscount } }
+    open var requestData: Data? { content.withLock { $0.requestData } }
+    open var simulatesAskToBuyInSandbox: Bool { content.withLock { $0.simulatesAskToBuyInSandbox } }
+    open var paymentDiscount: SKPaymentDiscount? { content.withLock { $0.paymentDiscount } }
 
     /// What the properties say now, those that a subclass of the app overrides among them.
     var asked: Content {
         Content(
             productIdentifier: productIdentifier, quantity: quantity, applicationUsername: applicationUsername,
             requestData: requestData, simulatesAskToBuyInSandbox: simulatesAskToBuyInSandbox,
-            paymentDiscount: paymentDiscount, storefront: content.with { $0.storefront })
+            paymentDiscount: paymentDiscount, storefront: content.withLock { $0.storefront })
     }
 
     open func copy(with zone: NSZone? = nil) -> Any { SKPayment(asked) }
@@ -60,27 +61,27 @@ open class SKMutablePayment: SKPayment, @unchecked Sendable {
     // What it holds is behind the lock of its superclass.
     open override var productIdentifier: String {
         get { super.productIdentifier }
-        set { content.with { $0.productIdentifier = newValue } }
+        set { content.withLock { $0.productIdentifier = newValue } }
     }
     open override var quantity: Int {
         get { super.quantity }
-        set { content.with { $0.quantity = newValue } }
+        set { content.withLock { $0.quantity = newValue } }
     }
     open override var applicationUsername: String? {
         get { super.applicationUsername }
-        set { content.with { $0.applicationUsername = newValue } }
+        set { content.withLock { $0.applicationUsername = newValue } }
     }
     open override var requestData: Data? {
         get { super.requestData }
-        set { content.with { $0.requestData = newValue } }
+        set { content.withLock { $0.requestData = newValue } }
     }
     open override var simulatesAskToBuyInSandbox: Bool {
         get { super.simulatesAskToBuyInSandbox }
-        set { content.with { $0.simulatesAskToBuyInSandbox = newValue } }
+        set { content.withLock { $0.simulatesAskToBuyInSandbox = newValue } }
     }
     open override var paymentDiscount: SKPaymentDiscount? {
         get { super.paymentDiscount }
-        set { content.with { $0.paymentDiscount = newValue } }
+        set { content.withLock { $0.paymentDiscount = newValue } }
     }
 }
 

@@ -1,4 +1,5 @@
 import Foundation
+import TillThreads
 
 /// The customer's payments in this app. What is paid and not finished is kept by the store, across launches,
 /// reinstallations and devices (facts/storekit-client A1, C); what failed or waits is kept as long as the process runs.
@@ -7,7 +8,7 @@ import Foundation
 open class SKPaymentQueue: NSObject, @unchecked Sendable {
     // All that changes is in `state`, behind its lock.
     let session: DeviceSession
-    let state = Kept(QueueState())
+    let state = Locked(QueueState())
     /// Observers and the delegate are called one at a time, in the order of what happened.
     let callbacks: WorkLine
     /// Payments, launches and news are handled one at a time: the store may tell of a purchase before it answers it.
@@ -21,7 +22,7 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
 
     public override convenience init() { self.init(session: EmulatedDevice.current.session) }
 
-    deinit { state.with { $0.ending }?.finish() }
+    deinit { state.withLock { $0.ending }?.finish() }
 
     /// The current device's; the same one always.
     open class func `default`() -> SKPaymentQueue { EmulatedDevice.current.paymentQueue }
@@ -29,21 +30,21 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
     /// Whether the customer may pay on this device, as far as it is known: true before the store was reached.
     open class func canMakePayments() -> Bool { SKPaymentQueue.default().latest?.mayPay ?? true }
 
-    open var transactions: [SKPaymentTransaction] { state.with { $0.transactions } }
-    open var transactionObservers: [any SKPaymentTransactionObserver] { state.with { $0.observers } }
+    open var transactions: [SKPaymentTransaction] { state.withLock { $0.transactions } }
+    open var transactionObservers: [any SKPaymentTransactionObserver] { state.withLock { $0.observers } }
 
     /// As far as it is known: nil before the store was reached.
     open var storefront: SKStorefront? { latest.map { SKStorefront($0.storefront) } }
 
     /// Not retained.
     open var delegate: (any SKPaymentQueueDelegate)? {
-        get { state.with { $0.delegate } }
-        set { state.with { $0.delegate = newValue } }
+        get { state.withLock { $0.delegate } }
+        set { state.withLock { $0.delegate = newValue } }
     }
 
     /// The first observer gets everything that is unfinished; later ones only what changes. Not retained.
     open func add(_ observer: any SKPaymentTransactionObserver) {
-        let held: [SKPayment]? = state.with { state in
+        let held: [SKPayment]? = state.withLock { state in
             guard state.add(observer) else { return nil }
             defer { state.held = [] }
             return state.held
@@ -56,7 +57,7 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
     }
 
     open func remove(_ observer: any SKPaymentTransactionObserver) {
-        let ending = state.with { state in
+        let ending = state.withLock { state in
             state.remove(observer)
             guard state.observers.isEmpty else { return nil as AsyncStream<Never>.Continuation? }
             defer { state.ending = nil }
@@ -69,7 +70,7 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
     /// `paymentInvalid`, where Apple's queue raises an exception.
     open func add(_ payment: SKPayment) {
         let payment = SKPayment(payment.asked)
-        let isHeld = state.with { state in
+        let isHeld = state.withLock { state in
             guard state.observers.isEmpty else { return false }
             state.held.append(payment)
             return true
@@ -101,7 +102,7 @@ open class SKPaymentQueue: NSObject, @unchecked Sendable {
     /// What the store told last. Who asks before it was ever reached sets off a first question.
     private var latest: NewsWords? {
         if let latest = session.known.news { return latest }
-        let asks = state.with { state in
+        let asks = state.withLock { state in
             defer { state.hasAskedForStatus = true }
             return !state.hasAskedForStatus
         }
@@ -197,12 +198,12 @@ final class WorkLine: Sendable {
     }
 
     private let spawn: @Sendable (@escaping Work) -> Void
-    private let waiting = Kept(Waiting())
+    private let waiting = Locked(Waiting())
 
     init(spawn: @escaping @Sendable (@escaping Work) -> Void) { self.spawn = spawn }
 
     func add(_ work: @escaping Work) {
-        let begins = waiting.with { waiting in
+        let begins = waiting.withLock { waiting in
             waiting.work.append(work)
             defer { waiting.isWorking = true }
             return !waiting.isWorking
@@ -217,7 +218,7 @@ final class WorkLine: Sendable {
     }
 
     private func take() -> [Work]? {
-        waiting.with { waiting in
+        waiting.withLock { waiting in
             let next = waiting.work
             waiting.work = []
             waiting.isWorking = !next.isEmpty

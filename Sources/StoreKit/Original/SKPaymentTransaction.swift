@@ -1,4 +1,5 @@
 import Foundation
+import TillThreads
 
 public enum SKPaymentTransactionState: Int, Hashable, Sendable {
     case purchasing = 0
@@ -24,24 +25,24 @@ open class SKPaymentTransaction: NSObject, @unchecked Sendable {
     }
 
     // Behind a lock of its own: the queue changes it, whoever holds it reads it.
-    let content: Kept<Content>
+    let content: Locked<Content>
 
-    init(_ content: Content) { self.content = Kept(content) }
+    init(_ content: Content) { self.content = Locked(content) }
 
-    public override init() { content = Kept(Content(payment: SKPayment())) }
+    public override init() { content = Locked(Content(payment: SKPayment())) }
 
-    open var transactionState: SKPaymentTransactionState { content.with { $0.state } }
-    open var payment: SKPayment { content.with { $0.payment } }
+    open var transactionState: SKPaymentTransactionState { content.withLock { $0.state } }
+    open var payment: SKPayment { content.withLock { $0.payment } }
     /// Only of failed ones.
-    open var error: (any Error)? { content.with { $0.error } }
+    open var error: (any Error)? { content.withLock { $0.error } }
     /// Only of purchased and restored ones.
-    open var transactionIdentifier: String? { content.with { $0.identifier } }
+    open var transactionIdentifier: String? { content.withLock { $0.identifier } }
     /// Only of purchased and restored ones.
-    open var transactionDate: Date? { content.with { $0.date } }
+    open var transactionDate: Date? { content.withLock { $0.date } }
     /// Only of restored ones: what was bought.
-    open var original: SKPaymentTransaction? { content.with { $0.original } }
+    open var original: SKPaymentTransaction? { content.withLock { $0.original } }
     /// Only of purchased ones: this transaction alone, in the style of iOS 6.
-    open var transactionReceipt: Data? { content.with { $0.receipt } }
+    open var transactionReceipt: Data? { content.withLock { $0.receipt } }
     open var downloads: [SKDownload] { [] }
 }
 
@@ -54,7 +55,7 @@ extension SKPaymentTransaction {
 
     /// It is paid.
     func pay(_ words: TransactionWords, receipt: Data?) {
-        content.with { content in
+        content.withLock { content in
             content.state = .purchased
             content.error = nil
             content.number = words.transactionId
@@ -66,7 +67,7 @@ extension SKPaymentTransaction {
     }
 
     func fail(_ error: any Error) {
-        content.with { content in
+        content.withLock { content in
             content.state = .failed
             content.error = error
         }
@@ -74,13 +75,13 @@ extension SKPaymentTransaction {
 
     /// Somebody else decides, later.
     func wait(number: String?) {
-        content.with { content in
+        content.withLock { content in
             content.state = .deferred
             content.number = number
         }
     }
 
-    var number: String? { content.with { $0.number } }
+    var number: String? { content.withLock { $0.number } }
 }
 
 extension SKPayment {

@@ -1,4 +1,5 @@
 import Foundation
+import TillThreads
 
 public protocol SKRequestDelegate: NSObjectProtocol {
     /// Optional.
@@ -24,13 +25,13 @@ open class SKRequest: NSObject, SKRequestReporting, @unchecked Sendable {
     }
 
     // Behind its own lock: the app sets the delegate, the answer reads it.
-    fileprivate let progress = Kept(Progress())
+    fileprivate let progress = Locked(Progress())
 
     public override init() {}
 
     /// Answers come on the current device's `effects.callback`.
     open func start() {
-        let run: Int? = progress.with { progress in
+        let run: Int? = progress.withLock { progress in
             guard !progress.isUnderWay else { return nil }
             progress.isUnderWay = true
             progress.run += 1
@@ -43,7 +44,7 @@ open class SKRequest: NSObject, SKRequestReporting, @unchecked Sendable {
 
     /// Nobody is called any more.
     open func cancel() {
-        progress.with { progress in
+        progress.withLock { progress in
             progress.run += 1
             progress.isUnderWay = false
         }
@@ -64,7 +65,7 @@ open class SKRequest: NSObject, SKRequestReporting, @unchecked Sendable {
     }
 
     private func end(_ run: Int) -> (any SKRequestDelegate)? {
-        progress.with { progress in
+        progress.withLock { progress in
             guard progress.run == run, progress.isUnderWay else { return nil }
             progress.isUnderWay = false
             return progress.delegate
@@ -91,8 +92,8 @@ extension SKRequestReporting where Self: SKRequest {
 
 extension SKRequest {
     var heldDelegate: (any SKRequestDelegate)? {
-        get { progress.with { $0.delegate } }
-        set { progress.with { $0.delegate = newValue } }
+        get { progress.withLock { $0.delegate } }
+        set { progress.withLock { $0.delegate = newValue } }
     }
 }
 

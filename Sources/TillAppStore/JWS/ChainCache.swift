@@ -1,5 +1,6 @@
 import TillBilling
 import TillCrypto
+import TillThreads
 
 /// Signers whose chain was verified a little while ago, found again by the bytes of the JWS header: building a chain
 /// costs about thirty times the signature check that it precedes.

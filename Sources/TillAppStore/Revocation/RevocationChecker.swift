@@ -1,5 +1,6 @@
 import TillBilling
 import TillCrypto
+import TillThreads
 
 /// Asks Apple whether the certificates behind proofs were revoked, by OCSP (RFC 6960), and remembers what was said.
 ///

@@ -1,6 +1,7 @@
 import TillBilling
 import TillCrypto
 import TillJSON
+import TillThreads
 
 /// Builds paths and queries out of what came from outside: it can fill its place in a URL and never change another
 /// (RFC 3986 §2.3: everything but unreserved characters is escaped).

@@ -1,5 +1,5 @@
 import TillBilling
-import TillCrypto
+import TillThreads
 
 /// Keeps every endpoint inside Apple's quota of the app, and shares it fairly.
 ///

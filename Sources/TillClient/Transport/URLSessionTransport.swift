@@ -92,7 +92,7 @@ private final class SessionExchange: @unchecked Sendable {
     let task: URLSessionDataTask
     private let limit: Int
     // All of it behind the lock: the session calls on a queue of its own.
-    private let lock = NSLock()
+    private let lock = Guarded<Void>()
     private var response: HTTPURLResponse?
     private var body: [UInt8] = []
     private var ended: Result<TransportResponse, TransportFault>?
@@ -105,7 +105,7 @@ private final class SessionExchange: @unchecked Sendable {
 
     func result() async -> Result<TransportResponse, TransportFault> {
         await withCheckedContinuation { continuation in
-            let ended = locked {
+            let ended = lock.withLock {
                 if self.ended == nil { waiting = continuation }
                 return self.ended
             }
@@ -116,7 +116,7 @@ private final class SessionExchange: @unchecked Sendable {
 
     /// - Parameter isComplete: the task is over already. On Linux, cancelling it then may trap.
     func end(_ result: Result<TransportResponse, TransportFault>, isComplete: Bool = false) {
-        let (isFirst, waiting) = locked {
+        let (isFirst, waiting) = lock.withLock {
             let isFirst = ended == nil
             if isFirst { ended = result }
             body = []
@@ -138,12 +138,12 @@ private final class SessionExchange: @unchecked Sendable {
             end(.failure(tooLarge))
             return false
         }
-        locked { self.response = response }
+        lock.withLock { self.response = response }
         return true
     }
 
     func receive(_ data: Data) {
-        let fits = locked {
+        let fits = lock.withLock {
             guard ended == nil else { return true }
             guard body.count + data.count <= limit else { return false }
             body += data
@@ -154,7 +154,7 @@ private final class SessionExchange: @unchecked Sendable {
 
     func complete(_ error: (any Error)?) {
         if let error { return end(.failure(TransportFault(error)), isComplete: true) }
-        let (response, body) = locked { (self.response, self.body) }
+        let (response, body) = lock.withLock { (self.response, self.body) }
         guard let response else { return end(.failure(TransportFault(.other, "no HTTP answer")), isComplete: true) }
         end(
             .success(
@@ -165,36 +165,24 @@ private final class SessionExchange: @unchecked Sendable {
     }
 
     private var tooLarge: TransportFault { TransportFault(.other, "an answer of more than \(limit) bytes") }
-
-    private func locked<Value>(_ body: () -> Value) -> Value {
-        lock.lock()
-        defer { lock.unlock() }
-        return body()
-    }
 }
 
 /// Hands what the session tells to the exchange it is about.
 private final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     // Behind the lock.
-    private let lock = NSLock()
+    private let lock = Guarded<Void>()
     private var exchanges: [Int: SessionExchange] = [:]
 
     func begin(_ exchange: SessionExchange) {
-        lock.lock()
-        defer { lock.unlock() }
-        exchanges[exchange.task.taskIdentifier] = exchange
+        lock.withLock { exchanges[exchange.task.taskIdentifier] = exchange }
     }
 
     func forget(_ exchange: SessionExchange) {
-        lock.lock()
-        defer { lock.unlock() }
-        exchanges[exchange.task.taskIdentifier] = nil
+        lock.withLock { exchanges[exchange.task.taskIdentifier] = nil }
     }
 
     private func exchange(of task: URLSessionTask) -> SessionExchange? {
-        lock.lock()
-        defer { lock.unlock() }
-        return exchanges[task.taskIdentifier]
+        lock.withLock { exchanges[task.taskIdentifier] }
     }
 
     func urlSession(

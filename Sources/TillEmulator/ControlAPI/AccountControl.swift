@@ -95,7 +95,7 @@ extension ControlEndpoint {
             .bool($0.paymentMethodWorks)
         }
         $0.add(
-            "paymentSheet", .choice(PurchaseRequest.Outcome.allCases.map(\.rawValue)), required: true,
+            "paymentSheet", .choice(of: PurchaseRequest.Outcome.self), required: true,
             Text(
                 en: "what its owner does at a payment sheet where a purchase names no outcome",
                 zh: "购买请求未指明结果时，账户主人在付款页面的操作")

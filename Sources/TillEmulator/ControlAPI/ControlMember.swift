@@ -23,6 +23,11 @@ struct ControlMember: Sendable {
         case texts
         /// An object whose names are not known beforehand, such as prices by storefront.
         case map
+
+        /// One of an enum's raw values.
+        static func choice<Choice: RawRepresentable & CaseIterable>(
+            of type: Choice.Type
+        ) -> Kind where Choice.RawValue == String { .choice(type.allCases.map(\.rawValue)) }
     }
 
     let name: String

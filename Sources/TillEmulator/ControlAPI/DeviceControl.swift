@@ -103,7 +103,7 @@ enum DeviceText {
         ControlMember("id", .uuid, required: true, Text(en: "identifierForVendor", zh: "identifierForVendor")),
         ControlMember("name", .text(limit: 200), Text(en: "what its owner calls it", zh: "设备名称")),
         ControlMember(
-            "platform", .choice(StoreDevice.Platform.allCases.map(\.rawValue)),
+            "platform", .choice(of: StoreDevice.Platform.self),
             Text(en: "iOS if absent", zh: "省略则为 iOS")),
     ]
 

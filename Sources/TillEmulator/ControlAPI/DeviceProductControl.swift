@@ -98,7 +98,7 @@ enum OfferedProductText {
             "level", .integer(1...1_000), required: true, Text(en: "rank in the group, 1 the highest", zh: "组内等级，1 最高")
         ) { .int($0.terms.level) }
         $0.add(
-            "period", .choice(SubscriptionPeriod.allCases.map(\.rawValue)), required: true,
+            "period", .choice(of: SubscriptionPeriod.self), required: true,
             Text(en: "of one charge", zh: "订阅周期")
         ) { .string($0.terms.period.rawValue) }
         $0.add("introductoryOffer", .object(offer.members), Text(en: "whoever may have it", zh: "推介促销优惠，不论此顾客能否享受")) {

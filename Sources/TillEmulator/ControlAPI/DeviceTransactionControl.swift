@@ -15,7 +15,7 @@ extension ControlEndpoint {
             query: [
                 .bundleID,
                 ControlMember(
-                    "set", .choice(TransactionSet.allCases.map(\.rawValue)), required: true,
+                    "set", .choice(of: TransactionSet.self), required: true,
                     Text(en: "which of them", zh: "哪一个序列")),
                 ControlMember("productId", .text(limit: 200), Text(en: "of one product only", zh: "只看一件商品")),
                 ControlMember(

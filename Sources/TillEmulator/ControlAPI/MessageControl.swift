@@ -13,7 +13,7 @@ extension ControlEndpoint {
             body: [
                 .account, .bundleID,
                 ControlMember(
-                    "reason", .choice(StoreMessage.Reason.allCases.map(\.rawValue)),
+                    "reason", .choice(of: StoreMessage.Reason.self),
                     Text(en: "generic if absent", zh: "省略则为 generic")),
             ], answer: ControlAnswer("Message", Self.messageMembers)
         ) { call in
@@ -46,7 +46,7 @@ extension ControlEndpoint {
             .string($0.id)
         }
         $0.add(
-            "reason", .choice(StoreMessage.Reason.allCases.map(\.rawValue)), required: true,
+            "reason", .choice(of: StoreMessage.Reason.self), required: true,
             Text(en: "Message.Reason", zh: "Message.Reason")
         ) { .string($0.reason.rawValue) }
         $0.add("originalTransactionId", .text(limit: 20), Text(en: "the subscription it is about", zh: "所涉及的订阅")) {

@@ -11,7 +11,7 @@ extension ControlEndpoint {
             .get, "/emulator/notifications", Text(en: "Notifications, newest first.", zh: "通知，从新到旧。"),
             query: [
                 ControlMember(
-                    "state", .choice(NotificationFilter.allCases.map(\.rawValue)),
+                    "state", .choice(of: NotificationFilter.self),
                     Text(en: "pending: to be sent; failed: given up", zh: "pending：待发送；failed：已放弃")),
                 .limit, .cursor,
             ],
@@ -175,7 +175,7 @@ enum NotificationText {
             $0.due.map { .string($0.rfc3339) } ?? .null
         }
         $0.add(
-            "result", .choice(SendAttemptResult.allCases.map(\.rawValue)),
+            "result", .choice(of: SendAttemptResult.self),
             Text(en: "how the last attempt ended", zh: "最近一次的结果")
         ) { $0.result.map { .string($0) } }
     }

@@ -48,7 +48,7 @@ extension ControlEndpoint {
                 Text(en: "members that mean nothing here", zh: "此处没有对应意义而未采用的成员")),
             ControlMember("storefront", .text(limit: 3), Text(en: "taken over from the file", zh: "取自文件的地区")),
             ControlMember(
-                "pace", .choice(RenewalPace.allCases.map(\.rawValue)),
+                "pace", .choice(of: RenewalPace.self),
                 Text(en: "taken over from the file", zh: "取自文件的订阅速度")),
         ])
 
@@ -171,7 +171,7 @@ extension ControlEndpoint {
                 "data",
                 .list([
                     ControlMember(
-                        "code", .choice(ProductFinding.Code.allCases.map(\.rawValue)), required: true,
+                        "code", .choice(of: ProductFinding.Code.self), required: true,
                         Text(en: "what kind of finding", zh: "问题种类")),
                     ControlMember("productId", .text(limit: 200), Text(en: "which product", zh: "商品")),
                     ControlMember("finding", .object(texts), required: true, Text(en: "what is wrong", zh: "问题")),

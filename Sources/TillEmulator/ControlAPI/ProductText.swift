@@ -59,7 +59,7 @@ enum ProductText {
             Text(en: "rank in the group, 1 the highest; 1 if absent", zh: "组内等级，1 最高，省略则为 1")
         ) { ($0.subscription?.level).map { .int($0) } }
         $0.add(
-            "period", .choice(SubscriptionPeriod.allCases.map(\.rawValue)),
+            "period", .choice(of: SubscriptionPeriod.self),
             Text(en: "of auto-renewables, and them only", zh: "仅自动续期订阅")
         ) { ($0.subscription?.period).map { .string($0.rawValue) } }
         $0.add("monthlyBilling", .bool, Text(en: "a year may be paid by the month", zh: "年度订阅可按月付款")) {
@@ -84,7 +84,7 @@ enum ProductText {
             "reviewScreenshot", .bool, Text(en: "whether App Review has one; true if absent", zh: "是否有审核截图，省略则为 true")
         ) { .bool($0.hasReviewScreenshot) }
         $0.add(
-            "state", .choice(ProductState.allCases.map(\.rawValue)),
+            "state", .choice(of: ProductState.self),
             Text(en: "with App Store Connect; APPROVED if absent", zh: "在 App Store Connect 的状态，省略则为 APPROVED")
         ) { .string($0.state.rawValue) }
         $0.add("withAppVersion", .bool, Text(en: "whether it was submitted with an app version", zh: "是否随 App 版本一起提交"))
@@ -255,14 +255,14 @@ enum ProductOfferText {
 
     private static let object = ControlObject<ProductOffer> {
         $0.add(
-            "kind", .choice(ProductOffer.Kind.allCases.map(\.rawValue)), required: true,
+            "kind", .choice(of: ProductOffer.Kind.self), required: true,
             Text(en: "for whom it is", zh: "给谁")
         ) { .string($0.kind.rawValue) }
         $0.add("identifier", .text(limit: 64), Text(en: "of all but introductory ones", zh: "推介促销优惠以外必填")) {
             $0.identifier.map { .string($0) }
         }
         $0.add(
-            "discount", .choice(ProductOffer.Discount.allCases.map(\.rawValue)), required: true,
+            "discount", .choice(of: ProductOffer.Discount.self), required: true,
             Text(en: "how it is paid", zh: "付款方式")
         ) { .string($0.discount.rawValue) }
         $0.add(

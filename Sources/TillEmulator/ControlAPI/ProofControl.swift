@@ -44,7 +44,7 @@ extension ControlEndpoint {
                         zh: "首次下载时的 CFBundleVersion，仅正式环境显示")),
                 ControlMember("preorderDate", .instant, Text(en: "when it was ordered ahead", zh: "预订时间")),
                 ControlMember(
-                    "platform", .choice(Platform.allCases.map(\.rawValue)),
+                    "platform", .choice(of: Platform.self),
                     Text(en: "where it was bought", zh: "购买所在平台")),
             ], answer: answer
         ) { call in

@@ -24,7 +24,7 @@ extension ControlEndpoint {
             Text(en: "ISO 3166-1 alpha-3; the account's own if absent", zh: "三个字母的地区代码，省略则为账户所在地区")),
         .accountOrDevice,
         ControlMember(
-            "outcome", .choice(PurchaseRequest.Outcome.allCases.map(\.rawValue)),
+            "outcome", .choice(of: PurchaseRequest.Outcome.self),
             Text(en: "how it ends; the account's paymentSheet if absent", zh: "结果，省略则按账户的 paymentSheet")),
         ControlMember(
             "offer", .object(OfferText.members),

@@ -50,7 +50,7 @@ extension ControlEndpoint {
                     "reason", .choice(Self.refundReasons),
                     Text(en: "what the customer says; OTHER if absent", zh: "顾客给出的理由；省略则为 OTHER")),
                 ControlMember(
-                    "decision", .choice(RefundRequest.Decision.allCases.map(\.rawValue)),
+                    "decision", .choice(of: RefundRequest.Decision.self),
                     Text(
                         en: "developer: as the developer prefers, and granted if nobody answers; developer if absent",
                         zh: "developer：依开发者的意愿，无人回答则退款；省略则为 developer")),
@@ -93,7 +93,7 @@ extension ControlEndpoint {
             .string($0.reason.rawValue)
         }
         $0.add(
-            "decision", .choice(RefundRequest.Decision.allCases.map(\.rawValue)), required: true,
+            "decision", .choice(of: RefundRequest.Decision.self), required: true,
             Text(en: "how it will be decided", zh: "如何决定")
         ) { .string($0.decision.rawValue) }
         $0.add("askedAt", .instant, required: true, Text(en: "when it was asked for", zh: "申请时间")) {
@@ -106,7 +106,7 @@ extension ControlEndpoint {
             "answered", .bool, required: true,
             Text(en: "whether the developer sent consumption information", zh: "开发者是否发送了消费信息")
         ) { .bool($0.answer != nil) }
-        $0.add("outcome", .choice(["refunded", "declined"]), Text(en: "once it is decided", zh: "决定之后")) {
+        $0.add("outcome", .choice(of: RefundRequest.Outcome.self), Text(en: "once it is decided", zh: "决定之后")) {
             $0.outcome.map { .string($0.rawValue) }
         }
     }

@@ -52,7 +52,7 @@ extension ControlEndpoint {
 
     private static let stateMembers: [ControlMember] = [
         ControlMember(
-            "environment", .choice(["Sandbox", "Production"]), required: true,
+            "environment", .choice(of: Environment.self), required: true,
             Text(en: "what it signs as", zh: "签名所称的环境")),
         ControlMember("now", .instant, required: true, Text(en: "the store's time", zh: "商店时间")),
         count("products", Text(en: "on the shelves", zh: "商品数")),
@@ -127,7 +127,7 @@ extension ControlEndpoint {
             .put, "/emulator/clock", Text(en: "Stops the clock, lets it go on, sets its pace.", zh: "停住时钟、让它继续，或设定速度。"),
             body: [
                 ControlMember(
-                    "pace", .choice(RenewalPace.allCases.map(\.rawValue)),
+                    "pace", .choice(of: RenewalPace.self),
                     Text(en: "how fast subscriptions run", zh: "订阅运行的速度")),
                 ControlMember(
                     "stopped", .bool,
@@ -149,7 +149,7 @@ extension ControlEndpoint {
 enum ClockText {
     static let event = ControlObject<ClockState.Event> {
         $0.add(
-            "kind", .choice(["subscription", "refund", "approval", "massExtension", "priceIncrease", "notification"]),
+            "kind", .choice(Agenda.Kind.allCases.map(\.rawValue) + ["notification"]),
             required: true, Text(en: "what will happen", zh: "将发生的事")
         ) { .string($0.kind) }
         $0.add("subject", .text(limit: 40), required: true, Text(en: "to what: its number or id", zh: "对象的编号或标识")) {
@@ -174,7 +174,7 @@ enum ClockText {
             .bool($0.isMoving)
         }
         $0.add(
-            "pace", .choice(RenewalPace.allCases.map(\.rawValue)), required: true,
+            "pace", .choice(of: RenewalPace.self), required: true,
             Text(en: "how fast subscriptions run", zh: "订阅运行的速度")
         ) { .string($0.pace.rawValue) }
         $0.add("next", .object(event.members), Text(en: "what happens next; null: nothing", zh: "下一件事；没有则为 null")) {

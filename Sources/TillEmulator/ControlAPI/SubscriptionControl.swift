@@ -197,7 +197,7 @@ enum SubscriptionText {
         }
         $0.add("groupId", .text(limit: 64), required: true, Text(en: "the group", zh: "订阅组")) { .string($0.groupID) }
         $0.add(
-            "state", .choice(["active", "gracePeriod", "billingRetry", "expired", "revoked"]), required: true,
+            "state", .choice(of: StoreSubscription.State.self), required: true,
             Text(en: "what Apple's status 1 to 5 says", zh: "对应 Apple 的状态 1 到 5")
         ) { .string($0.state.rawValue) }
         $0.add("productId", .text(limit: 100), required: true, Text(en: "of the newest period", zh: "最新一期的商品")) {
@@ -274,7 +274,7 @@ extension ControlEndpoint {
         ControlMember(
             "days", .integer(3...28), Text(en: "3, 16 or 28; null: no grace period", zh: "3、16 或 28；null 表示没有宽限期")),
         ControlMember(
-            "scope", .choice(BillingGracePeriod.Scope.allCases.map(\.rawValue)),
+            "scope", .choice(of: BillingGracePeriod.Scope.self),
             Text(
                 en: "PAID_TO_PAID_ONLY: not from a free trial into the first paid period; ALL_RENEWALS if absent",
                 zh: "PAID_TO_PAID_ONLY：不含从免费试用转入首个付费周期；省略则为 ALL_RENEWALS")),

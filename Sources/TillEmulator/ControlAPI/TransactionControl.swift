@@ -17,7 +17,7 @@ extension ControlEndpoint {
                 .accountOrDevice, .bundleID,
                 ControlMember("unfinished", .bool, Text(en: "only what is in the queue", zh: "只看队列中的交易")),
                 ControlMember(
-                    "state", .choice(StoreTransaction.State.allCases.map(\.rawValue)),
+                    "state", .choice(of: StoreTransaction.State.self),
                     Text(en: "only those whose payment has come this far", zh: "只看付款处于此状态的交易")),
                 .device, .limit, .cursor,
             ], answer: TransactionText.page
@@ -164,7 +164,7 @@ enum TransactionText {
             Text(en: "of the whole purchase, after discounts", zh: "整笔实付金额")
         ) { $0.transaction.price.json }
         $0.add(
-            "state", .choice(["purchased", "deferred", "interrupted", "declined"]), required: true,
+            "state", .choice(of: StoreTransaction.State.self), required: true,
             Text(en: "how far the payment has come", zh: "付款进展")
         ) { .string($0.transaction.state.rawValue) }
         $0.add(

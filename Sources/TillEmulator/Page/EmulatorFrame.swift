@@ -131,7 +131,6 @@ extension PageLink {
     static let storeStylesheet = PageLink("/emulator/page/style.css")
     static let storeScript = PageLink("/emulator/page/live.js")
     static let storeFaults = PageLink("/emulator/faults")
-    static let storeAccount = PageLink("/emulator/page/account")
 
     static func accounts(after name: String) -> PageLink { PageLink("/emulator", [("after", name)]) }
     static func sales(before number: Int64) -> PageLink { PageLink("/emulator", [("before", String(number))]) }

@@ -70,13 +70,15 @@ enum PageQueries {
         var result: String
     }
 
+    static let notificationColumns: Columns = "number, uuid, type, subtype, original, created_at, due_at"
+
     /// Newest first.
     static func notifications(
         before number: Int64?, limit: Int, _ session: any Connection
     ) throws -> [Notification] {
         try session.query(
             """
-            SELECT number, uuid, type, subtype, original, created_at, due_at FROM notifications
+            SELECT \(notificationColumns) FROM notifications
             WHERE number < ? ORDER BY number DESC LIMIT ?
             """, [.integer(number ?? .max), .integer(Int64(limit))], notification
         ).map { try withAttempts($0, session) }
@@ -88,7 +90,7 @@ enum PageQueries {
     ) throws -> [Notification] {
         try session.query(
             """
-            SELECT number, uuid, type, subtype, original, created_at, due_at FROM notifications
+            SELECT \(notificationColumns) FROM notifications
             WHERE original = ? ORDER BY number DESC LIMIT ?
             """, [.integer(original), .integer(Int64(limit))], notification
         ).reversed()
@@ -98,7 +100,7 @@ enum PageQueries {
         var notification = notification
         notification.attempts = try session.query(
             """
-            SELECT attempted_at, result FROM send_attempts WHERE notification = ? ORDER BY attempt DESC LIMIT 10
+            SELECT \(NotificationTable.attemptColumns) FROM send_attempts WHERE notification = ? ORDER BY attempt DESC LIMIT 10
             """, [.integer(notification.number)]
         ) { Attempt(at: Instant(milliseconds: $0.integer("attempted_at")), result: $0.text("result")) }
         return notification

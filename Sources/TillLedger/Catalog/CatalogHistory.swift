@@ -1,6 +1,7 @@
 import TillBilling
 import TillCrypto
 import TillSQL
+import TillThreads
 
 /// The catalogue of this server, and those that the ledger had before it: what a product cost on a day.
 package final class CatalogHistory: Sendable {

@@ -1,6 +1,7 @@
 import TillBilling
 import TillCrypto
 import TillSQL
+import TillThreads
 
 /// What the ledger and Apple's own reports say about money. Reads only, so that it works beside a running server too.
 public struct FinanceBooks: Sendable {

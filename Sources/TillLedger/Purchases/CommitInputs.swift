@@ -1,5 +1,6 @@
 import TillBilling
 import TillCrypto
+import TillThreads
 
 /// The time and the fresh ids of one commit. Both are drawn before its body runs, because a database may run the body
 /// again: it then writes the same.

@@ -1,5 +1,5 @@
 import TillBilling
-import TillCrypto
+import TillThreads
 
 /// So many at once, and then one in each interval (milliseconds).
 package struct Pace: Sendable {

@@ -2,6 +2,7 @@ import TillAppStore
 import TillBilling
 import TillCrypto
 import TillSQL
+import TillThreads
 
 /// Why a proof was refused, with the proof for the log.
 package struct ProofRefusal: Error {

@@ -1,6 +1,6 @@
 import TillAppStore
 import TillBilling
-import TillCrypto
+import TillThreads
 
 /// Asks Apple about each transaction once at a time, whoever wants to know, and remembers the answer for a while. So a
 /// purchase that is posted by many, or many times, costs one question of the quota that all share.

@@ -1,6 +1,6 @@
 import TillAppStore
 import TillBilling
-import TillCrypto
+import TillThreads
 
 /// Comparisons that change nothing, and so have no row in the ledger: they live in memory, and a restart forgets them.
 package final class DryRunQueue: Sendable {

@@ -48,17 +48,6 @@ public struct RecordedCopies {
             """, [.id(token), environment.column, .integer(Self.limit)], Self.read)
     }
 
-    /// Those without a type, which are from before there was a column for it, or of a type that nobody knew.
-    public func withoutType(after sequence: Int64, limit: Int) throws -> [Copy] {
-        try session.query(
-            """
-            SELECT t.sequence, t.token, p.kind, \(TransactionTable.signed, of: "t"), \
-            \(TransactionTable.terms, of: "t") FROM transactions t LEFT JOIN proofs p \
-            ON p.transaction_sequence = t.sequence WHERE t.type IS NULL AND t.sequence > ?1 ORDER BY t.sequence \
-            LIMIT ?2
-            """, [.integer(sequence), .integer(Int64(limit))], Self.read)
-    }
-
     private static func read(_ row: any Row) throws -> Copy {
         let signed = row.isNull("token") ? nil : try row.uniqueID("token")
         let isAbsent = signed?.namesNone == true

@@ -1,7 +1,7 @@
 import TillBilling
-import TillCrypto
 import TillLedger
 import TillSQL
+import TillThreads
 
 /// Which customers are on record already, so that no request asks the ledger twice. Bounded: when it is full it begins
 /// anew, and the ledger is asked once more.

@@ -1,7 +1,7 @@
 import TillBilling
-import TillCrypto
 import TillLedger
 import TillSQL
+import TillThreads
 
 /// Everything that a server does beside answering requests. Each job is a walk over what is due, which a crash at any
 /// moment leaves to the next walk.

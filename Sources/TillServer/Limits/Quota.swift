@@ -1,4 +1,4 @@
-import TillCrypto
+import TillThreads
 
 /// Counts what is under way, and how heavy it is: in all, and for each source. What finds no room is refused at once,
 /// so nothing waits here and nothing grows.

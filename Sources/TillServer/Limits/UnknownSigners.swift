@@ -1,6 +1,6 @@
 import TillBilling
-import TillCrypto
 import TillLedger
+import TillThreads
 
 /// How many tokens under certificates that were never seen before are judged. A forger makes certificates as fast as
 /// we can look at them, and each costs as much as ten signatures that we know; Apple changes its own every year or two.

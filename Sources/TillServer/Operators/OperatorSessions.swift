@@ -1,6 +1,7 @@
 import TillBilling
 import TillCrypto
 import TillDashboard
+import TillThreads
 
 /// Who is logged in. In memory only: a restart logs everybody out, and there is nothing to steal from the disk.
 final class OperatorSessions: Sendable {

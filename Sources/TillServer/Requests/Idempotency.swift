@@ -3,6 +3,7 @@ import TillCrypto
 import TillHTTP
 import TillLedger
 import TillSQL
+import TillThreads
 
 /// `Idempotency-Key`: a repeated POST is answered as the first one was, without doing anything again (CONTRACT §2).
 /// What is not final (202, 429 and 5xx) is never kept, so a retry gets its chance.

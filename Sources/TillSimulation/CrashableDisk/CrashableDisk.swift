@@ -1,5 +1,6 @@
 import CTillSQLite
 import Glibc
+import TillThreads
 
 /// A disk that forgets what was not synced when its power is cut, for running the real SQLite driver on: an SQLite
 /// VFS over files in memory. Pass `vfs` to `SQLiteDatabase.Options.vfs`.
@@ -16,7 +17,7 @@ public final class CrashableDisk: @unchecked Sendable {
     /// The name SQLite knows this disk by; unique in the process.
     public let vfs: String
 
-    private let lock = DiskLock()
+    private let lock = Locked<Void>()
     private var image = DiskImage()
     private var random: SeededRandom
     private var current = Conditions()
@@ -84,30 +85,30 @@ public final class CrashableDisk: @unchecked Sendable {
     }
 
     public var conditions: Conditions {
-        get { lock.held { current } }
-        set { lock.held { current = newValue } }
+        get { lock.withLock { current } }
+        set { lock.withLock { current = newValue } }
     }
 
     /// Makes one operation fail: the next of its kind, or the one after `skip` others.
     public func failNext(_ operation: Operation, with fault: Fault = .inputOutput, after skip: Int = 0) {
-        lock.held { failures.append(Failure(operation: operation, fault: fault, skip: skip)) }
+        lock.withLock { failures.append(Failure(operation: operation, fault: fault, skip: skip)) }
     }
 
     /// Takes back what `failNext` asked for and has not happened yet.
-    public func forgetFailures() { lock.held { failures = [] } }
+    public func forgetFailures() { lock.withLock { failures = [] } }
 
     /// How many creations, writes, syncs, truncations and deletions there were: the points at which power can fail.
-    public var operations: Int { lock.held { operationCount } }
+    public var operations: Int { lock.withLock { operationCount } }
 
-    public var usedBytes: Int { lock.held { image.usedBytes } }
+    public var usedBytes: Int { lock.withLock { image.usedBytes } }
 
     /// Cuts the power in the middle of the operation after `count` others. Until `restart` everything fails.
-    public func cutPower(afterOperations count: Int) { lock.held { operationsLeft = count } }
+    public func cutPower(afterOperations count: Int) { lock.withLock { operationsLeft = count } }
 
-    public var hasPower: Bool { lock.held { isOn } }
+    public var hasPower: Bool { lock.withLock { isOn } }
 
     /// Which operation, on which file, the last power cut came in the middle of; nil before the first.
-    public var lastCut: Cut? { lock.held { cut } }
+    public var lastCut: Cut? { lock.withLock { cut } }
 
     public struct Cut: Sendable, Hashable {
         public let operation: Operation
@@ -123,7 +124,7 @@ public final class CrashableDisk: @unchecked Sendable {
     /// Cuts the power if it is on, decides what of the unsynced writes survived, and starts again. Files that are
     /// open fail from now on; open the database anew.
     public func restart() {
-        lock.held {
+        lock.withLock {
             image = image.afterPowerCut(&random)
             boots += 1
             isOn = true
@@ -135,7 +136,7 @@ public final class CrashableDisk: @unchecked Sendable {
     /// The program that had files open was killed: what it wrote is there, synced or not, and its locks are gone. Files
     /// that are open fail from now on; open the database anew.
     public func endProcess() {
-        lock.held {
+        lock.withLock {
             image = image.afterProcessEnd()
             boots += 1
             operationsLeft = nil
@@ -146,18 +147,18 @@ public final class CrashableDisk: @unchecked Sendable {
     /// Lets go of the connections of a program that ended: SQLite deletes the log with its last connection, by its
     /// name, and by then that name is its successor's.
     public func bury(_ close: () async -> Void) async {
-        lock.held { isBurying = true }
+        lock.withLock { isBurying = true }
         await close()
-        lock.held { isBurying = false }
+        lock.withLock { isBurying = false }
     }
 
     /// The bytes of a file as a program reads them now; nil without such a file. For checkers.
-    public func contents(of name: String) -> [UInt8]? { lock.held { image.files[name]?.content } }
+    public func contents(of name: String) -> [UInt8]? { lock.withLock { image.files[name]?.content } }
 
     // MARK: What SQLite asks for. Each answers an SQLite result code.
 
     func open(_ name: String?, flags: Int32) -> (handle: DiskHandle?, code: Int32) {
-        lock.held {
+        lock.withLock {
             let known = name.flatMap { image.files[$0] }
             if known == nil, name != nil {
                 guard flags & SQLITE_OPEN_CREATE != 0 else { return (nil, refuse(SQLITE_CANTOPEN, ENOENT)) }
@@ -174,7 +175,7 @@ public final class CrashableDisk: @unchecked Sendable {
     }
 
     func close(_ handle: DiskHandle) {
-        lock.held {
+        lock.withLock {
             handle.file.locks.release(handle)
             handle.file.index.unmap(handle)
             if handle.deletesOnClose, let name = handle.name, image.files[name] === handle.file {
@@ -184,7 +185,7 @@ public final class CrashableDisk: @unchecked Sendable {
     }
 
     func read(_ handle: DiskHandle, into buffer: UnsafeMutableRawBufferPointer, at offset: Int) -> Int32 {
-        lock.held {
+        lock.withLock {
             guard isAlive(handle) else { return refuse(till_sqlite_ioerr_read, EIO) }
             if let code = failure(.read, till_sqlite_ioerr_read) { return code }
             return handle.file.read(into: buffer, at: offset) ? SQLITE_OK : till_sqlite_ioerr_short_read
@@ -192,7 +193,7 @@ public final class CrashableDisk: @unchecked Sendable {
     }
 
     func write(_ handle: DiskHandle, _ bytes: UnsafeRawBufferPointer, at offset: Int) -> Int32 {
-        lock.held {
+        lock.withLock {
             guard isAlive(handle) else { return refuse(till_sqlite_ioerr_write, EIO) }
             let wasOn = isOn
             if let code = begin(.write, handle.name, till_sqlite_ioerr_write) {
@@ -214,7 +215,7 @@ public final class CrashableDisk: @unchecked Sendable {
     }
 
     func truncate(_ handle: DiskHandle, to size: Int) -> Int32 {
-        lock.held {
+        lock.withLock {
             guard isAlive(handle) else { return refuse(till_sqlite_ioerr_truncate, EIO) }
             if let code = begin(.truncate, handle.name, till_sqlite_ioerr_truncate) { return code }
             if current.isReadOnly { return refuse(till_sqlite_ioerr_truncate, EROFS) }
@@ -224,7 +225,7 @@ public final class CrashableDisk: @unchecked Sendable {
     }
 
     func sync(_ handle: DiskHandle) -> Int32 {
-        lock.held {
+        lock.withLock {
             guard isAlive(handle) else { return refuse(till_sqlite_ioerr_fsync, EIO) }
             if let code = begin(.sync, handle.name, till_sqlite_ioerr_fsync) { return code }
             guard !current.syncsLie else { return SQLITE_OK }
@@ -239,7 +240,7 @@ public final class CrashableDisk: @unchecked Sendable {
     }
 
     func delete(_ name: String, durably: Bool) -> Int32 {
-        lock.held {
+        lock.withLock {
             if isBurying { return refuse(till_sqlite_ioerr_delete, EIO) }
             guard image.files[name] != nil else {
                 return SQLITE_IOERR | 23 << 8  // SQLITE_IOERR_DELETE_NOENT, which SQLite expects
@@ -253,17 +254,17 @@ public final class CrashableDisk: @unchecked Sendable {
     }
 
     /// A file's size, or nil if there is no such file.
-    func size(of name: String) -> Int? { lock.held { image.files[name]?.content.count } }
+    func size(of name: String) -> Int? { lock.withLock { image.files[name]?.content.count } }
 
-    func size(of handle: DiskHandle) -> Int? { lock.held { isAlive(handle) ? handle.file.content.count : nil } }
+    func size(of handle: DiskHandle) -> Int? { lock.withLock { isAlive(handle) ? handle.file.content.count : nil } }
 
     /// What concerns only connections and not the disk: locks and the shared index.
-    func shared<Value>(_ body: () -> Value) -> Value { lock.held(body) }
+    func shared<Value>(_ body: () -> Value) -> Value { lock.withLock(body) }
 
-    func systemError() -> Int32 { lock.held { lastErrno } }
+    func systemError() -> Int32 { lock.withLock { lastErrno } }
 
     func fillRandomly(_ buffer: UnsafeMutableRawBufferPointer) {
-        lock.held {
+        lock.withLock {
             var rest = buffer
             while !rest.isEmpty {
                 withUnsafeBytes(of: random.next()) { rest.copyBytes(from: $0.prefix(rest.count)) }

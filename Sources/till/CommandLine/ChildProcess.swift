@@ -1,6 +1,6 @@
 import TillBilling
-import TillCrypto
 import TillJSON
+import TillThreads
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials
@@ -135,36 +135,11 @@ final class ChildProcess: Sendable {
     private static func listen(
         _ output: Int32, _ process: ChildProcess, _ continuation: AsyncStream<Event>.Continuation
     ) {
-        // Owned by the thread, which ends when the process does.
-        let context = Unmanaged.passRetained(Listening(output, process, continuation)).toOpaque()
-        #if canImport(Darwin)
-            var thread: pthread_t?
-        #else
-            var thread = pthread_t()
-        #endif
-        let failed = pthread_create(
-            &thread, nil,
-            { context in
-                #if canImport(Darwin)
-                    let pointer: UnsafeMutableRawPointer? = context
-                #else
-                    let pointer = context
-                #endif
-                if let pointer { Unmanaged<Listening>.fromOpaque(pointer).takeRetainedValue().run() }
-                return nil
-            }, context)
-        guard failed == 0 else {
-            Unmanaged<Listening>.fromOpaque(context).release()
-            close(output)
-            process.kill()
-            process.reap(continuation)
-            return
-        }
-        #if canImport(Darwin)
-            if let thread { pthread_detach(thread) }
-        #else
-            pthread_detach(thread)
-        #endif
+        let isStarted = SystemThread.detached { Listening(output, process, continuation).run() }
+        guard !isStarted else { return }
+        close(output)
+        process.kill()
+        process.reap(continuation)
     }
 
     /// Waits for the end and tells it.

@@ -1,4 +1,4 @@
-import TillCrypto
+import TillThreads
 
 #if canImport(Glibc)
     import Glibc
@@ -41,17 +41,8 @@ final class Signals: Sendable {
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         signals.pipeOut = ends[0]
         pipeIn = ends[1]
-        // The thread lives as long as the process and owns this reference.
-        let context = Unmanaged.passRetained(signals).toOpaque()
-        var thread = pthread_t()
-        let failure = pthread_create(
-            &thread, nil,
-            { context in
-                guard let context else { return nil }
-                Unmanaged<Signals>.fromOpaque(context).takeUnretainedValue().deliver()
-            }, context)
-        guard failure == 0 else { return signals }
-        pthread_detach(thread)
+        // The thread lives as long as the process.
+        guard SystemThread.detached({ signals.deliver() }) else { return signals }
         for number in [SIGINT, SIGTERM] { install(number) { note($0) } }
         return signals
     }

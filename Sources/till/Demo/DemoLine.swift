@@ -3,6 +3,7 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 import TillJSON
+import TillThreads
 
 /// The line between one buyer's phone and the purchase server. It forwards everything as it comes, notes what the
 /// server says about proofs, and can hold a proof back: so a purchase is cut off in the middle without the app's help.

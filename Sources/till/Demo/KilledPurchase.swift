@@ -1,7 +1,7 @@
 import TillAppStore
 import TillBilling
 import TillClient
-import TillCrypto
+import TillThreads
 
 extension DemoRun {
     // MARK: 2

@@ -1,6 +1,6 @@
 import TillBilling
-import TillCrypto
 import TillJSON
+import TillThreads
 
 /// What happened, a line a step for people, and as one JSON object for programs.
 final class Transcript: Sendable {

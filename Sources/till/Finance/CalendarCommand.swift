@@ -1,3 +1,4 @@
+import TillAPI
 import TillBilling
 
 extension Flag {
@@ -37,12 +38,12 @@ extension Command {
         let day = try call.day(.on, storefront: nil, command: "calendar")
         if call.text(.on) != nil {
             let period = FiscalCalendar.period(containing: day)
-            if call.wantsJSON { try call.print(PeriodReply(period)) } else { call.say(period.sentence) }
+            if call.wantsJSON { try call.print(FiscalPeriodReply(period)) } else { call.say(period.sentence) }
             return .done
         }
         let year = call.integer(.year).map { Int($0) } ?? FiscalCalendar.period(containing: day).fiscalYear
         if call.wantsJSON {
-            try call.print(CalendarReply(year))
+            try call.print(FiscalCalendarReply(year: year))
         } else {
             for line in FiscalCalendar.lines(ofYear: year, call.language) { call.console.print(line) }
         }
@@ -75,43 +76,5 @@ extension FiscalCalendar {
             ])
         }
         return [title(language)] + table.lines
-    }
-}
-
-private struct CalendarReply: Encodable {
-    let fiscalYear: Int
-    let weeks: Int
-    let start: String
-    let end: String
-    let periods: [PeriodReply]
-
-    init(_ year: Int) {
-        fiscalYear = year
-        weeks = FiscalCalendar.weeks(ofYear: year)
-        start = FiscalCalendar.start(ofYear: year).description
-        end = FiscalCalendar.start(ofYear: year + 1).adding(days: -1).description
-        periods = FiscalCalendar.periods(ofYear: year).map(PeriodReply.init)
-    }
-}
-
-private struct PeriodReply: Encodable {
-    let fiscalYear: Int
-    let quarter: Int
-    let period: Int
-    let label: String
-    let start: String
-    let end: String
-    let weeks: Int
-    let paymentDate: String
-
-    init(_ period: FiscalPeriod) {
-        fiscalYear = period.fiscalYear
-        quarter = period.quarter
-        self.period = period.number
-        label = period.label
-        start = period.start.description
-        end = period.end.description
-        weeks = period.weeks
-        paymentDate = period.paymentDate.description
     }
 }

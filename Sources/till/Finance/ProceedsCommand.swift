@@ -1,3 +1,4 @@
+import TillAPI
 import TillBilling
 
 extension Flag {
@@ -50,7 +51,7 @@ extension Command {
     ) { call in
         let question = try ProceedsQuestion(call)
         if call.wantsJSON {
-            try call.print(ProceedsReply(question))
+            try call.print(ProceedsAnswer(question))
         } else {
             let (proceeds, day) = (question.proceeds, question.day)
             call.say(
@@ -115,61 +116,20 @@ private struct ProceedsQuestion {
     }
 }
 
-private struct ProceedsReply: Encodable {
-    let price: Money
-    let storefront: String
-    let at: String
-    let type: String
-    let taxDivisor: String
-    let taxUnknown: Bool
-    let rate: String
-    let rateClass: String
-    let roundedUpPrice: Money?
-    let gross: Money
-    let tax: Money
-    let net: Money
-    let commission: Money
-    let proceeds: Money
+/// What the API answers, and `roundedUpPrice` null rather than missing.
+private struct ProceedsAnswer: Encodable {
+    let reply: ProceedsReply
 
     init(_ question: ProceedsQuestion) {
-        let proceeds = question.proceeds
-        price = proceeds.gross
-        storefront = question.storefront
-        at = question.day.description
-        type = question.type.rawValue
-        taxDivisor = proceeds.terms.taxDivisor.decimal(places: 4).text
-        taxUnknown = proceeds.isTaxUnknown
-        rate = proceeds.terms.rate.decimal(places: 4).text
-        rateClass = proceeds.terms.rateClass.rawValue
-        roundedUpPrice = proceeds.roundedUpPrice
-        gross = proceeds.gross
-        tax = proceeds.tax
-        net = proceeds.net
-        commission = proceeds.commission
-        self.proceeds = proceeds.proceeds
+        reply = ProceedsReply(
+            question.proceeds, storefront: question.storefront, at: question.day, type: question.type)
     }
 
-    private enum CodingKeys: CodingKey {
-        case price, storefront, at, type, taxDivisor, taxUnknown, rate, rateClass, roundedUpPrice
-        case gross, tax, net, commission, proceeds
-    }
+    private enum CodingKeys: CodingKey { case roundedUpPrice }
 
-    /// `roundedUpPrice` is null rather than missing.
     func encode(to encoder: any Encoder) throws {
+        try reply.encode(to: encoder)
         var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(price, forKey: .price)
-        try container.encode(storefront, forKey: .storefront)
-        try container.encode(at, forKey: .at)
-        try container.encode(type, forKey: .type)
-        try container.encode(taxDivisor, forKey: .taxDivisor)
-        try container.encode(taxUnknown, forKey: .taxUnknown)
-        try container.encode(rate, forKey: .rate)
-        try container.encode(rateClass, forKey: .rateClass)
-        try container.encode(roundedUpPrice, forKey: .roundedUpPrice)
-        try container.encode(gross, forKey: .gross)
-        try container.encode(tax, forKey: .tax)
-        try container.encode(net, forKey: .net)
-        try container.encode(commission, forKey: .commission)
-        try container.encode(proceeds, forKey: .proceeds)
+        if reply.roundedUpPrice == nil { try container.encodeNil(forKey: .roundedUpPrice) }
     }
 }

@@ -1,7 +1,7 @@
 import TillAppStore
 import TillBilling
-import TillCrypto
 import TillSimulation
+import TillThreads
 
 #if canImport(Glibc)
     import Glibc

@@ -1,7 +1,7 @@
 import TillAppStore
 import TillBilling
-import TillCrypto
 import TillSimulation
+import TillThreads
 
 /// As many workers as the machine has cores, each with one plan at a time.
 actor SimulationPool {

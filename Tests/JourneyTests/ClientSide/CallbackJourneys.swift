@@ -1,7 +1,7 @@
 import Testing
 import TillBilling
 import TillClient
-import TillCrypto
+import TillThreads
 
 /// What an app hears, call by call.
 private final class Heard: Sendable {

@@ -6,6 +6,7 @@ import TillEmulator
 import TillHTTP
 import TillJSON
 import TillLedger
+import TillThreads
 
 @Suite("Somebody on the phone or the line changes what the app sends") struct ForgedOnTheLineJourneys {
     struct Forgery: Sendable, CustomTestStringConvertible {

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import TillBilling
 import TillClient
-import TillCrypto
+import TillThreads
 
 @Suite("The app is killed at every step of a purchase") struct KilledJourneys {
     /// What becomes of the phone after the kill.

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 import TillBilling
-import TillCrypto
 import TillHTTP
+import TillThreads
 
 /// The lines from one phone to the server and to the store, which can be held at any message that changes something:
 /// before it arrives at the other end, or after that and before its answer leaves. What is held is never answered.

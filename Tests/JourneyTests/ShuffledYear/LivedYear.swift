@@ -1,5 +1,5 @@
 import TillBilling
-import TillCrypto
+import TillThreads
 
 @testable import TillEmulator
 

@@ -6,6 +6,7 @@ import TillCrypto
 import TillHTTP
 import TillLedger
 import TillServer
+import TillThreads
 
 @testable import TillEmulator
 @testable import TillSQLite

@@ -1,4 +1,4 @@
-import TillCrypto
+import TillThreads
 
 /// One run of an app, from the launch to the kill, as a row of steps: each write to the disk, each request to the
 /// server or to the store, and each answer. From the moment of the kill nothing that it does reaches anybody.

@@ -5,6 +5,7 @@ import TillCrypto
 import TillEmulator
 import TillHTTP
 import TillJSON
+import TillThreads
 
 /// The line on which a server asks the emulated store in Apple's place: a test cuts it, and counts what goes over it.
 final class AppleLine: Sendable {

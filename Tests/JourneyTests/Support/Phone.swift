@@ -6,6 +6,7 @@ import TillCrypto
 import TillHTTP
 import TillJSON
 import TillSimulation
+import TillThreads
 
 @testable import TillClient
 

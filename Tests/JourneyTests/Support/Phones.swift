@@ -4,8 +4,8 @@ import Testing
 import TillAppStore
 import TillBilling
 import TillClient
-import TillCrypto
 import TillServer
+import TillThreads
 
 /// A shop, and the phones of its buyers, all with the same StoreKit.
 final class Phones: Sendable {

@@ -5,6 +5,7 @@ import TillCrypto
 import TillHTTP
 import TillJSON
 import TillServer
+import TillThreads
 
 /// An authority like Apple's whose certificates name an OCSP responder on this machine: a listener of ours hands each
 /// question to OpenSSL's command and its answer back. OpenSSL knows no other time than the machine's, so a shop that

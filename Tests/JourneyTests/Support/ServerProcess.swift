@@ -6,6 +6,7 @@ import TillEmulator
 import TillHTTP
 import TillJSON
 import TillSQLite
+import TillThreads
 
 /// `till serve` as a process of its own, on files made for one test, and an emulated App Store in the test's process
 /// whose root it trusts.

@@ -11,6 +11,7 @@ import TillJSON
 import TillLedger
 import TillSQLite
 import TillServer
+import TillThreads
 
 /// How a journey reaches the server and the store: the same test body runs both ways.
 enum Reach: String, CaseIterable, Sendable {

@@ -1,6 +1,6 @@
 import Foundation
-import TillCrypto
 import TillHTTP
+import TillThreads
 
 /// The two ways out of a phone, to our server and to the store, which a test cuts, and counts what goes over.
 final class Wire: Sendable {

@@ -205,20 +205,18 @@ struct VerifyReceiptEndpointTests {
         await world.remove()
     }
 
-    @Test("Internal faults carry their flag in either spelling, and only where Apple has one")
+    @Test("Internal faults carry their flag only where Apple has one")
     func internalFaults() throws {
-        func fault(
-            _ status: Int64, _ retryable: Bool?, _ spelling: EmulatorConfiguration.RetryableSpelling = .hyphen
-        ) throws -> JSONValue {
-            let response = VerifyReceiptEndpoint.internalFault(status, retryable: retryable, spelling: spelling)
+        func fault(_ status: Int64, _ retryable: Bool?) throws -> JSONValue {
+            let response = VerifyReceiptEndpoint.internalFault(status, retryable: retryable)
             #expect(response.status == 200)
             return try JSONValue(decoding: response.body)
         }
         #expect(try fault(21104, true) == ["status": 21104, "is-retryable": true])
-        #expect(try fault(21199, false, .underscore) == ["status": 21199, "is_retryable": false])
+        #expect(try fault(21199, false) == ["status": 21199, "is-retryable": false])
         #expect(try fault(21100, nil) == ["status": 21100])
         #expect(try fault(21005, true) == ["status": 21005])
-        #expect(try fault(21009, true, .underscore) == ["status": 21009])
+        #expect(try fault(21009, true) == ["status": 21009])
         for (status, retryable) in [(Int64(21104), true), (21150, false)] {
             let body = VerifyReceiptEndpoint.internalFault(status, retryable: retryable).body
             #expect(try VerifyReceiptAnswer(decoding: body).isRetryable == retryable)

@@ -1,4 +1,4 @@
-import TillCrypto
+import TillThreads
 
 /// Random bytes that come again with the same seed, and that go on where they were after a restart.
 final class SeededEntropy: Sendable {

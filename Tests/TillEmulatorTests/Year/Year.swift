@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 import TillBilling
-import TillCrypto
 import TillHTTP
 import TillJSON
+import TillThreads
 
 @testable import TillEmulator
 

@@ -1,9 +1,9 @@
 import Testing
 import TillAppStore
 import TillBilling
-import TillCrypto
 import TillHTTP
 import TillJSON
+import TillThreads
 
 @testable import TillEmulator
 

@@ -18,7 +18,7 @@ struct SourceStatement: Sendable, CustomStringConvertible {
     }
 }
 
-/// Every statement of the ledger, out of its source files.
+/// The statements of a module, out of its source files.
 enum SourceStatements {
     private static let verbs = ["SELECT ", "INSERT ", "UPDATE ", "DELETE ", "WITH "]
 
@@ -35,17 +35,26 @@ enum SourceStatements {
         }.sorted { $0.name < $1.name }
     }
 
-    static func ofTheLedger() throws -> [SourceStatement] {
-        let sources = try sources(of: ["TillLedger"])
-        var lists: [String: String] = [:]
-        for (name, text) in sources {
-            for found in text.matches(of: /static let (\w+): Columns = (?:"""\n([^"]*?)"""|"([^"\n]*)")/) {
-                lists["\(name).\(found.1)"] = flat(String(found.2 ?? found.3 ?? ""))
-            }
+    static func ofTheLedger() throws -> [SourceStatement] { try statements(of: "TillLedger") }
+
+    static func statements(of module: String) throws -> [SourceStatement] {
+        let sources = try sources(of: [module])
+        let lists = sources.map { Self.lists(in: $0.text, of: $0.name) }.reduce(into: [:]) { all, some in
+            all.merge(some) { first, _ in first }
         }
-        return sources.flatMap { name, text in
-            statements(in: text, of: name, lists)
+        return sources.flatMap { statements(in: $0.text, of: $0.name, lists) }
+    }
+
+    /// The lists of columns, by the type that they stand in: `OrderTable.columns`.
+    static func lists(in text: String, of name: String) -> [String: String] {
+        let declaration = /static let (\w+): Columns =\s+(?:"""\n([^"]*?)"""|"([^"\n]*)")/
+        let found = text.matches(of: declaration).map { found in
+            (
+                "\(type(around: found.range.lowerBound, in: text) ?? name).\(found.1)",
+                flat(String(found.2 ?? found.3 ?? ""))
+            )
         }
+        return Dictionary(found) { first, _ in first }
     }
 
     static func statements(in text: String, of name: String, _ lists: [String: String]) -> [SourceStatement] {
@@ -53,23 +62,25 @@ enum SourceStatements {
         return text.matches(of: literal).compactMap { found in
             let whole = flat(String(found.1 ?? found.2 ?? ""))
             guard verbs.contains(where: { whole.hasPrefix($0) }) else { return nil }
-            let listed = whole.replacing(/\\\((transfer: )?(\w+)\.(\w+)(?:, (of|userOf): "(\w+)")?\)/) { use -> String in
-                let list = lists["\(use.2 == "Self" ? Substring(name) : use.2).\(use.3)"] ?? "?"
-                guard let table = use.1 == nil ? use.5 : "f" else { return list }
-                let columns = list.split(separator: ", ").map { "\(table).\($0)" }.joined(separator: ", ")
-                if use.1 != nil { return columns + ", " + parties }
-                return use.4 == "userOf" ? "\(columns), \(user("\(table).customer_id")) AS user_id" : columns
+            let here = type(around: found.range.lowerBound, in: text) ?? name
+            let marked = whole.replacing(/\\\(marks: (\d+)\)/) { marks in
+                (1...(Int(marks.1) ?? 1)).map { "?\($0)" }.joined(separator: ", ")
             }
             .replacing(/\\\(customer: (\d+)\)/) { use in
                 "(SELECT c.customer_id FROM customers c WHERE c.app_id = 1 AND c.user_id = ?\(use.1))"
             }
             .replacing(/\\\(user: "([^"]*)"\)/) { use in user(use.1) }
             .replacing(/\\\(caller: "(\w+)"\)/) { use in caller(of: use.1) }
-            let marked = listed.replacing(/\\\(marks: (\d+)\)/) { marks in
-                (1...(Int(marks.1) ?? 1)).map { "?\($0)" }.joined(separator: ", ")
+            let listed = marked.replacing(/\\\((transfer: )?(?:(\w+)\.)?(\w+)(?:, (of|userOf): "(\w+)")?\)/) { use -> String in
+                let owner = use.2.map { $0 == "Self" ? here : String($0) } ?? here
+                guard let list = lists["\(owner).\(use.3)"] else { return String(use.0) }
+                guard let table = use.1 == nil ? use.5 : "f" else { return list }
+                let columns = list.split(separator: ", ").map { "\(table).\($0)" }.joined(separator: ", ")
+                if use.1 != nil { return columns + ", " + parties }
+                return use.4 == "userOf" ? "\(columns), \(user("\(table).customer_id")) AS user_id" : columns
             }
             let line = text[..<found.range.lowerBound].split(separator: "\n", omittingEmptySubsequences: false).count
-            return SourceStatement(marked, at: "\(name):\(line)")
+            return SourceStatement(listed, at: "\(name):\(line)")
         }
     }
 
@@ -85,6 +96,13 @@ enum SourceStatements {
     private static var parties: String {
         let (giver, taker) = (user("f.from_customer_id"), user("f.to_customer_id"))
         return "\(giver) AS from_user, \(taker) AS to_user, \(caller(of: "f"))"
+    }
+
+    /// The type whose declaration, or extension, began last before that place.
+    private static func type(around place: String.Index, in text: String) -> String? {
+        let declaration =
+            /(?:^|\n)(?:(?:public|package|private|fileprivate|final) )*(?:enum|struct|class|extension) (\w+)/
+        return text[..<place].matches(of: declaration).last.map { String($0.1) }
     }
 
     private static func flat(_ text: String) -> String {

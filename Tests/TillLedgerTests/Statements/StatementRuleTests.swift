@@ -80,7 +80,8 @@ import TillSQLite
                 """, [])
             """ is no statement
             """#
-        let found = SourceStatements.statements(in: source, of: "OrderTable", ["OrderTable.columns": "id, note"])
+        let lists = SourceStatements.lists(in: source, of: "OrderTable")
+        let found = SourceStatements.statements(in: source, of: "OrderTable", lists)
         #expect(
             found.map(\.whole) == [
                 "SELECT id, note FROM orders WHERE id = ?1", "INSERT INTO orders (id, note) VALUES (?1, ?2)",

@@ -1,6 +1,6 @@
 import Foundation
-import TillCrypto
 import TillJSON
+import TillThreads
 
 /// A real browser without a window, driven by the DevTools protocol over a pair of pipes: JSON texts that end with NUL
 /// (chromium's `--remote-debugging-pipe` reads from descriptor 3 and writes to 4).

@@ -7,6 +7,7 @@ import TillHTTP
 import TillJSON
 import TillLedger
 import TillSQLite
+import TillThreads
 
 @testable import TillServer
 

@@ -7,6 +7,7 @@ import TillHTTP
 import TillJSON
 import TillSQL
 import TillSQLite
+import TillThreads
 
 @testable import TillLedger
 @testable import TillServer

@@ -5,6 +5,7 @@ import TillCrypto
 import TillHTTP
 import TillLedger
 import TillSQL
+import TillThreads
 
 @testable import TillServer
 

@@ -1,9 +1,9 @@
 import TillAppStore
 import TillBilling
-import TillCrypto
 import TillHTTP
 import TillJSON
 import TillSQL
+import TillThreads
 
 /// The App Store Server API, as far as it is about purchases (facts/server-api §3). Each group of endpoints is an
 /// extension in a file of its own.

@@ -94,7 +94,7 @@ extension TransactionTable {
     static func listed(_ numbers: [Int64], _ session: any Connection) throws -> [Int64: StoreTransaction] {
         let list = "[" + numbers.map { String($0) }.joined(separator: ",") + "]"
         let found = try session.query(
-            "SELECT * FROM transactions WHERE number IN (SELECT value FROM json_each(?))", [.text(list)], read
+            "SELECT \(columns) FROM transactions WHERE number IN (SELECT value FROM json_each(?))", [.text(list)], read
         ).compactMap { $0 }
         return Dictionary(found.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
     }

@@ -14,11 +14,9 @@ struct VerifyReceiptEndpoint: Sendable {
 
     /// Trouble inside the service, which dials make: 21005, 21009, 21100 to 21199. Apple states the flag for the last
     /// of them only; nil leaves it out there too.
-    static func internalFault(
-        _ status: Int64, retryable: Bool?, spelling: EmulatorConfiguration.RetryableSpelling = .hyphen
-    ) -> HTTPResponse {
+    static func internalFault(_ status: Int64, retryable: Bool?) -> HTTPResponse {
         var members: [String: JSONValue] = ["status": .int(status)]
-        if let retryable, (21_100...21_199).contains(status) { members[spelling.rawValue] = .bool(retryable) }
+        if let retryable, (21_100...21_199).contains(status) { members["is-retryable"] = .bool(retryable) }
         return .json(.object(members))
     }
 

@@ -17,6 +17,10 @@ public struct AppDownload: Sendable, Hashable {
 
 /// Which account has downloaded which app.
 enum DownloadTable {
+    static let columns: Columns = "account, bundle_id, app_transaction, downloaded_at"
+    /// How the download came about.
+    static let details: Columns = "original_version, preordered_at, platform"
+
     /// The account's download of this app; the first question is the download.
     static func download(
         account: String, bundleID: String, at now: Instant, _ session: any Connection
@@ -24,7 +28,7 @@ enum DownloadTable {
         if let known = try find(account: account, bundleID: bundleID, session) { return known }
         let number = try Counter.appTransaction.take(session)
         try session.execute(
-            "INSERT INTO downloads (account, bundle_id, app_transaction, downloaded_at) VALUES (?, ?, ?, ?)",
+            "INSERT INTO downloads (\(columns)) VALUES (\(marks: 4))",
             [.text(account), .text(bundleID), .integer(number), .integer(now.milliseconds)])
         return AppDownload(account: account, bundleID: bundleID, appTransaction: number, downloaded: now)
     }
@@ -43,16 +47,14 @@ enum DownloadTable {
     static func find(account: String, bundleID: String, _ session: any Connection) throws -> AppDownload? {
         try session.first(
             """
-            SELECT account, bundle_id, app_transaction, downloaded_at, original_version, preordered_at, platform
-            FROM downloads WHERE account = ? AND bundle_id = ?
+            SELECT \(columns), \(details) FROM downloads WHERE account = ? AND bundle_id = ?
             """, [.text(account), .text(bundleID)], read)
     }
 
     static func find(appTransaction: Int64, _ session: any Connection) throws -> AppDownload? {
         try session.first(
             """
-            SELECT account, bundle_id, app_transaction, downloaded_at, original_version, preordered_at, platform
-            FROM downloads WHERE app_transaction = ?
+            SELECT \(columns), \(details) FROM downloads WHERE app_transaction = ?
             """, [.integer(appTransaction)], read)
     }
 

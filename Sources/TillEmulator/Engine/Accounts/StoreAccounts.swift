@@ -162,6 +162,9 @@ extension StoreSchema {
 
 /// Apple Accounts.
 enum AccountTable {
+    static let columns: Columns =
+        "name, storefront, family, asks_to_buy, may_pay, payment_works, is_deleted, payment_sheet"
+
     /// The account, which opens in `storefront` if it was never heard of.
     static func account(
         _ name: String, openingIn storefront: String, _ session: any Connection
@@ -175,8 +178,7 @@ enum AccountTable {
     static func find(_ name: String, _ session: any Connection) throws -> StoreAccount? {
         try session.first(
             """
-            SELECT name, storefront, family, asks_to_buy, may_pay, payment_works, is_deleted, payment_sheet
-            FROM accounts WHERE name = ?
+            SELECT \(columns) FROM accounts WHERE name = ?
             """, [.text(name)], read)
     }
 
@@ -184,8 +186,7 @@ enum AccountTable {
     static func all(after: String, limit: Int, _ session: any Connection) throws -> [StoreAccount] {
         try session.query(
             """
-            SELECT name, storefront, family, asks_to_buy, may_pay, payment_works, is_deleted, payment_sheet
-            FROM accounts WHERE name > ? ORDER BY name LIMIT ?
+            SELECT \(columns) FROM accounts WHERE name > ? ORDER BY name LIMIT ?
             """, [.text(after), .integer(Int64(limit))], read)
     }
 
@@ -193,8 +194,7 @@ enum AccountTable {
     static func family(_ organizer: String, _ session: any Connection) throws -> [StoreAccount] {
         try session.query(
             """
-            SELECT name, storefront, family, asks_to_buy, may_pay, payment_works, is_deleted, payment_sheet
-            FROM accounts WHERE family = ? ORDER BY name
+            SELECT \(columns) FROM accounts WHERE family = ? ORDER BY name
             """, [.text(organizer)], read)
     }
 

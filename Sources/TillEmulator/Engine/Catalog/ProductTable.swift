@@ -3,6 +3,11 @@ import TillSQL
 
 /// What the store sells.
 enum ProductTable {
+    static let columns: Columns = "product_id, kind, name, apple_id, state, details"
+    static let priceColumns: Columns = "product_id, storefront, amount, currency"
+    /// What stays known of a product that was removed.
+    static let numberColumns: Columns = "product_id, kind, apple_id"
+
     /// Puts these products in place of all there were. A product that keeps its id keeps its number, and so does one
     /// that was removed and comes again. Nothing is written if it refuses.
     ///
@@ -21,8 +26,7 @@ enum ProductTable {
         }
         try session.execute(
             """
-            INSERT INTO removed_products (product_id, kind, apple_id)
-            SELECT product_id, kind, apple_id FROM products WHERE true ON CONFLICT DO NOTHING
+            INSERT INTO removed_products (\(numberColumns)) SELECT \(numberColumns) FROM products WHERE true ON CONFLICT DO NOTHING
             """, [])
         try session.execute("DELETE FROM prices", [])
         try session.execute("DELETE FROM products", [])
@@ -40,14 +44,14 @@ enum ProductTable {
 
     private static func numbers(_ session: any Connection) throws -> Numbers {
         Dictionary(
-            try session.query("SELECT product_id, kind, apple_id FROM products", []) {
+            try session.query("SELECT \(numberColumns) FROM products", []) {
                 ($0.text("product_id"), (kind: $0.text("kind"), number: $0.integer("apple_id")))
             }, uniquingKeysWith: { first, _ in first })
     }
 
     private static func removedNumbers(_ session: any Connection) throws -> Numbers {
         Dictionary(
-            try session.query("SELECT product_id, kind, apple_id FROM removed_products", []) {
+            try session.query("SELECT \(numberColumns) FROM removed_products", []) {
                 ($0.text("product_id"), (kind: $0.text("kind"), number: $0.integer("apple_id")))
             }, uniquingKeysWith: { first, _ in first })
     }
@@ -66,18 +70,17 @@ enum ProductTable {
     private static func insert(_ product: StoreProduct, position: Int64, _ session: any Connection) throws {
         try session.execute(
             """
-            INSERT INTO products (product_id, position, kind, name, apple_id, group_id, state, details, localizations)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO products (\(columns), localizations, position, group_id) VALUES (\(marks: 9))
             """,
             [
-                .text(product.id.text), .integer(position), .text(product.kind.rawValue), .text(product.name),
-                .integer(product.appleID), .optional(product.subscription?.groupID), .text(product.state.rawValue),
-                .text(try StoredDocument.text(Details(product))),
-                .text(try StoredDocument.text(product.localizations)),
+                .text(product.id.text), .text(product.kind.rawValue), .text(product.name), .integer(product.appleID),
+                .text(product.state.rawValue), .text(try StoredDocument.text(Details(product))),
+                .text(try StoredDocument.text(product.localizations)), .integer(position),
+                .optional(product.subscription?.groupID),
             ])
         for (storefront, price) in product.prices.sorted(by: { $0.key < $1.key }) {
             try session.execute(
-                "INSERT INTO prices (product_id, storefront, amount, currency) VALUES (?, ?, ?, ?)",
+                "INSERT INTO prices (\(priceColumns)) VALUES (\(marks: 4))",
                 [
                     .text(product.id.text), .text(storefront), .integer(price.amount), .text(price.currency.text),
                 ])
@@ -86,13 +89,13 @@ enum ProductTable {
 
     static func all(_ session: any Connection) throws -> [StoreProduct] {
         var prices: [String: [String: Money]] = [:]
-        _ = try session.query("SELECT product_id, storefront, amount, currency FROM prices", []) { row in
+        _ = try session.query("SELECT \(priceColumns) FROM prices", []) { row in
             prices[row.text("product_id"), default: [:]][row.text("storefront")] = Money(
                 amount: row.integer("amount"), currency: Currency(row.text("currency")))
         }
         let products = try session.query(
             """
-            SELECT product_id, kind, name, apple_id, state, details, localizations FROM products ORDER BY position
+            SELECT \(columns), localizations FROM products ORDER BY position
             """, [], wholeProduct)
         return products.compactMap { product in
             guard var product else { return nil }
@@ -122,7 +125,7 @@ enum ProductTable {
     static func priced(_ id: ProductID, storefront: String, _ session: any Connection) throws -> StoreProduct? {
         let found = try session.first(
             """
-            SELECT p.product_id, p.kind, p.name, p.apple_id, p.state, p.details, q.amount, q.currency
+            SELECT \(columns, of: "p"), q.amount, q.currency
             FROM products p LEFT JOIN prices q ON q.product_id = p.product_id AND q.storefront = ?
             WHERE p.product_id = ?
             """, [.text(storefront), .text(id.text)]
@@ -141,7 +144,7 @@ enum ProductTable {
     static func offered(_ id: String, storefront: String, _ session: any Connection) throws -> StoreProduct? {
         let found = try session.first(
             """
-            SELECT p.product_id, p.kind, p.name, p.apple_id, p.state, p.details, p.localizations, q.amount, q.currency
+            SELECT \(columns, of: "p"), p.localizations, q.amount, q.currency
             FROM products p JOIN prices q ON q.product_id = p.product_id AND q.storefront = ?
             WHERE p.product_id = ?
             """, [.text(storefront), .text(id)]
@@ -159,7 +162,7 @@ enum ProductTable {
     static func subscriptions(storefront: String, _ session: any Connection) throws -> [StoreProduct] {
         try session.query(
             """
-            SELECT p.product_id, p.kind, p.name, p.apple_id, p.state, p.details, p.localizations, q.amount, q.currency
+            SELECT \(columns, of: "p"), p.localizations, q.amount, q.currency
             FROM products p JOIN prices q ON q.product_id = p.product_id AND q.storefront = ?
             WHERE p.group_id IS NOT NULL ORDER BY p.position
             """, [.text(storefront)]
@@ -175,11 +178,11 @@ enum ProductTable {
     static func find(_ id: ProductID, _ session: any Connection) throws -> StoreProduct? {
         let found = try session.first(
             """
-            SELECT product_id, kind, name, apple_id, state, details, localizations FROM products WHERE product_id = ?
+            SELECT \(columns), localizations FROM products WHERE product_id = ?
             """, [.text(id.text)], wholeProduct)
         guard var product = found ?? nil else { return nil }
         _ = try session.query(
-            "SELECT storefront, amount, currency FROM prices WHERE product_id = ?", [.text(id.text)]
+            "SELECT \(priceColumns) FROM prices WHERE product_id = ?", [.text(id.text)]
         ) { row in
             product.prices[row.text("storefront")] = Money(
                 amount: row.integer("amount"), currency: Currency(row.text("currency")))

@@ -1,6 +1,6 @@
 import TillBilling
-import TillCrypto
 import TillJSON
+import TillThreads
 
 /// Disturbs what comes in and what goes out, as the dials say: the same requests in the same order at an endpoint meet
 /// the same faults, whatever happens at the others.

@@ -135,9 +135,7 @@ struct BrokenAnswer {
     private var internalStatus: HTTPResponse {
         let statuses: [Int64] = [21005, 21009, dice.number("internal", in: 21100...21199)]
         let status = dice.choice("status", of: statuses) ?? 21005
-        var members: [String: JSONValue] = ["status": .int(status)]
-        if status >= 21100 { members["is-retryable"] = true }
-        return .json(.object(members))
+        return VerifyReceiptEndpoint.internalFault(status, retryable: true)
     }
 
     // MARK: Pages

@@ -1,4 +1,4 @@
-import TillCrypto
+import TillThreads
 
 /// Where requests are held up: each until its time is over or somebody lets it go.
 ///

@@ -36,13 +36,15 @@ public struct PurchaseIntent: Sendable, Hashable {
 
 /// What was tapped in the App Store.
 enum PurchaseIntentTable {
+    static let columns: Columns = "id, account, bundle_id, product_id, offer, device"
+
     /// More than this nobody taps before an app comes.
     static let limit = 100
 
     static func insert(_ intent: PurchaseIntent, _ session: any Connection) throws {
         try session.execute(
             """
-            INSERT INTO purchase_intents (id, account, bundle_id, product_id, offer, device) VALUES (?, ?, ?, ?, ?, ?)
+            INSERT INTO purchase_intents (\(columns)) VALUES (\(marks: 6))
             """,
             [
                 .text(intent.id.description), .text(intent.account), .text(intent.bundleID),
@@ -53,7 +55,7 @@ enum PurchaseIntentTable {
     static func find(_ id: UniqueID, _ session: any Connection) throws -> PurchaseIntent? {
         try session.first(
             """
-            SELECT id, account, bundle_id, product_id, offer, device, taken_by FROM purchase_intents WHERE id = ?
+            SELECT \(columns), taken_by FROM purchase_intents WHERE id = ?
             """, [.text(id.description)], read) ?? nil
     }
 
@@ -67,7 +69,7 @@ enum PurchaseIntentTable {
     }
 
     static let waiting: SQL = """
-        SELECT id, account, bundle_id, product_id, offer, device, taken_by FROM purchase_intents
+        SELECT \(columns), taken_by FROM purchase_intents
         WHERE account = ? AND bundle_id = ? AND taken_by IS NULL AND (device IS NULL OR device = ?)
         ORDER BY number LIMIT ?
         """

@@ -25,6 +25,8 @@ public struct StoreDevice: Sendable, Hashable {
 
 /// Which devices there are, and who is signed in on them.
 enum DeviceTable {
+    static let columns: Columns = "id, account, name, platform, verification_id"
+
     /// Many more than Apple lets one account have; enough for any test.
     static let limit: Int64 = 100
 
@@ -32,7 +34,7 @@ enum DeviceTable {
     static func save(_ device: StoreDevice, _ session: any Connection) throws {
         try session.execute(
             """
-            INSERT INTO devices (id, account, name, platform, verification_id) VALUES (?, ?, ?, ?, ?)
+            INSERT INTO devices (\(columns)) VALUES (\(marks: 5))
             ON CONFLICT (id) DO UPDATE SET
                 account = excluded.account, name = excluded.name, platform = excluded.platform
             """,
@@ -44,14 +46,14 @@ enum DeviceTable {
 
     static func find(_ id: UniqueID, _ session: any Connection) throws -> StoreDevice? {
         try session.first(
-            "SELECT id, account, name, platform, verification_id FROM devices WHERE id = ?",
+            "SELECT \(columns) FROM devices WHERE id = ?",
             [.text(id.description)], read) ?? nil
     }
 
     static func ofAccount(_ account: String, _ session: any Connection) throws -> [StoreDevice] {
         try session.query(
             """
-            SELECT id, account, name, platform, verification_id FROM devices WHERE account = ? ORDER BY id LIMIT ?
+            SELECT \(columns) FROM devices WHERE account = ? ORDER BY id LIMIT ?
             """, [.text(account), .integer(limit)], read
         ).compactMap { $0 }
     }

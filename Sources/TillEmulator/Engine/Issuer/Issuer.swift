@@ -140,10 +140,12 @@ public struct Issuer: Sendable {
 /// The issuer's keys and certificates, and the key that API callers sign with, kept in the store's own database: one
 /// file is the whole state, and only its owner can read it.
 enum IdentityTable {
+    static let columns: Columns = "name, private_key, certificate"
+
     /// The issuer as it was stored; nil in a new database.
     static func issuer(_ session: any Connection) throws -> Issuer? {
         var stored: [Issuer.Name: (key: PrivateKey, certificate: [UInt8])] = [:]
-        let rows = try session.query("SELECT name, private_key, certificate FROM identities", []) { row in
+        let rows = try session.query("SELECT \(columns) FROM identities", []) { row in
             (row.text("name"), row.text("private_key"), row.isNull("certificate") ? nil : row.blob("certificate"))
         }
         for (text, pem, certificate) in rows {
@@ -165,7 +167,7 @@ enum IdentityTable {
     static func store(_ issuer: Issuer, _ session: any Connection) throws {
         for (name, identity) in issuer.identities {
             try session.execute(
-                "INSERT INTO identities (name, private_key, certificate) VALUES (?, ?, ?)",
+                "INSERT INTO identities (\(columns)) VALUES (\(marks: 3))",
                 [.text(name.rawValue), .text(try identity.key.pem()), .blob(identity.chain.first ?? [])])
         }
     }

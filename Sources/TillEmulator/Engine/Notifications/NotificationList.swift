@@ -21,23 +21,17 @@ extension NotificationTable {
             case .all:
                 try session.query(
                     """
-                    SELECT number, uuid, type, subtype, bundle_id, original, created_at, content, signed_payload,
-                        attempts, due_at, result
-                    FROM notifications WHERE number < ? ORDER BY number DESC LIMIT ?
+                    SELECT \(columns), \(outcome) FROM notifications WHERE number < ? ORDER BY number DESC LIMIT ?
                     """, values, read)
             case .pending:
                 try session.query(
                     """
-                    SELECT number, uuid, type, subtype, bundle_id, original, created_at, content, signed_payload,
-                        attempts, due_at, result
-                    FROM notifications WHERE due_at IS NOT NULL AND number < ? ORDER BY number DESC LIMIT ?
+                    SELECT \(columns), \(outcome) FROM notifications WHERE due_at IS NOT NULL AND number < ? ORDER BY number DESC LIMIT ?
                     """, values, read)
             case .failed:
                 try session.query(
                     """
-                    SELECT number, uuid, type, subtype, bundle_id, original, created_at, content, signed_payload,
-                        attempts, due_at, result
-                    FROM notifications WHERE due_at IS NULL AND result <> 'SUCCESS' AND number < ?
+                    SELECT \(columns), \(outcome) FROM notifications WHERE due_at IS NULL AND result <> 'SUCCESS' AND number < ?
                     ORDER BY number DESC LIMIT ?
                     """, values, read)
             }

@@ -1,9 +1,9 @@
 import TillAppStore
 import TillBilling
-import TillCrypto
 import TillHTTP
 import TillJSON
 import TillSQL
+import TillThreads
 
 /// Posts notifications V2 to the developer's server: in order, one at a time, again after a failure.
 ///

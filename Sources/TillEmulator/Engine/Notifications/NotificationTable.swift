@@ -36,13 +36,17 @@ struct StoredNotification: Sendable {
 
 /// Notifications sent and to be sent, in order.
 enum NotificationTable {
+    static let columns: Columns = "uuid, type, subtype, bundle_id, original, created_at, content, due_at"
+    /// What the database numbers, and what attempts add.
+    static let outcome: Columns = "number, signed_payload, attempts, result"
+    static let attemptColumns: Columns = "attempted_at, result"
+
     static func insert(
         _ notification: StoredNotification, due: Instant?, _ session: any Connection
     ) throws {
         try session.execute(
             """
-            INSERT INTO notifications (uuid, type, subtype, bundle_id, original, created_at, content, due_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO notifications (\(columns)) VALUES (\(marks: 8))
             """,
             [
                 .text(notification.uuid.description), .text(notification.type), .optional(notification.subtype),
@@ -57,9 +61,7 @@ enum NotificationTable {
     static func due(at now: Instant, limit: Int, _ session: any Connection) throws -> [StoredNotification] {
         try session.query(
             """
-            SELECT number, uuid, type, subtype, bundle_id, original, created_at, content, signed_payload, attempts,
-                due_at, result
-            FROM notifications WHERE due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, number LIMIT ?
+            SELECT \(columns), \(outcome) FROM notifications WHERE due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, number LIMIT ?
             """, [.integer(now.milliseconds), .integer(Int64(limit))], read
         ).compactMap { $0 }
     }
@@ -67,9 +69,7 @@ enum NotificationTable {
     static func find(_ uuid: UniqueID, _ session: any Connection) throws -> StoredNotification? {
         try session.first(
             """
-            SELECT number, uuid, type, subtype, bundle_id, original, created_at, content, signed_payload, attempts,
-                due_at, result
-            FROM notifications WHERE uuid = ?
+            SELECT \(columns), \(outcome) FROM notifications WHERE uuid = ?
             """, [.text(uuid.description)], read) ?? nil
     }
 
@@ -79,7 +79,7 @@ enum NotificationTable {
         _ session: any Connection
     ) throws {
         try session.execute(
-            "INSERT INTO send_attempts (notification, attempt, attempted_at, result) VALUES (?, ?, ?, ?)",
+            "INSERT INTO send_attempts (notification, attempt, \(attemptColumns)) VALUES (\(marks: 4))",
             [
                 .integer(notification.number), .integer(notification.attempts + 1),
                 .integer(attempt.at.milliseconds), .text(attempt.result),
@@ -106,7 +106,7 @@ enum NotificationTable {
 
     static func attempts(of number: Int64, _ session: any Connection) throws -> [SendAttempt] {
         try session.query(
-            "SELECT attempted_at, result FROM send_attempts WHERE notification = ? ORDER BY attempt",
+            "SELECT \(attemptColumns) FROM send_attempts WHERE notification = ? ORDER BY attempt",
             [.integer(number)]
         ) { SendAttempt(at: Instant(milliseconds: $0.integer("attempted_at")), result: $0.text("result")) }
     }

@@ -3,6 +3,13 @@ import TillSQL
 
 /// Every transaction the store has ever seen.
 enum TransactionTable {
+    static let columns: Columns = """
+        number, original, state, finished, environment, account, bundle_id, product_id, kind, quantity, price, \
+        currency, storefront, app_account_token, app_transaction, reason, purchased_at, first_purchased_at, \
+        expires_at, group_id, line_item, revoked_at, revocation_reason, revocation_type, revocation_percentage, \
+        is_upgraded, offer, commitment, shared_from, modification
+        """
+
     /// - Returns: the transaction with its place in the order of changes.
     @discardableResult
     static func insert(_ transaction: StoreTransaction, _ session: any Connection) throws -> StoreTransaction {
@@ -10,12 +17,7 @@ enum TransactionTable {
         transaction.modification = try Counter.modification.take(session)
         try session.execute(
             """
-            INSERT INTO transactions (
-                number, original, state, finished, environment, account, bundle_id, product_id, kind, quantity,
-                price, currency, storefront, app_account_token, app_transaction, reason, purchased_at,
-                first_purchased_at, expires_at, group_id, line_item, revoked_at, revocation_reason, revocation_type,
-                revocation_percentage, is_upgraded, offer, commitment, shared_from, modification
-            ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO transactions (\(columns)) VALUES (\(marks: 30))
             """,
             [
                 .integer(transaction.number), .integer(transaction.original), .text(transaction.state.rawValue),
@@ -72,7 +74,7 @@ enum TransactionTable {
 
     static func find(_ number: Int64, _ session: any Connection) throws -> StoreTransaction? {
         try session.query(
-            "SELECT * FROM transactions WHERE number = ?", [.integer(number)], read
+            "SELECT \(columns) FROM transactions WHERE number = ?", [.integer(number)], read
         ).first ?? nil
     }
 
@@ -82,7 +84,7 @@ enum TransactionTable {
     ) throws -> [StoreTransaction] {
         try session.query(
             """
-            SELECT * FROM transactions
+            SELECT \(columns) FROM transactions
             WHERE account = ? AND number > ? AND (? IS NULL OR bundle_id = ?) ORDER BY number LIMIT ?
             """,
             [
@@ -97,7 +99,7 @@ enum TransactionTable {
     ) throws -> [StoreTransaction] {
         try session.query(
             """
-            SELECT * FROM transactions
+            SELECT \(columns) FROM transactions
             WHERE account = ? AND number > ? AND finished = 0 AND state = 'purchased'
                 AND (? IS NULL OR bundle_id = ?)
             ORDER BY number LIMIT ?
@@ -115,7 +117,7 @@ enum TransactionTable {
     ) throws -> [StoreTransaction] {
         try session.query(
             """
-            SELECT * FROM transactions
+            SELECT \(columns) FROM transactions
             WHERE account = ? AND bundle_id = ? AND state = 'purchased' AND (finished = 0 OR kind <> 'Consumable')
             ORDER BY number DESC LIMIT ?
             """, [.text(account), .text(bundleID), .integer(Int64(limit))], read
@@ -128,14 +130,14 @@ enum TransactionTable {
     ) throws -> StoreTransaction? {
         try session.query(
             """
-            SELECT * FROM transactions
+            SELECT \(columns) FROM transactions
             WHERE account = ? AND bundle_id = ? AND product_id = ? AND state = 'purchased' AND kind <> 'Consumable'
             ORDER BY number DESC LIMIT 1
             """, [.text(account), .text(bundleID), .text(productID.text)], read
         ).first ?? nil
     }
 
-    /// Columns come in the schema's order. Nil for a row this version can't read.
+    /// Nil for a row this version can't read.
     static func read(_ row: any Row) throws -> StoreTransaction? {
         guard let state = StoreTransaction.State(rawValue: row.text("state")),
             let environment = Environment(rawValue: row.text("environment")),

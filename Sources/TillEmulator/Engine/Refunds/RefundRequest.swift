@@ -27,7 +27,7 @@ public struct RefundRequest: Sendable, Hashable {
         case decline
     }
 
-    public enum Outcome: String, Sendable, Hashable {
+    public enum Outcome: String, Sendable, Hashable, CaseIterable {
         case refunded
         case declined
     }
@@ -54,11 +54,12 @@ public struct RefundRequest: Sendable, Hashable {
 
 /// The requests, the newest of each transaction.
 enum RefundRequestTable {
+    static let columns: Columns = "number, reason, decision, asked_at, outcome, preference, consumed, answer"
+
     static func save(_ request: RefundRequest, _ session: any Connection) throws {
         try session.execute(
             """
-            INSERT INTO refund_requests (number, reason, decision, asked_at, outcome, preference, consumed, answer)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+            INSERT INTO refund_requests (\(columns)) VALUES (\(marks: 8))
             ON CONFLICT (number) DO UPDATE SET
                 reason = excluded.reason, decision = excluded.decision, asked_at = excluded.asked_at,
                 outcome = excluded.outcome, preference = excluded.preference, consumed = excluded.consumed,
@@ -74,8 +75,7 @@ enum RefundRequestTable {
     static func find(_ number: Int64, _ session: any Connection) throws -> RefundRequest? {
         try session.first(
             """
-            SELECT number, reason, decision, asked_at, outcome, preference, consumed, answer
-            FROM refund_requests WHERE number = ?
+            SELECT \(columns) FROM refund_requests WHERE number = ?
             """, [.integer(number)]
         ) { row in
             RefundRequest(

@@ -174,6 +174,8 @@ extension StoreSchema {
 
 /// Requests for mass extensions, and how far each has come.
 enum MassExtensionTable {
+    static let columns: Columns = "id, bundle_id, product_id, days, reason, storefronts"
+
     struct Progress: Sendable {
         var number: Int64
         var request: MassExtension.Request
@@ -187,8 +189,7 @@ enum MassExtensionTable {
     static func insert(_ request: MassExtension.Request, at now: Instant, _ session: any Connection) throws -> Int64? {
         try session.first(
             """
-            INSERT INTO mass_extensions (id, bundle_id, product_id, days, reason, storefronts, begun_at)
-            VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING number
+            INSERT INTO mass_extensions (\(columns), begun_at) VALUES (\(marks: 7)) ON CONFLICT (id) DO NOTHING RETURNING number
             """,
             [
                 .text(request.id.description), .text(request.bundleID), .text(request.productID.text),
@@ -218,8 +219,7 @@ enum MassExtensionTable {
     static func progress(_ number: Int64, _ session: any Connection) throws -> Progress? {
         let found = try session.first(
             """
-            SELECT id, bundle_id, product_id, days, reason, storefronts, done_to, succeeded, failed
-            FROM mass_extensions WHERE number = ? AND completed_at IS NULL
+            SELECT \(columns), done_to, succeeded, failed FROM mass_extensions WHERE number = ? AND completed_at IS NULL
             """, [.integer(number)]
         ) { row -> Progress? in
             guard let id = UniqueID(row.text("id")) else { return nil }

@@ -5,7 +5,7 @@ import TillSQL
 /// returns it keeps its original transaction (facts/business-rules §8.2).
 public struct StoreSubscription: Sendable, Hashable, Codable {
     /// `status` of Apple's answers is made from this (facts/server-api §4.2).
-    public enum State: String, Sendable, Hashable, Codable {
+    public enum State: String, Sendable, Hashable, Codable, CaseIterable {
         case active
         /// Billing failed; the service goes on until `graceExpires`.
         case gracePeriod

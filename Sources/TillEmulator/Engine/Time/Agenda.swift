@@ -3,8 +3,10 @@ import TillSQL
 
 /// What will happen by itself, and when.
 enum Agenda {
+    static let columns: Columns = "kind, subject, due_at"
+
     /// What is due. Each subject has one date of each kind at most.
-    enum Kind: String {
+    enum Kind: String, CaseIterable {
         /// A subscription has something to do: renew, try again, end its grace, expire, raise its price.
         case subscription
         /// Apple decides about a request for a refund.
@@ -34,7 +36,7 @@ enum Agenda {
         }
         try session.execute(
             """
-            INSERT INTO agenda (kind, subject, due_at) VALUES (?, ?, ?)
+            INSERT INTO agenda (\(columns)) VALUES (\(marks: 3))
             ON CONFLICT (kind, subject) DO UPDATE SET due_at = excluded.due_at
             """, [.text(kind.rawValue), .integer(subject), .integer(due.milliseconds)])
     }
@@ -43,7 +45,7 @@ enum Agenda {
     static func next(by end: Instant, _ session: any Connection) throws -> Entry? {
         let found = try session.first(
             """
-            SELECT kind, subject, due_at FROM agenda WHERE due_at <= ? ORDER BY due_at, subject, kind LIMIT 1
+            SELECT \(columns) FROM agenda WHERE due_at <= ? ORDER BY due_at, subject, kind LIMIT 1
             """, [.integer(end.milliseconds)], read)
         return found ?? nil
     }
@@ -51,7 +53,7 @@ enum Agenda {
     /// The first entries of all, in the order in which they will happen.
     static func upcoming(limit: Int, _ session: any Connection) throws -> [Entry] {
         try session.query(
-            "SELECT kind, subject, due_at FROM agenda ORDER BY due_at, subject, kind LIMIT ?", [.integer(Int64(limit))],
+            "SELECT \(columns) FROM agenda ORDER BY due_at, subject, kind LIMIT ?", [.integer(Int64(limit))],
             read
         ).compactMap { $0 }
     }

@@ -1,6 +1,6 @@
 import TillBilling
-import TillCrypto
 import TillSQL
+import TillThreads
 
 /// The store's time: the clock it was given, moved ahead by what somebody advanced it; or standing still, because
 /// somebody stopped it or because the store works through what happens on the way to a later moment.

@@ -1,8 +1,8 @@
 import TillBilling
-import TillCrypto
 import TillHTTP
 import TillLedger
 import TillSQL
+import TillThreads
 
 extension Server {
     /// `GET /healthz`: the process answers.

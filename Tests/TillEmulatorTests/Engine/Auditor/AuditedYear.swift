@@ -1,5 +1,5 @@
 import TillAppStore
-import TillCrypto
+import TillThreads
 
 @testable import TillEmulator
 

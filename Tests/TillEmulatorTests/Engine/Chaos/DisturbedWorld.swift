@@ -4,6 +4,7 @@ import TillBilling
 import TillCrypto
 import TillHTTP
 import TillJSON
+import TillThreads
 
 @testable import TillAppStore
 @testable import TillEmulator

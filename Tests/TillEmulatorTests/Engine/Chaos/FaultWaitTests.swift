@@ -1,8 +1,8 @@
 import Testing
 import TillBilling
-import TillCrypto
 import TillHTTP
 import TillJSON
+import TillThreads
 
 @testable import TillEmulator
 

@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 import TillBilling
-import TillCrypto
 import TillHTTP
 import TillJSON
 import TillSQLite
+import TillThreads
 
 @testable import TillEmulator
 

@@ -6,6 +6,7 @@ import TillHTTP
 import TillJSON
 import TillSQL
 import TillSQLite
+import TillThreads
 
 @testable import TillEmulator
 

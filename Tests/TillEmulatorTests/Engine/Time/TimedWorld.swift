@@ -5,6 +5,7 @@ import TillCrypto
 import TillHTTP
 import TillJSON
 import TillSQLite
+import TillThreads
 
 @testable import TillEmulator
 

@@ -1,0 +1,52 @@
+import Testing
+
+/// One mutex for what never ships to apps, and one for what does (docs/decisions/0059).
+enum LockRules {
+    /// Where the C library's and Foundation's locks are wrapped.
+    static let houses: Set<String> = ["Sources/TillThreads/Locked.swift", "Sources/TillClient/Guarded.swift"]
+
+    private static let locks = [
+        "NSLock", "NSRecursiveLock", "NSCondition", "NSConditionLock", "pthread_mutex_t", "pthread_mutex_init",
+        "pthread_mutex_lock", "pthread_cond_t", "pthread_cond_wait", "pthread_rwlock_t", "pthread_spinlock_t",
+        "os_unfair_lock", "OSAllocatedUnfairLock", "Mutex", "CRYPTO_THREAD_lock_new", "DispatchSemaphore",
+    ].map(Needle.init)
+
+    static func findings(in source: SwiftSource) -> [Finding] {
+        guard source.isSource || source.isTest, !houses.contains(source.path) else { return [] }
+        return Needle.places(of: locks, in: source.tokens).map { needle, index in
+            Finding(
+                source.path, source.tokens[index].line,
+                "\(needle.text): threads take turns with TillThreads' Locked, in the client kit with Guarded")
+        }
+    }
+}
+
+@Suite("Locks")
+struct LockTests {
+    @Test("Threads take turns with one type, and with one other in what ships to apps")
+    func locks() {
+        expectNone(Checkout.current.sources.flatMap(LockRules.findings(in:)))
+    }
+
+    @Test(
+        "Another lock is found",
+        arguments: [
+            "private let lock = NSLock()", "let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)",
+            "let state = Mutex(0)", "let state = Synchronization.Mutex<Int>(0)", "CRYPTO_THREAD_lock_new()",
+            "pthread_cond_wait(condition, mutex)", "var lock = os_unfair_lock()",
+        ])
+    func findsSample(_ text: String) {
+        for path in ["Sources/TillHTTP/A.swift", "Sources/TillClient/A.swift", "Tests/TillHTTPTests/A.swift"] {
+            #expect(LockRules.findings(in: SwiftSource(path: path, text: text)).isEmpty == false, "\(path): \(text)")
+        }
+    }
+
+    @Test("The two types themselves, their users and texts about locks are left alone")
+    func leavesOthers() {
+        for path in LockRules.houses {
+            #expect(LockRules.findings(in: SwiftSource(path: path, text: "let lock = NSLock()")).isEmpty)
+        }
+        let text = "let state = Locked(0)  // no NSLock\nlet name = \"pthread_mutex_t\"\nstate.withLock { $0 += 1 }"
+        #expect(LockRules.findings(in: SwiftSource(path: "Sources/TillHTTP/A.swift", text: text)).isEmpty)
+    }
+}

@@ -1,0 +1,111 @@
+import CTillSQLite
+import Testing
+import TillEmulator
+import TillSQL
+import TillSQLite
+
+@testable import TillLedger
+
+/// What SQLite makes of the statements that stand in the sources, over the real tables.
+@Suite("Statements and their tables") struct StatementPlanTests {
+    /// A module with tables, and what is said of its partial indices.
+    struct Books: Sendable, CustomStringConvertible {
+        let module: String
+        let schema: DatabaseSchema
+        /// How many statements it has at least: an extraction that finds none proves nothing.
+        let least: Int
+
+        var description: String { module }
+    }
+
+    static let all = [
+        Books(module: "TillLedger", schema: .ledger, least: 250),
+        Books(
+            module: "TillEmulator", schema: DatabaseSchema(migrations: StoreSchema.migrations, applicationID: 0),
+            least: 100),
+    ]
+
+    @Test("Every statement of the sources is prepared by SQLite over the real tables", arguments: all)
+    func prepared(_ books: Books) throws {
+        let database = try PlainDatabase(books.schema)
+        let statements = try SourceStatements.statements(of: books.module)
+        #expect(statements.count > books.least, "\(statements.count)")
+        for statement in statements {
+            let fault = database.fault(in: statement.whole)
+            #expect(fault == nil, "\(fault ?? "") in \(statement)")
+        }
+    }
+
+    @Test(
+        "Every partial index that holds no rule is the way of a statement whose text says its constants", arguments: all
+    )
+    func partialIndices(_ books: Books) throws {
+        let database = try PlainDatabase(books.schema)
+        let partial = try database.names(
+            "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql LIKE 'CREATE INDEX % WHERE %'")
+        #expect(partial.count > 10, "\(partial.count)")
+        let plans = try SourceStatements.statements(of: books.module).flatMap { try database.plan(of: $0.whole) }
+        for index in partial {
+            let isUsed = plans.contains { $0.split(separator: " ").contains(Substring(index)) }
+            #expect(isUsed, "no statement of \(books.module) uses \(index)")
+        }
+    }
+
+    @Test("A parameter in place of an index's constant is found, and so is a column that no table has")
+    func planted() throws {
+        let database = try PlainDatabase(.ledger)
+        func plan(_ condition: String) throws -> [String] {
+            try database.plan(of: "SELECT sequence FROM notifications WHERE \(condition) ORDER BY sequence")
+        }
+        #expect(try plan("state = 0").contains { $0.contains("notifications_pending") })
+        #expect(try plan("state = ?1").contains { $0.contains("notifications_pending") } == false)
+        #expect(database.fault(in: "SELECT user_name FROM orders")?.contains("user_name") == true)
+    }
+
+    @Test("No statement of the emulated store reads every column there is", arguments: all)
+    func lists(_ books: Books) throws {
+        for statement in try SourceStatements.statements(of: books.module) {
+            #expect(!statement.text.contains(/SELECT \*|\w\.\*/), "\(statement)")
+            #expect(!statement.text.contains("\\("), "a list that is not known in \(statement)")
+        }
+    }
+}
+
+/// SQLite alone, without the driver: any text can be prepared. Used by one test at a time.
+private final class PlainDatabase {
+    private var handle: OpaquePointer?
+
+    init(_ schema: DatabaseSchema) throws {
+        try #require(sqlite3_open(":memory:", &handle) == SQLITE_OK)
+        for script in schema.migrations.joined() {
+            let code = sqlite3_exec(handle, script.description, nil, nil, nil)
+            try #require(code == SQLITE_OK, "\(String(cString: sqlite3_errmsg(handle)))")
+        }
+    }
+
+    deinit { sqlite3_close(handle) }
+
+    /// Why the text can't be prepared; nil if it can.
+    func fault(in text: String) -> String? {
+        var statement: OpaquePointer?
+        defer { sqlite3_finalize(statement) }
+        let code = sqlite3_prepare_v2(handle, text, -1, &statement, nil)
+        return code == SQLITE_OK ? nil : String(cString: sqlite3_errmsg(handle))
+    }
+
+    /// What the planner says about each step.
+    func plan(of text: String) throws -> [String] { try column(3, of: "EXPLAIN QUERY PLAN " + text) }
+
+    func names(_ text: String) throws -> [String] { try column(0, of: text) }
+
+    private func column(_ column: Int32, of text: String) throws -> [String] {
+        var statement: OpaquePointer?
+        defer { sqlite3_finalize(statement) }
+        try #require(sqlite3_prepare_v2(handle, text, -1, &statement, nil) == SQLITE_OK, "\(text)")
+        var found: [String] = []
+        while sqlite3_step(statement) == SQLITE_ROW {
+            found.append(sqlite3_column_text(statement, column).map { String(cString: $0) } ?? "")
+        }
+        return found
+    }
+}
