@@ -33,15 +33,19 @@ build: ## build everything · 编译全部
 
 lint: deps ## formatting, then the rules of the house · 检查格式与项目规矩
 	swift format lint --strict --recursive --parallel Package.swift Sources Tests Examples Benchmarks Fuzz
-	swift test --disable-xctest --filter TidyTests
+	swift build --build-tests
+	scripts/test TidyTests
 
-test: deps ## build and run every test · 编译并运行全部测试
+test: deps ## build and run every quick test · 编译并运行全部快速测试
 	swift build --build-tests
 	scripts/test $(if $(FILTER),'$(FILTER)')
 	@scripts/install-python-packages --remind
 
 # What takes too long for every change of one's own; CI runs it.
-test-all: test ## every test, then the mistakes that the simulation has to find · 全部测试，再检验仿真能发现植入的错误
+test-all: deps ## slow tests too, then the mistakes that the simulation has to find · 连同慢测试，再检验仿真能发现植入的错误
+	swift build --build-tests
+	scripts/test --all
+	@scripts/install-python-packages --remind
 	scripts/plant-mistakes
 
 # Not the release build: a newcomer waits half as long for it, and three purchases show no difference.

@@ -47,8 +47,8 @@ struct DaemonKeeper: @unchecked Sendable {
         }
     }
 
-    /// Lets nobody new in and waits until everybody who is in has been served, or the grace is over. Where no connection
-    /// is open, no request can be on its way.
+    /// Lets nobody new in and waits until everybody who is in has been served, or the grace is over. Where no
+    /// connection is open, no request can be on its way.
     func drain(until graceEnd: () -> Int) {
         core.isStopping.store(true, ordering: .sequentiallyConsistent)
         MHD_quiesce_daemon(daemon)

@@ -172,12 +172,8 @@ final class Shop: Sendable {
                 storeConnection: try .http(storeURL), relay: relay,
                 // Who asks goes first: a listener that nobody is connected to ends at once.
                 stops: [
-                    { fetch.stop() },
-                    {
-                        async let server: Void = serverListener.stop(grace: 5)
-                        async let store: Void = storeListener.stop(grace: 5)
-                        _ = await (server, store)
-                    }, closeFiles,
+                    { fetch.stop() }, { await serverListener.stop(grace: 5) }, { await storeListener.stop(grace: 5) },
+                    closeFiles,
                 ])
         }
     }
