@@ -7,22 +7,40 @@ enum SlowTestRules {
         guard source.isTest else { return [] }
         var found: Set<String> = []
         var type = ""
-        // An attribute of a suite comes before its type.
-        var (isSuite, isSlow) = (false, false)
+        // The attribute of a suite comes before its type.
+        var isSlow = false
+        var depth = 0
         let tokens = source.tokens
-        for index in tokens.indices.dropLast() {
+        for index in tokens.indices.dropLast(2) {
             switch tokens[index].text {
-            case "Suite" where index > 0 && tokens[index - 1].text == "@": isSuite = true
-            case "slow" where index > 0 && tokens[index - 1].text == ".":
-                if isSuite { isSlow = true } else { found.insert(type) }
+            case "@" where tokens[index + 1].text == "Suite": isSlow = isDeclaredSlow(tokens[(index + 2)...])
+            case "@" where tokens[index + 1].text == "Test":
+                if isDeclaredSlow(tokens[(index + 2)...]) { found.insert(type) }
+            case "{": depth += 1
+            case "}": depth -= 1
             case "struct", "class", "enum", "actor", "extension":
+                guard depth == 0 else { continue }
                 type = tokens[index + 1].text
                 if isSlow { found.insert(type) }
-                (isSuite, isSlow) = (false, false)
+                isSlow = false
             default: break
             }
         }
         return found
+    }
+
+    /// Whether `.slow` stands among an attribute's arguments, which begin here.
+    private static func isDeclaredSlow(_ tokens: ArraySlice<Token>) -> Bool {
+        var depth = 0
+        var before = ""
+        for token in tokens {
+            if token.text == "(" { depth += 1 }
+            if token.text == ")" { depth -= 1 }
+            if depth <= 0 { return false }
+            if depth == 1, before == ".", token.text == "slow" { return true }
+            before = token.text
+        }
+        return false
     }
 
     /// The names in the first column of a section's table, each in backticks.
@@ -52,8 +70,8 @@ enum SlowTestRules {
     func finds() {
         let text = """
             @Suite("A", .slow) struct All { @Test func one() {} }
-            @Suite("B") struct Some { @Test("quick") func one() {}; @Test("long", .slow) func two() {} }
-            @Suite("C") struct None { @Test func slow() {} }
+            @Suite("B") struct Some { enum Way {}; @Test("quick") func one() {}; @Test("long", .slow) func two() {} }
+            @Suite("C") struct None { @Test func slow() { cut(.slow(gate)) } }
             """
         let source = SwiftSource(path: "Tests/TillHTTPTests/A.swift", text: text)
         #expect(SlowTestRules.suites(in: source) == ["All", "Some"])
