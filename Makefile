@@ -87,4 +87,5 @@ docs: ## the public libraries' documentation into .build/docs · 生成公开库
 
 surface: ## write down what apps can see of the libraries · 记录各库对外公开的内容
 	@scripts/install-packages build
-	TILL_WRITE_SURFACE=1 swift test --disable-xctest --filter TidyTests.PublicSurfaceTests
+	swift build --build-tests
+	TILL_WRITE_SURFACE=1 scripts/test TidyTests.PublicSurfaceTests

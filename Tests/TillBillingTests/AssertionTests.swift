@@ -9,7 +9,8 @@ import Testing
         let end = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = RevokedShare(thousandths: 100_001)
         }
-        #expect(String(decoding: end?.standardErrorContent ?? [], as: UTF8.self).contains("at most what was given"))
+        let said = String(decoding: end?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(said.contains("at most what was given"))
         await #expect(processExitsWith: .success) { _ = RevokedShare(thousandths: 100_000) }
     }
 }

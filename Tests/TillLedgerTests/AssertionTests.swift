@@ -23,7 +23,8 @@ import TillSQLite
                 }
             }
         }
-        #expect(String(decoding: end?.standardErrorContent ?? [], as: UTF8.self).contains("legal moves"))
+        let said = String(decoding: end?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(said.contains("legal moves"))
     }
 
     @Test("Ids of orders that can be guessed (invariant 1)")
@@ -31,6 +32,7 @@ import TillSQLite
         let end = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             _ = CommitInputs(now: Instant(milliseconds: 0), seed: [1, 2, 3])
         }
-        #expect(String(decoding: end?.standardErrorContent ?? [], as: UTF8.self).contains("can be guessed"))
+        let said = String(decoding: end?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(said.contains("can be guessed"))
     }
 }
