@@ -33,15 +33,19 @@ build: ## build everything · 编译全部
 
 lint: deps ## formatting, then the rules of the house · 检查格式与项目规矩
 	swift format lint --strict --recursive --parallel Package.swift Sources Tests Examples Benchmarks Fuzz
-	swift test --disable-xctest --filter TidyTests
+	swift build --build-tests
+	scripts/test TidyTests
 
-test: deps ## build and run every test · 编译并运行全部测试
+test: deps ## build and run every quick test · 编译并运行全部快速测试
 	swift build --build-tests
 	scripts/test $(if $(FILTER),'$(FILTER)')
 	@scripts/install-python-packages --remind
 
 # What takes too long for every change of one's own; CI runs it.
-test-all: test ## every test, the files of a purchase, and mistakes the simulation has to find · 全部测试、一笔购买的文件数、植入的错误
+test-all: deps ## slow tests too, a purchase's files, mistakes the simulation has to find · 连同慢测试、一笔购买的文件、植入的错误
+	swift build --build-tests
+	scripts/test --all
+	@scripts/install-python-packages --remind
 	scripts/purchase-files
 	scripts/plant-mistakes
 
@@ -84,4 +88,5 @@ docs: ## the public libraries' documentation into .build/docs · 生成公开库
 
 surface: ## write down what apps can see of the libraries · 记录各库对外公开的内容
 	@scripts/install-packages build
-	TILL_WRITE_SURFACE=1 swift test --disable-xctest --filter TidyTests.PublicSurfaceTests
+	swift build --build-tests
+	TILL_WRITE_SURFACE=1 scripts/test TidyTests.PublicSurfaceTests

@@ -47,7 +47,8 @@ struct DaemonKeeper: @unchecked Sendable {
         }
     }
 
-    /// Lets nobody new in and waits until everybody who is in has been served, or the grace is over.
+    /// Lets nobody new in and waits until everybody who is in has been served, or the grace is over. Where no
+    /// connection is open, no request can be on its way.
     func drain(until graceEnd: () -> Int) {
         core.isStopping.store(true, ordering: .sequentiallyConsistent)
         MHD_quiesce_daemon(daemon)
@@ -56,6 +57,7 @@ struct DaemonKeeper: @unchecked Sendable {
         while monotonicMilliseconds() < max(settled, graceEnd()) {
             if monotonicMilliseconds() >= settled, core.table.withLock({ $0.busy }) == 0 { return }
             enforceDeadlines()
+            if core.table.with({ $0.count }) == 0 { return }
             usleep(5_000)
         }
         cutOff()

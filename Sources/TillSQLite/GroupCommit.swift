@@ -73,6 +73,7 @@ final class GroupCommit {
         let connection: SQLiteHandle
         do throws(DatabaseError) {
             connection = try usableConnection()
+            precondition(!connection.isInTransaction, "a batch begins with nothing open before it (invariant 2)")
             try connection.run("BEGIN IMMEDIATE")
         } catch {
             reopenIfReadOnly(error)
@@ -88,6 +89,7 @@ final class GroupCommit {
         }
         do throws(DatabaseError) {
             try connection.run("COMMIT")
+            precondition(!connection.isInTransaction, "what is answered is committed (invariant 2)")
             return .committed
         } catch {
             let isInDoubt = mayHaveCommitted(error, connection)

@@ -19,6 +19,7 @@ final class Body<Value: Sendable>: Job, @unchecked Sendable {
     private let body: @Sendable (any Connection) throws -> Value
     private let reply: @Sendable (Result<Value, any Error>) -> Void
     private var outcome: Result<Value, any Error>?
+    private var isAnswered = false
 
     init(
         _ body: @escaping @Sendable (any Connection) throws -> Value,
@@ -41,6 +42,8 @@ final class Body<Value: Sendable>: Job, @unchecked Sendable {
     override func refuse(_ fault: DatabaseError) { outcome = .failure(fault) }
 
     override func answer(_ fault: DatabaseError?) {
+        precondition(!isAnswered, "a body is told one outcome, once (invariant 2)")
+        isAnswered = true
         if let fault {
             reply(.failure(fault))
         } else {

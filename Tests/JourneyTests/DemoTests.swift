@@ -37,7 +37,7 @@ import TillJSON
         #expect(purchases.map { $0.at("grants") } == [1, 1, 0])
     }
 
-    @Test("For people it is a line a step in their language, and nothing else", arguments: ["en", "zh"])
+    @Test("For people it is a line a step in their language, and nothing else", .slow, arguments: ["en", "zh"])
     func lines(_ language: String) async throws {
         let demo = try TillProcess.start(["demo", "--once", "--lang", language])
         let (output, code) = await demo.finish()
@@ -78,10 +78,15 @@ import TillJSON
         #expect(demo.complaints.contains(language == "en" ? "is missing" : "缺少"))
     }
 
-    @Test(
-        "A buyer's app killed with signal 9 between paying and posting recovers at its next launch, however often (O6)",
-        arguments: [1, 2], [1, 3])
-    func killedBuyer(generation: Int, kills: Int) async throws {
+    @Test("A buyer's app killed with signal 9 between paying and posting recovers at its next launch (O6)")
+    func killedOnce() async throws { try await killedBuyer(generation: 2, kills: 1) }
+
+    @Test("The same by StoreKit 1, and however often it is killed", .slow, arguments: [(1, 1), (1, 3), (2, 3)])
+    func killedOften(generation: Int, kills: Int) async throws {
+        try await killedBuyer(generation: generation, kills: kills)
+    }
+
+    private func killedBuyer(generation: Int, kills: Int) async throws {
         try await OpenShop.open { shop in
             // What the store would tell the server by itself would complete the purchase without the buyer (U2).
             try await shop.turnOffNotifications()

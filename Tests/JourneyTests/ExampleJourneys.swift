@@ -54,7 +54,7 @@ import TillJSON
         }
     }
 
-    @Test("For people LearnPoints speaks their language, and every change of an order is a line (L6)")
+    @Test("For people LearnPoints speaks their language, and every change of an order is a line (L6)", .slow)
     func forPeople() async throws {
         try await OpenShop.open { shop in
             let english = try shop.start("learnpoints", as: "una")

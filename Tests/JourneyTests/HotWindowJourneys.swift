@@ -8,7 +8,7 @@ import TillServer
 import TillSimulation
 
 /// The working set is what came lately; what came long ago is found by its id all the same (G6).
-@Suite("A ledger of many years") struct HotWindowJourneys {
+@Suite("A ledger of many years", .slow) struct HotWindowJourneys {
     private static let count: Int64 = 60_000
 
     /// What granting so many purchases asks of the disk: reads, writes and syncs.

@@ -12,12 +12,14 @@ enum IdentifierRules {
     static func findings(in source: SwiftSource) -> [Finding] {
         var findings: [Finding] = []
         let tokens = source.tokens
-        for (index, token) in tokens.enumerated().dropLast(2) {
+        let isRoom = source.target.map(rooms.contains) == true
+        for index in tokens.indices.dropLast(2) {
+            let token = tokens[index]
             if token.text == "TextIdentifier", source.path.hasPrefix("Sources/") {
                 findings.append(
                     Finding(source.path, token.line, "identifiers are Identifier<Kind>, which compares bytes"))
             }
-            guard source.target.map(rooms.contains) == true, names.contains(token.text), tokens[index + 1].text == ":",
+            guard isRoom, tokens[index + 1].text == ":", names.contains(token.text),
                 tokens[index + 2].text == "String"
             else { continue }
             findings.append(

@@ -21,16 +21,17 @@ enum NameRules {
             findings.append(Finding(source.path, 0, "the directory \(directory) says nothing about what is in it"))
         }
         let tokens = source.tokens
+        // StoreKit's names are Apple's.
+        let isOurs = source.target != "StoreKit"
         let kinds: Set<String> = ["struct", "class", "enum", "protocol", "actor", "typealias"]
-        for (index, token) in tokens.enumerated().dropLast() {
+        for index in tokens.indices.dropLast() {
+            let token = tokens[index]
             let name = tokens[index + 1].text
             let isAlias = token.text == "typealias" && name == "Handler"
             if kinds.contains(token.text), !isAlias, let complaint = complaint(about: name) {
                 findings.append(Finding(source.path, token.line, complaint))
             }
             let isVariable = token.text == "let" || token.text == "var"
-            // StoreKit's names are Apple's.
-            let isOurs = source.target != "StoreKit"
             if isVariable, name == "shared", isOurs, index > 0, isStatic(tokens[..<index]) {
                 findings.append(Finding(source.path, token.line, "no shared singletons: pass it in"))
             }

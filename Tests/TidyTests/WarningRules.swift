@@ -27,7 +27,7 @@ enum WarningRules {
     }
 }
 
-@Suite("Warnings")
+@Suite("Warnings", .slow)
 struct WarningTests {
     @Test("What apps import compiles without a warning", arguments: ["StoreKit", "TillClient"])
     func libraries(_ library: String) throws {

@@ -74,6 +74,17 @@ import Testing
         }
     }
 
+    @Test("With no connection open it stops at once")
+    func atOnce() async throws {
+        var shortest = Duration.seconds(60)
+        for _ in 0..<5 {
+            let listener = try Listener(bodyLimit: { _, _ in 0 }, handler: echo)
+            shortest = min(shortest, await ContinuousClock().measure { await listener.stop(grace: 5) })
+        }
+        // Where somebody is connected it waits 200 ms for a next request.
+        #expect(shortest < .milliseconds(200), "\(shortest)")
+    }
+
     @Test("Stopping twice, or from two sides, ends once")
     func twice() async throws {
         try await blocking {

@@ -133,7 +133,7 @@ struct DashboardBrowserTests {
         }
     }
 
-    @Test("The language is switched on the page and stays switched")
+    @Test("The language is switched on the page and stays switched", .slow)
     func language() async throws {
         try await Self.visit { office, page, address in
             let scene = try await Self.scene(office)
@@ -150,7 +150,7 @@ struct DashboardBrowserTests {
         }
     }
 
-    @Test("Every page fits a phone and a desktop, in light and dark, in both languages, with readable contrast")
+    @Test("Every page fits a phone and a desktop, in light and dark, in both languages, with readable contrast", .slow)
     func looks() async throws {
         try await Self.visit { office, page, address in
             let scene = try await Self.scene(office)
@@ -185,7 +185,7 @@ struct DashboardBrowserTests {
         }
     }
 
-    @Test("Keyboard alone is enough, and so is a browser that runs no scripts")
+    @Test("Keyboard alone is enough, and so is a browser that runs no scripts", .slow)
     func withoutMouseOrScript() async throws {
         try await Self.visit { office, page, address in
             let scene = try await Self.scene(office)

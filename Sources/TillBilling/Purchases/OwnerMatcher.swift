@@ -79,6 +79,10 @@ public struct OwnerMatcher: Sendable {
     private mutating func match(
         _ match: OwnerMatch, _ user: UserID, _ order: Order?, newOrderID: OrderID? = nil
     ) -> PurchaseDecision.Ruling {
+        precondition(
+            order.map { $0.userID == user } ?? true, "an order is paid for its own user and no other (invariant 1)")
+        precondition(
+            !match.needsNoDetail || facts.namedUser == user, "a token gives to the user it names (invariant 1)")
         note(match, "matched")
         return .grant(to: user, order: order, newOrderID: newOrderID, by: match)
     }

@@ -41,6 +41,11 @@ public struct PurchaseDecision: Sendable {
         match = matcher.ruling
         steps = matcher.steps
         ruling = Self.ruling(facts, match: matcher.ruling)
+        if case .grant = ruling, let recorded = facts.recorded {
+            precondition(
+                recorded.state == .quarantined || recorded.grant == nil,
+                "what was granted is not granted a second time (invariant 1)")
+        }
         ownership =
             switch ruling {
             case .alreadyGranted(let grant), .reinstate(let grant): OwnershipChange(of: grant, match: match, facts)

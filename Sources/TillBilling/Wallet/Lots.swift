@@ -60,6 +60,8 @@ public struct Lots: Sendable {
     private var indices: [Key: Int] = [:]
     /// Debits and corrections downwards, less what was written off.
     private var spent: Int64 = 0
+    /// Whether no sum has left the numbers there are.
+    private var isExact = true
     /// The sum of the postings.
     public private(set) var balance: Int64 = 0
 
@@ -74,32 +76,39 @@ public struct Lots: Sendable {
     ///
     /// - Parameter bought: for a posting of a grant, which transaction paid for it, and when that was made.
     public mutating func add(_ posting: Posting, bought: (id: TransactionID, at: Instant)? = nil) {
-        balance = balance.addingWithinBounds(posting.amount)
+        balance = sum(balance, posting.amount)
         switch posting.kind {
         case .purchase, .bonus: open(posting, bought)
         case .correction where posting.amount > 0: open(posting, bought)
-        case .correction, .debit: spent = spent.addingWithinBounds(-posting.amount)
-        case .writeOff, .writeOffReversal: spent = spent.addingWithinBounds(-posting.amount)
+        case .correction, .debit: spent = sum(spent, -posting.amount)
+        case .writeOff, .writeOffReversal: spent = sum(spent, -posting.amount)
         case .refund, .refundReversal:
             guard let index = indices[Key(kind: .purchase, reference: posting.reference)] else {
                 // Of a purchase that came from another customer with nothing left of it.
-                spent = spent.addingWithinBounds(-posting.amount)
+                spent = sum(spent, -posting.amount)
                 return
             }
-            lots[index].takenBack = lots[index].takenBack.addingWithinBounds(-posting.amount)
+            lots[index].takenBack = sum(lots[index].takenBack, -posting.amount)
         case .moved: move(posting, bought)
         }
+    }
+
+    /// The nearest number there is: no posting may stop the program.
+    private mutating func sum(_ one: Int64, _ other: Int64) -> Int64 {
+        let sum = one.addingWithinBounds(other)
+        if sum &- one != other { isExact = false }
+        return sum
     }
 
     /// What was left of a purchase is a lot where it came to, and gone from its lot where it was. What came with no
     /// purchase is a lot of its own, and a debt is owed elsewhere.
     private mutating func move(_ posting: Posting, _ bought: (id: TransactionID, at: Instant)?) {
         if let index = indices[Key(kind: .purchase, reference: posting.reference)] {
-            lots[index].moved = lots[index].moved.addingWithinBounds(posting.amount)
+            lots[index].moved = sum(lots[index].moved, posting.amount)
         } else if posting.amount > 0 {
             open(posting, bought)
         } else {
-            spent = spent.addingWithinBounds(-posting.amount)
+            spent = sum(spent, -posting.amount)
         }
     }
 
@@ -125,6 +134,9 @@ public struct Lots: Sendable {
             settled[index].used = used
             debt -= used
         }
+        assert(
+            !isExact || debt == .max || settled.reduce(0 &- debt) { $0 &+ $1.remaining } == balance,
+            "the lots and the debt are the balance (invariant 4)")
         return (settled, debt)
     }
 

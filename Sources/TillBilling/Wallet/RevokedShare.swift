@@ -6,7 +6,11 @@ public struct RevokedShare: Hashable, Sendable {
     public static let none = RevokedShare(thousandths: 0)
     public static let all = RevokedShare(thousandths: 100_000)
 
-    private init(thousandths: Int) { self.thousandths = thousandths }
+    init(thousandths: Int) {
+        precondition(
+            (0...100_000).contains(thousandths), "a refund takes back at most what was given (invariant 4)")
+        self.thousandths = thousandths
+    }
 
     /// What Apple signed about it. A full refund and the end of family sharing take all, and so does a revocation that
     /// states no percentage: before API 1.19 Apple stated none (facts/jws §4).
@@ -74,7 +78,11 @@ public struct TakenBack: Hashable, Sendable {
                     environment: grant.environment, userID: grant.userID, contra: contra, currency: points.currency,
                     amount: amount, kind: kind, reference: grant.id.description, at: at)
             }
-            let change = share.part(of: points.amount) - taken[points.currency, default: 0]
+            let wanted = share.part(of: points.amount)
+            precondition(
+                (0...max(0, points.amount)).contains(wanted),
+                "a refund takes back at most what was given (invariant 4)")
+            let change = wanted - taken[points.currency, default: 0]
             guard change > 0 else {
                 let undone = min(forgiven[points.currency, default: 0], -change)
                 return [

@@ -101,7 +101,11 @@ package struct JournalEntry: Hashable, Sendable, Identifiable {
     mutating func move(to status: OrderStatus, at: Instant, reason: String) throws(JournalFault) {
         if self.status == status { return }
         guard let way = self.status.way(to: status) else { throw .illegalMove(from: self.status, to: status) }
-        for step in way { history.append(OrderMove(status: step, at: at, reason: step == status ? reason : "")) }
+        for step in way {
+            assert(self.status.mayMove(to: step), "an order only makes legal moves (invariant 5)")
+            history.append(OrderMove(status: step, at: at, reason: step == status ? reason : ""))
+        }
+        assert(self.status == status, "a way ends where it leads")
         // A refund and its reversal may go on for ever; how an order began and what was last is what people ask for.
         while history.count > Self.longestHistory { history.remove(at: 4) }
     }

@@ -257,6 +257,7 @@ package actor OrderJournal {
 
     /// Puts the records on the disk, all or none, and then into memory.
     private func commit(_ records: [JournalRecord]) throws(JournalFault) {
+        assert(Self.keepProofs(records), "a proof is kept until the server has spoken (invariant 3)")
         let frame = JournalFile.frame(records)
         if mustRewrite || length + frame.count > 2 * (liveSize + frame.count) + (64 << 10) {
             var changed = held
@@ -278,6 +279,17 @@ package actor OrderJournal {
         } catch {
             mustRewrite = true
             throw .disk(error)
+        }
+    }
+
+    /// Whether no proof goes but with the server's last word on its order, or with a guess that is taken back.
+    private static func keepProofs(_ records: [JournalRecord]) -> Bool {
+        records.allSatisfy { record in
+            guard case .proofDone(let id) = record else { return true }
+            return records.contains { other in
+                guard case .entry(let entry) = other, entry.id == id else { return false }
+                return entry.status == .completed || entry.status == .refunded || entry.transactionID == nil
+            }
         }
     }
 

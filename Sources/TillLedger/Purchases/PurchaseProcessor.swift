@@ -158,6 +158,9 @@ package struct PurchaseProcessor: Sendable {
                 waiting += try copies.waiting(inChain: next.originalID, of: next.environment)
             }
             for copy in waiting where !done.contains(copy.transaction.id) {
+                precondition(
+                    copy.transaction.environment == next.environment,
+                    "a purchase releases what was paid in its own environment (invariant 7)")
                 let recorder = try decide(copy.transaction, .kept, from: .apple(source), inputs, connection)
                 let state = recorder.stored?.state
                 if state == .revoked { try recorder.adopt() }

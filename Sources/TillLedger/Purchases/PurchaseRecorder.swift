@@ -65,6 +65,11 @@ struct PurchaseRecorder {
     }
 
     func record() throws -> PurchaseOutcome {
+        if let grant = decision.ruling.recordedGrant {
+            precondition(
+                grant.transactionID == transaction.id && grant.environment == transaction.environment,
+                "a decision about a purchase changes that purchase alone (invariants 1 and 7)")
+        }
         switch decision.ruling {
         case .grant(let user, let order, let newOrderID, let match):
             guard let product = facts.product else { preconditionFailure("nothing is granted for an unknown product") }
@@ -119,10 +124,14 @@ struct PurchaseRecorder {
             orderID: target.order.id, userID: owner.user, productID: product.id, quantity: transaction.quantity,
             points: points.map { GrantedPoints(currency: $0.kind, amount: $0.amount) },
             entitlement: product.entitlement, at: now)
+        let postings = grant.postings(at: now)
+        precondition(
+            postings.allSatisfy { $0.environment == transaction.environment && $0.userID == owner.user },
+            "points go to the owner, in the environment that was paid in (invariants 1 and 7)")
         let sequence = try record(.granted, quarantine: nil, orderSequence: target.sequence)
         try GrantTable(connection).insert(
             grant, transaction: sequence, orderSequence: target.sequence, catalogVersion: terms.catalogs.number)
-        for posting in grant.postings(at: now) { try ledger.post(posting, grant: sequence) }
+        for posting in postings { try ledger.post(posting, grant: sequence) }
         if owner.user != target.order.userID || match == .claim {
             try holders.set(owner.user, held(sequence))
         }
@@ -152,6 +161,12 @@ struct PurchaseRecorder {
     func record(
         _ state: RecordedTransaction.State, quarantine: QuarantineReason?, orderSequence: Int64?
     ) throws -> Int64 {
+        precondition(
+            (state == .quarantined) == (quarantine != nil), "what waits says why, and only that does (invariant 6)")
+        precondition(
+            state != .quarantined || orderSequence == nil, "what waits is in nobody's order (invariant 6)")
+        precondition(
+            stored != nil || !proof.bytes.isEmpty, "what is paid is recorded with its proof (invariants 3 and 6)")
         if stored == nil || isNews, let token = known.unmatchedToken {
             try UnmatchedTokenTable(connection).insert(token, in: transaction.environment, at: now)
         }
@@ -276,12 +291,25 @@ struct PurchaseRecorder {
     func tell(
         _ type: String, _ grant: Grant, _ sequence: Int64, moved postings: [Posting]? = nil, happensOnce: Bool = false
     ) throws {
+        precondition(
+            postings?.allSatisfy { $0.userID == grant.userID && $0.environment == grant.environment } ?? true,
+            "an event tells of its own customer's points (invariants 2 and 7)")
         #if PLANTED_MISTAKES
             if PlantedMistake.tellsApart.isPlanted, type == "grant.created" { return }
         #endif
         try events.record(
             type: type, user: grant.userID, transaction: sequence, happensOnce: happensOnce,
             body: postings.map { EventBody.moved($0, under: grant.orderID) } ?? [:], at: now)
+    }
+}
+
+extension PurchaseDecision.Ruling {
+    /// The grant that was there before.
+    fileprivate var recordedGrant: Grant? {
+        switch self {
+        case .alreadyGranted(let grant), .revoke(let grant), .reinstate(let grant): grant
+        case .grant, .revoked, .quarantine: nil
+        }
     }
 }
 

@@ -56,6 +56,9 @@ extension PurchaseRecorder {
             bringing: grant, to: try share ?? revokedShare(),
             in: try ledger.wallet(of: grant.userID, in: grant.environment),
             under: try debtPolicy(for: grant, sequence), at: now)
+        precondition(
+            postings.allSatisfy { $0.reference == grant.id.description && $0.environment == transaction.environment },
+            "a refund posts the reverse of its own grant (invariants 4 and 7)")
         for posting in postings { try ledger.post(posting, grant: sequence) }
         let forgiven = postings.filter { $0.kind == .writeOff }
         if !forgiven.isEmpty { try tell("wallet.forgiven", grant, sequence, moved: forgiven) }

@@ -4,7 +4,7 @@ import TillBilling
 import TillCrypto
 
 /// The invariant of order: a year of customers comes to the same, in whatever order it comes in.
-@Suite("A year out of order")
+@Suite("A year out of order", .slow)
 struct ShuffledYearTests {
     /// `TILL_YEAR_SEEDS=50` tries so many; they tell all stories by and by.
     private static var seeds: Range<UInt64> {

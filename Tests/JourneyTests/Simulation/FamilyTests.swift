@@ -12,14 +12,19 @@ struct FamilyTests {
     }
 
     @Test("Of customers who share an Apple Account, the one who paid last has the right, and no other")
-    func promise() async throws {
-        let (code, answer) = try await simulate("--seeds", "12")
+    func promise() async throws { try await promise(seeds: 1) }
+
+    @Test("The same in twelve worlds", .slow)
+    func promiseInManyWorlds() async throws { try await promise(seeds: 12) }
+
+    private func promise(seeds: Int64) async throws {
+        let (code, answer) = try await simulate("--seeds", "\(seeds)")
         #expect(code == 0, "\(answer.at("violations").encoded())")
-        #expect((answer.at("rightsChecks").int ?? 0) > 1_000)
+        #expect((answer.at("rightsChecks").int ?? 0) > 80 * seeds)
         #expect(answer.at("lost").int == 0 && answer.at("misattributed").int == 0)
     }
 
-    @Test("A world of families tells the same story each time")
+    @Test("A world of families tells the same story each time", .slow)
     func determinism() async throws {
         let (_, once) = try await simulate("--seed", "2", "--seeds", "1")
         let (_, again) = try await simulate("--seed", "2", "--seeds", "1")

@@ -37,7 +37,7 @@ struct SimulationTests {
         #expect(alone.at("steps") == together.at("steps"))
     }
 
-    @Test("A run that was stopped goes on where it was, and comes to the same")
+    @Test("A run that was stopped goes on where it was, and comes to the same", .slow)
     func goesOn() async throws {
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("till-worlds-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: file) }

@@ -17,16 +17,21 @@ struct ThiefTests {
     ]
 
     @Test("Ten kinds of thieves get nothing that others paid, and no customer waits for one")
-    func promise() async throws {
-        let (code, answer) = try await simulate("--seeds", "8")
+    func promise() async throws { try await promise(seeds: 2, thefts: 1) }
+
+    @Test("The same in eight worlds", .slow)
+    func promiseInManyWorlds() async throws { try await promise(seeds: 8, thefts: 9) }
+
+    private func promise(seeds: Int, thefts: Int64) async throws {
+        let (code, answer) = try await simulate("--seeds", "\(seeds)")
         #expect(code == 0, "\(answer.at("violations").encoded())")
-        for kind in Self.kinds { #expect((answer.at("thefts").at(kind).int ?? 0) > 8, "\(kind)") }
+        for kind in Self.kinds { #expect((answer.at("thefts").at(kind).int ?? 0) >= thefts, "\(kind)") }
         for name in ["lost", "granted_twice", "misattributed", "forged_granted", "stolen", "waited_on_thief"] {
             #expect(answer.at(name).int == 0)
         }
     }
 
-    @Test("A world of thieves tells the same story each time, and one without a thief leaves that one out")
+    @Test("A world of thieves tells the same story each time, and one without a thief leaves that one out", .slow)
     func determinism() async throws {
         let (_, once) = try await simulate("--seed", "2", "--seeds", "1")
         let (_, again) = try await simulate("--seed", "2", "--seeds", "1")

@@ -171,9 +171,10 @@ final class Shop: Sendable {
                 toServer: { url, request async throws(HTTPFault) in try await fetch.send(serverURL + url, request) },
                 toEmulator: { url, request async throws(HTTPFault) in try await fetch.send(storeURL + url, request) },
                 storeConnection: try .http(storeURL), relay: relay,
+                // Who asks goes first: a listener that nobody is connected to ends at once.
                 stops: [
-                    { await serverListener.stop(grace: 5) }, { await storeListener.stop(grace: 5) },
-                    { fetch.stop() }, closeFiles,
+                    { fetch.stop() }, { await serverListener.stop(grace: 5) }, { await storeListener.stop(grace: 5) },
+                    closeFiles,
                 ])
         }
     }

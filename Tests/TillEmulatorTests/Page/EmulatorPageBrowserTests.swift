@@ -66,7 +66,9 @@ struct EmulatorPageBrowserTests {
         }
     }
 
-    @Test("A subscription's whole life by clicking: renewed, failing, in grace, recovered, on another plan, cancelled")
+    @Test(
+        "A subscription's whole life by clicking: renewed, failing, in grace, recovered, on another plan, cancelled",
+        .slow)
     func life() async throws {
         let world = try await EmulatedWorld()
         try await Self.visit(world) { page, address in
@@ -115,7 +117,7 @@ struct EmulatorPageBrowserTests {
         }
     }
 
-    @Test("A year of renewals of several subscriptions can be read, on a phone and on a desktop")
+    @Test("A year of renewals of several subscriptions can be read, on a phone and on a desktop", .slow)
     func year() async throws {
         let world = try await EmulatedWorld()
         try await world.subscribeForAYear()
@@ -168,7 +170,7 @@ struct EmulatorPageBrowserTests {
         }
     }
 
-    @Test("Every page fits a phone and a desktop, in light and dark, in both languages, with readable contrast")
+    @Test("Every page fits a phone and a desktop, in light and dark, in both languages, with readable contrast", .slow)
     func looks() async throws {
         let store = try await FullStore.open()
         try await Self.visit(store.world) { page, address in

@@ -39,8 +39,12 @@ struct YearOfSubscribersTests {
     }
 
     @Test("Histories, statuses, receipts and notifications of a year agree with each other")
-    func year() async throws {
-        let subscribers = Self.number("TILL_YEAR_SUBSCRIBERS", 100)
+    func year() async throws { try await audit(subscribers: 12) }
+
+    @Test("The same of a hundred subscribers, who live every story", .slow)
+    func yearOfMany() async throws { try await audit(subscribers: Self.number("TILL_YEAR_SUBSCRIBERS", 100)) }
+
+    private func audit(subscribers: Int) async throws {
         let audited = try await AuditedYear(
             subscribers: subscribers, seed: UInt64(Self.number("TILL_YEAR_SEED", 1)),
             isWild: Self.number("TILL_YEAR_WILD", 0) == 1)

@@ -6,7 +6,7 @@ import TillSQLite
 
 @testable import TillEmulator
 
-@Suite("What news cost")
+@Suite("What news cost", .slow)
 struct DeviceNewsCostTests {
     /// Counts the questions that go to a database, and the rows that come back.
     private final class CountingConnection: Connection {

@@ -1,0 +1,16 @@
+import Testing
+
+@testable import TillBilling
+
+/// docs/invariants.md: what stops the program.
+@Suite("Rules of money that stop the program") struct AssertionTests {
+    @Test("A refund that takes back more than was given (invariant 4)")
+    func refundOfTooMuch() async {
+        let end = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = RevokedShare(thousandths: 100_001)
+        }
+        let said = String(decoding: end?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(said.contains("at most what was given"))
+        await #expect(processExitsWith: .success) { _ = RevokedShare(thousandths: 100_000) }
+    }
+}

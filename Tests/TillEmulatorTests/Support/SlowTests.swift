@@ -1,0 +1,1 @@
+../../JourneyTests/Support/SlowTests.swift

@@ -1,0 +1,38 @@
+import Testing
+import TillBilling
+import TillSQLite
+
+@testable import TillLedger
+
+/// docs/invariants.md: what stops the program, and that it says why.
+@Suite("Rules of the ledger that stop the program") struct AssertionTests {
+    @Test("A move that no order may make (invariant 5)")
+    func illegalMove() async throws {
+        let end = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            try await withLedger { ledger in
+                let now = Instant(milliseconds: 0)
+                let order = Order(
+                    id: UniqueID(random: [UInt8](repeating: 7, count: 16)), userID: UserID("ann"),
+                    productID: ProductID("points60"), quantity: 1,
+                    price: Money(amount: 600, currency: Currency("CNY")), createdAt: now, updatedAt: now)
+                try await ledger.write { connection in
+                    let table = OrderTable(connection)
+                    let stored = try table.insert(order, reason: "")
+                    let completed = try table.move(stored, along: [.completed], at: now, reason: "")
+                    _ = try table.move(completed, along: [.failed], at: now, reason: "")
+                }
+            }
+        }
+        let said = String(decoding: end?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(said.contains("legal moves"))
+    }
+
+    @Test("Ids of orders that can be guessed (invariant 1)")
+    func guessableIDs() async {
+        let end = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            _ = CommitInputs(now: Instant(milliseconds: 0), seed: [1, 2, 3])
+        }
+        let said = String(decoding: end?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(said.contains("can be guessed"))
+    }
+}

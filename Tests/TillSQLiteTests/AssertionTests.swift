@@ -1,0 +1,18 @@
+import Testing
+import TillSQL
+
+@testable import TillSQLite
+
+/// docs/invariants.md: what stops the program.
+@Suite("Rules of a commit that stop the program") struct AssertionTests {
+    @Test("A body that is told two outcomes (invariant 2)")
+    func answeredTwice() async {
+        let end = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let body = Body({ _ in 1 }) { _ in }
+            body.answer(DatabaseError(.full, "no room"))
+            body.answer(nil)
+        }
+        let said = String(decoding: end?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(said.contains("one outcome, once"))
+    }
+}
