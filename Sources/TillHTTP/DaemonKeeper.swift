@@ -57,7 +57,7 @@ struct DaemonKeeper: @unchecked Sendable {
         while monotonicMilliseconds() < max(settled, graceEnd()) {
             if monotonicMilliseconds() >= settled, core.table.withLock({ $0.busy }) == 0 { return }
             enforceDeadlines()
-            if core.table.with({ $0.count }) == 0 { return }
+            if core.table.withLock({ $0.count }) == 0 { return }
             usleep(5_000)
         }
         cutOff()

@@ -77,7 +77,7 @@ private final class PlainDatabase {
 
     init(_ schema: DatabaseSchema) throws {
         try #require(sqlite3_open(":memory:", &handle) == SQLITE_OK)
-        for script in schema.migrations.joined() {
+        for script in schema.migrations.flatMap(\.scripts) {
             let code = sqlite3_exec(handle, script.description, nil, nil, nil)
             try #require(code == SQLITE_OK, "\(String(cString: sqlite3_errmsg(handle)))")
         }
