@@ -4,7 +4,7 @@
     import Darwin
 #endif
 
-/// A thread of its own, because waiting for a disk or a socket on Swift's few shared threads would stop everything else.
+/// A thread of its own: waiting for a disk or a socket on Swift's few shared threads would stop everything else.
 public struct SystemThread: @unchecked Sendable {
     // Only an id: `join` and `detach` are called once, by the owner.
     private let thread: pthread_t

@@ -100,7 +100,8 @@ enum PageQueries {
         var notification = notification
         notification.attempts = try session.query(
             """
-            SELECT \(NotificationTable.attemptColumns) FROM send_attempts WHERE notification = ? ORDER BY attempt DESC LIMIT 10
+            SELECT \(NotificationTable.attemptColumns) FROM send_attempts
+            WHERE notification = ? ORDER BY attempt DESC LIMIT 10
             """, [.integer(notification.number)]
         ) { Attempt(at: Instant(milliseconds: $0.integer("attempted_at")), result: $0.text("result")) }
         return notification

@@ -26,7 +26,8 @@ enum ProductTable {
         }
         try session.execute(
             """
-            INSERT INTO removed_products (\(numberColumns)) SELECT \(numberColumns) FROM products WHERE true ON CONFLICT DO NOTHING
+            INSERT INTO removed_products (\(numberColumns))
+            SELECT \(numberColumns) FROM products WHERE true ON CONFLICT DO NOTHING
             """, [])
         try session.execute("DELETE FROM prices", [])
         try session.execute("DELETE FROM products", [])

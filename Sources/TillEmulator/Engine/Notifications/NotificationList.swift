@@ -26,12 +26,14 @@ extension NotificationTable {
             case .pending:
                 try session.query(
                     """
-                    SELECT \(columns), \(outcome) FROM notifications WHERE due_at IS NOT NULL AND number < ? ORDER BY number DESC LIMIT ?
+                    SELECT \(columns), \(outcome) FROM notifications
+                    WHERE due_at IS NOT NULL AND number < ? ORDER BY number DESC LIMIT ?
                     """, values, read)
             case .failed:
                 try session.query(
                     """
-                    SELECT \(columns), \(outcome) FROM notifications WHERE due_at IS NULL AND result <> 'SUCCESS' AND number < ?
+                    SELECT \(columns), \(outcome) FROM notifications
+                    WHERE due_at IS NULL AND result <> 'SUCCESS' AND number < ?
                     ORDER BY number DESC LIMIT ?
                     """, values, read)
             }

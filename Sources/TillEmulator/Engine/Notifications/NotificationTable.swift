@@ -61,7 +61,8 @@ enum NotificationTable {
     static func due(at now: Instant, limit: Int, _ session: any Connection) throws -> [StoredNotification] {
         try session.query(
             """
-            SELECT \(columns), \(outcome) FROM notifications WHERE due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, number LIMIT ?
+            SELECT \(columns), \(outcome) FROM notifications
+            WHERE due_at IS NOT NULL AND due_at <= ? ORDER BY due_at, number LIMIT ?
             """, [.integer(now.milliseconds), .integer(Int64(limit))], read
         ).compactMap { $0 }
     }

@@ -189,7 +189,8 @@ enum MassExtensionTable {
     static func insert(_ request: MassExtension.Request, at now: Instant, _ session: any Connection) throws -> Int64? {
         try session.first(
             """
-            INSERT INTO mass_extensions (\(columns), begun_at) VALUES (\(marks: 7)) ON CONFLICT (id) DO NOTHING RETURNING number
+            INSERT INTO mass_extensions (\(columns), begun_at) VALUES (\(marks: 7))
+            ON CONFLICT (id) DO NOTHING RETURNING number
             """,
             [
                 .text(request.id.description), .text(request.bundleID), .text(request.productID.text),
