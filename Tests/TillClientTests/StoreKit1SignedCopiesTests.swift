@@ -144,6 +144,10 @@ import TillThreads
                 phone.silent.withLock { $0 = "/transactions" }
                 #expect(await access.signed(paid) == paid)
                 #expect(phone.pauses.now == [5_000])
+                // The question is under way by itself, and may come a moment later.
+                for _ in 0..<500 where !phone.asked.now.contains(where: { $0.hasSuffix("/transactions") }) {
+                    try await Task.sleep(nanoseconds: 10_000_000)
+                }
                 let asked = phone.asked.now.count { $0.hasSuffix("/transactions") }
                 #expect(await access.signed(paid) == paid)
                 #expect(phone.pauses.now == [5_000])
