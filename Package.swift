@@ -144,8 +144,8 @@ let package = Package(
         .testTarget(
             name: "TillServerTests",
             dependencies: [
-                "TillThreads", "TillServer", "TillDashboard", "TillSQL", "TillLedger", "TillSQLite", "TillHTTP", "TillAPI",
-                "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillEmulator", "TillPages",
+                "TillThreads", "TillServer", "TillDashboard", "TillSQL", "TillLedger", "TillSQLite", "TillHTTP",
+                "TillAPI", "TillBilling", "TillCrypto", "TillAppStore", "TillJSON", "TillEmulator", "TillPages",
             ]
         ),
         .testTarget(

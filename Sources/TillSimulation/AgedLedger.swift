@@ -71,8 +71,8 @@ public struct AgedLedger: Sendable {
         try session.execute(
             """
             INSERT INTO orders (sequence, id, customer_id, product, quantity, status, price, currency, environment, \
-            transaction_id, created_at, updated_at, moves, id_source) SELECT number, randomblob(16), customer_id, ?, 1, 1, \
-            600, 'CNY', ?, id, at - 60000, at, 2, 5 FROM past
+            transaction_id, created_at, updated_at, moves, id_source) SELECT number, randomblob(16), customer_id, ?, \
+            1, 1, 600, 'CNY', ?, id, at - 60000, at, 2, 5 FROM past
             """, [.text(product.text), .integer(environment)])
         try session.execute(
             """
@@ -102,8 +102,8 @@ public struct AgedLedger: Sendable {
     private func writeGrants(_ session: any Connection) throws {
         try session.execute(
             """
-            INSERT INTO grants (transaction_sequence, id, order_sequence, customer_id, at) SELECT number, randomblob(16), \
-            number, customer_id, at FROM past
+            INSERT INTO grants (transaction_sequence, id, order_sequence, customer_id, at) SELECT number, \
+            randomblob(16), number, customer_id, at FROM past
             """, [])
         try session.execute(
             """

@@ -91,7 +91,9 @@ import TillServer
             try await consent(shop, false)
             try await consent(shop, of: "u2")
             let rows = try await shop.ledger.read { session in
-                try session.first("SELECT count(*) AS count FROM consents WHERE customer_id = \(customer: 1)", [.text("u1")]) {
+                try session.first(
+                    "SELECT count(*) AS count FROM consents WHERE customer_id = \(customer: 1)", [.text("u1")]
+                ) {
                     $0.integer("count")
                 }
             }

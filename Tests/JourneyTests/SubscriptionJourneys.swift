@@ -139,7 +139,10 @@ import TillLedger
             for act in ["buy basic", "cancel", "resume", "wait 31", "cancel", "wait 31"] { try await shop.act(act) }
             let told = try await shop.shop.ledger.read { session in
                 try session.query(
-                    "SELECT \(user: "outbox.customer_id") AS user_id, body FROM outbox WHERE type = 'subscription.updated' ORDER BY sequence", []
+                    """
+                    SELECT \(user: "outbox.customer_id") AS user_id, body FROM outbox WHERE type = \
+                    'subscription.updated' ORDER BY sequence
+                    """, []
                 ) { ($0.text("user_id"), try JSONValue(decoding: Array($0.text("body").utf8))) }
             }
             #expect(told.allSatisfy { $0.0 == "u1" && !$0.1.at("originalTransactionId").text.isEmpty })

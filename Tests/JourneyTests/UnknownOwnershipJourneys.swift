@@ -52,7 +52,9 @@ import TillServer
             #expect(try await shop.grantCount() == 0)
             #expect(try await shop.status(of: order) == "prepared")
             let word = try await shop.ledger.read { session in
-                try session.first("SELECT ownership_type FROM transactions WHERE id = '900'", []) { $0.text("ownership_type") }
+                try session.first("SELECT ownership_type FROM transactions WHERE id = '900'", []) {
+                    $0.text("ownership_type")
+                }
             }
             #expect(word == ownership)
 

@@ -91,8 +91,12 @@ import TillJSON
             #expect(try await post(shop, "corrections", 1, "s", currency: "zzz", why).code == "unknown_currency")
             // Points of a product that is sold no more.
             try await shop.ledger.write { session in
+                try session.execute("INSERT INTO customers (user_id, first_seen) VALUES ('u1', 1)", [])
                 _ = try session.execute(
-                    "INSERT INTO balances (environment, customer_id, currency, amount) VALUES (2, \(customer: 1), 'gems', 0)",
+                    """
+                    INSERT INTO balances (environment, customer_id, currency, amount) VALUES (2, \(customer: 1), \
+                    'gems', 0)
+                    """,
                     [.text("u1")])
             }
             #expect(try await post(shop, "bonuses", 3, "g", currency: "gems").status == 201)

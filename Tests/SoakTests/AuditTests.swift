@@ -125,9 +125,9 @@ struct AuditTests {
             let order = SQLValue.blob(UniqueID(high: 1, low: UInt64(number)).bytes)
             try session.execute(
                 """
-                INSERT INTO orders (sequence, id, customer_id, product, quantity, status, price, currency, environment, \
-                transaction_id, created_at, updated_at, moves, id_source) \
-                VALUES (?, ?, 1, ?, 1, 1, 600, 'CNY', 2, ?, 1, 1, 1, 5)
+                INSERT INTO orders (sequence, id, customer_id, product, quantity, status, price, currency, \
+                environment, transaction_id, created_at, updated_at, moves, id_source) VALUES (?, ?, 1, ?, 1, 1, 600, \
+                'CNY', 2, ?, 1, 1, 1, 5)
                 """, [key, order, .text(product), id])
             try session.execute(
                 """

@@ -8,7 +8,7 @@ import TillSQL
 @Suite("Ids that follow from what they name") struct DerivedIDTests {
     private let now = Instant(seconds: 1_790_000_000)
 
-    // Computed with Python's hashlib from the sentence in docs/decisions/0059.
+    // Computed with Python's hashlib from the sentence in docs/decisions/0060.
     @Test("A grant's id is the digest of app, environment and transaction, and an event's that of key and revision")
     func vectors() {
         let id = TransactionID("2000000123456789")

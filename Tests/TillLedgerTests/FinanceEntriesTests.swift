@@ -23,7 +23,8 @@ import TillSQL
             id: TransactionID("\(2_000 + id)"), originalID: TransactionID("\(2_000 + (original ?? id))"),
             productID: ProductID(product), quantity: quantity, environment: environment, token: nil,
             purchasedAt: noon(day), signedAt: noon(refunded ?? day), revokedAt: refunded.map(noon), isRenewal: false,
-            isFromReceipt: false, price: price.map { SignedPrice(milliunits: $0 * 10, currency: Currency("CNY")) }, terms: terms)
+            isFromReceipt: false, price: price.map { SignedPrice(milliunits: $0 * 10, currency: Currency("CNY")) },
+            terms: terms)
     }
 
     private static func record(_ sales: [PaidTransaction], in session: any Connection) throws {
@@ -128,8 +129,8 @@ import TillSQL
             PaidTransaction(
                 id: sale.id, originalID: sale.originalID, productID: sale.productID, quantity: 1,
                 environment: .production, token: nil, purchasedAt: sale.purchasedAt.adding(seconds: 16 * 3_600),
-                signedAt: sale.signedAt, revokedAt: nil, isRenewal: false, isFromReceipt: false, price: sale.signedPrice,
-                terms: sale.terms)
+                signedAt: sale.signedAt, revokedAt: nil, isRenewal: false, isFromReceipt: false,
+                price: sale.signedPrice, terms: sale.terms)
         }
         #expect(
             try await Self.lines(late, days: 0...0).lines == ["sale +0 a USA 600x1 1"])

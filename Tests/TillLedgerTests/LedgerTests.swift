@@ -250,9 +250,11 @@ import TillSQLite
     @Test("An idempotency answer is found in its own scope only, and is let go when it is old")
     func idempotency() async throws {
         try await withLedger { ledger in
-            @Sendable func scope(_ credential: String, in environment: Environment = .sandbox) -> IdempotencyTable.Scope {
+            @Sendable func scope(_ credential: String, in environment: Environment = .sandbox) -> IdempotencyTable.Scope
+            {
                 IdempotencyTable.Scope(
-                    credential: credential, method: "POST", path: "/v1/orders", queryDigest: [], environment: environment,
+                    credential: credential, method: "POST", path: "/v1/orders", queryDigest: [],
+                    environment: environment,
                     key: "k")
             }
             let (mine, other) = (scope("key:a"), scope("key:b"))

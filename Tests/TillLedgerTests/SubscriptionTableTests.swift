@@ -17,7 +17,8 @@ import TillSQLite
         return PaidTransaction(
             id: TransactionID(id), originalID: TransactionID(chain), productID: ProductID("p"), quantity: 1,
             environment: .sandbox, token: token, purchasedAt: bought, signedAt: bought, revokedAt: nil,
-            isRenewal: isRenewal, isFromReceipt: false, price: SignedPrice(milliunits: 2_990, currency: Currency("USD")),
+            isRenewal: isRenewal, isFromReceipt: false,
+            price: SignedPrice(milliunits: 2_990, currency: Currency("USD")),
             terms: terms)
     }
 
@@ -121,10 +122,6 @@ import TillSQLite
                         WHERE t.order_sequence IS NULL AND t.token = ?
                         """,
                         "transactions_waiting_for_order"
-                    ),
-                    (
-                        "EXPLAIN QUERY PLAN SELECT 1 FROM transactions t WHERE t.type IS NULL AND t.sequence > ?",
-                        "transactions_without_type"
                     ),
                 ] {
                     let plan = try session.query(sql, [.null]) { $0.text("detail") }.joined()

@@ -199,7 +199,10 @@ struct FileTests {
         let lines = try await first.read { session in
             try session.query(
                 "SELECT number, hex(sha256) AS digest, phase, applied_at FROM schema_migrations ORDER BY number", []
-            ) { "\($0.integer("number")) \($0.text("digest")) \($0.text("phase")) \($0.integer("applied_at") > 1_700_000_000_000)" }
+            ) { row in
+                let isRecent = row.integer("applied_at") > 1_700_000_000_000
+                return "\(row.integer("number")) \(row.text("digest")) \(row.text("phase")) \(isRecent)"
+            }
         }
         #expect(lines == ["1 01FE expand true", "2 03 backfill true"])
         await first.close()

@@ -215,10 +215,10 @@ import TillSQLite
     private static func transactions(_ session: any Connection) throws -> [String] {
         try session.query(
             """
-            SELECT t.id, t.state, \(user: "CASE t.state WHEN 1 THEN g.customer_id END") AS user_id, t.signed_at, t.revoked_at, \
-            t.expires_at, t.is_upgraded, length(p.body) AS length, o.status FROM transactions t LEFT JOIN grants g \
-            ON g.transaction_sequence = t.sequence LEFT JOIN orders o ON o.sequence = t.order_sequence AND t.state = 1 \
-            JOIN proofs p ON p.transaction_sequence = t.sequence ORDER BY t.id
+            SELECT t.id, t.state, \(user: "CASE t.state WHEN 1 THEN g.customer_id END") AS user_id, t.signed_at, \
+            t.revoked_at, t.expires_at, t.is_upgraded, length(p.body) AS length, o.status FROM transactions t LEFT \
+            JOIN grants g ON g.transaction_sequence = t.sequence LEFT JOIN orders o ON o.sequence = t.order_sequence \
+            AND t.state = 1 JOIN proofs p ON p.transaction_sequence = t.sequence ORDER BY t.id
             """, []
         ) { row in
             let columns: [StaticString] = [

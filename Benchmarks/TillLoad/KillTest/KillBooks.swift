@@ -60,7 +60,11 @@ struct KillBooks {
         var expected: [String: Int64] = [:]
         for number in granted { expected[LoadSet.user(number), default: 0] += LoadSet.pointsEach }
         for number in spent { expected[LoadSet.user(number), default: 0] -= Buyer.debitEach }
-        let found = try session.query("SELECT \(user: "postings.customer_id") AS user_id, sum(amount) AS sum FROM postings GROUP BY customer_id", []) {
+        let found = try session.query(
+            """
+            SELECT \(user: "postings.customer_id") AS user_id, sum(amount) AS sum FROM postings GROUP BY customer_id
+            """, []
+        ) {
             (user: $0.text("user_id"), points: $0.integer("sum"))
         }
         for (user, points) in found {

@@ -43,10 +43,10 @@ struct LedgerBooks: Sendable {
     init(_ session: any Connection) throws {
         grants = try session.query(
             """
-            SELECT t.id, o.id AS order_id, o.status, \(user: "g.customer_id") AS user_id, t.product, t.quantity, g.at, coalesce(s.points, 0) \
-            AS points FROM grants g JOIN transactions t ON t.sequence = g.transaction_sequence JOIN orders o \
-            ON o.sequence = g.order_sequence LEFT JOIN (SELECT grant_sequence, sum(amount) AS points FROM postings \
-            GROUP BY grant_sequence) s ON s.grant_sequence = g.transaction_sequence
+            SELECT t.id, o.id AS order_id, o.status, \(user: "g.customer_id") AS user_id, t.product, t.quantity, g.at, \
+            coalesce(s.points, 0) AS points FROM grants g JOIN transactions t ON t.sequence = g.transaction_sequence \
+            JOIN orders o ON o.sequence = g.order_sequence LEFT JOIN (SELECT grant_sequence, sum(amount) AS points \
+            FROM postings GROUP BY grant_sequence) s ON s.grant_sequence = g.transaction_sequence
             """, []
         ) { row in
             Grant(
@@ -78,8 +78,9 @@ struct LedgerBooks: Sendable {
             try LedgerTable(session).unbalanced()
             + session.query(
                 """
-                SELECT DISTINCT \(user: "p.customer_id") AS user_id FROM postings p LEFT JOIN balances b ON b.environment = p.environment \
-                AND b.customer_id = p.customer_id AND b.currency = p.currency WHERE b.customer_id IS NULL
+                SELECT DISTINCT \(user: "p.customer_id") AS user_id FROM postings p LEFT JOIN balances b ON \
+                b.environment = p.environment AND b.customer_id = p.customer_id AND b.currency = p.currency WHERE \
+                b.customer_id IS NULL
                 """, []
             ) { "\($0.text("user_id")) has postings and no balance" }
         waiting = try Self.waiting(session)

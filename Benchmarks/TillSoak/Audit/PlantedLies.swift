@@ -47,7 +47,9 @@ struct PlantedLies: Sendable {
             [.integer(good[1].sequence)])
         try session.execute("INSERT INTO customers (user_id, first_seen) VALUES ('somebody-else', 1)", [])
         try session.execute(
-            "UPDATE grants SET customer_id = (SELECT max(customer_id) FROM customers) WHERE transaction_sequence = ?", [.integer(good[2].sequence)])
+            """
+            UPDATE grants SET customer_id = (SELECT max(customer_id) FROM customers) WHERE transaction_sequence = ?
+            """, [.integer(good[2].sequence)])
         try session.execute(
             "UPDATE postings SET amount = amount * 2 WHERE grant_sequence = ?", [.integer(good[3].sequence)])
         try session.execute("UPDATE transactions SET state = 3 WHERE sequence = ?", [.integer(good[4].sequence)])

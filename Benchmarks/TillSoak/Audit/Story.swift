@@ -61,8 +61,8 @@ struct Story: Sendable {
         }
         lines += try session.query(
             """
-            SELECT p.at, \(user: "p.customer_id") AS user_id, p.kind, p.amount, p.currency FROM postings p JOIN transactions t \
-            ON t.sequence = p.grant_sequence WHERE t.id = ? ORDER BY p.sequence
+            SELECT p.at, \(user: "p.customer_id") AS user_id, p.kind, p.amount, p.currency FROM postings p JOIN \
+            transactions t ON t.sequence = p.grant_sequence WHERE t.id = ? ORDER BY p.sequence
             """, [.text(id)]
         ) {
             "posting: \($0.integer("at")) \($0.text("user_id")) \($0.text("kind")) "
@@ -70,9 +70,9 @@ struct Story: Sendable {
         }
         lines += try session.query(
             """
-            SELECT m.at, m.status, m.reason, hex(o.id) AS id, \(user: "o.customer_id") AS user_id FROM order_moves m JOIN orders o \
-            ON o.sequence = m.order_sequence JOIN transactions t ON t.order_sequence = o.sequence OR t.token = o.id \
-            WHERE t.id = ? ORDER BY m.number
+            SELECT m.at, m.status, m.reason, hex(o.id) AS id, \(user: "o.customer_id") AS user_id FROM order_moves m \
+            JOIN orders o ON o.sequence = m.order_sequence JOIN transactions t ON t.order_sequence = o.sequence OR \
+            t.token = o.id WHERE t.id = ? ORDER BY m.number
             """, [.text(id)]
         ) {
             "order \($0.text("id")) of \($0.text("user_id")): \($0.integer("at")) to "

@@ -28,8 +28,8 @@ public struct PaidTransaction: Hashable, Sendable {
     public init(
         id: TransactionID, originalID: TransactionID, productID: ProductID, quantity: Int, environment: Environment,
         token: AppAccountToken?, purchasedAt: Instant, signedAt: Instant, revokedAt: Instant?, isRenewal: Bool,
-        isFromReceipt: Bool, price: SignedPrice?, terms: TransactionTerms = TransactionTerms(), chainBeganAt: Instant? = nil,
-        statesReason: Bool = true
+        isFromReceipt: Bool, price: SignedPrice?, terms: TransactionTerms = TransactionTerms(),
+        chainBeganAt: Instant? = nil, statesReason: Bool = true
     ) {
         self.id = id
         self.originalID = originalID

@@ -123,7 +123,8 @@ extension PurchaseRecorder {
         try ownership.set(.orderID, of: held(stored.sequence), owner: grant.userID)
         try ownership.withdraw(stored.sequence, at: now)
         try note(
-            stored.sequence, "quarantined", ground: reason.rawValue, detail: "from the owner of order \(grant.orderID); \(explanation)")
+            stored.sequence, "quarantined", ground: reason.rawValue,
+            detail: "from the owner of order \(grant.orderID); \(explanation)")
         if stored.state != .revoked {
             try events.record(
                 type: "transaction.quarantined", user: nil, transaction: stored.sequence,

@@ -176,7 +176,8 @@ extension PurchaseRecorder {
             try ownership.distrust(grant.userID, at: now)
         }
         try note(
-            stored.sequence, "quarantined", ground: reason.rawValue, detail: "from the owner of order \(grant.orderID); \(explanation)")
+            stored.sequence, "quarantined", ground: reason.rawValue,
+            detail: "from the owner of order \(grant.orderID); \(explanation)")
         try events.record(
             type: "transaction.quarantined", user: nil, transaction: stored.sequence,
             body: EventBody.quarantined(reason), at: now)

@@ -61,7 +61,7 @@ struct SubscriptionRecorder {
             changed.append(user)
             try EventRecorder(connection).record(
                 type: "subscription.updated", user: user,
-                about: "\(environment.rawValue):\(originalID.text):\(user)", 
+                about: "\(environment.rawValue):\(originalID.text):\(user)",
                 body: EventBody.subscription(subscription, of: originalID, in: environment), at: now)
         }
         return changed

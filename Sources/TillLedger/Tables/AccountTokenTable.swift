@@ -43,17 +43,26 @@ public struct AccountTokenTable {
     public func insert(_ entry: Entry) throws {
         try session.execute(
             "INSERT INTO account_tokens (\(Self.columns)) VALUES (?1, ?2, ?3)",
-            [.id(entry.token), .integer(try CustomerTable(session).id(of: entry.user, at: entry.since)), .instant(entry.since)])
+            [
+                .id(entry.token), .integer(try CustomerTable(session).id(of: entry.user, at: entry.since)),
+                .instant(entry.since),
+            ])
     }
 
     public func find(_ token: UniqueID) throws -> Entry? {
-        try session.first("SELECT \(Self.columns, userOf: "account_tokens") FROM account_tokens WHERE token = ?1", [.id(token)], Self.read)
+        try session.first(
+            """
+            SELECT \(Self.columns, userOf: "account_tokens") FROM account_tokens WHERE token = ?1
+            """, [.id(token)], Self.read)
     }
 
     /// A user's tokens, oldest first.
     public func list(of user: UserID, limit: Int) throws -> [Entry] {
         try session.query(
-            "SELECT \(Self.columns, userOf: "account_tokens") FROM account_tokens WHERE customer_id = \(customer: 1) ORDER BY since, token LIMIT ?2",
+            """
+            SELECT \(Self.columns, userOf: "account_tokens") FROM account_tokens WHERE customer_id = \(customer: 1) \
+            ORDER BY since, token LIMIT ?2
+            """,
             [.text(user.text), .integer(Int64(limit))], Self.read)
     }
 

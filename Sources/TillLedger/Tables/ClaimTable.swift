@@ -127,29 +127,34 @@ public struct ClaimTable {
     public func acceptance(of transaction: Int64, by user: UserID) throws -> Stored? {
         try session.first(
             """
-            SELECT sequence, \(Self.columns, userOf: "claims"), \(caller: "claims") FROM claims WHERE customer_id = \(customer: 1) AND transaction_sequence = ?2 \
-            AND is_acceptance = 1 ORDER BY sequence DESC LIMIT 1
+            SELECT sequence, \(Self.columns, userOf: "claims"), \(caller: "claims") FROM claims WHERE customer_id = \
+            \(customer: 1) AND transaction_sequence = ?2 AND is_acceptance = 1 ORDER BY sequence DESC LIMIT 1
             """, [.text(user.text), .integer(transaction)], Self.read)
     }
 
     public func find(_ id: UniqueID) throws -> Stored? {
         try session.first(
-            "SELECT sequence, \(Self.columns, userOf: "claims"), \(caller: "claims") FROM claims WHERE id = ?1", [.id(id)], Self.read)
+            """
+            SELECT sequence, \(Self.columns, userOf: "claims"), \(caller: "claims") FROM claims WHERE id = ?1
+            """, [.id(id)], Self.read)
     }
 
     /// The claim of a user for an order number that still waits, if there is one.
     public func waiting(of user: UserID, orderNumber: String) throws -> Stored? {
         try session.first(
             """
-            SELECT sequence, \(Self.columns, userOf: "claims"), \(caller: "claims") FROM claims WHERE customer_id = \(customer: 1) AND order_number = ?2 AND state = 0 \
-            ORDER BY sequence DESC LIMIT 1
+            SELECT sequence, \(Self.columns, userOf: "claims"), \(caller: "claims") FROM claims WHERE customer_id = \
+            \(customer: 1) AND order_number = ?2 AND state = 0 ORDER BY sequence DESC LIMIT 1
             """, [.text(user.text), .text(orderNumber)], Self.read)
     }
 
     /// How many order numbers a user has tried since then.
     public func count(of user: UserID, since instant: Instant) throws -> Int64 {
         try session.first(
-            "SELECT count(*) AS count FROM claims WHERE customer_id = \(customer: 1) AND order_number IS NOT NULL AND at > ?2",
+            """
+            SELECT count(*) AS count FROM claims WHERE customer_id = \(customer: 1) AND order_number IS NOT NULL AND \
+            at > ?2
+            """,
             [.text(user.text), .instant(instant)]
         ) { $0.integer("count") } ?? 0
     }
@@ -158,8 +163,9 @@ public struct ClaimTable {
     public func list(of user: UserID, before sequence: Int64, limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, \(Self.columns, userOf: "claims"), \(caller: "claims") FROM claims WHERE customer_id = \(customer: 1) \
-            AND (order_number IS NOT NULL OR is_acceptance = 1) AND sequence < ?2 ORDER BY sequence DESC LIMIT ?3
+            SELECT sequence, \(Self.columns, userOf: "claims"), \(caller: "claims") FROM claims WHERE customer_id = \
+            \(customer: 1) AND (order_number IS NOT NULL OR is_acceptance = 1) AND sequence < ?2 ORDER BY sequence \
+            DESC LIMIT ?3
             """, [.text(user.text), .integer(sequence), .integer(Int64(limit))], Self.read)
     }
 
@@ -168,11 +174,11 @@ public struct ClaimTable {
     public func due(at now: Instant, limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT m.sequence, \(Self.columns, userOf: "m"), \(caller: "m") FROM (SELECT sequence, due_at, row_number() OVER \
-            (PARTITION BY customer_id ORDER BY due_at, sequence) AS turn FROM (SELECT sequence, due_at, customer_id \
-            FROM claims WHERE state = 0 AND due_at <= ?1 ORDER BY due_at, sequence LIMIT 1000) AS overdue \
-            ORDER BY turn, due_at, sequence LIMIT ?2) d CROSS JOIN claims m ON m.sequence = d.sequence \
-            ORDER BY d.turn, d.due_at, d.sequence
+            SELECT m.sequence, \(Self.columns, userOf: "m"), \(caller: "m") FROM (SELECT sequence, due_at, \
+            row_number() OVER (PARTITION BY customer_id ORDER BY due_at, sequence) AS turn FROM (SELECT sequence, \
+            due_at, customer_id FROM claims WHERE state = 0 AND due_at <= ?1 ORDER BY due_at, sequence LIMIT 1000) AS \
+            overdue ORDER BY turn, due_at, sequence LIMIT ?2) d CROSS JOIN claims m ON m.sequence = d.sequence ORDER \
+            BY d.turn, d.due_at, d.sequence
             """, [.instant(now), .integer(Int64(limit))], Self.read)
     }
 

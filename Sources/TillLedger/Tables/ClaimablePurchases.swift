@@ -20,12 +20,12 @@ extension TransactionTable {
     ) throws -> [ClaimablePurchase] {
         let found = try session.query(
             """
-            WITH RECURSIVE mine (id) AS (SELECT \(customer: 1) AS id UNION SELECT g.customer_id FROM mine \
-            CROSS JOIN customers g ON g.merged_into = mine.id) SELECT t.sequence, t.id, t.product, t.quantity, t.environment, t.purchased_at, \
-            o.sequence AS order_sequence FROM mine CROSS JOIN orders o ON o.customer_id = mine.id \
-            CROSS JOIN transactions t ON t.token = o.id WHERE t.order_sequence IS NULL AND t.token IS NOT NULL \
-            AND t.state = 2 AND t.quarantine = 'contradicts_order' AND t.environment = ?2 AND t.sequence < ?3 \
-            ORDER BY t.sequence DESC LIMIT ?4
+            WITH RECURSIVE mine (id) AS (SELECT \(customer: 1) AS id UNION SELECT g.customer_id FROM mine CROSS JOIN \
+            customers g ON g.merged_into = mine.id) SELECT t.sequence, t.id, t.product, t.quantity, t.environment, \
+            t.purchased_at, o.sequence AS order_sequence FROM mine CROSS JOIN orders o ON o.customer_id = mine.id \
+            CROSS JOIN transactions t ON t.token = o.id WHERE t.order_sequence IS NULL AND t.token IS NOT NULL AND \
+            t.state = 2 AND t.quarantine = 'contradicts_order' AND t.environment = ?2 AND t.sequence < ?3 ORDER BY \
+            t.sequence DESC LIMIT ?4
             """,
             [.text(user.text), environment.column, .integer(sequence), .integer(Int64(limit))]
         ) { row in

@@ -40,7 +40,12 @@ public struct ConsentTable {
 
     public func newest(of user: UserID) throws -> Consent? {
         try session.first(
-            "SELECT \(Self.columns), \(caller: "consents") FROM consents WHERE customer_id = \(customer: 1) ORDER BY sequence DESC LIMIT 1", [.text(user.text)]
-        ) { row in Consent(isGiven: row.integer("given") != 0, actor: CallerColumns.name(row) ?? "", at: row.instant("at")) }
+            """
+            SELECT \(Self.columns), \(caller: "consents") FROM consents WHERE customer_id = \(customer: 1) ORDER BY \
+            sequence DESC LIMIT 1
+            """, [.text(user.text)]
+        ) { row in
+            Consent(isGiven: row.integer("given") != 0, actor: CallerColumns.name(row) ?? "", at: row.instant("at"))
+        }
     }
 }

@@ -32,9 +32,9 @@ public struct GrantTable {
         ) { row in GrantedPoints(currency: row.text("currency"), amount: row.integer("amount")) }
         return try session.first(
             """
-            SELECT g.id AS grant_id, t.environment, t.id, o.id AS order_id, \(user: "g.customer_id") AS user_id, t.product, t.quantity, \
-            g.entitlement, g.at FROM grants g JOIN transactions t ON t.sequence = g.transaction_sequence JOIN orders o \
-            ON o.sequence = g.order_sequence WHERE g.transaction_sequence = ?1
+            SELECT g.id AS grant_id, t.environment, t.id, o.id AS order_id, \(user: "g.customer_id") AS user_id, \
+            t.product, t.quantity, g.entitlement, g.at FROM grants g JOIN transactions t ON t.sequence = \
+            g.transaction_sequence JOIN orders o ON o.sequence = g.order_sequence WHERE g.transaction_sequence = ?1
             """, [.integer(sequence)]
         ) { row in
             Grant(

@@ -51,13 +51,13 @@ public struct GrantedPurchases {
     ) throws -> [Entry] {
         try session.query(
             """
-            SELECT \(Self.columns) FROM orders o CROSS JOIN transactions t ON t.order_sequence = o.sequence \
-            CROSS JOIN grants g ON g.transaction_sequence = t.sequence WHERE o.customer_id = \(customer: 1) AND +t.environment = ?2 \
-            AND +t.state = 1 AND NOT EXISTS (SELECT 1 FROM holders h WHERE h.grant_sequence = t.sequence \
-            AND h.customer_id <> \(customer: 1)) UNION ALL SELECT \(Self.columns) FROM holders h CROSS JOIN transactions t \
-            ON t.sequence = h.grant_sequence CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
-            CROSS JOIN orders o ON o.sequence = t.order_sequence WHERE h.customer_id = \(customer: 1) AND +h.environment = ?2 \
-            AND +t.state = 1 AND o.customer_id <> \(customer: 1) ORDER BY 1 DESC LIMIT ?3
+            SELECT \(Self.columns) FROM orders o CROSS JOIN transactions t ON t.order_sequence = o.sequence CROSS JOIN \
+            grants g ON g.transaction_sequence = t.sequence WHERE o.customer_id = \(customer: 1) AND +t.environment = \
+            ?2 AND +t.state = 1 AND NOT EXISTS (SELECT 1 FROM holders h WHERE h.grant_sequence = t.sequence AND \
+            h.customer_id <> \(customer: 1)) UNION ALL SELECT \(Self.columns) FROM holders h CROSS JOIN transactions t \
+            ON t.sequence = h.grant_sequence CROSS JOIN grants g ON g.transaction_sequence = t.sequence CROSS JOIN \
+            orders o ON o.sequence = t.order_sequence WHERE h.customer_id = \(customer: 1) AND +h.environment = ?2 AND \
+            +t.state = 1 AND o.customer_id <> \(customer: 1) ORDER BY 1 DESC LIMIT ?3
             """, [.text(user.text), environment.column, .integer(Int64(limit))]
         ) { row in isWanted(ProductID(row.text("product")), row.optionalText("entitlement")) ? Self.read(row) : nil }
         .compactMap { $0 }

@@ -26,7 +26,10 @@ public struct HolderTable {
     /// Who has the purchases of a chain that are not the user's whose order they were granted under.
     public func users(of original: TransactionID, in environment: Environment) throws -> [Int64: UserID] {
         let found = try session.query(
-            "SELECT grant_sequence, \(user: "holders.customer_id") AS user_id FROM holders WHERE environment = ?1 AND original_id = ?2 LIMIT 1000",
+            """
+            SELECT grant_sequence, \(user: "holders.customer_id") AS user_id FROM holders WHERE environment = ?1 AND \
+            original_id = ?2 LIMIT 1000
+            """,
             [environment.column, .text(original.text)]
         ) { (sequence: $0.integer("grant_sequence"), user: UserID($0.text("user_id"))) }
         return Dictionary(found.map { ($0.sequence, $0.user) }) { first, _ in first }
@@ -55,10 +58,9 @@ public struct HolderTable {
     ) throws -> UserID? {
         try session.first(
             """
-            SELECT \(user: "coalesce(h.customer_id, g.customer_id)") AS user_id FROM transactions t CROSS JOIN grants g \
-            ON g.transaction_sequence = t.sequence LEFT JOIN holders h ON h.grant_sequence = t.sequence \
-            WHERE t.order_sequence = ?1 AND +t.environment = ?2 AND t.original_id = ?3 ORDER BY t.sequence DESC \
-            LIMIT 1
+            SELECT \(user: "coalesce(h.customer_id, g.customer_id)") AS user_id FROM transactions t CROSS JOIN grants \
+            g ON g.transaction_sequence = t.sequence LEFT JOIN holders h ON h.grant_sequence = t.sequence WHERE \
+            t.order_sequence = ?1 AND +t.environment = ?2 AND t.original_id = ?3 ORDER BY t.sequence DESC LIMIT 1
             """, [.integer(orderSequence), environment.column, .text(original.text)]
         ) { UserID($0.text("user_id")) }
     }
@@ -67,9 +69,9 @@ public struct HolderTable {
     public func holder(of original: TransactionID, in environment: Environment) throws -> UserID? {
         let first = try session.first(
             """
-            SELECT \(user: "coalesce(h.customer_id, g.customer_id)") AS user_id FROM transactions t CROSS JOIN grants g \
-            ON g.transaction_sequence = t.sequence LEFT JOIN holders h ON h.grant_sequence = t.sequence \
-            WHERE t.environment = ?1 AND t.id = ?2 AND t.state <> 2
+            SELECT \(user: "coalesce(h.customer_id, g.customer_id)") AS user_id FROM transactions t CROSS JOIN grants \
+            g ON g.transaction_sequence = t.sequence LEFT JOIN holders h ON h.grant_sequence = t.sequence WHERE \
+            t.environment = ?1 AND t.id = ?2 AND t.state <> 2
             """, [environment.column, .text(original.text)]
         ) { UserID($0.text("user_id")) }
         return try first ?? newest(of: original, in: environment)?.user ?? newestPeriod(of: original, in: environment)
@@ -98,10 +100,10 @@ public struct HolderTable {
     ) throws -> (user: UserID, order: Int64)? {
         try session.first(
             """
-            SELECT \(user: "h.customer_id") AS user_id, coalesce(t.order_sequence, g.order_sequence) AS order_sequence FROM holders h \
-            CROSS JOIN grants g ON g.transaction_sequence = h.grant_sequence CROSS JOIN transactions t \
-            ON t.sequence = h.grant_sequence WHERE h.environment = ?1 AND h.original_id = ?2 \
-            ORDER BY h.grant_sequence DESC LIMIT 1
+            SELECT \(user: "h.customer_id") AS user_id, coalesce(t.order_sequence, g.order_sequence) AS order_sequence \
+            FROM holders h CROSS JOIN grants g ON g.transaction_sequence = h.grant_sequence CROSS JOIN transactions t \
+            ON t.sequence = h.grant_sequence WHERE h.environment = ?1 AND h.original_id = ?2 ORDER BY h.grant_sequence \
+            DESC LIMIT 1
             """, [environment.column, .text(original.text)]
         ) { (UserID($0.text("user_id")), $0.integer("order_sequence")) }
     }
@@ -112,10 +114,10 @@ public struct HolderTable {
     public func all(of user: UserID) throws -> [HeldGrant] {
         try session.query(
             """
-            SELECT t.sequence, \(Self.chain, of: "t") FROM orders o CROSS JOIN transactions t \
-            ON t.order_sequence = o.sequence CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
-            LEFT JOIN holders h ON h.grant_sequence = t.sequence WHERE o.customer_id = \(customer: 1) AND h.customer_id IS NULL \
-            UNION ALL SELECT grant_sequence, \(Self.chain) FROM holders WHERE customer_id = \(customer: 1) ORDER BY 1
+            SELECT t.sequence, \(Self.chain, of: "t") FROM orders o CROSS JOIN transactions t ON t.order_sequence = \
+            o.sequence CROSS JOIN grants g ON g.transaction_sequence = t.sequence LEFT JOIN holders h ON \
+            h.grant_sequence = t.sequence WHERE o.customer_id = \(customer: 1) AND h.customer_id IS NULL UNION ALL \
+            SELECT grant_sequence, \(Self.chain) FROM holders WHERE customer_id = \(customer: 1) ORDER BY 1
             """, [.text(user.text)], Self.read)
     }
 
@@ -125,11 +127,11 @@ public struct HolderTable {
     ) throws -> [HeldGrant] {
         try session.query(
             """
-            SELECT t.sequence, \(Self.chain, of: "t") FROM orders o CROSS JOIN transactions t \
-            ON t.order_sequence = o.sequence CROSS JOIN grants g ON g.transaction_sequence = t.sequence \
-            LEFT JOIN holders h ON h.grant_sequence = t.sequence WHERE o.customer_id = \(customer: 1) AND h.customer_id IS NULL \
-            AND +t.environment = ?2 AND t.original_id = ?3 UNION ALL SELECT grant_sequence, environment, original_id \
-            FROM holders WHERE +customer_id = \(customer: 1) AND environment = ?2 AND original_id = ?3 ORDER BY 1
+            SELECT t.sequence, \(Self.chain, of: "t") FROM orders o CROSS JOIN transactions t ON t.order_sequence = \
+            o.sequence CROSS JOIN grants g ON g.transaction_sequence = t.sequence LEFT JOIN holders h ON \
+            h.grant_sequence = t.sequence WHERE o.customer_id = \(customer: 1) AND h.customer_id IS NULL AND \
+            +t.environment = ?2 AND t.original_id = ?3 UNION ALL SELECT grant_sequence, environment, original_id FROM \
+            holders WHERE +customer_id = \(customer: 1) AND environment = ?2 AND original_id = ?3 ORDER BY 1
             """, [.text(user.text), environment.column, .text(original.text)], Self.read)
     }
 
@@ -138,13 +140,12 @@ public struct HolderTable {
     public func stillMoved(by transfer: TransferTable.Stored) throws -> [HeldGrant] {
         try session.query(
             """
-            SELECT h.grant_sequence AS sequence, \(Self.chain, of: "h") FROM transfer_items i \
-            CROSS JOIN holders h ON h.grant_sequence = i.grant_sequence WHERE i.transfer_sequence = ?1 \
-            AND h.customer_id = \(customer: 2) UNION SELECT h.grant_sequence, \(Self.chain, of: "h") FROM orders o \
-            CROSS JOIN transactions t ON t.order_sequence = o.sequence CROSS JOIN holders h \
-            ON h.grant_sequence = t.sequence WHERE ?3 = 1 AND o.customer_id = \(customer: 4) AND h.customer_id = \(customer: 2) AND NOT EXISTS \
-            (SELECT 1 FROM transfer_items i WHERE i.grant_sequence = h.grant_sequence AND i.transfer_sequence <> ?1) \
-            ORDER BY 1
+            SELECT h.grant_sequence AS sequence, \(Self.chain, of: "h") FROM transfer_items i CROSS JOIN holders h ON \
+            h.grant_sequence = i.grant_sequence WHERE i.transfer_sequence = ?1 AND h.customer_id = \(customer: 2) \
+            UNION SELECT h.grant_sequence, \(Self.chain, of: "h") FROM orders o CROSS JOIN transactions t ON \
+            t.order_sequence = o.sequence CROSS JOIN holders h ON h.grant_sequence = t.sequence WHERE ?3 = 1 AND \
+            o.customer_id = \(customer: 4) AND h.customer_id = \(customer: 2) AND NOT EXISTS (SELECT 1 FROM \
+            transfer_items i WHERE i.grant_sequence = h.grant_sequence AND i.transfer_sequence <> ?1) ORDER BY 1
             """,
             [
                 .integer(transfer.sequence), .text(transfer.transfer.to.text),
@@ -159,8 +160,8 @@ public struct HolderTable {
     ) throws -> [MovedPoints] {
         try session.query(
             """
-            SELECT currency, sum(amount) AS points FROM postings WHERE customer_id = \(customer: 1) AND grant_sequence = ?2 \
-            AND (kind <> 'moved' OR ?3 = 1) GROUP BY currency HAVING sum(amount) <> 0 ORDER BY currency
+            SELECT currency, sum(amount) AS points FROM postings WHERE customer_id = \(customer: 1) AND grant_sequence \
+            = ?2 AND (kind <> 'moved' OR ?3 = 1) GROUP BY currency HAVING sum(amount) <> 0 ORDER BY currency
             """, [.text(user.text), .integer(grant.sequence), .flag(withMoved)]
         ) { row in
             MovedPoints(

@@ -24,7 +24,8 @@ public struct IdempotencyTable {
         public let key: Identifier<Identified.IdempotencyKey>
 
         public init(
-            credential: String, method: String, path: String, queryDigest: [UInt8], environment: Environment, key: String
+            credential: String, method: String, path: String, queryDigest: [UInt8], environment: Environment,
+            key: String
         ) {
             self.credential = Identifier(credential)
             self.method = method

@@ -56,9 +56,9 @@ public struct LedgerTable {
         let own = try session.first(
             """
             WITH RECURSIVE customer (id) AS (SELECT \(customer: 1) AS id UNION SELECT g.customer_id FROM customer m \
-            CROSS JOIN customers g ON g.merged_into = m.id) SELECT count(DISTINCT p.grant_sequence) AS grants FROM customer m \
-            CROSS JOIN postings p ON p.customer_id = m.id WHERE p.environment = ?2 AND p.at > ?3 \
-            AND p.grant_sequence <> ?4 AND p.kind = 'write_off'
+            CROSS JOIN customers g ON g.merged_into = m.id) SELECT count(DISTINCT p.grant_sequence) AS grants FROM \
+            customer m CROSS JOIN postings p ON p.customer_id = m.id WHERE p.environment = ?2 AND p.at > ?3 AND \
+            p.grant_sequence <> ?4 AND p.kind = 'write_off'
             """, [.text(user.text), environment.column, .instant(moment), .integer(grant)]
         ) { $0.integer("grants") }
         guard let payer else { return own ?? 0 }
@@ -77,8 +77,8 @@ public struct LedgerTable {
     public func debit(reference: String, in environment: Environment) throws -> Stored? {
         try session.first(
             """
-            SELECT p.sequence, g.id AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p") FROM postings p LEFT JOIN grants g \
-            ON g.transaction_sequence = p.grant_sequence WHERE p.environment = ?1 AND p.reference = ?2 \
+            SELECT p.sequence, g.id AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p") FROM postings p LEFT \
+            JOIN grants g ON g.transaction_sequence = p.grant_sequence WHERE p.environment = ?1 AND p.reference = ?2 \
             AND p.kind = 'debit'
             """, [environment.column, .text(reference)], Self.read)
     }
@@ -87,8 +87,8 @@ public struct LedgerTable {
     public func handmade(_ kind: PostingKind, reference: String, in environment: Environment) throws -> Stored? {
         try session.first(
             """
-            SELECT p.sequence, NULL AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p") FROM postings p WHERE p.environment = ?1 \
-            AND p.kind = ?2 AND p.reference = ?3 AND p.kind IN ('bonus', 'correction')
+            SELECT p.sequence, NULL AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p") FROM postings p WHERE \
+            p.environment = ?1 AND p.kind = ?2 AND p.reference = ?3 AND p.kind IN ('bonus', 'correction')
             """, [environment.column, .text(kind.rawValue), .text(reference)], Self.read)
     }
 
@@ -97,10 +97,10 @@ public struct LedgerTable {
         var lots = Lots()
         _ = try session.query(
             """
-            SELECT p.sequence, g.id AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p"), t.id AS transaction_id, t.purchased_at \
-            FROM postings p LEFT JOIN grants g ON g.transaction_sequence = p.grant_sequence LEFT JOIN transactions t \
-            ON t.sequence = p.grant_sequence WHERE p.customer_id = \(customer: 1) AND +p.environment = ?2 AND p.currency = ?3 \
-            ORDER BY p.sequence
+            SELECT p.sequence, g.id AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p"), t.id AS transaction_id, \
+            t.purchased_at FROM postings p LEFT JOIN grants g ON g.transaction_sequence = p.grant_sequence LEFT JOIN \
+            transactions t ON t.sequence = p.grant_sequence WHERE p.customer_id = \(customer: 1) AND +p.environment = \
+            ?2 AND p.currency = ?3 ORDER BY p.sequence
             """, [.text(user.text), environment.column, .text(currency)]
         ) { row in
             let posting = try Self.read(row).posting
@@ -118,9 +118,9 @@ public struct LedgerTable {
     ) throws -> [Stored] {
         try session.query(
             """
-            SELECT p.sequence, g.id AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p") FROM postings p LEFT JOIN grants g \
-            ON g.transaction_sequence = p.grant_sequence WHERE p.customer_id = \(customer: 1) AND p.environment = ?2 \
-            AND p.sequence < ?3 ORDER BY p.sequence DESC LIMIT ?4
+            SELECT p.sequence, g.id AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p") FROM postings p LEFT \
+            JOIN grants g ON g.transaction_sequence = p.grant_sequence WHERE p.customer_id = \(customer: 1) AND \
+            p.environment = ?2 AND p.sequence < ?3 ORDER BY p.sequence DESC LIMIT ?4
             """,
             [.text(user.text), environment.column, .integer(before), .integer(Int64(limit))], Self.read)
     }
@@ -130,9 +130,9 @@ public struct LedgerTable {
     public func postings(grantOf sequence: Int64) throws -> [Stored] {
         try session.query(
             """
-            SELECT p.sequence, g.id AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p") FROM postings p LEFT JOIN grants g \
-            ON g.transaction_sequence = p.grant_sequence WHERE p.customer_id IN (SELECT customer_id FROM grants \
-            WHERE transaction_sequence = ?1 UNION SELECT customer_id FROM holders WHERE grant_sequence = ?1 \
+            SELECT p.sequence, g.id AS grant_id, \(Self.columns, userOf: "p"), \(caller: "p") FROM postings p LEFT \
+            JOIN grants g ON g.transaction_sequence = p.grant_sequence WHERE p.customer_id IN (SELECT customer_id FROM \
+            grants WHERE transaction_sequence = ?1 UNION SELECT customer_id FROM holders WHERE grant_sequence = ?1 \
             UNION SELECT f.to_customer_id FROM transfer_items i JOIN transfers f ON f.sequence = i.transfer_sequence \
             WHERE i.grant_sequence = ?1) AND p.grant_sequence = ?1 ORDER BY p.sequence
             """, [.integer(sequence)], Self.read)

@@ -27,7 +27,8 @@ public struct OrderTable {
         let sequence = try session.insert(
             "INSERT INTO orders (\(Self.columns), catalog_version) VALUES (\(marks: 18))",
             [
-                .id(order.id), .integer(try CustomerTable(session).id(of: order.userID, at: order.createdAt)), .text(order.productID.text),
+                .id(order.id), .integer(try CustomerTable(session).id(of: order.userID, at: order.createdAt)),
+                .text(order.productID.text),
                 .integer(Int64(order.quantity)),
                 .integer(Int64(order.status.rawValue)), .integer(order.price.amount), .text(order.price.currency.text),
                 order.environment?.column ?? .null, .optional(order.transactionID?.text),
@@ -47,7 +48,9 @@ public struct OrderTable {
 
     public func find(sequence: Int64) throws -> Stored? {
         try session.first(
-            "SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE sequence = ?1", [.integer(sequence)], Self.read)
+            """
+            SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE sequence = ?1
+            """, [.integer(sequence)], Self.read)
     }
 
     /// Moves an order along a legal way, one line of history for each step, and gives it its transaction if it has
@@ -101,9 +104,9 @@ public struct OrderTable {
     ) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE customer_id = \(customer: 1) AND sequence < ?2 \
-            AND (environment IS NULL OR environment = ?3) AND (status = ?4 OR ?4 IS NULL) ORDER BY sequence DESC \
-            LIMIT ?5
+            SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE customer_id = \(customer: 1) AND \
+            sequence < ?2 AND (environment IS NULL OR environment = ?3) AND (status = ?4 OR ?4 IS NULL) ORDER BY \
+            sequence DESC LIMIT ?5
             """,
             [
                 .text(user.text), .integer(before), environment.column,
@@ -117,8 +120,8 @@ public struct OrderTable {
         case (let user?, let status):
             try session.query(
                 """
-                SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE customer_id = \(customer: 1) AND sequence < ?2 \
-                AND (status = ?3 OR ?3 IS NULL) ORDER BY sequence DESC LIMIT ?4
+                SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE customer_id = \(customer: 1) AND \
+                sequence < ?2 AND (status = ?3 OR ?3 IS NULL) ORDER BY sequence DESC LIMIT ?4
                 """,
                 [
                     .text(user.text), .integer(before), .optional(status.map { Int64($0.rawValue) }),
@@ -136,13 +139,14 @@ public struct OrderTable {
             // The second look at the status is what lets SQLite take the partial index.
             try session.query(
                 """
-                SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE status = ?1 AND status <> 1 AND sequence < ?2 \
-                ORDER BY sequence DESC LIMIT ?3
+                SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE status = ?1 AND status <> 1 AND \
+                sequence < ?2 ORDER BY sequence DESC LIMIT ?3
                 """, [.integer(Int64(status.rawValue)), .integer(before), .integer(Int64(limit))], Self.read)
         case (nil, nil):
             try session.query(
                 """
-                SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE sequence < ?1 ORDER BY sequence DESC LIMIT ?2
+                SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE sequence < ?1 ORDER BY sequence \
+                DESC LIMIT ?2
                 """, [.integer(before), .integer(Int64(limit))], Self.read)
         }
     }
@@ -165,12 +169,13 @@ public struct OrderTable {
     ) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE device = ?1 AND transaction_id IS NULL AND product = ?2 \
-            AND quantity = ?3 AND created_at / 1000 <= ?4 AND (customer_id IN (SELECT paid.customer_id \
-            FROM orders paid CROSS JOIN transactions t ON t.order_sequence = paid.sequence WHERE paid.device = ?1 \
-            AND paid.transaction_id IS NOT NULL AND paid.created_at / 1000 <= ?4 AND t.app_transaction = ?5 AND EXISTS \
-            (SELECT 1 FROM evidence e WHERE e.transaction_sequence = t.sequence AND e.decision = 'granted' \
-            AND e.ground IN ('token', 'account_token'))) OR ?5 IS NULL) ORDER BY sequence DESC LIMIT ?6
+            SELECT sequence, \(Self.columns, userOf: "orders") FROM orders WHERE device = ?1 AND transaction_id IS \
+            NULL AND product = ?2 AND quantity = ?3 AND created_at / 1000 <= ?4 AND (customer_id IN (SELECT \
+            paid.customer_id FROM orders paid CROSS JOIN transactions t ON t.order_sequence = paid.sequence WHERE \
+            paid.device = ?1 AND paid.transaction_id IS NOT NULL AND paid.created_at / 1000 <= ?4 AND \
+            t.app_transaction = ?5 AND EXISTS (SELECT 1 FROM evidence e WHERE e.transaction_sequence = t.sequence AND \
+            e.decision = 'granted' AND e.ground IN ('token', 'account_token'))) OR ?5 IS NULL) ORDER BY sequence DESC \
+            LIMIT ?6
             """,
             [
                 .text(device.text), .text(product.text), .integer(Int64(quantity)), .integer(instant.seconds),
@@ -191,8 +196,9 @@ public struct OrderTable {
         guard try opened(by: user, number: count) != nil else { return false }
         let open = try session.first(
             """
-            SELECT count(*) AS count FROM (SELECT status, transaction_id FROM orders WHERE customer_id = \(customer: 1) \
-            ORDER BY sequence DESC LIMIT ?2) AS newest WHERE transaction_id IS NULL AND status IN (0, 2, 5)
+            SELECT count(*) AS count FROM (SELECT status, transaction_id FROM orders WHERE customer_id = \
+            \(customer: 1) ORDER BY sequence DESC LIMIT ?2) AS newest WHERE transaction_id IS NULL AND status IN (0, \
+            2, 5)
             """, [.text(user.text), .integer(4 * Int64(count))]
         ) { $0.integer("count") }
         return (open ?? 0) >= Int64(count)

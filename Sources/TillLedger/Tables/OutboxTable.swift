@@ -38,7 +38,8 @@ public struct OutboxTable {
     ///   - happensOnce: whether no second event has this key.
     ///   - body: what the event says, as JSON.
     func insert(
-        type: String, user: UserID?, key: String, happensOnce: Bool, transaction: Int64?, transfer: Int64?, body: String,
+        type: String, user: UserID?, key: String, happensOnce: Bool, transaction: Int64?, transfer: Int64?,
+        body: String,
         at: Instant
     ) throws {
         if let user {
@@ -64,7 +65,11 @@ public struct OutboxTable {
 
     /// How often what has this hash happened.
     private func lastRevision(of hash: Int64) throws -> Int64 {
-        try session.first("SELECT coalesce(max(revision), 0) AS last FROM outbox WHERE key_hash = ?1", [.integer(hash)]) {
+        try session.first(
+            """
+            SELECT coalesce(max(revision), 0) AS last FROM outbox WHERE key_hash = ?1
+            """, [.integer(hash)]
+        ) {
             $0.integer("last")
         } ?? 0
     }
@@ -73,7 +78,8 @@ public struct OutboxTable {
     public func list(after sequence: Int64, limit: Int) throws -> [Event] {
         try session.query(
             """
-            SELECT sequence, \(Self.columns, userOf: "outbox") FROM outbox WHERE sequence > ?1 ORDER BY sequence LIMIT ?2
+            SELECT sequence, \(Self.columns, userOf: "outbox") FROM outbox WHERE sequence > ?1 ORDER BY sequence LIMIT \
+            ?2
             """, [.integer(sequence), .integer(Int64(limit))], Self.read)
     }
 
@@ -81,14 +87,16 @@ public struct OutboxTable {
     public func list(of user: UserID, after sequence: Int64, limit: Int) throws -> [Event] {
         try session.query(
             """
-            SELECT sequence, \(Self.columns, userOf: "outbox") FROM outbox WHERE customer_id = \(customer: 1) AND sequence > ?2 ORDER BY user_sequence \
-            LIMIT ?3
+            SELECT sequence, \(Self.columns, userOf: "outbox") FROM outbox WHERE customer_id = \(customer: 1) AND \
+            sequence > ?2 ORDER BY user_sequence LIMIT ?3
             """, [.text(user.text), .integer(sequence), .integer(Int64(limit))], Self.read)
     }
 
     public func find(_ sequence: Int64) throws -> Event? {
         try session.first(
-            "SELECT sequence, \(Self.columns, userOf: "outbox") FROM outbox WHERE sequence = ?1", [.integer(sequence)], Self.read)
+            """
+            SELECT sequence, \(Self.columns, userOf: "outbox") FROM outbox WHERE sequence = ?1
+            """, [.integer(sequence)], Self.read)
     }
 
     /// The newest event's; 0 if there is none.

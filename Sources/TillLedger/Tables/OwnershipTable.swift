@@ -88,9 +88,9 @@ public struct OwnershipTable {
         try session.execute(
             """
             INSERT INTO ownership_basis (grant_sequence, environment, customer_id, basis, hold_until, lookup_at) \
-            VALUES (?1, ?2, \(customer: 3), ?4, ?5, ?6) ON CONFLICT (grant_sequence) DO UPDATE \
-            SET customer_id = excluded.customer_id, basis = excluded.basis, hold_until = excluded.hold_until, lookup_at \
-            = excluded.lookup_at, contested_token = NULL, withdrawn_at = NULL, lookup_attempts = 0
+            VALUES (?1, ?2, \(customer: 3), ?4, ?5, ?6) ON CONFLICT (grant_sequence) DO UPDATE SET customer_id = \
+            excluded.customer_id, basis = excluded.basis, hold_until = excluded.hold_until, lookup_at = \
+            excluded.lookup_at, contested_token = NULL, withdrawn_at = NULL, lookup_attempts = 0
             """,
             [
                 .integer(grant.sequence), grant.environment.column, .text(owner.text), .text(basis.rawValue),
@@ -159,8 +159,8 @@ public struct OwnershipTable {
     public func held(of user: UserID, in environment: Environment, at now: Instant) throws -> [String: Int64] {
         let grants = try session.query(
             """
-            SELECT b.grant_sequence, t.state FROM ownership_basis b CROSS JOIN transactions t \
-            ON t.sequence = b.grant_sequence WHERE b.customer_id = \(customer: 1) AND b.hold_until > ?2 AND b.hold_until IS NOT NULL \
+            SELECT b.grant_sequence, t.state FROM ownership_basis b CROSS JOIN transactions t ON t.sequence = \
+            b.grant_sequence WHERE b.customer_id = \(customer: 1) AND b.hold_until > ?2 AND b.hold_until IS NOT NULL \
             AND +b.environment = ?3 AND t.state <> 2
             """, [.text(user.text), .instant(now), environment.column]
         ) { ($0.integer("grant_sequence"), $0.integer("state") == Int64(RecordedTransaction.State.granted.rawValue)) }
@@ -233,7 +233,9 @@ public struct OwnershipTable {
     /// Whether that happened since a moment.
     public func isDistrusted(_ user: UserID, since moment: Instant) throws -> Bool {
         try session.first(
-            "SELECT 1 FROM distrusted_receipts WHERE customer_id = \(customer: 1) AND since > ?2", [.text(user.text), .instant(moment)]
+            """
+            SELECT 1 FROM distrusted_receipts WHERE customer_id = \(customer: 1) AND since > ?2
+            """, [.text(user.text), .instant(moment)]
         ) { _ in true } ?? false
     }
 }

@@ -30,13 +30,13 @@ public struct PurchaseHistory {
         try session.query(
             """
             SELECT t.sequence, t.state, g.entitlement, o.device, \(TransactionTable.signed, of: "t"), \
-            \(TransactionTable.terms, of: "t") FROM ( SELECT t.sequence AS sequence FROM orders o \
-            CROSS JOIN transactions t ON t.order_sequence = o.sequence LEFT JOIN holders h \
-            ON h.grant_sequence = t.sequence WHERE o.customer_id = \(customer: 1) AND +t.environment = ?2 AND +t.state <> 2 \
-            AND (h.customer_id IS NULL OR h.customer_id = \(customer: 1)) UNION SELECT grant_sequence FROM holders WHERE customer_id = \(customer: 1) \
-            AND +environment = ?2 ORDER BY 1 DESC LIMIT ?3) AS held CROSS JOIN transactions t \
-            ON t.sequence = held.sequence LEFT JOIN orders o ON o.sequence = t.order_sequence LEFT JOIN grants g \
-            ON g.transaction_sequence = t.sequence
+            \(TransactionTable.terms, of: "t") FROM ( SELECT t.sequence AS sequence FROM orders o CROSS JOIN \
+            transactions t ON t.order_sequence = o.sequence LEFT JOIN holders h ON h.grant_sequence = t.sequence WHERE \
+            o.customer_id = \(customer: 1) AND +t.environment = ?2 AND +t.state <> 2 AND (h.customer_id IS NULL OR \
+            h.customer_id = \(customer: 1)) UNION SELECT grant_sequence FROM holders WHERE customer_id = \
+            \(customer: 1) AND +environment = ?2 ORDER BY 1 DESC LIMIT ?3) AS held CROSS JOIN transactions t ON \
+            t.sequence = held.sequence LEFT JOIN orders o ON o.sequence = t.order_sequence LEFT JOIN grants g ON \
+            g.transaction_sequence = t.sequence
             """, [.text(user.text), environment.column, .integer(Int64(limit))]
         ) { row in
             Entry(

@@ -47,7 +47,8 @@ public struct QuarantineReasonTable {
             ON CONFLICT (transaction_sequence, reason) DO UPDATE SET posts = quarantine_reasons.posts + 1, last_at \
             = excluded.last_at, caller_kind = excluded.caller_kind, \
             caller_customer_id = excluded.caller_customer_id, caller_key = excluded.caller_key
-            """, [.integer(transaction), .text(reason.rawValue), .instant(now)]
+            """,
+            [.integer(transaction), .text(reason.rawValue), .instant(now)]
                 + CallerColumns(caller, at: now, session).values)
     }
 
@@ -55,7 +56,8 @@ public struct QuarantineReasonTable {
     public func list(of transaction: Int64) throws -> [Stored] {
         try session.query(
             """
-            SELECT \(Self.columns), \(caller: "quarantine_reasons") FROM quarantine_reasons WHERE transaction_sequence = ?1 ORDER BY first_at, reason
+            SELECT \(Self.columns), \(caller: "quarantine_reasons") FROM quarantine_reasons WHERE transaction_sequence \
+            = ?1 ORDER BY first_at, reason
             """, [.integer(transaction)]
         ) { row in
             Stored(

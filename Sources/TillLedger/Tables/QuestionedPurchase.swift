@@ -20,10 +20,10 @@ public struct QuestionedPurchase: Sendable, Hashable {
     ) throws -> QuestionedPurchase? {
         try session.first(
             """
-            SELECT t.sequence, t.state, t.product, t.purchased_at, t.type, g.id AS grant_id, \(user: "coalesce(h.customer_id, g.customer_id, o.customer_id)") AS user_id FROM transactions t LEFT JOIN grants g \
-            ON g.transaction_sequence = t.sequence AND t.state <> 2 LEFT JOIN holders h \
-            ON h.grant_sequence = t.sequence LEFT JOIN orders o ON o.sequence = t.order_sequence \
-            WHERE t.environment = ?1 AND t.id = ?2
+            SELECT t.sequence, t.state, t.product, t.purchased_at, t.type, g.id AS grant_id, \
+            \(user: "coalesce(h.customer_id, g.customer_id, o.customer_id)") AS user_id FROM transactions t LEFT JOIN \
+            grants g ON g.transaction_sequence = t.sequence AND t.state <> 2 LEFT JOIN holders h ON h.grant_sequence = \
+            t.sequence LEFT JOIN orders o ON o.sequence = t.order_sequence WHERE t.environment = ?1 AND t.id = ?2
             """, [environment.column, .text(id.text)]
         ) { row in
             guard let state = RecordedTransaction.State(rawValue: Int(row.integer("state"))) else {

@@ -147,7 +147,8 @@ public struct RefusedProofTable {
         if let order {
             return try session.query(
                 """
-                SELECT \(Self.columns), \(caller: "refused_proofs") FROM refused_proofs WHERE claimed_order = ?1 ORDER BY sequence DESC LIMIT ?2
+                SELECT \(Self.columns), \(caller: "refused_proofs") FROM refused_proofs WHERE claimed_order = ?1 ORDER \
+                BY sequence DESC LIMIT ?2
                 """, [.id(order), .integer(Int64(limit))], Self.read)
         }
         return try session.query(
@@ -160,8 +161,8 @@ public struct RefusedProofTable {
     public func list(before sequence: Int64, limit: Int) throws -> [(sequence: Int64, entry: Entry)] {
         try session.query(
             """
-            SELECT \(Self.columns), sequence, \(caller: "refused_proofs") FROM refused_proofs WHERE sequence < ?1 AND budget <> 'anonymous' \
-            ORDER BY sequence DESC LIMIT ?2
+            SELECT \(Self.columns), sequence, \(caller: "refused_proofs") FROM refused_proofs WHERE sequence < ?1 AND \
+            budget <> 'anonymous' ORDER BY sequence DESC LIMIT ?2
             """, [.integer(sequence), .integer(Int64(limit))]
         ) { row in (row.integer("sequence"), try Self.read(row)) }
     }
@@ -170,7 +171,8 @@ public struct RefusedProofTable {
     public func anonymous(limit: Int) throws -> [Entry] {
         try session.query(
             """
-            SELECT \(Self.columns), \(caller: "refused_proofs") FROM refused_proofs WHERE budget = 'anonymous' ORDER BY sequence DESC LIMIT ?1
+            SELECT \(Self.columns), \(caller: "refused_proofs") FROM refused_proofs WHERE budget = 'anonymous' ORDER \
+            BY sequence DESC LIMIT ?1
             """, [.integer(Int64(limit))], Self.read)
     }
 

@@ -45,8 +45,8 @@ public struct ReminderTable {
     public func list(user: UserID, in environment: Environment) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, \(Self.columns, userOf: "reminders") FROM reminders WHERE environment = ?1 AND customer_id = \(customer: 2) \
-            ORDER BY due_at, sequence LIMIT 5000
+            SELECT sequence, \(Self.columns, userOf: "reminders") FROM reminders WHERE environment = ?1 AND \
+            customer_id = \(customer: 2) ORDER BY due_at, sequence LIMIT 5000
             """, [environment.column, .text(user.text)], Self.read)
     }
 
@@ -54,8 +54,8 @@ public struct ReminderTable {
     public func due(at now: Instant, limit: Int) throws -> [Stored] {
         try session.query(
             """
-            SELECT sequence, \(Self.columns, userOf: "reminders") FROM reminders WHERE sent_at IS NULL AND due_at <= ?1 \
-            ORDER BY due_at, sequence LIMIT ?2
+            SELECT sequence, \(Self.columns, userOf: "reminders") FROM reminders WHERE sent_at IS NULL AND due_at <= \
+            ?1 ORDER BY due_at, sequence LIMIT ?2
             """, [.instant(now), .integer(Int64(limit))], Self.read)
     }
 

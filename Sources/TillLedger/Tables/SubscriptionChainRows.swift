@@ -22,18 +22,18 @@ extension SubscriptionTable {
     public func links(of subscription: Int64) throws -> [Link] {
         try session.query(
             """
-            SELECT t.state, t.order_sequence, \(user: "coalesce(h.customer_id, CASE WHEN b.withdrawn_at IS NULL THEN g.customer_id END, o.customer_id)") AS owner, \(TransactionTable.signed, of: "t"), \(TransactionTable.terms, of: "t"), \
-            t.sequence, t.token, r.kind, coalesce(b.basis, 'token') AS basis, CASE WHEN g.transaction_sequence IS NULL \
-            THEN 0 ELSE 1 END AS has_grant, CASE WHEN t.is_renewal <> 0 \
-            AND (coalesce(b.basis, '') = 'person' OR EXISTS (SELECT 1 FROM evidence e \
-            WHERE e.transaction_sequence = t.sequence AND e.decision = 'granted' \
-            AND e.ground IN ('claim', 'backend', 'operator', 'order_number', 'acceptance'))) THEN 1 ELSE 0 \
-            END AS is_decided FROM subscription_periods p CROSS JOIN transactions t \
-            ON t.sequence = p.transaction_sequence LEFT JOIN orders o ON o.sequence = t.order_sequence \
-            LEFT JOIN grants g ON g.transaction_sequence = t.sequence LEFT JOIN holders h \
-            ON h.grant_sequence = t.sequence LEFT JOIN proofs r ON r.transaction_sequence = t.sequence \
-            LEFT JOIN ownership_basis b ON b.grant_sequence = t.sequence WHERE p.subscription_sequence = ?1 \
-            ORDER BY t.purchased_at DESC, t.sequence DESC LIMIT ?2
+            SELECT t.state, t.order_sequence, \
+            \(user: "coalesce(h.customer_id, CASE WHEN b.withdrawn_at IS NULL THEN g.customer_id END, o.customer_id)") \
+            AS owner, \(TransactionTable.signed, of: "t"), \(TransactionTable.terms, of: "t"), t.sequence, t.token, \
+            r.kind, coalesce(b.basis, 'token') AS basis, CASE WHEN g.transaction_sequence IS NULL THEN 0 ELSE 1 END AS \
+            has_grant, CASE WHEN t.is_renewal <> 0 AND (coalesce(b.basis, '') = 'person' OR EXISTS (SELECT 1 FROM \
+            evidence e WHERE e.transaction_sequence = t.sequence AND e.decision = 'granted' AND e.ground IN ('claim', \
+            'backend', 'operator', 'order_number', 'acceptance'))) THEN 1 ELSE 0 END AS is_decided FROM \
+            subscription_periods p CROSS JOIN transactions t ON t.sequence = p.transaction_sequence LEFT JOIN orders o \
+            ON o.sequence = t.order_sequence LEFT JOIN grants g ON g.transaction_sequence = t.sequence LEFT JOIN \
+            holders h ON h.grant_sequence = t.sequence LEFT JOIN proofs r ON r.transaction_sequence = t.sequence LEFT \
+            JOIN ownership_basis b ON b.grant_sequence = t.sequence WHERE p.subscription_sequence = ?1 ORDER BY \
+            t.purchased_at DESC, t.sequence DESC LIMIT ?2
             """, [.integer(subscription), .integer(Self.periodLimit)], Self.link
         )
         .sorted { PaidPeriod.isEarlier($0.period, $1.period) }

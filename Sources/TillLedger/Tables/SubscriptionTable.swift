@@ -5,8 +5,7 @@ extension Schema {
     /// One row for each subscription of a customer, which is one original transaction: what Apple signed last about its
     /// renewal. The periods are rows of `transactions`; a list of them for each chain spares those an index.
     ///
-    /// What waits for somebody to belong to is found by its chain and by its order, and what has no terms yet by that,
-    /// without asking all transactions: those are few, and so are the indices' rows.
+    /// What has no owner yet is found by its chain and by its order without asking all transactions: those are few, and so are the indices' rows.
     static let subscriptions: StaticString = """
         CREATE TABLE subscriptions (
             sequence INTEGER PRIMARY KEY,
@@ -39,7 +38,6 @@ extension Schema {
         CREATE INDEX transactions_waiting_in_chain ON transactions (original_id) WHERE order_sequence IS NULL;
         CREATE INDEX transactions_waiting_for_order ON transactions (token)
             WHERE order_sequence IS NULL AND token IS NOT NULL;
-        CREATE INDEX transactions_without_type ON transactions (sequence) WHERE type IS NULL;
         """
 }
 

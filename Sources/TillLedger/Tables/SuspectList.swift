@@ -71,8 +71,9 @@ public struct SuspectList {
     public func chains(of user: UserID, in environment: Environment, limit: Int) throws -> [TransactionID] {
         try session.query(
             """
-            SELECT DISTINCT t.original_id FROM (SELECT sequence FROM orders WHERE customer_id = \(customer: 1) ORDER BY sequence DESC \
-            LIMIT 500) o CROSS JOIN transactions t ON t.order_sequence = o.sequence WHERE +t.environment = ?2 LIMIT ?3
+            SELECT DISTINCT t.original_id FROM (SELECT sequence FROM orders WHERE customer_id = \(customer: 1) ORDER \
+            BY sequence DESC LIMIT 500) o CROSS JOIN transactions t ON t.order_sequence = o.sequence WHERE \
+            +t.environment = ?2 LIMIT ?3
             """, [.text(user.text), environment.column, .integer(Int64(limit))]
         ) { TransactionID($0.text("original_id")) }
     }

@@ -65,7 +65,8 @@ public struct TransactionTable {
             app_transaction = coalesce(?16, app_transaction) WHERE sequence = ?17
             """,
             newer.termsColumns + [
-                newer.tokenColumn, .optional(newer.signedPrice?.milliunits), .optional(newer.signedPrice?.currency.text),
+                newer.tokenColumn, .optional(newer.signedPrice?.milliunits),
+                .optional(newer.signedPrice?.currency.text),
                 .optional(newer.appTransactionID), .integer(sequence),
             ])
     }
@@ -125,9 +126,9 @@ public struct TransactionTable {
         try session.query(
             """
             SELECT sequence, \(Self.signed), \(Self.processed) FROM transactions WHERE order_sequence IN (SELECT ?1 \
-            UNION ALL SELECT sequence FROM (SELECT sequence FROM orders WHERE customer_id = (SELECT customer_id FROM orders \
-            WHERE sequence = ?1) ORDER BY sequence DESC LIMIT 500) AS newest) AND +environment = ?2 \
-            AND original_id = ?3 ORDER BY +sequence DESC LIMIT ?4
+            UNION ALL SELECT sequence FROM (SELECT sequence FROM orders WHERE customer_id = (SELECT customer_id FROM \
+            orders WHERE sequence = ?1) ORDER BY sequence DESC LIMIT 500) AS newest) AND +environment = ?2 AND \
+            original_id = ?3 ORDER BY +sequence DESC LIMIT ?4
             """, [.integer(orderSequence), environment.column, .text(original.text), .integer(Int64(limit))],
             Self.read)
     }

@@ -46,7 +46,8 @@ extension PaidTransaction {
             .flag(terms.isUpgraded), .optional(terms.groupID),
             .optional(terms.storefront), .optional(terms.offer.map { Int64($0.type) }), .optional(terms.offer?.id),
             .optional(terms.offer?.discount), .optional(terms.revocationType),
-            .optional(terms.revocationPercentage.map { Int64($0) }), .optional(terms.otherOwnership ?? (terms.isFamilyShared ? familyShared : nil)),
+            .optional(terms.revocationPercentage.map { Int64($0) }),
+            .optional(terms.otherOwnership ?? (terms.isFamilyShared ? familyShared : nil)),
         ]
     }
 }

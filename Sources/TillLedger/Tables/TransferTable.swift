@@ -61,7 +61,6 @@ public struct TransferTable {
         id, kind, from_customer_id, to_customer_id, reason, operator, reverses, at
         """
 
-
     private let session: any Connection
     public init(_ session: any Connection) { self.session = session }
 
@@ -126,13 +125,17 @@ public struct TransferTable {
 
     public func find(sequence: Int64) throws -> Stored? {
         try session.first(
-            "SELECT f.sequence, \(transfer: Self.columns) FROM transfers f WHERE f.sequence = ?1", [.integer(sequence)], Self.read)
+            """
+            SELECT f.sequence, \(transfer: Self.columns) FROM transfers f WHERE f.sequence = ?1
+            """, [.integer(sequence)], Self.read)
     }
 
     /// The transfer that took this one back.
     public func reversal(of sequence: Int64) throws -> Stored? {
         try session.first(
-            "SELECT f.sequence, \(transfer: Self.columns) FROM transfers f WHERE f.reverses = ?1", [.integer(sequence)], Self.read)
+            """
+            SELECT f.sequence, \(transfer: Self.columns) FROM transfers f WHERE f.reverses = ?1
+            """, [.integer(sequence)], Self.read)
     }
 
     /// To and from a user, newest first, from before a sequence.
@@ -215,7 +218,8 @@ public struct TransferTable {
             transfer: Transfer(
                 id: try row.uniqueID("id"), kind: kind, from: UserID(row.text("from_user")),
                 to: UserID(row.text("to_user")),
-                reason: row.text("reason"), actor: CallerColumns.name(row) ?? "", operatorName: row.optionalText("operator"),
+                reason: row.text("reason"), actor: CallerColumns.name(row) ?? "",
+                operatorName: row.optionalText("operator"),
                 at: row.instant("at")),
             reverses: row.optionalInteger("reverses"))
     }

@@ -58,10 +58,10 @@ public struct WebhookDeliveryTable {
     public func insert(_ event: OutboxTable.Event, for endpoint: Int64, lane: Lane, at now: Instant) throws -> Bool {
         try session.execute(
             """
-            INSERT INTO webhook_deliveries (\(Self.columns)) VALUES (?1, ?2, ?3, \(customer: 4), 0, 0, CASE WHEN EXISTS (SELECT 1 \
-            FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND lane = ?3 AND customer_id = \(customer: 4) AND state = 0) \
-            THEN NULL ELSE CAST(?5 AS BIGINT) END, NULL, NULL, NULL, NULL) \
-            ON CONFLICT (endpoint_sequence, event_sequence) DO NOTHING
+            INSERT INTO webhook_deliveries (\(Self.columns)) VALUES (?1, ?2, ?3, \(customer: 4), 0, 0, CASE WHEN \
+            EXISTS (SELECT 1 FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND lane = ?3 AND customer_id = \
+            \(customer: 4) AND state = 0) THEN NULL ELSE CAST(?5 AS BIGINT) END, NULL, NULL, NULL, NULL) ON CONFLICT \
+            (endpoint_sequence, event_sequence) DO NOTHING
             """,
             [
                 .integer(endpoint), .integer(event.sequence), .integer(lane.rawValue), .optional(event.user?.text),
@@ -75,13 +75,14 @@ public struct WebhookDeliveryTable {
         let arguments: [SQLValue] = [.integer(endpoint), .instant(now), .integer(Int64(limit))]
         let users = try session.query(
             """
-            SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND due_at <= ?2 \
-            AND due_at IS NOT NULL AND customer_id IS NOT NULL ORDER BY due_at, event_sequence LIMIT ?3
+            SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = ?1 \
+            AND due_at <= ?2 AND due_at IS NOT NULL AND customer_id IS NOT NULL ORDER BY due_at, event_sequence LIMIT \
+            ?3
             """, arguments, Self.read)
         let others = try session.query(
             """
-            SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND due_at <= ?2 \
-            AND due_at IS NOT NULL AND customer_id IS NULL ORDER BY due_at, event_sequence LIMIT ?3
+            SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = ?1 \
+            AND due_at <= ?2 AND due_at IS NOT NULL AND customer_id IS NULL ORDER BY due_at, event_sequence LIMIT ?3
             """, arguments, Self.read)
         let places = min(others.count, max(limit / 2, limit - users.count))
         return (users.prefix(limit - places) + others.prefix(places)).sorted { left, right in
@@ -156,7 +157,8 @@ public struct WebhookDeliveryTable {
     public func find(_ event: Int64, at endpoint: Int64) throws -> Stored? {
         try session.first(
             """
-            SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND event_sequence = ?2
+            SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = ?1 \
+            AND event_sequence = ?2
             """, [.integer(endpoint), .integer(event)], Self.read)
     }
 
@@ -168,23 +170,23 @@ public struct WebhookDeliveryTable {
             switch state {
             case nil:
                 """
-                SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND event_sequence < ?2 \
-                ORDER BY event_sequence DESC LIMIT ?3
+                SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = \
+                ?1 AND event_sequence < ?2 ORDER BY event_sequence DESC LIMIT ?3
                 """
             case .waiting:
                 """
-                SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND +event_sequence < ?2 \
-                AND lane IN (0, 1) AND state = 0 ORDER BY +event_sequence DESC LIMIT ?3
+                SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = \
+                ?1 AND +event_sequence < ?2 AND lane IN (0, 1) AND state = 0 ORDER BY +event_sequence DESC LIMIT ?3
                 """
             case .delivered:
                 """
-                SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND event_sequence < ?2 \
-                AND state = 1 ORDER BY event_sequence DESC LIMIT ?3
+                SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = \
+                ?1 AND event_sequence < ?2 AND state = 1 ORDER BY event_sequence DESC LIMIT ?3
                 """
             case .dead:
                 """
-                SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND event_sequence < ?2 \
-                AND state = 2 ORDER BY event_sequence DESC LIMIT ?3
+                SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = \
+                ?1 AND event_sequence < ?2 AND state = 2 ORDER BY event_sequence DESC LIMIT ?3
                 """
             }
         return try session.query(

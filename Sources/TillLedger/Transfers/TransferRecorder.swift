@@ -191,7 +191,9 @@ package struct TransferRecorder {
                 about: transfer.id.description, happensOnce: true, at: now)
         }
         for points in points {
-            for posting in points.postings(transfer) { try ledger.post(posting, grant: points.grant, transfer: stored.sequence) }
+            for posting in points.postings(transfer) {
+                try ledger.post(posting, grant: points.grant, transfer: stored.sequence)
+            }
         }
         if !grants.isEmpty {
             for environment in Environment.allCases {

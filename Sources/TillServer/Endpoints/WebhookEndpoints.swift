@@ -135,7 +135,8 @@ extension OpenAPI {
     static let webhookExamples: [String: JSONValue] = [
         "EventPage": ["data": [event], "hasMore": false, "nextCursor": "42"],
         "WebhookDelivery": [
-            "eventId": "evt_4c1f0e7ab2d98d3f9a6b1c25e07f8d11", "sequence": 42, "type": "grant.created", "userId": "u1", "state": "dead",
+            "eventId": "evt_4c1f0e7ab2d98d3f9a6b1c25e07f8d11", "sequence": 42, "type": "grant.created", "userId": "u1",
+            "state": "dead",
             "isReplay": false, "attempts": 10, "lastAttemptAt": "2026-01-19T03:35:05.000Z", "lastStatus": 500,
             "lastError": "answered 500: out of memory", "endedAt": "2026-01-19T03:35:05.000Z",
         ],
@@ -150,7 +151,8 @@ extension OpenAPI {
     ]
 
     private static let event: JSONValue = [
-        "id": "evt_4c1f0e7ab2d98d3f9a6b1c25e07f8d11", "type": "grant.created", "timestamp": "2026-01-16T00:00:00.000Z", "sequence": 42,
+        "id": "evt_4c1f0e7ab2d98d3f9a6b1c25e07f8d11", "type": "grant.created", "timestamp": "2026-01-16T00:00:00.000Z",
+        "sequence": 42,
         "userSequence": 3, "userId": "u1", "environment": "Production",
         "data": [
             "grantId": "0d1a35b3-eea1-46d2-9a75-8b7273506f71", "orderId": "6d9a35b3-eea1-46d2-9a75-8b7273506f71",

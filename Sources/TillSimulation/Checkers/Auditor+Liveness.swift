@@ -50,8 +50,8 @@ extension Auditor {
         let taken = try? await ledger.read { session in
             try session.query(
                 """
-                SELECT reference, \(user: "postings.customer_id") AS user_id, -amount AS points, kind FROM postings WHERE grant_sequence IS NULL \
-                AND kind <> 'moved'
+                SELECT reference, \(user: "postings.customer_id") AS user_id, -amount AS points, kind FROM postings \
+                WHERE grant_sequence IS NULL AND kind <> 'moved'
                 """, []
             ) {
                 (
@@ -113,8 +113,8 @@ extension Auditor {
                 try session.first("SELECT count(*) AS count FROM outbox", []) { $0.integer("count") } ?? 0,
                 try session.query(
                     """
-                    SELECT \(user: "postings.customer_id") AS user_id, sum(amount) AS sum FROM postings WHERE grant_sequence IS NOT NULL \
-                    AND kind <> 'moved' AND currency = 'points' GROUP BY customer_id
+                    SELECT \(user: "postings.customer_id") AS user_id, sum(amount) AS sum FROM postings WHERE \
+                    grant_sequence IS NOT NULL AND kind <> 'moved' AND currency = 'points' GROUP BY customer_id
                     """, []
                 ) { ($0.text("user_id"), $0.integer("sum")) }
             )

@@ -38,19 +38,18 @@ struct LedgerEye: Sendable {
         let rows = try session.query(
             """
             SELECT t.sequence, t.id, t.environment, t.state, \
-            \(user: "CASE WHEN t.state <> 2 THEN coalesce(h.customer_id, g.customer_id) END") AS owner, t.product, t.quantity, EXISTS (SELECT 1 FROM proofs p \
-            WHERE p.transaction_sequence = t.sequence) AS has_proof, (SELECT count(*) FROM evidence e \
-            WHERE e.transaction_sequence = t.sequence AND e.decision = 'granted') AS decisions, (SELECT count(*) \
-            FROM outbox b WHERE b.transaction_sequence = t.sequence AND b.type = 'grant.created') AS events, \
-            o.status, \(user: "o.customer_id") AS user_id, (SELECT count(*) FROM postings p WHERE p.grant_sequence = t.sequence \
-            AND p.kind = 'purchase') AS purchases, (SELECT coalesce(sum(p.amount), 0) FROM postings p \
-            WHERE p.grant_sequence = t.sequence) AS points, t.is_renewal, t.revoked_at, h.customer_id IS NOT NULL \
-            AS is_moved, EXISTS (SELECT 1 FROM proofs p WHERE p.transaction_sequence = t.sequence \
-            AND p.kind = 2) AS rests_on_receipt, (SELECT count(*) FROM outbox b \
-            WHERE b.transaction_sequence = t.sequence AND b.type = 'grant.withdrawn') AS withdrawals \
-            FROM transactions t LEFT JOIN grants g ON g.transaction_sequence = t.sequence LEFT JOIN holders h \
-            ON h.grant_sequence = t.sequence LEFT JOIN orders o ON o.sequence = t.order_sequence \
-            WHERE t.sequence BETWEEN ? AND ?
+            \(user: "CASE WHEN t.state <> 2 THEN coalesce(h.customer_id, g.customer_id) END") AS owner, t.product, \
+            t.quantity, EXISTS (SELECT 1 FROM proofs p WHERE p.transaction_sequence = t.sequence) AS has_proof, \
+            (SELECT count(*) FROM evidence e WHERE e.transaction_sequence = t.sequence AND e.decision = 'granted') AS \
+            decisions, (SELECT count(*) FROM outbox b WHERE b.transaction_sequence = t.sequence AND b.type = \
+            'grant.created') AS events, o.status, \(user: "o.customer_id") AS user_id, (SELECT count(*) FROM postings \
+            p WHERE p.grant_sequence = t.sequence AND p.kind = 'purchase') AS purchases, (SELECT \
+            coalesce(sum(p.amount), 0) FROM postings p WHERE p.grant_sequence = t.sequence) AS points, t.is_renewal, \
+            t.revoked_at, h.customer_id IS NOT NULL AS is_moved, EXISTS (SELECT 1 FROM proofs p WHERE \
+            p.transaction_sequence = t.sequence AND p.kind = 2) AS rests_on_receipt, (SELECT count(*) FROM outbox b \
+            WHERE b.transaction_sequence = t.sequence AND b.type = 'grant.withdrawn') AS withdrawals FROM transactions \
+            t LEFT JOIN grants g ON g.transaction_sequence = t.sequence LEFT JOIN holders h ON h.grant_sequence = \
+            t.sequence LEFT JOIN orders o ON o.sequence = t.order_sequence WHERE t.sequence BETWEEN ? AND ?
             """, [.integer(sequence ?? 0), .integer(sequence ?? .max)]
         ) { row in
             Entry(

@@ -11,8 +11,8 @@ enum LedgerStory {
     private static func moves(_ session: any Connection) throws -> [Story.Line] {
         try session.query(
             """
-            SELECT m.at, m.status, m.reason, o.id, \(user: "o.customer_id") AS user_id, o.product FROM order_moves m JOIN orders o \
-            ON o.sequence = m.order_sequence ORDER BY m.order_sequence, m.number
+            SELECT m.at, m.status, m.reason, o.id, \(user: "o.customer_id") AS user_id, o.product FROM order_moves m \
+            JOIN orders o ON o.sequence = m.order_sequence ORDER BY m.order_sequence, m.number
             """, []
         ) { row in
             let id = UniqueID(bytes: row.blob("id"))?.description ?? ""

@@ -30,7 +30,10 @@ struct Loot: Sendable {
             Transfer(from: $0.text("from_user"), to: $0.text("to_user"), kind: $0.text("kind"))
         }
         completed = try session.query(
-            "SELECT id, \(user: "orders.customer_id") AS user_id, transaction_id FROM orders WHERE status = 1 AND transaction_id IS NOT NULL", []
+            """
+            SELECT id, \(user: "orders.customer_id") AS user_id, transaction_id FROM orders WHERE status = 1 AND \
+            transaction_id IS NOT NULL
+            """, []
         ) {
             Order(
                 id: UniqueID(bytes: $0.blob("id"))?.description ?? "", user: $0.text("user_id"),

@@ -201,7 +201,10 @@ struct HouseholdShop: Sendable {
     func heard(_ user: String) async throws -> [String] {
         try await shop.ledger.read { session in
             try session.query(
-                "SELECT body FROM outbox WHERE type = 'subscription.updated' AND customer_id = \(customer: 1) ORDER BY sequence",
+                """
+                SELECT body FROM outbox WHERE type = 'subscription.updated' AND customer_id = \(customer: 1) ORDER BY \
+                sequence
+                """,
                 [.text(user)]
             ) { try JSONValue(decoding: Array($0.text("body").utf8)).at("state").text }
         }

@@ -61,8 +61,9 @@ struct YearBooks {
     private static func orders(_ session: any Connection, _ known: Set<OrderID>) throws -> [String] {
         try session.query(
             """
-            SELECT id, \(user: "orders.customer_id") AS user_id, product, quantity, status, transaction_id FROM orders WHERE id NOT IN (SELECT token \
-            FROM transactions WHERE token IS NOT NULL AND is_renewal = 0 GROUP BY token HAVING count(*) > 1)
+            SELECT id, \(user: "orders.customer_id") AS user_id, product, quantity, status, transaction_id FROM orders \
+            WHERE id NOT IN (SELECT token FROM transactions WHERE token IS NOT NULL AND is_renewal = 0 GROUP BY token \
+            HAVING count(*) > 1)
             """, []
         ) { row -> String? in
             guard let id = UniqueID(bytes: row.blob("id")), known.contains(id) else { return nil }
@@ -104,7 +105,8 @@ struct YearBooks {
             """, []
         ) { row in
             let numbers: [StaticString] = [
-                "type", "expires_at", "is_renewal", "is_upgraded", "ownership_type", "offer_type", "revocation_percentage",
+                "type", "expires_at", "is_renewal", "is_upgraded", "ownership_type", "offer_type",
+                "revocation_percentage",
             ]
             let texts: [StaticString] = [
                 "group_id", "storefront", "offer_id", "offer_discount", "revocation_type", "token",
@@ -118,8 +120,9 @@ struct YearBooks {
     private static func sums(_ session: any Connection) throws -> [String] {
         try session.query(
             """
-            SELECT t.id, \(user: "p.customer_id") AS user_id, p.currency, sum(p.amount) AS sum FROM postings p JOIN transactions t \
-            ON t.sequence = p.grant_sequence GROUP BY t.id, p.customer_id, p.currency HAVING sum(p.amount) <> 0
+            SELECT t.id, \(user: "p.customer_id") AS user_id, p.currency, sum(p.amount) AS sum FROM postings p JOIN \
+            transactions t ON t.sequence = p.grant_sequence GROUP BY t.id, p.customer_id, p.currency HAVING \
+            sum(p.amount) <> 0
             """, []
         ) { "points of \($0.text("user_id")) for \($0.text("id")): \($0.integer("sum")) \($0.text("currency"))" }
     }

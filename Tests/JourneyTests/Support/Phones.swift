@@ -87,7 +87,11 @@ extension Shop {
     /// How many grants a user has, whatever of.
     func grants(of user: String) async throws -> Int64 {
         try await ledger.read { session in
-            try session.first("SELECT count(*) AS count FROM grants WHERE customer_id = \(customer: 1)", [.text(user)]) {
+            try session.first(
+                """
+                SELECT count(*) AS count FROM grants WHERE customer_id = \(customer: 1)
+                """, [.text(user)]
+            ) {
                 $0.integer("count")
             }
         } ?? 0

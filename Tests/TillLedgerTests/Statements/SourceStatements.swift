@@ -58,7 +58,9 @@ enum SourceStatements {
     }
 
     static func statements(in text: String, of name: String, _ lists: [String: String]) -> [SourceStatement] {
-        let literal = /"""\n((?:[^"]|"(?!""))*?)\n *"""|"((?:SELECT|INSERT|UPDATE|DELETE|WITH) (?:(?:of|userOf|user|caller): "[^"\n]*"|[^"\n])*)"/
+        let block = #""""\n((?:[^"]|"(?!""))*?)\n *""""#
+        let line = #""((?:SELECT|INSERT|UPDATE|DELETE|WITH) (?:(?:of|userOf|user|caller): "[^"\n]*"|[^"\n])*)""#
+        guard let literal = try? Regex<(Substring, Substring?, Substring?)>("\(block)|\(line)") else { return [] }
         return text.matches(of: literal).compactMap { found in
             let whole = flat(String(found.1 ?? found.2 ?? ""))
             guard verbs.contains(where: { whole.hasPrefix($0) }) else { return nil }
@@ -71,7 +73,8 @@ enum SourceStatements {
             }
             .replacing(/\\\(user: "([^"]*)"\)/) { use in user(use.1) }
             .replacing(/\\\(caller: "(\w+)"\)/) { use in caller(of: use.1) }
-            let listed = marked.replacing(/\\\((transfer: )?(?:(\w+)\.)?(\w+)(?:, (of|userOf): "(\w+)")?\)/) { use -> String in
+            let listed = marked.replacing(/\\\((transfer: )?(?:(\w+)\.)?(\w+)(?:, (of|userOf): "(\w+)")?\)/) {
+                use -> String in
                 let owner = use.2.map { $0 == "Self" ? here : String($0) } ?? here
                 guard let list = lists["\(owner).\(use.3)"] else { return String(use.0) }
                 guard let table = use.1 == nil ? use.5 : "f" else { return list }

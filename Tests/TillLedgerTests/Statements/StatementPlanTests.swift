@@ -36,9 +36,6 @@ import TillSQLite
         }
     }
 
-    /// Its reader is gone, and no statement asks for it: it leaves the first migration with the next edit there.
-    private static let unread: Set<String> = ["transactions_without_type"]
-
     @Test(
         "Every partial index that holds no rule is the way of a statement whose text says its constants", arguments: all
     )
@@ -48,7 +45,7 @@ import TillSQLite
             "SELECT name FROM sqlite_schema WHERE type = 'index' AND sql LIKE 'CREATE INDEX % WHERE %'")
         #expect(partial.count > 10, "\(partial.count)")
         let plans = try SourceStatements.statements(of: books.module).flatMap { try database.plan(of: $0.whole) }
-        for index in partial where !Self.unread.contains(index) {
+        for index in partial {
             let isUsed = plans.contains { $0.split(separator: " ").contains(Substring(index)) }
             #expect(isUsed, "no statement of \(books.module) uses \(index)")
         }
