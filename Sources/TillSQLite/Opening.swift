@@ -38,6 +38,13 @@ final class Opening: @unchecked Sendable {
     }
 
     private func prepareServer() throws(DatabaseError) {
+        try switchToLog()
+        let connection = try writer()
+        defer { connection.close() }
+        try connection.migrate(options)
+    }
+
+    private func switchToLog() throws(DatabaseError) {
         let connection = try connect(SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
         defer { connection.close() }
         try DatabaseIdentity(of: connection).check(path, options)
@@ -46,8 +53,6 @@ final class Opening: @unchecked Sendable {
         guard mode == "wal" else {
             throw DatabaseError(.other, "\(path) is on a file system without shared memory; use a local disk")
         }
-        try configure(connection)
-        try connection.migrate(options)
     }
 
     private func checkOperator() throws(DatabaseError) {
@@ -66,8 +71,26 @@ final class Opening: @unchecked Sendable {
 
     func writer() throws(DatabaseError) -> SQLiteHandle {
         let connection = try connect(SQLITE_OPEN_READWRITE)
-        try configure(connection)
+        do throws(DatabaseError) {
+            try configure(connection)
+            try checkMode(connection)
+        } catch {
+            connection.close()
+            throw error
+        }
         return connection
+    }
+
+    /// SQLite answers `wal` also where a failing disk kept it from writing that into the file; another connection then
+    /// finds the file without. It would answer commits before the deletion of their journal is on the disk, and a power
+    /// cut would undo them.
+    private func checkMode(_ connection: SQLiteHandle) throws(DatabaseError) {
+        guard try connection.text("PRAGMA journal_mode") == "wal" else {
+            throw DatabaseError(
+                .inputOutput,
+                "\(path) could not be given a write-ahead log; look at the disk's health in the system's log, and start "
+                    + "again")
+        }
     }
 
     func checkpointer() throws(DatabaseError) -> SQLiteHandle {

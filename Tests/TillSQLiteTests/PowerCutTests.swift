@@ -193,11 +193,11 @@ struct PowerCutTests {
         }
     }
 
-    @Test("80 seeds on a disk that also fails now and then, half of them without powersafe overwrite")
+    @Test("200 seeds on a disk that also fails now and then, half of them without powersafe overwrite")
     func powerCutsAndFaults() async {
         var faults: [DatabaseError.Kind: Int] = [:]
         var acknowledged = 0
-        for seed in UInt64(1_000)..<1_080 {
+        for seed in UInt64(1_000)..<1_200 {
             let shop = ShopUnderPowerCuts(seed: seed)
             for _ in 0..<4 {
                 let violations = await shop.live(operations: 500) {
