@@ -7,7 +7,7 @@ extension Refusal {
             .revocationUnknown:
             proofSentence
         case .transactionNotInReceipt, .transactionMismatch, .productMismatch, .unknownProduct, .quantityNotAllowed,
-            .unknownOrder, .orderConflict, .orderIDUnproven, .tokenInUse, .illegalMove, .previewChanged,
+            .unknownOrder, .orderConflict, .orderIDUnproven, .tokenInUse, .staleCursor, .illegalMove, .previewChanged,
             .unknownEntitlement, .insufficientFunds,
             .referenceConflict, .inDebt, .unknownCurrency, .notAutoRenewable, .noInAppPurchaseKey, .reportUnusable:
             businessSentence
@@ -98,6 +98,12 @@ extension Refusal {
             Text(
                 en: "This UUID is in use already, as an order's id or as an account token. Use another one.",
                 zh: "该 UUID 已被用作订单号或账户令牌，请换一个。")
+        case .staleCursor:
+            Text(
+                en:
+                    "The ledger was put back to a backup since that page. Begin again without a cursor; events that "
+                    + "you know carry the same ids.",
+                zh: "在取得该游标之后账本曾恢复自备份。请不带游标重新开始；您已处理过的事件编号不变。")
         case .illegalMove:
             Text(en: "The order can't change like that any more.", zh: "该订单的状态已不允许这样变更。")
         case .previewChanged:

@@ -34,6 +34,8 @@ public enum Refusal: String, Error, Hashable, Sendable, CaseIterable {
     /// An order's id that is an account token, or an account token that is an order's id or another user's.
     case tokenInUse = "token_in_use"
     case illegalMove = "illegal_move"
+    /// Of a page from before the ledger was put back to a backup.
+    case staleCursor = "stale_cursor"
     /// Buying now would not come to what the preview said (C6).
     case previewChanged = "preview_changed"
 

@@ -187,7 +187,10 @@ import TillJSON
             let (rights, events) = (try await shop.rights(of: guest), try await shop.events())
             try await shop.ledger.write { session in
                 _ = try session.execute(
-                    "CREATE TRIGGER stop BEFORE UPDATE OF merged_into ON customers BEGIN SELECT RAISE(ABORT, 'stop'); END",
+                    """
+                    CREATE TRIGGER stop BEFORE UPDATE OF merged_into ON customers \
+                    BEGIN SELECT RAISE(ABORT, 'stop'); END
+                    """,
                     [])
             }
             #expect(try await shop.merge(guest, into: "ann").status >= 500)

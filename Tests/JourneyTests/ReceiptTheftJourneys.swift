@@ -66,7 +66,7 @@ import TillServer
         }
     }
 
-    @Test("Both customers' backends hear of it, and the evidence names both")
+    @Test("Both customers' backends hear of it, and the evidence names both orders")
     func events() async throws {
         try await open { shop in
             let (payment, thiefs, victims) = try await steal(shop)
@@ -85,7 +85,7 @@ import TillServer
             #expect(theirs.first?.at("data").at("orderId").text == thiefs.description)
             let evidence = try await shop.decisions(on: payment.id)
             #expect(evidence.map(\.decision) == ["granted", "moved"])
-            #expect(evidence.last?.detail?.contains("from thief to victim") == true)
+            #expect(evidence.last?.detail?.contains("from order \(thiefs) to order \(victims)") == true)
         }
     }
 

@@ -123,8 +123,9 @@ import TillJSON
             #expect(told == ["purchase 0+60", "bonus 3+2", "purchase 60+0"])
             #expect(all["data"].list.map { $0.at("transactionId").text } == [second, "", first])
             let page = try await shop.send(.get, path + "?currency=points&limit=2")
-            #expect(page["hasMore"] == true && page["nextCursor"].text == "1")
-            let rest = try await shop.send(.get, path + "?currency=points&limit=2&cursor=1")
+            #expect(page["hasMore"] == true)
+            let rest = try await shop.send(
+                .get, path + "?currency=points&limit=2&cursor=\(page["nextCursor"].text)")
             #expect(rest["data"].list.map { $0.at("transactionId").text } == [first] && rest["nextCursor"] == .null)
             #expect(try await shop.send(.get, path).code == "invalid_field")
             #expect(try await shop.send(.get, path + "?currency=nothing")["data"] == [])

@@ -63,7 +63,7 @@ struct StoreErrorTests {
             "not_reversible", "unknown_entitlement", "unknown_currency", "report_unusable",
             // Said to those who claim, to backends and operators: the kit asks for none of it.
             "unknown_transaction", "not_in_quarantine", "not_claimable", "unknown_order_number", "no_order_lookup",
-            "unknown_endpoint", "unknown_event", "undo_expired",
+            "unknown_endpoint", "unknown_event", "undo_expired", "stale_cursor",
         ],
         ["revocation_unknown", "unavailable"],
         ["too_many_requests", "too_many_orders"],

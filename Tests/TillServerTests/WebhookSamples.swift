@@ -9,7 +9,8 @@ extension OpenAPITests {
         let span: JSONValue = ["from": "2026-01-16T00:00:00Z", "to": "2026-01-17T00:00:00Z"]
         let back: JSONValue = ["from": "2026-01-17T00:00:00Z", "to": "2026-01-16T00:00:00Z"]
         return [
-            (.get, Paths.events, "/v1/events", nil, 200), (.get, Paths.events, "/v1/events?user=u1&after=1", nil, 200),
+            (.get, Paths.events, "/v1/events", nil, 200),
+            (.get, Paths.events, "/v1/events?user=u1&after=MS4x", nil, 200),
             (.get, Paths.events, "/v1/events?after=-1", nil, 400), (.get, Paths.webhooks, "/v1/webhooks", nil, 200),
             (.get, Paths.webhookDeliveries, "/v1/webhooks/x/deliveries", nil, 404),
             (.post, Paths.webhookDeliveryReplay, "/v1/webhooks/x/deliveries/1/replay", nil, 404),

@@ -51,17 +51,35 @@ public struct LedgerIdentityTable {
     }
 
     /// To be called when a ledger is put back to a backup, before anybody reads it.
-    public func raiseEpoch() throws {
+    ///
+    /// - Parameter fresh: what the ledger is from now on if it was never asked who it is.
+    package func raiseEpoch(_ fresh: LedgerIdentity, at now: Instant) throws {
+        _ = try keep(fresh, at: now)
         try session.execute("UPDATE ledger SET epoch = epoch + 1 WHERE single_row = 1", [])
     }
 }
 
 extension Ledger {
+    /// Which course of events this ledger tells of. A ledger that was never asked who it is, is in its first.
+    package func epoch() async throws -> Int64 {
+        try await database.read { try LedgerIdentityTable($0).find()?.epoch } ?? 1
+    }
+
     /// Which ledger this is; drawn when it is needed for the first time.
     package func identity() async throws -> LedgerIdentity {
         if let known = try await database.read({ try LedgerIdentityTable($0).find() }) { return known }
-        let (now, length) = (clock(), LedgerIdentityTable.secretLength)
-        let fresh = LedgerIdentity(id: UniqueID(random: entropy(16)), epoch: 1, secret: entropy(length))
+        let (now, fresh) = (clock(), freshIdentity())
         return try await database.write { try LedgerIdentityTable($0).keep(fresh, at: now) }
+    }
+
+    /// To be called when the ledger was put back to a backup, before it serves: cursors from before are refused.
+    package func beginEpoch() async throws {
+        let (now, fresh) = (clock(), freshIdentity())
+        try await database.write { try LedgerIdentityTable($0).raiseEpoch(fresh, at: now) }
+    }
+
+    private func freshIdentity() -> LedgerIdentity {
+        LedgerIdentity(
+            id: UniqueID(random: entropy(16)), epoch: 1, secret: entropy(LedgerIdentityTable.secretLength))
     }
 }

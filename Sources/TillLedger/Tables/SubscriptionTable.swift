@@ -5,7 +5,8 @@ extension Schema {
     /// One row for each subscription of a customer, which is one original transaction: what Apple signed last about its
     /// renewal. The periods are rows of `transactions`; a list of them for each chain spares those an index.
     ///
-    /// What has no owner yet is found by its chain and by its order without asking all transactions: those are few, and so are the indices' rows.
+    /// What has no owner yet is found by its chain and by its order without asking all transactions: those are few, and
+    /// so are the indices' rows.
     static let subscriptions: StaticString = """
         CREATE TABLE subscriptions (
             sequence INTEGER PRIMARY KEY,

@@ -84,8 +84,8 @@ extension Schema {
             WHERE due_at IS NOT NULL AND customer_id IS NOT NULL;
         CREATE INDEX webhook_deliveries_due_others ON webhook_deliveries (endpoint_sequence, due_at, event_sequence)
             WHERE due_at IS NOT NULL AND customer_id IS NULL;
-        CREATE INDEX webhook_deliveries_in_line ON webhook_deliveries (endpoint_sequence, lane, customer_id, event_sequence)
-            WHERE state = 0;
+        CREATE INDEX webhook_deliveries_in_line
+            ON webhook_deliveries (endpoint_sequence, lane, customer_id, event_sequence) WHERE state = 0;
         CREATE INDEX webhook_deliveries_dead ON webhook_deliveries (endpoint_sequence, event_sequence)
             WHERE state = 2;
         CREATE INDEX webhook_deliveries_through ON webhook_deliveries (ended_at) WHERE state = 1;

@@ -88,6 +88,7 @@ extension Endpoint {
     struct Parameter: Sendable {
         let json: JSONValue
         let isInQuery: Bool
+        var holdsCursor: Bool { json["schema"] == Self.cursorText }
 
         private init(_ place: String, _ name: String, _ schema: JSONValue, _ description: String) {
             var json: [String: JSONValue] = [
@@ -208,6 +209,7 @@ extension Endpoint {
         }
         if caller == .operators || caller == .operatorOrBackend { all.append(.tooManyRequests) }
         if isAboutUser || parameters.contains(where: \.isInQuery) { all.append(.invalidField) }
+        if parameters.contains(where: \.holdsCursor) { all.append(.staleCursor) }
         if body != nil { all += [.malformedJSON, .invalidField, .payloadTooLarge] }
         if takesIdempotencyKey { all += [.idempotencyInFlight, .idempotencyKeyReused] }
         all += [.internalError, .unavailable]

@@ -101,7 +101,9 @@ extension Endpoint.Parameter {
     static let limit = query(
         "limit", schema: ["type": "integer", "minimum": 1, "maximum": 100, "default": 20], "How many at most.")
     static let cursor = query(
-        "cursor", schema: ["type": "string", "pattern": "^[1-9][0-9]{0,17}$"], "`nextCursor` of the page before.")
+        "cursor", schema: cursorText, "`nextCursor` of the page before.")
+    /// Opaque to whoever reads a page; bounded, so that nothing long is decoded.
+    static let cursorText: JSONValue = ["type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"]
 }
 
 extension Server {

@@ -11,14 +11,14 @@ extension OpenAPI {
             summary: "Fetch events, oldest first",
             description: """
                 The same events that are pushed, for a backend that can't be reached, or wants to be sure: ask for \
-                what comes after the last `sequence` you have dealt with. `nextCursor` is that sequence, also on the \
-                last page. All events are kept.
+                what comes after the last page you have dealt with. `nextCursor` says where that ended, also on the \
+                last page. All events are kept. After the ledger was put back to a backup the answer is \
+                `stale_cursor`: begin again without `after`; an event that you know has the id that you know.
                 """,
             caller: .backend,
             parameters: [
                 .query(
-                    "after", .integer("A sequence.", 0...sequences.upperBound),
-                    "Only what comes after it."),
+                    "after", schema: Endpoint.Parameter.cursorText, "`nextCursor` of the page before; 0 begins anew."),
                 .limit, .query("user", .userID, "Only this user's."),
             ],
             answers: [.ok("The events.", "EventPage")]),

@@ -53,13 +53,4 @@ struct Call: Sendable {
         }
         return limit
     }
-
-    /// `?cursor=`, as an earlier page gave it.
-    func cursor() throws -> Int64 {
-        guard let asked = request.queryValue("cursor") else { return Int64.max }
-        guard let cursor = Int64(asked), cursor > 0 else {
-            throw Refused(.invalidField, "cursor: as nextCursor of an earlier page, unchanged")
-        }
-        return cursor
-    }
 }

@@ -15,7 +15,8 @@ extension Refusal {
             .unknownEvent:
             404
         case .methodNotAllowed: 405
-        case .orderConflict, .tokenInUse, .illegalMove, .previewChanged, .insufficientFunds, .referenceConflict,
+        case .orderConflict, .tokenInUse, .staleCursor, .illegalMove, .previewChanged, .insufficientFunds,
+            .referenceConflict,
             .inDebt, .idempotencyInFlight, .guestTaken, .guestMerged, .accountMerged, .notTheHolder, .undoExpired,
             .notReversible, .notInQuarantine,
             .notClaimable:

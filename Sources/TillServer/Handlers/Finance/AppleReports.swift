@@ -26,14 +26,9 @@ extension Server {
 
     /// `GET /v1/finance/apple-reports?limit=&cursor=`: what was imported, the newest first.
     func listAppleReports(_ call: Call) async throws -> HTTPResponse {
-        let (limit, cursor) = (try call.limit(), try call.cursor())
-        let found = try await database.read { try AppleReportTable($0).list(before: cursor, limit: limit + 1) }
-        let page = found.prefix(limit)
-        return JSONText.response(
-            200,
-            Page(
-                data: page.map { AppleReportReply($0) }, hasMore: found.count > limit,
-                nextCursor: found.count > limit ? page.last.map { String($0.sequence) } : nil))
+        let page = try await page(call)
+        let found = try await database.read { try AppleReportTable($0).list(before: page.before, limit: page.rows) }
+        return page.response(found, at: \.sequence) { AppleReportReply($0) }
     }
 
     /// `GET /v1/finance/comparison?fiscalYear=&period=&environment=`: Apple's reports of a period beside the ledger.

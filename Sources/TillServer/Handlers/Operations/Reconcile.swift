@@ -22,27 +22,21 @@ extension Server {
 
     /// `GET /v1/reconciliations?limit=&cursor=`: those that are on record, newest first. Dry runs are not.
     func listReconciliations(_ call: Call) async throws -> HTTPResponse {
-        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let page = try await page(call)
         let found = try await database.read { session in
             let table = ReconciliationTable(session)
-            return try table.list(before: cursor, limit: limit + 1).map { ($0, try table.counts(of: $0.sequence)) }
+            return try table.list(before: page.before, limit: page.rows).map { ($0, try table.counts(of: $0.sequence)) }
         }
-        let page = found.prefix(limit)
-        return JSONText.response(
-            200,
-            Page(
-                data: page.map { ReconciliationReply($0.0, counts: $0.1) }, hasMore: found.count > limit,
-                nextCursor: found.count > limit ? page.last.map { String($0.0.sequence) } : nil))
+        return page.response(found, at: \.0.sequence) { ReconciliationReply($0.0, counts: $0.1) }
     }
 
     /// `GET /v1/reconciliations/{id}?limit=&cursor=`: how far it is, and what it found.
     func readReconciliation(_ call: Call) async throws -> HTTPResponse {
-        let limit = try call.limit()
-        let after = call.request.queryValue("cursor") == nil ? 0 : try call.cursor()
+        let page = try await page(call)
         let id = call.parameters["id"]
         if let id = UniqueID(id) {
             guard let run = ledger.dryRuns.find(id) else { throw Refused(.notFound) }
-            return JSONText.response(200, ReconciliationDetail(run, after: after, limit: limit))
+            return JSONText.response(200, ReconciliationDetail(run, page))
         }
         guard let sequence = Int64(id) else { throw Refused(.notFound) }
         let found = try await database.read { session in
@@ -50,20 +44,16 @@ extension Server {
             return try table.find(sequence).map { run in
                 (
                     run, try table.counts(of: sequence),
-                    try DifferenceTable(session).list(run: sequence, after: after, limit: limit + 1)
+                    try DifferenceTable(session).list(run: sequence, after: page.after, limit: page.rows)
                 )
             }
         }
         guard let (run, counts, differences) = found else { throw Refused(.notFound) }
-        let page = differences.prefix(limit)
         return JSONText.response(
             200,
             ReconciliationDetail(
                 ReconciliationReply(run, counts: counts),
-                Page(
-                    data: page.map { DifferenceReply($0.difference, foundAt: $0.foundAt) },
-                    hasMore: differences.count > limit,
-                    nextCursor: differences.count > limit ? page.last.map { String($0.sequence) } : nil)))
+                page.page(differences, at: \.sequence) { DifferenceReply($0.difference, foundAt: $0.foundAt) }))
     }
 }
 
@@ -118,16 +108,12 @@ extension BookComparison {
 }
 
 extension ReconciliationDetail {
-    fileprivate init(_ run: DryRunQueue.DryRun, after position: Int64, limit: Int) {
-        let all = run.comparison.differences
-        let start = min(Int(clamping: position), all.count)
-        let page = all[start...].prefix(limit)
-        let hasMore = start + page.count < all.count
+    /// The cursor says how many came before.
+    fileprivate init(_ run: DryRunQueue.DryRun, _ page: PageRequest) {
+        let all = Array(run.comparison.differences.enumerated().dropFirst(Int(clamping: page.after)).prefix(page.rows))
         self.init(
             ReconciliationReply(run),
-            Page(
-                data: page.map { DifferenceReply($0, foundAt: nil) }, hasMore: hasMore,
-                nextCursor: hasMore ? String(start + page.count) : nil))
+            page.page(all, at: { Int64($0.offset) + 1 }) { DifferenceReply($0.element, foundAt: nil) })
     }
 }
 

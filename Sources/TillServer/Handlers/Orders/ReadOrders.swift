@@ -23,7 +23,7 @@ extension Server {
     func listUserOrders(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()
         let environment = try call.environment(for: user, configuration)
-        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let page = try await page(call)
         let status = try call.request.queryValue("status").map { name -> OrderStatus in
             guard let status = OrderStatus(name: name) else {
                 throw Refused(.invalidField, "status: \(OrderStatus.allCases.map(\.name).joined(separator: ", "))")
@@ -33,15 +33,10 @@ extension Server {
         let found = try await database.read { session in
             let orders = OrderTable(session)
             return try orders.list(
-                user: user, environment: environment, status: status, before: cursor, limit: limit + 1
+                user: user, environment: environment, status: status, before: page.before, limit: page.rows
             )
             .map { stored in (stored.sequence, OrderView(stored.order, try orders.moves(of: stored.sequence))) }
         }
-        let page = found.prefix(limit)
-        return JSONText.response(
-            200,
-            Page(
-                data: page.map { $0.1.reply }, hasMore: found.count > limit,
-                nextCursor: found.count > limit ? page.last.map { String($0.0) } : nil))
+        return page.response(found, at: \.0) { $0.1.reply }
     }
 }

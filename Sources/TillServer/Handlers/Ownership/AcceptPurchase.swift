@@ -11,16 +11,11 @@ extension Server {
     func listClaimable(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()
         let environment = try call.environment(for: user, configuration)
-        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let page = try await page(call)
         let found = try await database.read {
-            try TransactionTable($0).claimable(by: user, in: environment, before: cursor, limit: limit + 1)
+            try TransactionTable($0).claimable(by: user, in: environment, before: page.before, limit: page.rows)
         }
-        let page = found.prefix(limit)
-        return JSONText.response(
-            200,
-            Page(
-                data: page.map(ClaimableReply.init), hasMore: found.count > limit,
-                nextCursor: found.count > limit ? page.last.map { String($0.sequence) } : nil))
+        return page.response(found, at: \.sequence) { ClaimableReply($0) }
     }
 
     /// `POST /v1/users/{userId}/claims` with a `transactionId`. Apple's token names the user, so nobody is asked.

@@ -51,14 +51,9 @@ extension Server {
     /// `GET /v1/users/{userId}/claims?limit=&cursor=`: what a user claimed, newest first.
     func listClaims(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()
-        let (limit, cursor) = (try call.limit(), try call.cursor())
-        let found = try await database.read { try ClaimTable($0).list(of: user, before: cursor, limit: limit + 1) }
-        let page = found.prefix(limit)
-        return JSONText.response(
-            200,
-            Page(
-                data: page.map(ClaimReply.init), hasMore: found.count > limit,
-                nextCursor: found.count > limit ? page.last.map { String($0.sequence) } : nil))
+        let page = try await page(call)
+        let found = try await database.read { try ClaimTable($0).list(of: user, before: page.before, limit: page.rows) }
+        return try page.response(found, at: \.sequence) { try ClaimReply($0) }
     }
 
     /// Seconds in which the request itself asks Apple, before the job does.

@@ -7,18 +7,13 @@ import TillSQL
 extension Server {
     /// `GET /v1/quarantine?limit=&cursor=`: paid and genuine, and nobody's yet; newest first.
     func listQuarantined(_ call: Call) async throws -> HTTPResponse {
-        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let page = try await page(call)
         let found = try await database.read { session in
-            try TransactionTable(session).quarantined(before: cursor, limit: limit + 1).map { stored in
+            try TransactionTable(session).quarantined(before: page.before, limit: page.rows).map { stored in
                 (stored.sequence, try QuarantinedTransaction(stored, session))
             }
         }
-        let page = found.prefix(limit)
-        return JSONText.response(
-            200,
-            Page(
-                data: page.map(\.1), hasMore: found.count > limit,
-                nextCursor: found.count > limit ? page.last.map { String($0.0) } : nil))
+        return page.response(found, at: \.0) { $0.1 }
     }
 
     /// `POST /v1/quarantine/{transactionId}/claims`: an operator of the app decides whose it is, with a reason.

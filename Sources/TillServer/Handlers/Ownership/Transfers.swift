@@ -66,18 +66,13 @@ extension Server {
     /// `GET /v1/users/{userId}/transfers?limit=&cursor=`: to and from a user, newest first.
     func listTransfers(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()
-        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let page = try await page(call)
         let found = try await database.read { session in
             let view = TransferView(session)
-            return try TransferTable(session).list(user: user, before: cursor, limit: limit + 1)
+            return try TransferTable(session).list(user: user, before: page.before, limit: page.rows)
                 .map { ($0.sequence, try view.reply($0)) }
         }
-        let page = found.prefix(limit)
-        return JSONText.response(
-            200,
-            Page(
-                data: page.map { $0.1 }, hasMore: found.count > limit,
-                nextCursor: found.count > limit ? page.last.map { String($0.0) } : nil))
+        return page.response(found, at: \.0) { $0.1 }
     }
 
     private func changing<Value: Sendable>(

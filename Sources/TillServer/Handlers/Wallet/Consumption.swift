@@ -45,20 +45,15 @@ extension Server {
 extension Server {
     /// `GET /v1/consumption-requests?limit=&cursor=`: what Apple asked before refunds and was told, newest first.
     func listConsumptionRequests(_ call: Call) async throws -> HTTPResponse {
-        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let page = try await page(call)
         let found = try await database.read { session in
-            try ConsumptionTable(session).list(before: cursor, limit: limit + 1).map { stored in
+            try ConsumptionTable(session).list(before: page.before, limit: page.rows).map { stored in
                 let question = stored.question
                 let purchase = try QuestionedPurchase.asked(question.transactionID, in: question.environment, session)
                 return (stored, purchase)
             }
         }
-        let page = found.prefix(limit)
-        return JSONText.response(
-            200,
-            Page(
-                data: page.map { ConsumptionRequestReply($0.0, about: $0.1) }, hasMore: found.count > limit,
-                nextCursor: found.count > limit ? page.last.map { String($0.0.sequence) } : nil))
+        return page.response(found, at: \.0.sequence) { ConsumptionRequestReply($0.0, about: $0.1) }
     }
 }
 

@@ -25,16 +25,11 @@ extension Server {
     func listPostings(_ call: Call) async throws -> HTTPResponse {
         let user = try call.userInPath()
         let environment = try call.environment(for: user, configuration)
-        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let page = try await page(call)
         let found = try await database.read { session in
-            try LedgerTable(session).postings(of: user, in: environment, before: cursor, limit: limit + 1)
+            try LedgerTable(session).postings(of: user, in: environment, before: page.before, limit: page.rows)
         }
-        let page = found.prefix(limit)
-        return JSONText.response(
-            200,
-            Page(
-                data: page.map { PostingReply($0.posting) }, hasMore: found.count > limit,
-                nextCursor: found.count > limit ? page.last.map { String($0.sequence) } : nil))
+        return page.response(found, at: \.sequence) { PostingReply($0.posting) }
     }
 
     /// `GET /v1/users/{userId}/wallet/lots?currency=&environment=&limit=&cursor=`: newest first. The cursor says how
@@ -43,18 +38,18 @@ extension Server {
         let user = try call.userInPath()
         let environment = try call.environment(for: user, configuration)
         let currency = try Bounds.string(call.request.queryValue("currency") ?? "", "currency", Bounds.currency)
-        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let page = try await page(call)
         let lots = try await database.read { session in
             try LedgerTable(session).lots(of: user, in: environment, currency: currency)
         }
         let (settled, debt) = lots.settled()
-        let rest = settled.prefix(Int(clamping: cursor))
-        let page = rest.suffix(limit)
-        let older = rest.count - page.count
+        let rest = settled.prefix(Int(clamping: page.before))
+        let shown = rest.suffix(page.limit)
+        let older = rest.count - shown.count
         return JSONText.response(
             200,
             LotsReply(
-                currency: currency, balance: lots.balance, debt: debt, data: page.reversed().map { LotReply($0) },
-                hasMore: older > 0, nextCursor: older > 0 ? String(older) : nil))
+                currency: currency, balance: lots.balance, debt: debt, data: shown.reversed().map { LotReply($0) },
+                hasMore: older > 0, nextCursor: older > 0 ? page.cursor(Int64(older)) : nil))
     }
 }

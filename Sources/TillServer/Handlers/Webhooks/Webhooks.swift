@@ -18,7 +18,7 @@ extension Server {
     /// `GET /v1/webhooks/{id}/deliveries?state=&limit=&cursor=`: newest events first.
     func listWebhookDeliveries(_ call: Call) async throws -> HTTPResponse {
         let endpoint = try endpoint(in: call)
-        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let page = try await page(call)
         let asked = call.request.queryValue("state")
         let state = asked.flatMap(WebhookDeliveryReply.State.init(rawValue:))
         guard asked == nil || state != nil else {
@@ -28,17 +28,12 @@ extension Server {
             guard let stored = try WebhookEndpointTable(session).find(endpoint.id) else { return [] }
             let outbox = OutboxTable(session)
             return try WebhookDeliveryTable(session)
-                .list(stored.sequence, state: state.map { .init($0) }, before: cursor, limit: limit + 1)
+                .list(stored.sequence, state: state.map { .init($0) }, before: page.before, limit: page.rows)
                 .compactMap { delivery in
                     try outbox.find(delivery.event).map { WebhookDeliveryReply(delivery, of: $0) }
                 }
         }
-        let page = found.prefix(limit)
-        return JSONText.response(
-            200,
-            Page(
-                data: Array(page), hasMore: found.count > limit,
-                nextCursor: found.count > limit ? page.last.map { String($0.sequence) } : nil))
+        return page.response(found, at: \.sequence) { $0 }
     }
 
     /// `POST /v1/webhooks/{id}/deliveries/{sequence}/replay`: sends one event once more, whatever became of it.
@@ -84,17 +79,11 @@ extension Server {
 
     /// `GET /v1/webhooks/replays?limit=&cursor=`: newest first.
     func listWebhookReplays(_ call: Call) async throws -> HTTPResponse {
-        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let page = try await page(call)
         let found = try await database.read { session in
-            try WebhookReplayTable(session).list(before: cursor, limit: limit + 1)
-                .map { WebhookReplayReply($0.replay, to: $0.endpoint) }
+            try WebhookReplayTable(session).list(before: page.before, limit: page.rows)
         }
-        let page = found.prefix(limit)
-        return JSONText.response(
-            200,
-            Page(
-                data: Array(page), hasMore: found.count > limit,
-                nextCursor: found.count > limit ? page.last.map(\.id) : nil))
+        return page.response(found, at: \.replay.sequence) { WebhookReplayReply($0.replay, to: $0.endpoint) }
     }
 
     /// `POST /v1/webhooks/{id}/test`: sends an event of its own now, once, and tells what came of it. It stands in no
