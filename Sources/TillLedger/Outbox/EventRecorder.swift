@@ -45,3 +45,111 @@ struct EventRecorder {
             transfer: transfer, body: JSONValue.object(data).encoded(), at: now)
     }
 }
+
+/// What events say of what happened. `EventRecorder` adds the transaction and its grant.
+package enum EventBody {
+    /// Points that moved by it, of `grant.revoked` and `grant.reinstated`, and the order of that moment.
+    static func moved(_ postings: [Posting], under order: OrderID) -> [String: JSONValue] {
+        [
+            "orderId": .string(order.description), "postings": .array(postings.map(posting)),
+        ]
+    }
+
+    /// Of `grant.withdrawn`.
+    static func withdrawn(_ reason: String, _ postings: [Posting], under order: OrderID) -> [String: JSONValue] {
+        [
+            "orderId": .string(order.description), "postings": .array(postings.map(posting)),
+            "reason": .string(reason),
+        ]
+    }
+
+    /// Of `grant.contested`. The token is what the app's backend may know.
+    static func contested(_ reason: String, token: AppAccountToken?, under order: OrderID) -> [String: JSONValue] {
+        var members: [String: JSONValue] = [
+            "orderId": .string(order.description), "reason": .string(reason),
+        ]
+        if case .order(let id)? = token { members["appAccountToken"] = .string(id.description) }
+        return members
+    }
+
+    static func quarantined(_ reason: QuarantineReason) -> [String: JSONValue] {
+        ["reason": .string(reason.rawValue)]
+    }
+
+    /// Of `consumption.requested`. The purchase may be nobody's yet, or unknown.
+    static func asked(_ question: ConsumptionTable.Question) -> [String: JSONValue] { members(question) }
+
+    /// Of `consumption.answered` and `consumption.unanswered`.
+    ///
+    /// - Parameter answer: what Apple was told, as JSON.
+    static func told(_ question: ConsumptionTable.Question, answer: String?, detail: String) -> [String: JSONValue] {
+        var members = members(question)
+        if let answer, let value = try? JSONValue(decoding: answer) { members["answer"] = value }
+        if !detail.isEmpty { members["detail"] = .string(detail) }
+        return members
+    }
+
+    private static func members(_ question: ConsumptionTable.Question) -> [String: JSONValue] {
+        var members: [String: JSONValue] = [
+            "environment": .string(question.environment.rawValue),
+            "transactionId": .string(question.transactionID.text),
+            "requestedAt": .string(question.requestedAt.rfc3339), "answerBy": .string(question.answerBy.rfc3339),
+        ]
+        if let reason = question.reason { members["reason"] = .string(reason) }
+        return members
+    }
+
+    /// Of `subscription.updated`.
+    static func subscription(
+        _ subscription: Subscription, of original: TransactionID, in environment: Environment
+    ) -> [String: JSONValue] {
+        var members: [String: JSONValue] = [
+            "originalTransactionId": .string(original.text), "environment": .string(environment.rawValue),
+            "productId": .string(subscription.current.productID.text),
+            "state": .string(subscription.state.rawValue), "until": .string(subscription.until.rfc3339),
+        ]
+        if let willRenew = subscription.willRenew { members["willRenew"] = .bool(willRenew) }
+        return members
+    }
+
+    /// Of `service.expiring` and `service.expired`.
+    static func reminder(_ stored: ReminderTable.Stored) -> [String: JSONValue] {
+        let end = stored.reminder.end
+        return [
+            "entitlement": .string(end.entitlement), "environment": .string(stored.environment.rawValue),
+            "expiresAt": .string(end.expiresAt.rfc3339), "productId": .string(end.productID.text),
+            "reminder": .string(stored.reminder.kind.name), "subject": .string(end.subject),
+        ]
+    }
+
+    static func transaction(_ stored: TransactionTable.Stored) -> [String: JSONValue] {
+        var members: [String: JSONValue] = [
+            "environment": .string(stored.environment.rawValue), "transactionId": .string(stored.id.text),
+            "originalTransactionId": .string(stored.originalID.text),
+            "productId": .string(stored.productID.text), "quantity": .int(Int64(stored.quantity)),
+            "purchasedAt": .string(stored.purchasedAt.rfc3339),
+        ]
+        if let price = stored.price {
+            members["price"] = ["amount": .int(price.amount), "currency": .string(price.currency.text)]
+        }
+        return members
+    }
+
+    /// - Parameter isNew: what the grant's own points are told with: they came when it was made.
+    static func grant(_ grant: Grant, isNew: Bool) -> [String: JSONValue] {
+        var members: [String: JSONValue] = [
+            "grantId": .string(grant.id.description), "orderId": .string(grant.orderID.description),
+        ]
+        if let entitlement = grant.entitlement { members["entitlement"] = .string(entitlement) }
+        if isNew { members["postings"] = .array(grant.postings(at: grant.at).map(posting)) }
+        return members
+    }
+
+    /// Without its account, which is the wallet of the event's user and is told by name.
+    private static func posting(_ posting: Posting) -> JSONValue {
+        [
+            "currency": .string(posting.currency), "amount": .int(posting.amount),
+            "kind": .string(posting.kind.rawValue),
+        ]
+    }
+}
