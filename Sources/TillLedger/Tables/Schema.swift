@@ -10,11 +10,11 @@ extension DatabaseSchema {
 /// The tables, as a list of migrations: the database's version is the number of the last one it has been through. A
 /// migration that has been released is never edited; a change is a new one at the end.
 ///
-/// Times are milliseconds since 1970 UTC. Environments are 1 production, 2 sandbox, and no rule says that there will be
-/// no third. Yes and no are 1 and 0, and compared with them. Rows refer to each other by `sequence`, which is small, and
-/// says in what order things came. Rules that the database can hold, it holds: one row for a transaction of an
-/// environment and one grant for that row, postings and grants never edited or deleted (DESIGN §4). Every grant costs a
-/// page of log for each index with keys in no order, so there are few.
+/// Times are milliseconds since 1970 UTC. Environments are 1 production, 2 sandbox, and no rule forbids a third. Yes
+/// and no are 1 and 0, and compared with them. Rows refer to each other by `sequence`, which is small, and says in
+/// what order things came. Rules that the database can hold, it holds: one row for a transaction of an environment
+/// and one grant for that row, postings and grants never edited or deleted (DESIGN §4). Every grant costs a page of
+/// log for each index with keys in no order, so there are few.
 ///
 /// No table and no column has a name that PostgreSQL reserves (docs/decisions/0057).
 public enum Schema {
