@@ -24,7 +24,9 @@ import TillThreads
                 connection.send("POST \(path) HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\n\r\nhello")
                 #expect(connection.isClosedByPeer(), "POST \(path)")
             }
-            for _ in 0..<200 where listener.connections > 0 { try await Task.sleep(nanoseconds: 5_000_000) }
+            for _ in 0..<200 where listener.connections > 0 || listener.requestsUnderWay > 0 {
+                try await Task.sleep(nanoseconds: 5_000_000)
+            }
             #expect(listener.connections == 0)
             #expect(listener.requestsUnderWay == 0)
         }
