@@ -26,7 +26,7 @@ import TillThreads
                 }
             }
             #expect(good.value.load(ordering: .relaxed) == 64 * 200)
-            for _ in 0..<6_000 where listener.connections > 0 { usleep(10_000) }
+            for _ in 0..<6_000 where listener.connections > 0 || listener.requestsUnderWay > 0 { usleep(10_000) }
             #expect(listener.requestsUnderWay == 0)
             #expect(listener.connections == 0)
         }
