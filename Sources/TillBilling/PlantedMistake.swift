@@ -50,6 +50,8 @@
         case keepsReceiptOwner = "keeps_receipt_owner"
         /// Invariant 1: points that rest on a receipt alone may be spent.
         case spendsHeldPoints = "spends_held_points"
+        /// Delivery: the feed is read in the order of row ids, though rows with lesser ids may be committed later.
+        case followsRowIDs = "follows_row_ids"
 
         /// The one that is planted for this task.
         @TaskLocal package static var current: PlantedMistake?

@@ -1,13 +1,17 @@
 /// A durable store: one of the effects that are passed in.
 ///
-/// `write` bodies run one after another on a single writer. Several may share one commit on disk (group commit); each
-/// is still atomic by itself: if a body throws, its own changes are undone and the others stand.
+/// Several `write` bodies may share one commit on disk (group commit); each is still atomic by itself: if a body
+/// throws, its own changes are undone and the others stand. A driver may undo a body and run it again, so a body draws
+/// no entropy, reads no clock and leaves nothing outside the database.
 public protocol Database: Sendable {
     /// Runs `body` and returns its value only after the commit that holds it is on disk.
     ///
-    /// - Throws: what `body` threw, its changes undone; or a `DatabaseError`. After a fault that
-    ///   `mayHaveCommitted`, nobody knows whether the changes are there: ask again.
-    func write<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value
+    /// - Parameter keys: what the body changes. A key that it finds while it runs goes to `Connection.lock`.
+    /// - Throws: what `body` threw, its changes undone; or a `DatabaseError`. After an error that `mayHaveCommitted`,
+    ///   the changes may be there or not: ask again.
+    func write<Value: Sendable>(
+        locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
+    ) async throws -> Value
 
     /// Runs `body` on a consistent snapshot of what is committed. The connection refuses to change anything.
     func read<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value
@@ -16,8 +20,25 @@ public protocol Database: Sendable {
     func close() async
 }
 
+extension Database {
+    /// Runs a body that declares no key: for a store that only ever has one writer, and for tests.
+    package func write<Value: Sendable>(
+        _ body: @escaping @Sendable (any Connection) throws -> Value
+    ) async throws -> Value {
+        try await write(locking: [], body)
+    }
+}
+
 /// One connection inside one `write` or `read`. Must not be kept after the body returns.
 public protocol Connection: AnyObject {
+    /// Adds keys that the body could not know before it read. A driver that locks undoes a body that adds keys and runs
+    /// it again with all of them declared.
+    func lock(_ keys: [LockKey])
+
+    /// The ids of as many new rows of a table whose ids are in the column `sequence`. Drawn before the rows are
+    /// written; an id that no row uses stays free or is skipped.
+    func drawIDs(_ count: Int, of table: StaticString) throws -> [Int64]
+
     /// Runs statements one after another and answers for each of them, in order. If one fails, those after it are not
     /// run. What a driver can it sends in one exchange, so statements that do not need each other's answers belong
     /// together.
@@ -37,6 +58,9 @@ public protocol Connection: AnyObject {
 }
 
 extension Connection {
+    /// The id of one new row.
+    public func drawID(of table: StaticString) throws -> Int64 { try drawIDs(1, of: table)[0] }
+
     /// The first row of a query, or nil.
     public func first<Value>(
         _ sql: SQL, _ values: [SQLValue], _ read: (any Row) throws -> Value

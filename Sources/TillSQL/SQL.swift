@@ -38,6 +38,9 @@ public struct SQL: ExpressibleByStringInterpolation, CustomStringConvertible, Ha
             append(.columns(Literal(columns.list), table: Literal(table)))
         }
 
+        /// The name of a table.
+        public mutating func appendInterpolation(table: StaticString) { append(.literal(Literal(table))) }
+
         /// `?1, ?2, …` up to `?marks`.
         public mutating func appendInterpolation(marks: Int) { append(.marks(marks)) }
 

@@ -26,6 +26,21 @@ final class SQLiteConnection: Connection {
 
     func end() { connection = nil }
 
+    /// The greatest id that this body has drawn of each table. A body that comes after it asks the table anew.
+    private var drawn: [String: Int64] = [:]
+
+    /// One writer: a body has the file to itself.
+    func lock(_ keys: [LockKey]) {}
+
+    func drawIDs(_ count: Int, of table: StaticString) throws -> [Int64] {
+        let name = "\(table)"
+        let last =
+            try drawn[name]
+            ?? first("SELECT coalesce(max(sequence), 0) AS last FROM \(table: table)", []) { $0.integer("last") } ?? 0
+        drawn[name] = last + Int64(count)
+        return (0..<count).map { last + 1 + Int64($0) }
+    }
+
     func run(_ statements: [Statement]) throws(DatabaseError) -> [StatementResult] {
         var results: [StatementResult] = []
         results.reserveCapacity(statements.count)

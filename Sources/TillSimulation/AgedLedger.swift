@@ -126,5 +126,10 @@ public struct AgedLedger: Sendable {
             strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000, 'unixepoch'), 'quantity', 1, 'transactionId', id) FROM past \
             ORDER BY number
             """, [.integer(points), .text(product.text)])
+        try session.execute(
+            """
+            INSERT INTO event_positions (position, event_sequence) SELECT sequence, sequence FROM outbox \
+            WHERE sequence > (SELECT coalesce(max(position), 0) FROM event_positions)
+            """, [])
     }
 }

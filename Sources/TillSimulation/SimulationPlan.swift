@@ -72,6 +72,7 @@ extension FaultKind {
         case .serverDiskFails: 0.02
         case .bodyRerun: 0.05
         case .commitInDoubt: 0.005
+        case .rowsLate: 0.03
         case .serverDown: 0.01
         case .appleDown: 0.006
         case .notificationLost: 0.2

@@ -234,7 +234,7 @@ final class World: @unchecked Sendable {
                 isOpened: { ledger in
                     await auditor.checkFinishes(ledger)
                     await auditor.look(ledger)
-                }, isWritten: { await auditor.glance($0) }))
+                }, isWritten: { await auditor.glance($0, events: $1) }))
     }
 
     private static func webhooks() throws -> WebhookSettings {

@@ -137,7 +137,9 @@ private struct RefusingDatabase: Database {
         self.kind = kind
     }
 
-    func write<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value {
+    func write<Value: Sendable>(
+        locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
+    ) async throws -> Value {
         throw DatabaseError(kind, "nothing is taken")
     }
 

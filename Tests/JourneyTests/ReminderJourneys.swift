@@ -10,6 +10,7 @@ import TillServer
     /// What the outbox tells of ends, oldest first: `service.expiring u1 before_P7D basic`.
     private func told(_ shop: Shop) async throws -> [String] {
         _ = try await DueReminders(shop.server.ledger).tellAll()
+        try await shop.server.ledger.placeEvents()
         let events = try await shop.ledger.read { try OutboxTable($0).list(after: 0, limit: 1_000) }
         return try events.filter { $0.type.hasPrefix("service.") }.map { event in
             let body = try JSONValue(decoding: Array((event.body ?? "").utf8))

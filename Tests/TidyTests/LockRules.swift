@@ -21,8 +21,35 @@ enum LockRules {
     }
 }
 
+/// The ledger's writes declare what they change (docs/decisions/0061).
+enum WriteRules {
+    private static let modules = [
+        "Sources/TillLedger/", "Sources/TillServer/", "Sources/TillDashboard/", "Sources/till/",
+    ]
+    private static let undeclared = ["database.write {", "database.write({"].map(Needle.init)
+
+    static func findings(in source: SwiftSource) -> [Finding] {
+        guard modules.contains(where: source.path.hasPrefix) else { return [] }
+        return Needle.places(of: undeclared, in: source.tokens).map { _, index in
+            Finding(
+                source.path, source.tokens[index].line,
+                "a write of the ledger declares its keys: database.write(locking: […]) { … }")
+        }
+    }
+}
+
 @Suite("Locks")
 struct LockTests {
+    @Test("Every write of the ledger declares its keys")
+    func writes() {
+        expectNone(Checkout.current.sources.flatMap(WriteRules.findings(in:)))
+        for text in ["try await server.database.write { $0 }", "try await ledger.database.write({ $0 })"] {
+            #expect(!WriteRules.findings(in: SwiftSource(path: "Sources/TillServer/A.swift", text: text)).isEmpty)
+        }
+        let declared = "try await database.write(locking: [.order(id)]) { $0 }"
+        #expect(WriteRules.findings(in: SwiftSource(path: "Sources/TillServer/A.swift", text: declared)).isEmpty)
+    }
+
     @Test("Threads take turns with one type, and with one other in what ships to apps")
     func locks() {
         expectNone(Checkout.current.sources.flatMap(LockRules.findings(in:)))

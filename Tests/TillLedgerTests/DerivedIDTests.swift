@@ -35,6 +35,7 @@ import TillSQL
                 }
                 try events.record(type: "subscription.updated", user: nil, about: "Production:2:ben", at: now)
                 try events.record(type: "guest.merged", user: nil, about: "3", happensOnce: true, at: now)
+                _ = try OutboxTable(session).place(limit: 10)
             }
             return try await ledger.read { try OutboxTable($0).list(after: 0, limit: 10).map(\.id) }
         }

@@ -11,6 +11,7 @@ import TillSQL
         for user in users {
             try EventRecorder(session).record(type: "a.b", user: user.map { UserID($0) }, at: Self.now)
         }
+        _ = try OutboxTable(session).place(limit: 1_000)
     }
 
     @Test("Numbers count each user's events without a gap, and nobody's have none")
@@ -19,9 +20,9 @@ import TillSQL
             try await ledger.write { try happen(["u1", nil, "u2", "u1", "U1", "u1", "u2"], $0) }
             let events = try await ledger.read { try OutboxTable($0).list(after: 0, limit: 10) }
             #expect(events.map(\.userSequence) == [1, nil, 1, 2, 1, 3, 2])
-            #expect(events.map(\.sequence) == [1, 2, 3, 4, 5, 6, 7])
+            #expect(events.map(\.position) == [1, 2, 3, 4, 5, 6, 7])
             let own = try await ledger.read { try OutboxTable($0).list(of: UserID("u1"), after: 1, limit: 10) }
-            #expect(own.map(\.sequence) == [4, 6])
+            #expect(own.map(\.position) == [4, 6])
             // What is undone has used no number.
             struct Undone: Error {}
             await #expect(throws: Undone.self) {
@@ -34,6 +35,46 @@ import TillSQL
             #expect(try await ledger.read { try OutboxTable($0).find(8)?.userSequence } == 4)
             #expect(try await ledger.read { try OutboxTable($0).position(before: Self.now) } == 0)
             #expect(try await ledger.read { try OutboxTable($0).position(before: Self.now.adding(seconds: 1)) } == 8)
+        }
+    }
+
+    @Test("A reader that has passed a row's id still gets the row when its transaction commits late")
+    func lateRows() async throws {
+        try await withLedger { ledger in
+            try await ledger.write { session in
+                let outbox = OutboxTable(session)
+                let insert = { (user: String, number: Int64, id: Int64) in
+                    try session.execute(
+                        """
+                        INSERT INTO outbox (sequence, event_id, type, customer_id, user_sequence, at, revision, \
+                        version, body) VALUES (?1, ?2, 'a.b', ?3, ?4, 0, 0, 1, '{}')
+                        """,
+                        [
+                            .integer(id), .blob(Array(repeating: UInt8(id), count: 16)),
+                            .integer(try CustomerTable(session).id(of: UserID(user), at: Self.now)), .integer(number),
+                        ])
+                    try session.execute("INSERT INTO unplaced_events (event_sequence) VALUES (?1)", [.integer(id)])
+                }
+                try insert("ann", 1, 9)
+                #expect(try !outbox.place(limit: 100))
+                let passed = try #require(try outbox.list(after: 0, limit: 10).last).position
+                // Drawn before ann's first event, committed after it; ben's second drew its id before his first.
+                try insert("cat", 1, 3)
+                try insert("ben", 1, 8)
+                try insert("ben", 2, 5)
+                #expect(try !outbox.place(limit: 100))
+                let late = try outbox.list(after: passed, limit: 10)
+                #expect(late.map { "\($0.user?.text ?? "") \($0.userSequence ?? 0)" } == ["cat 1", "ben 1", "ben 2"])
+                #expect(late.map(\.position) == [2, 3, 4])
+                #expect(try !outbox.hasUnplaced())
+                // In parts, too, a user's events keep their order.
+                try insert("dan", 1, 30)
+                try insert("dan", 2, 20)
+                try insert("eve", 1, 25)
+                while try outbox.place(limit: 1) {}
+                let parts = try outbox.list(after: 4, limit: 10)
+                #expect(parts.map { "\($0.user?.text ?? "") \($0.userSequence ?? 0)" } == ["eve 1", "dan 1", "dan 2"])
+            }
         }
     }
 

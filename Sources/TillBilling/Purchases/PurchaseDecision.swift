@@ -24,6 +24,15 @@ public struct PurchaseDecision: Sendable {
     private let steps: [OwnerMatcher.Step]
     private let facts: PurchaseFacts
 
+    /// The customer whose rights or points it changes.
+    public var owner: UserID? {
+        switch ruling {
+        case .grant(let user, _, _, _): user
+        case .alreadyGranted(let grant), .revoke(let grant), .reinstate(let grant): grant.userID
+        case .revoked, .quarantine: nil
+        }
+    }
+
     /// What owner matching looked at, for the evidence: `token absent, order_id not_sent, device matched`.
     public var explanation: String {
         steps.map { "\($0.match.rawValue) \($0.finding)" }.joined(separator: ", ")

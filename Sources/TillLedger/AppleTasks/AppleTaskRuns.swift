@@ -108,7 +108,8 @@ public struct AppleTaskRuns: Sendable {
     ) async throws -> (done: Int, isDown: Bool) {
         guard !outcomes.isEmpty else { return (0, false) }
         let now = ledger.clock()
-        return try await ledger.database.write { connection in
+        return try await ledger.database.write(locking: outcomes.map { .work("apple task", $0.0.sequence) }) {
+            connection in
             let errands = ErrandTable(connection)
             var (done, isDown) = (0, false)
             for (errand, outcome) in outcomes {

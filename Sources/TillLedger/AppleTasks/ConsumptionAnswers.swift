@@ -75,7 +75,7 @@ public struct ConsumptionAnswers: Sendable {
 
     private func postpone(_ stored: ConsumptionTable.Stored, until due: Instant, _ detail: String) async throws {
         let due = min(due, stored.question.answerBy)
-        try await ledger.database.write { connection in
+        try await ledger.database.write(locking: [.work("consumption request", stored.sequence)]) { connection in
             try ConsumptionTable(connection).postpone(stored.sequence, until: due, detail: detail)
         }
     }
@@ -87,7 +87,7 @@ public struct ConsumptionAnswers: Sendable {
         let (question, now) = (stored.question, ledger.clock())
         let answer = try information?.body().encoded()
         let word = state == .answered ? "answered" : "unanswered"
-        try await ledger.database.write { connection in
+        try await ledger.database.write(locking: [.work("consumption request", stored.sequence)]) { connection in
             try ConsumptionTable(connection).end(stored.sequence, state, answer: answer, detail: detail, at: now)
             let purchase = try QuestionedPurchase.asked(question.transactionID, in: question.environment, connection)
             if let sequence = purchase?.sequence {

@@ -25,7 +25,7 @@ extension Ledger {
         try await requireKnownForm(of: decision.user, "userId")
         let (id, inputs) = (UniqueID(random: entropy(16)), intake.processor.inputs())
         let now = inputs.now
-        let outcome = try await database.write { session -> PurchaseOutcome? in
+        let outcome = try await database.write(locking: [.customer(decision.user)]) { session -> PurchaseOutcome? in
             let user = try CustomerTable(session).account(of: decision.user) ?? decision.user
             var origin = PurchaseOrigin(
                 source: .claim, caller: .backend(keyID: decision.actor, naming: nil))

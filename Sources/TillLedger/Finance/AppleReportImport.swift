@@ -23,7 +23,7 @@ extension Ledger {
         let entry = AppleReportTable.Entry(
             digest: Digest.sha256.hash(body), name: name, importedAt: clock(), actor: actor, start: start,
             end: max(start, end), lines: file.lines.count)
-        let (stored, isNew) = try await database.write { session in
+        let (stored, isNew) = try await database.write(locking: [.ledger("apple reports")]) { session in
             let table = AppleReportTable(session)
             let isNew = try table.insertIfNew(entry, text: body)
             return (try table.find(digest: entry.digest) ?? entry, isNew)

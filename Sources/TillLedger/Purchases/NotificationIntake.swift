@@ -17,7 +17,9 @@ extension Ledger {
                 uuid: envelope.id, app: (envelope.bundleID, envelope.appAppleID), environment: envelope.environment,
                 type: envelope.type?.rawValue ?? "", subtype: envelope.subtype?.rawValue, receivedAt: clock(),
                 reason: (reason.refusal.rawValue, reason.detail), payload: payload)
-            try await database.write { try ForeignNotificationTable($0).insert(entry) }
+            try await database.write(locking: [.notification(entry.uuid)]) {
+                try ForeignNotificationTable($0).insert(entry)
+            }
             return false
         case .undecided(let notification):
             // Stored all the same: Apple's sandbox does not send again (facts/notifications §2).
@@ -38,7 +40,9 @@ extension Ledger {
     ) async throws {
         guard verifier.accepts(notification.environment) else {
             let detail = "\(Refusal.wrongEnvironment.rawValue): \(notification.environment.rawValue)"
-            try await database.write { try NotificationTable($0).mark(sequence, .stuck, detail: detail) }
+            try await database.write(locking: [.notification(notification.id)]) {
+                try NotificationTable($0).mark(sequence, .stuck, detail: detail)
+            }
             return
         }
         var detail = "no transaction"
@@ -53,7 +57,7 @@ extension Ledger {
             try await intake.processor.recordRenewal(renewal)
         }
         let outcome = detail
-        try await database.write { connection in
+        try await database.write(locking: [.notification(notification.id)]) { connection in
             try NotificationTable(connection).mark(sequence, .settled, detail: outcome)
             try noteConsumptionRequest(sequence, notification, connection)
         }
@@ -65,7 +69,7 @@ extension Ledger {
             notification.environment, notification.type?.rawValue ?? "", notification.subtype?.rawValue
         )
         let (uuid, signedAt, now) = (notification.id, notification.signedDate, clock())
-        return try await database.write { connection in
+        return try await database.write(locking: [.notification(uuid)]) { connection in
             try NotificationTable(connection).insert(
                 uuid: uuid, environment: environment, type: type, subtype: subtype, signedAt: signedAt, at: now,
                 payload: payload)

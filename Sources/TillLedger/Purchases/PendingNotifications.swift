@@ -47,7 +47,7 @@ public struct PendingNotifications: Sendable {
     /// It was ours and Apple's when it came: the configuration has changed since, or a certificate was revoked.
     private func stick(_ stored: NotificationTable.Stored, _ reason: ProofRefusal) async {
         let detail = "\(reason.refusal.rawValue): \(reason.detail)"
-        _ = try? await ledger.database.write { connection in
+        _ = try? await ledger.database.write(locking: [.notification(stored.uuid)]) { connection in
             try NotificationTable(connection).mark(stored.sequence, .stuck, detail: detail)
         }
     }
@@ -81,13 +81,13 @@ public struct PendingNotifications: Sendable {
             }
         } catch {
             let (code, detail) = (error.refusal.rawValue, error.detail)
-            try await ledger.database.write { connection in
+            try await ledger.database.write(locking: [.notification(entry.uuid)]) { connection in
                 try ForeignNotificationTable(connection).mark(sequence, code: code, detail: detail)
             }
             return
         }
         let (environment, signedAt) = (notification.environment, notification.signedDate)
-        try await ledger.database.write { connection in
+        try await ledger.database.write(locking: [.notification(entry.uuid)]) { connection in
             try ForeignNotificationTable(connection).remove(sequence)
             _ = try NotificationTable(connection).insert(
                 uuid: entry.uuid, environment: environment, type: entry.type, subtype: entry.subtype,

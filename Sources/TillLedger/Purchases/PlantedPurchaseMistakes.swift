@@ -4,7 +4,7 @@
 
     extension PurchaseProcessor {
         func tellApart(of grant: Grant) async throws {
-            try await database.write { connection in
+            try await database.write(locking: [.customer(grant.userID)]) { connection in
                 let stored = try TransactionTable(connection).find(grant.transactionID, in: grant.environment)
                 try EventRecorder(connection).record(
                     type: "grant.created", user: grant.userID, transaction: stored?.sequence, happensOnce: true,

@@ -80,7 +80,7 @@ package struct PurchaseIntake: Sendable {
         let isKnown = try await processor.database.read { try TransactionTable($0).find(id, in: environment) != nil }
         guard !isKnown else { return false }
         let now = processor.clock()
-        return try await processor.database.write { connection in
+        return try await processor.database.write(locking: [.chain(verified.originalID, environment)]) { connection in
             try SavedProofTable(connection).insert(
                 id, in: environment, kind: proof.kind, body: proof.bytes, by: origin.bearer, at: now)
         }
@@ -138,7 +138,7 @@ package struct PurchaseIntake: Sendable {
     ) async throws {
         let (now, verified, proof) = (processor.clock(), purchase.transaction, purchase.proof)
         let digest = Digest.sha256.hash(proof.bytes)
-        try await processor.database.write { connection in
+        try await processor.database.write(locking: [.waiting(verified.id, verified.environment)]) { connection in
             try WaitingProofTable(connection).insert(
                 verified.id, in: verified.environment, by: origin.bearer, receipt: proof.bytes, digest: digest,
                 at: now, due: due, detail: why, isBounded: isBounded)

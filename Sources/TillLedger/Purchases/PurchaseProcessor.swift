@@ -14,6 +14,15 @@ package struct PurchaseProcessor: Sendable {
     var catalogs: CatalogHistory { terms.catalogs }
     var catalog: Catalog { catalogs.current }
 
+    /// What is known of a purchase before its facts are read. `decide` adds the orders and the customer that it finds.
+    private static func keys(of transaction: PaidTransaction, from origin: PurchaseOrigin) -> [LockKey] {
+        var keys: [LockKey] = [.chain(transaction.originalID, transaction.environment)]
+        if case .order(let token)? = transaction.token { keys.append(.order(token)) }
+        if let order = origin.claimedOrder { keys.append(.order(order)) }
+        if let user = origin.namedUser ?? origin.claimant { keys.append(.customer(user)) }
+        return keys
+    }
+
     /// To be drawn before the body of a write.
     package func inputs() -> CommitInputs { CommitInputs(now: clock(), seed: entropy(16)) }
 
@@ -22,7 +31,7 @@ package struct PurchaseProcessor: Sendable {
         let inputs = inputs()
         // What is paid under a catalogue is priced by it for ever, so the ledger has it by then.
         _ = try await catalogs.record(in: database)
-        let outcome = try await database.write { connection in
+        let outcome = try await database.write(locking: Self.keys(of: transaction, from: origin)) { connection in
             try process(
                 transaction, purchase.proof, from: origin, renewal: purchase.renewal, inputs.begin(), connection)
         }
@@ -97,14 +106,20 @@ package struct PurchaseProcessor: Sendable {
     ) throws -> PurchaseRecorder {
         let reader = PurchaseReader(connection, settings: settings, catalog: catalog, now: inputs.now)
         let known = try KnownPurchase(transaction, from: origin, reader)
+        let decision = PurchaseDecision(known.facts)
+        var keys = Self.keys(of: transaction, from: origin) + known.orders.keys.map { .order($0) }
+        if let owner = decision.owner { keys.append(.customer(owner)) }
+        if let grant = known.grant { keys.append(.order(grant.orderID)) }
+        connection.lock(keys)
         return PurchaseRecorder(
-            connection, known, PurchaseDecision(known.facts), proof: proof, from: origin, inputs, terms)
+            connection, known, decision, proof: proof, from: origin, inputs, terms)
     }
 
     /// Keeps what Apple signed about a subscription's next renewal, if it is newer than what is known.
     func recordRenewal(_ renewal: SignedRenewal) async throws {
         let now = clock()
-        try await database.write { connection in
+        let chain = renewal.info.originalTransactionID.map { LockKey.chain($0, renewal.info.environment) }
+        try await database.write(locking: [chain].compactMap { $0 }) { connection in
             try remind(
                 about: [], and: try SubscriptionChanges.record(renewal, now: now, connection), now, connection)
         }

@@ -78,7 +78,7 @@ public struct ReceiptConfirmations: Sendable {
     private func postpone(
         _ one: OwnershipTable.Lookup, until instant: Instant?, isAnswered: Bool = true
     ) async throws {
-        try await ledger.database.write { connection in
+        try await ledger.database.write(locking: [.work("receipt confirmation", one.sequence)]) { connection in
             try OwnershipTable(connection).postponeLookup(one.sequence, until: instant, isAnswered: isAnswered)
         }
     }

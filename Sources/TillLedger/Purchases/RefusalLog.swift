@@ -65,7 +65,7 @@ package struct RefusalLog: Sendable {
             at: clock(), door: source.rawValue, caller: caller, claimedOrder: order,
             code: refused.refusal.rawValue, detail: refused.detail, digest: Digest.sha256.hash(refused.proof),
             record: keeping == .rowAndRecord ? refused.record : nil)
-        try await database.write { try RefusedProofTable($0).insert(entry) }
+        try await database.write(locking: [.ledger("refusals")]) { try RefusedProofTable($0).insert(entry) }
     }
 }
 

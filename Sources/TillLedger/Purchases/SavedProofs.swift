@@ -62,13 +62,17 @@ public struct SavedProofs: Sendable {
         } catch let fault as DatabaseError where !fault.isRetryable {
             return try await postpone(saved, "\(fault.kind.rawValue): \(fault.detail)")
         }
-        try await ledger.database.write { try SavedProofTable($0).remove(saved.sequence) }
+        try await ledger.database.write(locking: [.work("saved proof", saved.sequence)]) {
+            try SavedProofTable($0).remove(saved.sequence)
+        }
         return true
     }
 
     private func postpone(_ saved: SavedProofTable.Stored, _ why: String) async throws -> Bool {
         let due = ledger.clock().adding(seconds: PurchaseIntake.pause(after: saved.attempts))
-        try await ledger.database.write { try SavedProofTable($0).postpone(saved.sequence, until: due, detail: why) }
+        try await ledger.database.write(locking: [.work("saved proof", saved.sequence)]) {
+            try SavedProofTable($0).postpone(saved.sequence, until: due, detail: why)
+        }
         return false
     }
 }

@@ -116,14 +116,19 @@ public struct WaitingReceipts: Sendable {
                 if isDecided { return done + (try await removeAll(row)) }
             }
             if next == nil {
-                try await ledger.database.write { try WaitingProofTable($0).remove(row.sequence) }
+                try await ledger.database.write(locking: [.waiting(row.transactionID, row.environment)]) {
+                    try WaitingProofTable($0).remove(row.sequence)
+                }
                 done += 1
             } else if !row.isTold {
-                try await ledger.database.write { try WaitingProofTable($0).markTold(row.sequence) }
+                try await ledger.database.write(locking: [.waiting(row.transactionID, row.environment)]) {
+                    try WaitingProofTable($0).markTold(row.sequence)
+                }
             }
         }
         if let next {
-            try await ledger.database.write { connection in
+            try await ledger.database.write(locking: [.waiting(waiting.transactionID, waiting.environment)]) {
+                connection in
                 try WaitingProofTable(connection).postponeTold(
                     waiting.transactionID, in: waiting.environment, until: next, detail: Self.unknownToApple)
             }
@@ -171,7 +176,7 @@ public struct WaitingReceipts: Sendable {
     }
 
     private func removeAll(_ waiting: WaitingProofTable.Stored) async throws -> Int {
-        try await ledger.database.write { connection in
+        try await ledger.database.write(locking: [.waiting(waiting.transactionID, waiting.environment)]) { connection in
             try WaitingProofTable(connection).remove(waiting.transactionID, in: waiting.environment)
         }
     }
@@ -190,7 +195,7 @@ public struct WaitingReceipts: Sendable {
     private func postpone(_ row: WaitingProofTable.Stored, _ why: String, not instant: Instant? = nil) async throws {
         let now = ledger.clock()
         let due = max(instant ?? now, now.adding(seconds: PurchaseIntake.pause(after: row.attempts + 1)))
-        try await ledger.database.write { connection in
+        try await ledger.database.write(locking: [.waiting(row.transactionID, row.environment)]) { connection in
             try WaitingProofTable(connection).postpone(row.sequence, until: due, detail: why)
         }
     }

@@ -156,7 +156,7 @@ private struct ComparisonWalk {
         let (copies, processor) = (answers, ledger.intake.processor)
         let inputs = processor.inputs()
         do {
-            try await ledger.database.write { connection in
+            try await ledger.database.write(locking: [.ledger("comparison")]) { connection in
                 throw Undone(differences: try DifferenceRecorder(connection, processor, inputs.begin()).record(copies))
             }
         } catch let undone as Undone {

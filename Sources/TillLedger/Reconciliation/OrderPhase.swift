@@ -49,6 +49,7 @@ extension ReconciliationWalk {
         guard order.createdAt.adding(milliseconds: settings.orderPatience) <= now, order.transactionID == nil,
             order.status.mayMove(to: .cancelled), try wereAsked(order.userID, run, connection)
         else { return nil }
+        connection.lock([.order(stored.order.id)])
         _ = try OrderTable(connection).move(stored, along: [.cancelled], at: now, reason: "no_payment_at_apple")
         return Difference(.orderClosed, in: environment, order: order.id, was: order.status.name, now: "cancelled")
     }

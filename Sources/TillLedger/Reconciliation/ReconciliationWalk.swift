@@ -53,7 +53,7 @@ struct ReconciliationWalk {
             return true
         }
         let (run, now) = (run.sequence, ledger.clock())
-        try await ledger.database.write { connection in
+        try await ledger.database.write(locking: [.ledger("reconciliation")]) { connection in
             try ReconciliationTable(connection).end(run, .finished, ending: "reconciled", at: now)
         }
         return false
@@ -72,7 +72,7 @@ struct ReconciliationWalk {
         _ body: @escaping @Sendable (any Connection) throws -> [Difference] = { _ in [] }
     ) async throws {
         let (run, environment, now) = (run.sequence, environment, ledger.clock())
-        try await ledger.database.write { connection in
+        try await ledger.database.write(locking: [.ledger("reconciliation")]) { connection in
             let table = ReconciliationTable(connection)
             for count in counts { try table.add(Int64(count.count), to: count.name, of: run, in: environment) }
             for difference in try body(connection) { try Self.record(difference, run, now, connection) }

@@ -36,7 +36,7 @@ public struct Reconciliations: Sendable {
         if let wait = run.wait, ledger.clock() < wait.until { return run }
         guard run.environments.isSubset(of: ledger.settings.apple.environments) else {
             let (now, ending) = (ledger.clock(), "the configuration accepts other environments than when it began")
-            try await ledger.database.write { connection in
+            try await ledger.database.write(locking: [.ledger("reconciliation")]) { connection in
                 try ReconciliationTable(connection).end(run.sequence, .failed, ending: ending, at: now)
             }
             return try await ledger.database.read { try ReconciliationTable($0).find(run.sequence) }
@@ -58,7 +58,7 @@ public struct Reconciliations: Sendable {
     ///   - start: from when on notifications are read, and all histories whole; nil goes on after the last run.
     public func request(by caller: String, since start: Instant? = nil) async throws -> ReconciliationTable.Run {
         let now = ledger.clock()
-        return try await ledger.database.write { [ledger] connection in
+        return try await ledger.database.write(locking: [.ledger("reconciliation")]) { [ledger] connection in
             try ReconciliationTable(connection).running()
                 ?? Self.begin(ledger, reason: "asked", caller: caller, since: start, at: now, connection)
         }
@@ -74,7 +74,7 @@ public struct Reconciliations: Sendable {
         if let running { return running }
         let settings = ledger.settings.reconciliation
         guard let interval = settings.interval else { return nil }
-        return try await ledger.database.write { [ledger] connection in
+        return try await ledger.database.write(locking: [.ledger("reconciliation")]) { [ledger] connection in
             let table = ReconciliationTable(connection)
             if let running = try table.running() { return running }
             let reason = Self.reason(try table.list(before: .max, limit: 1).first, present, interval, settings, now)
@@ -123,7 +123,7 @@ public struct Reconciliations: Sendable {
         let now = ledger.clock()
         let reason = "\(fault.kind): \(fault.sentence.en)"
         guard fault.isRetryable else {
-            try await ledger.database.write { connection in
+            try await ledger.database.write(locking: [.ledger("reconciliation")]) { connection in
                 try ReconciliationTable(connection).end(run.sequence, .failed, ending: reason, at: now)
             }
             return
@@ -131,7 +131,8 @@ public struct Reconciliations: Sendable {
         let pause = min(Self.pauses.first << min(failures, 10), Self.pauses.longest)
         let wait = ReconciliationTable.Wait(
             until: max(fault.retryAfter ?? now, now.adding(milliseconds: pause)), reason: reason)
-        try await ledger.database.write { connection in try ReconciliationTable(connection).postpone(run.sequence, wait)
+        try await ledger.database.write(locking: [.ledger("reconciliation")]) { connection in
+            try ReconciliationTable(connection).postpone(run.sequence, wait)
         }
     }
 }

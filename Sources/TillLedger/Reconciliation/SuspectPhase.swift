@@ -15,7 +15,9 @@ extension ReconciliationWalk {
 
     mutating func markSuspects() async throws {
         let now = ledger.clock()
-        while try await ledger.database.write({ try AppleChainTable($0).discover(limit: 2_000, at: now) }) {}
+        while try await ledger.database.write(
+            locking: [.ledger("apple chains")], { try AppleChainTable($0).discover(limit: 2_000, at: now) })
+        {}
         try await markLapsed(at: now)
         try await markQuarantined()
         for status: OrderStatus in [.ongoing, .deferred, .prepared, .failed, .cancelled] {
@@ -29,7 +31,7 @@ extension ReconciliationWalk {
     ) async throws {
         guard !chains.isEmpty else { return }
         let environment = environment
-        try await ledger.database.write { connection in
+        try await ledger.database.write(locking: [.ledger("apple chains")]) { connection in
             for chain in chains { try AppleChainTable(connection).askSoon(chain, question, in: environment) }
         }
     }

@@ -30,7 +30,7 @@ public struct DueReminders: Sendable {
 
     /// Everything that is due for one customer, in one commit, after a look at what the customer has now.
     private func tell(_ customer: Customer, at now: Instant) async throws -> Int {
-        try await ledger.database.write { [ledger] connection in
+        try await ledger.database.write(locking: [.customer(customer.user)]) { [ledger] connection in
             let book = ledger.reminders(connection)
             try book.update(customer.user, in: customer.environment, at: now)
             return try book.tell(customer.user, in: customer.environment, at: now)

@@ -10,6 +10,7 @@ package struct Reminders {
 
     /// Brings the reminders in step with what the customer has now.
     func update(_ user: UserID, in environment: Environment, at now: Instant) throws {
+        connection.lock([.customer(user)])
         let table = ReminderTable(connection)
         let standing = try table.list(user: user, in: environment).map { stored in
             ReminderChanges.Standing(

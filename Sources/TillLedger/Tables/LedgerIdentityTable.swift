@@ -69,13 +69,17 @@ extension Ledger {
     package func identity() async throws -> LedgerIdentity {
         if let known = try await database.read({ try LedgerIdentityTable($0).find() }) { return known }
         let (now, fresh) = (clock(), freshIdentity())
-        return try await database.write { try LedgerIdentityTable($0).keep(fresh, at: now) }
+        return try await database.write(locking: [.ledger("identity")]) {
+            try LedgerIdentityTable($0).keep(fresh, at: now)
+        }
     }
 
     /// To be called when the ledger was put back to a backup, before it serves: cursors from before are refused.
     package func beginEpoch() async throws {
         let (now, fresh) = (clock(), freshIdentity())
-        try await database.write { try LedgerIdentityTable($0).raiseEpoch(fresh, at: now) }
+        try await database.write(locking: [.ledger("identity")]) {
+            try LedgerIdentityTable($0).raiseEpoch(fresh, at: now)
+        }
     }
 
     private func freshIdentity() -> LedgerIdentity {

@@ -24,10 +24,12 @@ public struct OrderTable {
     /// - Parameter catalogVersion: the catalogue that its price is from, if its buyer was shown it.
     @discardableResult
     public func insert(_ order: Order, reason: String, catalogVersion: Int64? = nil) throws -> Stored {
-        let sequence = try session.insert(
-            "INSERT INTO orders (\(Self.columns), catalog_version) VALUES (\(marks: 18))",
+        let sequence = try session.drawID(of: "orders")
+        try session.execute(
+            "INSERT INTO orders (sequence, \(Self.columns), catalog_version) VALUES (\(marks: 19))",
             [
-                .id(order.id), .integer(try CustomerTable(session).id(of: order.userID, at: order.createdAt)),
+                .integer(sequence), .id(order.id),
+                .integer(try CustomerTable(session).id(of: order.userID, at: order.createdAt)),
                 .text(order.productID.text),
                 .integer(Int64(order.quantity)),
                 .integer(Int64(order.status.rawValue)), .integer(order.price.amount), .text(order.price.currency.text),

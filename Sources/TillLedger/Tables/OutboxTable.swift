@@ -1,8 +1,11 @@
 import TillBilling
 import TillSQL
 
-/// `outbox`: what the app's backend is to be told, written in the same commit as what it tells of. A log: rows are
-/// never edited and never deleted, so no sequence, and no user's number, is ever used twice.
+/// `outbox`: the events for the app's backend, each written in the same commit as the change that it reports. Rows are
+/// never edited and never deleted, so no position, and no user's number, is ever used twice.
+///
+/// Readers follow positions, not row ids: with several writers a row may become visible after rows with greater ids.
+/// `place` gives an event its position after its commit, so a position that a reader has passed stays empty for good.
 public struct OutboxTable {
     private static let columns: Columns = """
         event_id, type, customer_id, user_sequence, at, transaction_sequence, transfer_sequence, key_hash, revision, \
@@ -13,7 +16,8 @@ public struct OutboxTable {
     public init(_ session: any Connection) { self.session = session }
 
     public struct Event: Sendable, Hashable {
-        public let sequence: Int64
+        /// Where it stands in the feed.
+        public let position: Int64
         /// The same however often the event is sent, and in a ledger that was put back to a backup.
         public let id: UniqueID
         /// Dotted, as webhooks name events: `grant.created`.
@@ -51,17 +55,60 @@ public struct OutboxTable {
         }
         let hash = happensOnce ? nil : DerivedID.hash(key)
         let revision = try hash.map { try lastRevision(of: $0) + 1 } ?? 0
+        let sequence = try session.drawID(of: "outbox")
         try session.execute(
             """
-            INSERT INTO outbox (\(Self.columns)) VALUES (?1, ?2, \(customer: 3), \
-            (SELECT c.last_event FROM customers c WHERE c.app_id = 1 AND c.user_id = ?3), ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+            INSERT INTO outbox (\(Self.columns), sequence) VALUES (?1, ?2, \(customer: 3), \
+            (SELECT c.last_event FROM customers c WHERE c.app_id = 1 AND c.user_id = ?3), ?4, ?5, ?6, ?7, ?8, ?9, ?10, \
+            ?11)
             """,
             [
                 .id(DerivedID.event(key, revision: revision)), .text(type), .optional(user?.text), .instant(at),
                 .optional(transaction), .optional(transfer), .optional(hash), .integer(revision),
-                .integer(Self.version), .text(body),
+                .integer(Self.version), .text(body), .integer(sequence),
             ])
+        try session.execute("INSERT INTO unplaced_events (event_sequence) VALUES (?1)", [.integer(sequence)])
     }
+
+    // MARK: Positions
+
+    public func hasUnplaced() throws -> Bool {
+        try session.first("SELECT 1 FROM unplaced_events LIMIT 1", []) { _ in true } ?? false
+    }
+
+    /// Gives the next positions to committed events that have none. Runs alone, under the key of the feed.
+    ///
+    /// A user's events keep the order of their numbers: each comes no earlier than the greatest row id before it.
+    /// - Returns: whether there may be more.
+    public func place(limit: Int) throws -> Bool {
+        #if PLANTED_MISTAKES
+            if PlantedMistake.followsRowIDs.isPlanted {
+                try session.execute(
+                    """
+                    INSERT INTO event_positions (position, event_sequence) SELECT event_sequence, event_sequence FROM \
+                    unplaced_events
+                    """, [])
+                try session.execute("DELETE FROM unplaced_events", [])
+                return false
+            }
+        #endif
+        let placed = try session.execute(
+            """
+            INSERT INTO event_positions (position, event_sequence) SELECT (SELECT coalesce(max(p.position), 0) FROM \
+            event_positions p) + row_number() OVER (ORDER BY w.turn, w.user_sequence, w.sequence), w.sequence FROM \
+            (SELECT o.sequence, o.user_sequence, max(o.sequence) OVER (PARTITION BY coalesce(o.customer_id, \
+            -o.sequence) ORDER BY o.user_sequence) AS turn FROM unplaced_events u JOIN outbox o ON o.sequence = \
+            u.event_sequence ORDER BY turn, o.user_sequence LIMIT ?1) w
+            """, [.integer(Int64(limit))])
+        try session.execute(
+            """
+            DELETE FROM unplaced_events WHERE EXISTS (SELECT 1 FROM event_positions p WHERE p.event_sequence = \
+            unplaced_events.event_sequence)
+            """, [])
+        return placed == limit
+    }
+
+    // MARK: Reading
 
     /// How often what has this hash happened.
     private func lastRevision(of hash: Int64) throws -> Int64 {
@@ -75,48 +122,53 @@ public struct OutboxTable {
     }
 
     /// Oldest first.
-    public func list(after sequence: Int64, limit: Int) throws -> [Event] {
+    public func list(after position: Int64, limit: Int) throws -> [Event] {
         try session.query(
             """
-            SELECT sequence, \(Self.columns, userOf: "outbox") FROM outbox WHERE sequence > ?1 ORDER BY sequence LIMIT \
-            ?2
-            """, [.integer(sequence), .integer(Int64(limit))], Self.read)
+            SELECT p.position, \(Self.columns, userOf: "o") FROM event_positions p JOIN outbox o ON o.sequence = \
+            p.event_sequence WHERE p.position > ?1 ORDER BY p.position LIMIT ?2
+            """, [.integer(position), .integer(Int64(limit))], Self.read)
     }
 
-    /// One user's, oldest first. A user's numbers rise with the sequences, and the index by user has the numbers.
-    public func list(of user: UserID, after sequence: Int64, limit: Int) throws -> [Event] {
+    /// One user's, oldest first. A user's numbers rise with the positions, and the index by user has the numbers.
+    public func list(of user: UserID, after position: Int64, limit: Int) throws -> [Event] {
         try session.query(
             """
-            SELECT sequence, \(Self.columns, userOf: "outbox") FROM outbox WHERE customer_id = \(customer: 1) AND \
-            sequence > ?2 ORDER BY user_sequence LIMIT ?3
-            """, [.text(user.text), .integer(sequence), .integer(Int64(limit))], Self.read)
+            SELECT p.position, \(Self.columns, userOf: "o") FROM outbox o JOIN event_positions p ON \
+            p.event_sequence = o.sequence WHERE o.customer_id = \(customer: 1) AND p.position > ?2 \
+            ORDER BY o.user_sequence LIMIT ?3
+            """, [.text(user.text), .integer(position), .integer(Int64(limit))], Self.read)
     }
 
-    public func find(_ sequence: Int64) throws -> Event? {
+    public func find(_ position: Int64) throws -> Event? {
         try session.first(
             """
-            SELECT sequence, \(Self.columns, userOf: "outbox") FROM outbox WHERE sequence = ?1
-            """, [.integer(sequence)], Self.read)
+            SELECT p.position, \(Self.columns, userOf: "o") FROM event_positions p JOIN outbox o ON o.sequence = \
+            p.event_sequence WHERE p.position = ?1
+            """, [.integer(position)], Self.read)
     }
 
     /// The newest event's; 0 if there is none.
-    public func lastSequence() throws -> Int64 {
-        try session.first("SELECT coalesce(max(sequence), 0) AS last_sequence FROM outbox", []) {
-            $0.integer("last_sequence")
+    public func lastPosition() throws -> Int64 {
+        try session.first("SELECT coalesce(max(position), 0) AS last_position FROM event_positions", []) {
+            $0.integer("last_position")
         } ?? 0
     }
 
-    /// The sequence before the first event from `start` on; the newest event's if there is none yet. Reads all events
+    /// The position before the first event from `start` on; the newest event's if there is none yet. Reads all events
     /// before that one.
     public func position(before start: Instant) throws -> Int64 {
         try session.first(
-            "SELECT sequence - 1 AS position FROM outbox WHERE at >= ?1 ORDER BY sequence LIMIT 1", [.instant(start)]
-        ) { $0.integer("position") } ?? lastSequence()
+            """
+            SELECT p.position - 1 AS position FROM event_positions p JOIN outbox o ON o.sequence = p.event_sequence \
+            WHERE o.at >= ?1 ORDER BY p.position LIMIT 1
+            """, [.instant(start)]
+        ) { $0.integer("position") } ?? lastPosition()
     }
 
     private static func read(_ row: any Row) throws -> Event {
         Event(
-            sequence: row.integer("sequence"), id: try row.uniqueID("event_id"), type: row.text("type"),
+            position: row.integer("position"), id: try row.uniqueID("event_id"), type: row.text("type"),
             user: row.optionalText("user_id").map { UserID($0) },
             userSequence: row.optionalInteger("user_sequence"), at: row.instant("at"),
             transactionSequence: row.optionalInteger("transaction_sequence"),

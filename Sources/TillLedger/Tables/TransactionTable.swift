@@ -40,19 +40,22 @@ public struct TransactionTable {
         _ transaction: PaidTransaction, state: RecordedTransaction.State, quarantine: QuarantineReason?,
         orderSequence: Int64?, at: Instant
     ) throws -> Int64 {
-        try session.insert(
+        let sequence = try session.drawID(of: "transactions")
+        try session.execute(
             """
-            INSERT INTO transactions (\(Self.signed), \(Self.processed), token, \(Self.terms), app_transaction) \
-            VALUES (\(marks: 28))
+            INSERT INTO transactions (sequence, \(Self.signed), \(Self.processed), token, \(Self.terms), \
+            app_transaction) VALUES (\(marks: 29))
             """,
             [
-                .text(transaction.id.text), .text(transaction.originalID.text), .text(transaction.productID.text),
-                .integer(Int64(transaction.quantity)), transaction.environment.column,
+                .integer(sequence), .text(transaction.id.text), .text(transaction.originalID.text),
+                .text(transaction.productID.text), .integer(Int64(transaction.quantity)),
+                transaction.environment.column,
                 .instant(transaction.purchasedAt), .instant(transaction.signedAt),
                 .optional(transaction.revokedAt?.milliseconds), .optional(transaction.signedPrice?.milliunits),
                 .optional(transaction.signedPrice?.currency.text), .integer(Int64(state.rawValue)),
                 .optional(quarantine?.rawValue), .optional(orderSequence), .instant(at), transaction.tokenColumn,
             ] + transaction.termsColumns + [.optional(transaction.appTransactionID)])
+        return sequence
     }
 
     /// What a newer copy of a known transaction says of it.

@@ -83,10 +83,11 @@ public struct TransferTable {
     @discardableResult
     public func insert(_ transfer: Transfer, reverses: Int64? = nil) throws -> Stored {
         let customers = CustomerTable(session)
-        let sequence = try session.insert(
-            "INSERT INTO transfers (\(Self.columns), \(CallerColumns.names)) VALUES (\(marks: 11))",
+        let sequence = try session.drawID(of: "transfers")
+        try session.execute(
+            "INSERT INTO transfers (sequence, \(Self.columns), \(CallerColumns.names)) VALUES (\(marks: 12))",
             [
-                .id(transfer.id), .text(transfer.kind.rawValue),
+                .integer(sequence), .id(transfer.id), .text(transfer.kind.rawValue),
                 .integer(try customers.id(of: transfer.from, at: transfer.at)),
                 .integer(try customers.id(of: transfer.to, at: transfer.at)), .text(transfer.reason),
                 .optional(transfer.operatorName), .optional(reverses), .instant(transfer.at),

@@ -7,7 +7,7 @@ import TillSQL
 /// up when that is delivered or given up. Events without a user stand in no line.
 public struct WebhookDeliveryTable {
     private static let columns: Columns = """
-        endpoint_sequence, event_sequence, lane, customer_id, state, attempts, due_at, attempted_at, status, error, \
+        endpoint_sequence, event_position, lane, customer_id, state, attempts, due_at, attempted_at, status, error, \
         ended_at
         """
 
@@ -61,10 +61,10 @@ public struct WebhookDeliveryTable {
             INSERT INTO webhook_deliveries (\(Self.columns)) VALUES (?1, ?2, ?3, \(customer: 4), 0, 0, CASE WHEN \
             EXISTS (SELECT 1 FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND lane = ?3 AND customer_id = \
             \(customer: 4) AND state = 0) THEN NULL ELSE CAST(?5 AS BIGINT) END, NULL, NULL, NULL, NULL) ON CONFLICT \
-            (endpoint_sequence, event_sequence) DO NOTHING
+            (endpoint_sequence, event_position) DO NOTHING
             """,
             [
-                .integer(endpoint), .integer(event.sequence), .integer(lane.rawValue), .optional(event.user?.text),
+                .integer(endpoint), .integer(event.position), .integer(lane.rawValue), .optional(event.user?.text),
                 .instant(now),
             ]) > 0
     }
@@ -76,13 +76,13 @@ public struct WebhookDeliveryTable {
         let users = try session.query(
             """
             SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = ?1 \
-            AND due_at <= ?2 AND due_at IS NOT NULL AND customer_id IS NOT NULL ORDER BY due_at, event_sequence LIMIT \
+            AND due_at <= ?2 AND due_at IS NOT NULL AND customer_id IS NOT NULL ORDER BY due_at, event_position LIMIT \
             ?3
             """, arguments, Self.read)
         let others = try session.query(
             """
             SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = ?1 \
-            AND due_at <= ?2 AND due_at IS NOT NULL AND customer_id IS NULL ORDER BY due_at, event_sequence LIMIT ?3
+            AND due_at <= ?2 AND due_at IS NOT NULL AND customer_id IS NULL ORDER BY due_at, event_position LIMIT ?3
             """, arguments, Self.read)
         let places = min(others.count, max(limit / 2, limit - users.count))
         return (users.prefix(limit - places) + others.prefix(places)).sorted { left, right in
@@ -97,7 +97,7 @@ public struct WebhookDeliveryTable {
         try session.execute(
             """
             UPDATE webhook_deliveries SET state = ?1, attempts = attempts + 1, due_at = NULL, attempted_at = ?2, \
-            status = ?3, error = ?4, ended_at = ?5 WHERE endpoint_sequence = ?6 AND event_sequence = ?7
+            status = ?3, error = ?4, ended_at = ?5 WHERE endpoint_sequence = ?6 AND event_position = ?7
             """,
             [
                 .integer(state.rawValue), .instant(now), .optional(status.map { Int64($0) }), .optional(error),
@@ -108,7 +108,7 @@ public struct WebhookDeliveryTable {
             """
             UPDATE webhook_deliveries SET due_at = coalesce(webhook_deliveries.due_at, ?1) \
             WHERE sequence = (SELECT sequence FROM webhook_deliveries WHERE endpoint_sequence = ?2 AND lane = ?3 \
-            AND customer_id = \(customer: 4) AND state = 0 ORDER BY event_sequence LIMIT 1)
+            AND customer_id = \(customer: 4) AND state = 0 ORDER BY event_position LIMIT 1)
             """,
             [
                 .instant(now), .integer(delivery.endpoint), .integer(delivery.lane.rawValue), .text(user.text),
@@ -122,7 +122,7 @@ public struct WebhookDeliveryTable {
         try session.execute(
             """
             UPDATE webhook_deliveries SET attempts = attempts + 1, due_at = ?1, attempted_at = ?2, status = ?3, error \
-            = ?4 WHERE endpoint_sequence = ?5 AND event_sequence = ?6
+            = ?4 WHERE endpoint_sequence = ?5 AND event_position = ?6
             """,
             [
                 .instant(due), .instant(now), .optional(status.map { Int64($0) }), .text(error),
@@ -136,19 +136,19 @@ public struct WebhookDeliveryTable {
     /// - Returns: false if nothing had to be done: it stands in line already.
     @discardableResult
     public func replay(_ event: OutboxTable.Event, to endpoint: Int64, at now: Instant) throws -> Bool {
-        guard let known = try find(event.sequence, at: endpoint) else {
+        guard let known = try find(event.position, at: endpoint) else {
             return try insert(event, for: endpoint, lane: .replay, at: now)
         }
         if known.state == .waiting {
             return try session.execute(
                 """
-                UPDATE webhook_deliveries SET due_at = ?1 WHERE endpoint_sequence = ?2 AND event_sequence = ?3 \
+                UPDATE webhook_deliveries SET due_at = ?1 WHERE endpoint_sequence = ?2 AND event_position = ?3 \
                 AND due_at > ?1
-                """, [.instant(now), .integer(endpoint), .integer(event.sequence)]) > 0
+                """, [.instant(now), .integer(endpoint), .integer(event.position)]) > 0
         }
         try session.execute(
-            "DELETE FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND event_sequence = ?2",
-            [.integer(endpoint), .integer(event.sequence)])
+            "DELETE FROM webhook_deliveries WHERE endpoint_sequence = ?1 AND event_position = ?2",
+            [.integer(endpoint), .integer(event.position)])
         return try insert(event, for: endpoint, lane: .replay, at: now)
     }
 
@@ -158,7 +158,7 @@ public struct WebhookDeliveryTable {
         try session.first(
             """
             SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = ?1 \
-            AND event_sequence = ?2
+            AND event_position = ?2
             """, [.integer(endpoint), .integer(event)], Self.read)
     }
 
@@ -171,22 +171,22 @@ public struct WebhookDeliveryTable {
             case nil:
                 """
                 SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = \
-                ?1 AND event_sequence < ?2 ORDER BY event_sequence DESC LIMIT ?3
+                ?1 AND event_position < ?2 ORDER BY event_position DESC LIMIT ?3
                 """
             case .waiting:
                 """
                 SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = \
-                ?1 AND +event_sequence < ?2 AND lane IN (0, 1) AND state = 0 ORDER BY +event_sequence DESC LIMIT ?3
+                ?1 AND +event_position < ?2 AND lane IN (0, 1) AND state = 0 ORDER BY +event_position DESC LIMIT ?3
                 """
             case .delivered:
                 """
                 SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = \
-                ?1 AND event_sequence < ?2 AND state = 1 ORDER BY event_sequence DESC LIMIT ?3
+                ?1 AND event_position < ?2 AND state = 1 ORDER BY event_position DESC LIMIT ?3
                 """
             case .dead:
                 """
                 SELECT \(Self.columns, userOf: "webhook_deliveries") FROM webhook_deliveries WHERE endpoint_sequence = \
-                ?1 AND event_sequence < ?2 AND state = 2 ORDER BY event_sequence DESC LIMIT ?3
+                ?1 AND event_position < ?2 AND state = 2 ORDER BY event_position DESC LIMIT ?3
                 """
             }
         return try session.query(
@@ -231,7 +231,7 @@ public struct WebhookDeliveryTable {
             throw row.unreadable("a delivery")
         }
         return Stored(
-            endpoint: row.integer("endpoint_sequence"), event: row.integer("event_sequence"), lane: lane,
+            endpoint: row.integer("endpoint_sequence"), event: row.integer("event_position"), lane: lane,
             user: row.optionalText("user_id").map { UserID($0) }, state: state, attempts: row.integer("attempts"),
             dueAt: row.optionalInstant("due_at"), attemptedAt: row.optionalInstant("attempted_at"),
             status: row.optionalInteger("status"), error: row.optionalText("error"),

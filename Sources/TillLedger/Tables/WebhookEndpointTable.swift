@@ -6,8 +6,8 @@ extension Schema {
     ///
     /// The index by user keeps two events from getting the same number, and answers a feed of one user. What an event
     /// says is in its row as it was at its commit, in the shape that `version` numbers; an event that may happen again
-    /// has the hash of its key, by which it is told how often it did. With one writer the order of the rows is the
-    /// order of the commits; with several a sealer gives each event its position (`event_positions`, `seals`).
+    /// has the hash of its key, by which it is told how often it did. `event_positions` is the order of the feed;
+    /// `unplaced_events` are committed and have no position yet. `seals` will hold digests of the positions.
     ///
     /// A delivery waits (0), is through (1) or is a dead letter (2).
     /// Of deliveries that wait only those have a `due_at` that nothing of the same user waits before, in the same lane:
@@ -49,6 +49,8 @@ extension Schema {
             seal_sequence INTEGER REFERENCES seals (sequence)
         ) STRICT;
 
+        CREATE TABLE unplaced_events (event_sequence INTEGER PRIMARY KEY REFERENCES outbox (sequence)) STRICT;
+
         CREATE TABLE webhook_endpoints (
             sequence INTEGER PRIMARY KEY,
             id TEXT NOT NULL UNIQUE,
@@ -66,7 +68,7 @@ extension Schema {
         CREATE TABLE webhook_deliveries (
             sequence INTEGER PRIMARY KEY,
             endpoint_sequence INTEGER NOT NULL REFERENCES webhook_endpoints (sequence),
-            event_sequence INTEGER NOT NULL REFERENCES outbox (sequence),
+            event_position INTEGER NOT NULL REFERENCES event_positions (position),
             lane INTEGER NOT NULL CHECK (lane IN (0, 1)),
             customer_id INTEGER REFERENCES customers (customer_id),
             state INTEGER NOT NULL CHECK (state BETWEEN 0 AND 2),
@@ -76,17 +78,17 @@ extension Schema {
             status INTEGER,
             error TEXT,
             ended_at INTEGER,
-            UNIQUE (endpoint_sequence, event_sequence),
+            UNIQUE (endpoint_sequence, event_position),
             CHECK ((state = 0) = (ended_at IS NULL)),
             CHECK (due_at IS NULL OR state = 0)
         ) STRICT;
-        CREATE INDEX webhook_deliveries_due_users ON webhook_deliveries (endpoint_sequence, due_at, event_sequence)
+        CREATE INDEX webhook_deliveries_due_users ON webhook_deliveries (endpoint_sequence, due_at, event_position)
             WHERE due_at IS NOT NULL AND customer_id IS NOT NULL;
-        CREATE INDEX webhook_deliveries_due_others ON webhook_deliveries (endpoint_sequence, due_at, event_sequence)
+        CREATE INDEX webhook_deliveries_due_others ON webhook_deliveries (endpoint_sequence, due_at, event_position)
             WHERE due_at IS NOT NULL AND customer_id IS NULL;
         CREATE INDEX webhook_deliveries_in_line
-            ON webhook_deliveries (endpoint_sequence, lane, customer_id, event_sequence) WHERE state = 0;
-        CREATE INDEX webhook_deliveries_dead ON webhook_deliveries (endpoint_sequence, event_sequence)
+            ON webhook_deliveries (endpoint_sequence, lane, customer_id, event_position) WHERE state = 0;
+        CREATE INDEX webhook_deliveries_dead ON webhook_deliveries (endpoint_sequence, event_position)
             WHERE state = 2;
         CREATE INDEX webhook_deliveries_through ON webhook_deliveries (ended_at) WHERE state = 1;
 

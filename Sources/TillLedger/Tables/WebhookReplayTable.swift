@@ -66,11 +66,11 @@ public struct WebhookReplayTable {
         let position = min(replay.lastSequence, replay.position + Int64(limit))
         let events = try session.query(
             """
-            SELECT sequence FROM outbox WHERE sequence > ?1 AND sequence <= ?2 AND at >= ?3 AND at < ?4 \
-            ORDER BY sequence
+            SELECT p.position FROM event_positions p JOIN outbox o ON o.sequence = p.event_sequence \
+            WHERE p.position > ?1 AND p.position <= ?2 AND o.at >= ?3 AND o.at < ?4 ORDER BY p.position
             """,
             [.integer(replay.position), .integer(position), .instant(replay.from), .instant(replay.to)]
-        ) { $0.integer("sequence") }
+        ) { $0.integer("position") }
         return (events, position)
     }
 

@@ -7,6 +7,7 @@ package struct TransferRecorder {
     private let now: Instant
     private let freshID: UniqueID
     private let actor: String
+    private let connection: any Connection
     private let transfers: TransferTable
     private let holders: HolderTable
     private let ownership: OwnershipTable
@@ -23,6 +24,7 @@ package struct TransferRecorder {
         self.now = now
         self.freshID = freshID
         self.actor = actor
+        self.connection = connection
         transfers = TransferTable(connection)
         holders = HolderTable(connection)
         ownership = OwnershipTable(connection)
@@ -170,6 +172,8 @@ package struct TransferRecorder {
         _ transfer: Transfer, _ grants: [HeldGrant], _ points: [MovedPoints],
         reverses: TransferTable.Stored? = nil
     ) throws -> TransferTable.Stored {
+        let chains = grants.map { LockKey.chain($0.originalID, $0.environment) }
+        connection.lock(chains + [.customer(transfer.from), .customer(transfer.to)])
         let isDecision =
             transfer.kind == .support || reverses.map { $0.transfer.kind != .guestMerge } ?? false
         let stored = try transfers.insert(transfer, reverses: reverses?.sequence)

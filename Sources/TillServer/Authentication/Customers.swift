@@ -38,7 +38,9 @@ extension Server {
             let known = try await database.read { try CustomerTable($0).kind(of: user, under: terms) }
             if known.map({ $0.changes(to: kind) }) ?? true {
                 let now = clock()
-                try await database.write { try CustomerTable($0).record(user, as: kind, under: terms, at: now) }
+                try await database.write(locking: [.customer(user)]) {
+                    try CustomerTable($0).record(user, as: kind, under: terms, at: now)
+                }
             }
             recordedCustomers.insert(user, as: kind)
         } catch let fault as DatabaseError where fault.isRetryable {}

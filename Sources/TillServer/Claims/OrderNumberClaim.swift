@@ -39,7 +39,7 @@ struct OrderNumberClaim: Sendable {
         guard let number = claim.orderNumber else { return ClaimReply(claim) }
         let answer = try await ask(number, for: claim)
         let now = server.clock()
-        return try await server.database.write { session in
+        return try await server.database.write(locking: [.customer(claim.user)]) { session in
             let claims = ClaimTable(session)
             switch answer {
             case .found(let found): try claims.end(claim.sequence, .answered, answer: text(of: found), at: now)

@@ -34,6 +34,7 @@ public struct WebhookDeliveries: Sendable {
     /// keeps no other one waiting.
     @discardableResult
     public func deliverAll() async throws -> Int {
+        try await server.ledger.placeEvents()
         guard let send = server.webhookSend else { return 0 }
         for endpoint in server.configuration.webhooks.endpoints { try await register(endpoint) }
         let endpoints = server.configuration.webhooks.endpoints.filter { !$0.isDisabled }
@@ -59,14 +60,16 @@ public struct WebhookDeliveries: Sendable {
         guard let known else {
             // Off the writer: it may have to look through all events.
             let position = try await server.database.read { try OutboxTable($0).position(before: start) }
-            try await server.database.write { session in
+            try await server.database.write(locking: [.endpoint(endpoint.id)]) { session in
                 let table = WebhookEndpointTable(session)
                 if try table.find(id) == nil { try table.insert(id, url: url, position: position, at: now) }
             }
             return
         }
         guard known.url != url else { return }
-        try await server.database.write { try WebhookEndpointTable($0).move(known.sequence, to: url) }
+        try await server.database.write(locking: [.endpoint(endpoint.id)]) {
+            try WebhookEndpointTable($0).move(known.sequence, to: url)
+        }
     }
 
     private func deliver(
@@ -101,10 +104,10 @@ public struct WebhookDeliveries: Sendable {
         }
         guard let last = events.last else { return false }
         let (wanted, now) = (events.filter { endpoint.wants($0.type) }, server.clock())
-        try await server.database.write { session in
+        try await server.database.write(locking: [.endpoint(endpoint.id)]) { session in
             let table = WebhookDeliveryTable(session)
             for event in wanted { try table.insert(event, for: state.sequence, lane: .live, at: now) }
-            try WebhookEndpointTable(session).advance(state.sequence, to: last.sequence)
+            try WebhookEndpointTable(session).advance(state.sequence, to: last.position)
         }
         return events.count == Self.batch
     }
@@ -119,7 +122,7 @@ public struct WebhookDeliveries: Sendable {
         }
         guard let next else { return false }
         let now = server.clock()
-        try await server.database.write { session in
+        try await server.database.write(locking: [.endpoint(endpoint.id)]) { session in
             let (outbox, deliveries) = (OutboxTable(session), WebhookDeliveryTable(session))
             var count: Int64 = 0
             for sequence in next.events {
@@ -176,15 +179,15 @@ public struct WebhookDeliveries: Sendable {
             return made
         }
         let results = letters.indices.compactMap { index in made[index].map { (letters[index].delivery, $0) } }
-        if !results.isEmpty { try await record(results, at: state.sequence) }
+        if !results.isEmpty { try await record(results, at: state.sequence, of: endpoint.id) }
         return results.map(\.1)
     }
 
     private func record(
-        _ results: [(delivery: WebhookDeliveryTable.Stored, attempt: WebhookAttempt)], at endpoint: Int64
+        _ results: [(delivery: WebhookDeliveryTable.Stored, attempt: WebhookAttempt)], at endpoint: Int64, of id: String
     ) async throws {
         let now = server.clock()
-        try await server.database.write { session in
+        try await server.database.write(locking: [.endpoint(id)]) { session in
             for (delivery, attempt) in results {
                 try Self.record(attempt, of: delivery, at: now, session)
             }
@@ -224,7 +227,7 @@ public struct WebhookDeliveries: Sendable {
         guard try await server.database.read({ try WebhookDeliveryTable($0).hasSomethingToPrune(before: then) }) else {
             return
         }
-        try await server.database.write { session in
+        try await server.database.write(locking: [.ledger("deliveries")]) { session in
             _ = try WebhookDeliveryTable(session).prune(before: then, limit: Self.batch)
         }
     }

@@ -44,7 +44,9 @@ struct Idempotency: Sendable {
         guard response.status != 202, response.status != 429, response.status < 500 else { return response }
         let answer = IdempotencyTable.Answer(digest: digest, status: response.status, body: response.body)
         let now = ledger.clock()
-        try await ledger.database.write { try IdempotencyTable($0).insert(scope, answer, at: now) }
+        try await ledger.database.write(locking: [.idempotency("\(scope.credential) \(scope.path) \(key)")]) {
+            try IdempotencyTable($0).insert(scope, answer, at: now)
+        }
         return response
     }
 

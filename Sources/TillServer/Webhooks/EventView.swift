@@ -31,7 +31,7 @@ struct EventView {
         }
         var members: [String: JSONValue] = [
             "id": .string(Self.id(of: event)), "type": .string(event.type), "timestamp": .string(event.at.rfc3339),
-            "sequence": .int(event.sequence), "data": .object(data),
+            "sequence": .int(event.position), "data": .object(data),
         ]
         if let environment { members["environment"] = environment }
         if environment?.string == Environment.sandbox.rawValue { members["sandbox"] = true }

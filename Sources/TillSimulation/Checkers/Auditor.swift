@@ -22,7 +22,6 @@ final class Auditor: @unchecked Sendable {
     /// Who was given what, when everything was looked at last.
     private(set) var grantees: [String: String] = [:]
     /// The last event that was looked at.
-    private var position: Int64 = 0
 
     /// User ids of thieves.
     private var thieves: Set<[UInt8]> = []
@@ -83,25 +82,22 @@ final class Auditor: @unchecked Sendable {
         check(books.3, against: bought)
     }
 
-    /// What must hold of whatever a commit was about.
-    func glance(_ ledger: any Database) async {
-        let position = position
+    /// What must hold of the transactions that a commit changed.
+    ///
+    /// - Parameter events: the row ids of the events that the commit may hold.
+    func glance(_ ledger: any Database, events: [Int64]) async {
+        guard !events.isEmpty else { return }
         guard
             let new = try? await ledger.read({ session in
-                try session.query(
-                    "SELECT sequence, transaction_sequence FROM outbox WHERE sequence > ? ORDER BY sequence",
-                    [.integer(position)]
-                ) {
-                    (
-                        $0.integer("sequence"),
-                        $0.isNull("transaction_sequence") ? nil : $0.integer("transaction_sequence")
-                    )
+                try events.compactMap { event in
+                    try session.first(
+                        "SELECT transaction_sequence FROM outbox WHERE sequence = ?1", [.integer(event)]
+                    ) { $0.optionalInteger("transaction_sequence") }
                 }
-            }), let last = new.last
+            }), !new.isEmpty
         else { return }
-        self.position = last.0
         await checkErrands(ledger)
-        for sequence in Set(new.compactMap(\.1)).sorted() {
+        for sequence in Set(new.compactMap { $0 }).sorted() {
             guard let eye = try? await ledger.read({ try LedgerEye($0, only: sequence) }),
                 let entry = eye.entries.values.first, let sold = try? await apple.transactions(around: entry.id)
             else { continue }

@@ -27,6 +27,8 @@ public enum FaultKind: String, Sendable, Hashable, CaseIterable {
     case bodyRerun = "body_run_again"
     /// The database commits, and the connection is lost before it can say so.
     case commitInDoubt = "commit_in_doubt"
+    /// A transaction draws its row ids and commits after others that drew theirs later.
+    case rowsLate = "rows_visible_late"
     /// The server stays down for hours or days.
     case serverDown = "server_down"
     /// Apple answers nobody, for hours or days.

@@ -59,7 +59,7 @@ final class ServerHost: @unchecked Sendable {
         /// After a start, before anything is done.
         var isOpened: @Sendable (any Database) async -> Void
         /// After each commit.
-        var isWritten: @Sendable (any Database) async -> Void
+        var isWritten: SteppedDatabase.IsWritten
     }
 
     init(_ parts: WorldParts, _ terms: Terms, watch: Watch) {

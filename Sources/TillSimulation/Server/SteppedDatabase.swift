@@ -1,31 +1,43 @@
 import TillSQL
 
 /// The ledger with an await before and after each of its commits, as the driver's own threads have it: at each of them
-/// others go first, and the server may be killed.
+/// other tasks run, and the server may be killed. Its faults are those of a database with several writers.
 final class SteppedDatabase: Database {
     private let inner: any Database
     private let faults: FaultLedger
-    private let isWritten: @Sendable (any Database) async -> Void
+    private let isWritten: IsWritten
+    private let rowIDs = DrawnRowIDs()
+    private let tables = GuardedTables()
 
-    /// - Parameters:
-    ///   - faults: whether a body is run again, and whether a commit stays in doubt.
-    ///   - isWritten: looks at the books after each commit, before anybody hears of it.
-    init(
-        _ inner: any Database, faults: FaultLedger, isWritten: @escaping @Sendable (any Database) async -> Void
-    ) {
+    /// Called after each commit, before its caller continues, with the row ids of the events that it may hold.
+    typealias IsWritten = @Sendable (any Database, _ events: [Int64]) async -> Void
+
+    /// How many steps of other tasks a late commit lets pass.
+    private static let lateness = 60
+    /// With its keys declared a body finds what it found before, and perhaps more.
+    private static let mostRuns = 5
+
+    /// - Parameter faults: whether a body runs again, is late, or stays in doubt.
+    init(_ inner: any Database, faults: FaultLedger, isWritten: @escaping IsWritten) {
         self.inner = inner
         self.faults = faults
         self.isWritten = isWritten
     }
 
     func write<Value: Sendable>(
-        _ body: @escaping @Sendable (any Connection) throws -> Value
+        locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
     ) async throws -> Value {
         await Task.yield()
+        if faults.strikes(.bodyRerun, at: "ledger") { _ = await runInVain(keys, body) }
+        var reserved: [String: [Int64]] = [:]
+        if faults.strikes(.rowsLate, at: "ledger") {
+            reserved = await runInVain(keys, body)
+            for _ in 0..<Self.lateness { await Task.yield() }
+        }
+        let attempt = Attempt(keys, rowIDs, reserved)
         let result: Result<Value, any Error>
-        if faults.strikes(.bodyRerun, at: "ledger") { await runInVain(body) }
-        do { result = .success(try await inner.write(body)) } catch { result = .failure(error) }
-        await isWritten(inner)
+        do { result = .success(try await run(attempt, body)) } catch { result = .failure(error) }
+        await isWritten(inner, attempt.drawn["outbox"] ?? [])
         await Task.yield()
         let value = try result.get()
         if faults.strikes(.commitInDoubt, at: "ledger") {
@@ -34,18 +46,44 @@ final class SteppedDatabase: Database {
         return value
     }
 
+    /// Runs a body until it has declared every key that it needs.
+    private func run<Value: Sendable>(
+        _ attempt: Attempt, _ body: @escaping @Sendable (any Connection) throws -> Value
+    ) async throws -> Value {
+        for _ in 0..<Self.mostRuns {
+            attempt.begin()
+            let result: Result<Value, any Error>
+            do {
+                let value = try await inner.write(locking: attempt.keys.sorted()) { [tables] connection in
+                    let value = try body(KeyedConnection(connection, attempt, tables))
+                    guard attempt.undeclared.isEmpty else { throw RolledBack() }
+                    return value
+                }
+                result = .success(value)
+            } catch { result = .failure(error) }
+            if attempt.undeclared.isEmpty { return try result.get() }
+        }
+        preconditionFailure("a body adds other keys in each of \(Self.mostRuns) runs")
+    }
+
     private struct RolledBack: Error {}
 
     /// Runs a body and undoes it: what it leaves behind outside of the database would count twice.
-    private func runInVain<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async {
+    ///
+    /// - Returns: the row ids that it drew.
+    private func runInVain<Value: Sendable>(
+        _ keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
+    ) async -> [String: [Int64]] {
+        let attempt = Attempt(keys, rowIDs)
         do {
-            try await inner.write { connection in
+            try await run(attempt) { connection in
                 _ = try body(connection)
                 throw RolledBack()
             }
         } catch {
-            // The second run meets the same fault, if it was the body's own.
+            // The second run meets the same error, if it was the body's own.
         }
+        return attempt.drawn
     }
 
     func read<Value: Sendable>(
@@ -56,4 +94,54 @@ final class SteppedDatabase: Database {
     }
 
     func close() async { await inner.close() }
+}
+
+/// Row ids in the order in which bodies draw them, whether they commit or not.
+// @unchecked: all tasks of one simulated world run on one thread.
+final class DrawnRowIDs: @unchecked Sendable {
+    private var last: [String: Int64] = [:]
+
+    /// - Parameter free: the first id that is free in the table.
+    func draw(_ count: Int, of table: String, free: Int64) -> [Int64] {
+        let first = max(free, last[table, default: 0] + 1)
+        last[table] = first + Int64(count) - 1
+        return (0..<count).map { first + Int64($0) }
+    }
+}
+
+/// The runs of one body: the keys that it has declared by now, and the row ids that its last run drew.
+// @unchecked: all tasks of one simulated world run on one thread.
+final class Attempt: @unchecked Sendable {
+    private(set) var keys: Set<LockKey>
+    /// What the run under way adds.
+    private(set) var undeclared: Set<LockKey> = []
+    private(set) var drawn: [String: [Int64]] = [:]
+    private var reserved: [String: [Int64]]
+    private let earlier: [String: [Int64]]
+    private let rowIDs: DrawnRowIDs
+
+    /// - Parameter reserved: ids that were drawn for this body before other bodies drew theirs.
+    init(_ keys: [LockKey], _ rowIDs: DrawnRowIDs, _ reserved: [String: [Int64]] = [:]) {
+        self.keys = Set(keys)
+        self.rowIDs = rowIDs
+        self.reserved = reserved
+        earlier = reserved
+    }
+
+    func begin() {
+        keys.formUnion(undeclared)
+        undeclared = []
+        drawn = [:]
+        reserved = earlier
+    }
+
+    func lock(_ keys: [LockKey]) { undeclared.formUnion(Set(keys).subtracting(self.keys)) }
+
+    func draw(_ count: Int, of table: String, _ free: () throws -> Int64) rethrows -> [Int64] {
+        var ids = Array((reserved[table] ?? []).prefix(count))
+        reserved[table]?.removeFirst(ids.count)
+        if ids.count < count { ids += rowIDs.draw(count - ids.count, of: table, free: try free()) }
+        drawn[table, default: []] += ids
+        return ids
+    }
 }

@@ -16,6 +16,7 @@ struct LedgerInspection: Sendable {
     private(set) var violations: [String] = []
 
     init(of sales: [Sale], debits references: [String], in session: any Connection) throws {
+        while try OutboxTable(session).place(limit: 1_000) {}
         let events = try OutboxTable(session).list(after: 0, limit: 1_000)
         for sale in sales { try inspect(sale, events, session) }
         let (ledger, notifications) = (LedgerTable(session), NotificationTable(session))

@@ -165,7 +165,7 @@ final class ServerUnderPowerCuts {
 
     private func inspection(of database: SQLiteDatabase) async throws -> LedgerInspection {
         let (sales, references) = (sales, references)
-        let found = try await database.read { try LedgerInspection(of: sales, debits: references, in: $0) }
+        let found = try await database.write { try LedgerInspection(of: sales, debits: references, in: $0) }
         violations += found.violations
         func compare(_ what: String, _ lost: Set<some Hashable>) {
             if !lost.isEmpty { violations.append("answered and lost: \(what) \(lost)") }

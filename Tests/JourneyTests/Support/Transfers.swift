@@ -66,7 +66,8 @@ extension Shop {
     }
 
     func events() async throws -> [String] {
-        try await ledger.read { try OutboxTable($0).list(after: 0, limit: 100) }
+        try await server.ledger.placeEvents()
+        return try await ledger.read { try OutboxTable($0).list(after: 0, limit: 100) }
             .map { "\($0.type) \($0.user?.text ?? "-")" }
     }
 

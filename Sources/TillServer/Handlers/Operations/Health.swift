@@ -29,7 +29,7 @@ extension Server {
     private func findFault() async -> String? {
         do {
             let now = clock()
-            try await database.write { try HeartbeatTable($0).beat(at: now) }
+            try await database.write(locking: [.ledger("heartbeat")]) { try HeartbeatTable($0).beat(at: now) }
             _ = try await database.read { try OrderTable($0).find(sequence: 1) }
             return nil
         } catch {

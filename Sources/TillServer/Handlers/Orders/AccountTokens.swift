@@ -18,7 +18,8 @@ extension Server {
             throw Refused(.invalidField, "token: a UUID, and neither the nil nor the max UUID")
         }
         let (inputs, terms) = (ledger.intake.processor.inputs(), configuration.guests)
-        let (entry, isNew) = try await database.write { session -> (AccountTokenTable.Entry, Bool) in
+        let (entry, isNew) = try await database.write(locking: [.order(token), .customer(user)]) {
+            session -> (AccountTokenTable.Entry, Bool) in
             let tokens = AccountTokenTable(session)
             if let known = try tokens.find(token) {
                 guard known.user == user else { throw Refused(.tokenInUse) }

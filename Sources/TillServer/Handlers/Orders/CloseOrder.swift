@@ -16,7 +16,7 @@ extension Server {
         let reason = try call.bodyIfAny(OrderReasonBody.self)?.reason ?? ""
         let now = clock()
         let credential = call.credential
-        let view = try await database.write { session -> OrderView in
+        let view = try await database.write(locking: [.order(id)]) { session -> OrderView in
             let orders = OrderTable(session)
             guard var stored = try orders.find(id) else { throw Refused(.unknownOrder) }
             try requireOwner(credential, of: stored.order, session)

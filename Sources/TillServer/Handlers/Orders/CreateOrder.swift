@@ -37,7 +37,8 @@ extension Server {
         let kind = call.kind ?? configuration.guests.kind(named: buyer)
         let version = try await ledger.recordCatalog()
         let (isRecorded, terms) = (recordedCustomers.contains(buyer, as: kind), configuration.guests)
-        let (found, isNew) = try await database.write { session -> (OrderView, Bool) in
+        let (found, isNew) = try await database.write(locking: [.order(order.id), .customer(buyer)]) {
+            session -> (OrderView, Bool) in
             let orders = OrderTable(session)
             if let existing = try orders.find(order.id), chosen.source != nil || existing.order.userID == buyer {
                 return (OrderView(existing.order, try orders.moves(of: existing.sequence)), false)

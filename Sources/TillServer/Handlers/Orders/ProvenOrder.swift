@@ -52,7 +52,7 @@ extension Server {
             price: Money(amount: amount, currency: product.price.currency),
             deviceID: Plan(soldBy: product)?.scope == .device ? origin.device : nil, createdAt: now, updatedAt: now,
             idSource: .proven)
-        try await database.write { session in
+        try await database.write(locking: [.order(id), .customer(found.owner)]) { session in
             try CustomerTable(session).requireUnmerged(found.owner)
             guard try proof.user == caller || CustomerTable(session).account(of: proof.user) == caller,
                 try OrderTable(session).find(id) == nil, try AccountTokenTable(session).find(id) == nil

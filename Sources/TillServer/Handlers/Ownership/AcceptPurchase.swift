@@ -26,7 +26,7 @@ extension Server {
             UniqueID(random: entropy(16)), ledger.intake.processor.inputs(), call.credential.name
         )
         let terms = configuration.guests
-        let reply = try await database.write { session in
+        let reply = try await database.write(locking: [.customer(user)]) { session in
             try CustomerTable(session).requireUnmerged(user)
             if case .backend = call.credential {
                 try CustomerTable(session).recordNamed(user, under: terms, at: inputs.now)

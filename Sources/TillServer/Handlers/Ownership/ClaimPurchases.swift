@@ -24,7 +24,7 @@ extension Server {
         guard let claims = OrderNumberClaim(self, askedBy: user) else { throw Refused(.noOrderLookup, "no API key") }
         let (id, now, actor) = (UniqueID(random: entropy(16)), clock(), call.credential.name)
         let terms = configuration.guests
-        let (claim, isNew) = try await database.write { session in
+        let (claim, isNew) = try await database.write(locking: [.customer(user)]) { session in
             try CustomerTable(session).requireUnmerged(user)
             if case .backend = call.credential {
                 try CustomerTable(session).recordNamed(user, under: terms, at: now)

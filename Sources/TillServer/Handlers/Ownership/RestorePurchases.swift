@@ -190,7 +190,8 @@ private struct Restore {
         let (id, type, now) = (verified.id, type(of: verified), server.clock())
         let freshID = UniqueID(random: server.entropy(16))
         let (restorer, terms, actor) = (restorer, terms, origin.callerName)
-        return try await server.database.write { [server] session in
+        return try await server.database.write(locking: [.chain(chain, environment), .customer(restorer)]) {
+            [server] session in
             let transactions = TransactionTable(session)
             guard let stored = try transactions.find(id, in: environment), stored.state == .granted,
                 let grant = try GrantTable(session).find(transaction: stored.sequence)

@@ -16,7 +16,7 @@ extension Server {
         try await ledger.requireKnownForm(of: guest, "guestId")
         let reason = body.reason ?? "signed_in"
         let terms = configuration.guests
-        let (isNew, reply) = try await changing(call) { books, view in
+        let (isNew, reply) = try await changing(call, [.customer(guest), .customer(account)]) { books, view in
             let made = try books.merge(guest: guest, into: account, reason: reason, for: requester, under: terms)
             return (made.isNew, try view.reply(made.stored))
         }
@@ -42,7 +42,8 @@ extension Server {
         try await ledger.requireKnownForm(of: to, "to")
         let environment = try Environment(parameter: body.environment) ?? configuration.usualEnvironment
         let terms = configuration.guests
-        let reply = try await changing(call) { books, view in
+        let keys: [LockKey] = [.customer(UserID(body.from)), .customer(to)]
+        let reply = try await changing(call, keys) { books, view in
             try view.reply(
                 try books.move(
                     chain: TransactionID(body.originalTransactionId), in: environment, from: UserID(body.from), to: to,
@@ -56,7 +57,7 @@ extension Server {
         guard let id = UniqueID(call.parameters["id"]) else { throw Refused(.unknownTransfer) }
         let body = try call.body(ReverseTransferBody.self)
         let terms = configuration.guests
-        let (isNew, reply) = try await changing(call) { books, view in
+        let (isNew, reply) = try await changing(call, [.transfer(id)]) { books, view in
             let made = try books.reverse(id, reason: body.reason, by: body.operator, terms: terms)
             return (made.isNew, try view.reply(made.stored))
         }
@@ -76,10 +77,10 @@ extension Server {
     }
 
     private func changing<Value: Sendable>(
-        _ call: Call, _ change: @escaping @Sendable (TransferRecorder, TransferView) throws -> Value
+        _ call: Call, _ keys: [LockKey], _ change: @escaping @Sendable (TransferRecorder, TransferView) throws -> Value
     ) async throws -> Value {
         let (actor, now, id) = (call.credential.name, clock(), UniqueID(random: entropy(16)))
-        return try await database.write { session in
+        return try await database.write(locking: keys) { session in
             let books = TransferRecorder(
                 session, actor: actor, now: now, freshID: id, reminders: ledger.reminders(session))
             return try change(books, TransferView(session))

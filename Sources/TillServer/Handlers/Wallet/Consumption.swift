@@ -23,7 +23,7 @@ extension Server {
         try await ledger.requireKnownForm(of: user, "userId")
         let body = try call.body(ConsentBody.self)
         let said = ConsentTable.Consent(isGiven: body.given, actor: call.credential.name, at: clock())
-        let stands = try await database.write { session in
+        let stands = try await database.write(locking: [.customer(user)]) { session in
             try CustomerTable(session).requireUnmerged(user)
             let consents = ConsentTable(session)
             if let newest = try consents.newest(of: user), newest.isGiven == said.isGiven { return newest }

@@ -75,7 +75,8 @@ extension Server {
     private func post(
         _ wanted: Posting, _ check: @escaping @Sendable (Wallet) throws -> Void
     ) async throws -> Posted {
-        try await database.write { [catalog = configuration.catalog, terms = configuration.guests] session in
+        try await database.write(locking: [.customer(wanted.userID), .reference(wanted.reference, wanted.environment)])
+        { [catalog = configuration.catalog, terms = configuration.guests] session in
             let ledger = LedgerTable(session)
             let wallet = Wallet(
                 balances: try ledger.wallet(of: wanted.userID, in: wanted.environment).balances,

@@ -10,13 +10,14 @@ extension Server {
     func listEvents(_ call: Call) async throws -> HTTPResponse {
         let page = try await page(call, cursor: "after")
         let user = try call.request.queryValue("user").map(Bounds.user)
+        try await ledger.placeEvents()
         let (events, hasMore, last) = try await database.read { session in
             let (outbox, view) = (OutboxTable(session), EventView(session))
             let found =
                 try user.map { try outbox.list(of: $0, after: page.after, limit: page.rows) }
                 ?? outbox.list(after: page.after, limit: page.rows)
             let events = found.prefix(page.limit)
-            return (try events.map { try view.json($0) }, found.count > page.limit, events.last?.sequence ?? page.after)
+            return (try events.map { try view.json($0) }, found.count > page.limit, events.last?.position ?? page.after)
         }
         let reply: JSONValue = [
             "data": .array(events), "hasMore": .bool(hasMore), "nextCursor": .string(page.cursor(last)),

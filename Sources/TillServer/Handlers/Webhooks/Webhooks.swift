@@ -40,7 +40,7 @@ extension Server {
     func replayWebhookDelivery(_ call: Call) async throws -> HTTPResponse {
         let (endpoint, now) = (try endpoint(in: call), clock())
         guard let sequence = Int64(call.parameters["sequence"]) else { throw Refused(.unknownEvent) }
-        let reply = try await database.write { session in
+        let reply = try await database.write(locking: [.endpoint(endpoint.id)]) { session in
             guard let event = try OutboxTable(session).find(sequence) else { throw Refused(.unknownEvent) }
             let stored = try Self.known(endpoint, session)
             guard sequence <= stored.position else {
@@ -64,7 +64,7 @@ extension Server {
             endpoints = [one]
         }
         let (chosen, now) = (endpoints, clock())
-        let replies = try await database.write { session in
+        let replies = try await database.write(locking: chosen.map { .endpoint($0.id) }) { session in
             let table = WebhookReplayTable(session)
             return try chosen.compactMap { endpoint -> WebhookReplayReply? in
                 // What it has not come to yet it gets in its turn.
@@ -108,7 +108,7 @@ extension Server {
     /// `POST /v1/webhooks/{id}/resumption`: an endpoint that answered 410, or is left alone, is sent to again.
     func resumeWebhook(_ call: Call) async throws -> HTTPResponse {
         let (endpoint, now) = (try endpoint(in: call), clock())
-        let reply = try await database.write { session in
+        let reply = try await database.write(locking: [.endpoint(endpoint.id)]) { session in
             try WebhookEndpointTable(session).resume(Self.known(endpoint, session).sequence)
             return try WebhookEndpointReply(endpoint, at: now, session)
         }
@@ -140,7 +140,7 @@ extension WebhookEndpointReply {
         guard let stored else { return }
         let counts = try WebhookDeliveryTable(session).counts(stored.sequence)
         position = stored.position
-        behind = try OutboxTable(session).lastSequence() - stored.position
+        behind = try OutboxTable(session).lastPosition() - stored.position
         waiting = counts.waiting
         dead = counts.dead
         lastSuccessAt = stored.succeededAt
@@ -182,7 +182,7 @@ extension WebhookDeliveryTable.State {
 extension WebhookDeliveryReply {
     fileprivate init(_ stored: WebhookDeliveryTable.Stored, of event: OutboxTable.Event) {
         self.init(
-            eventId: EventView.id(of: event), sequence: event.sequence, type: event.type, userId: event.user?.text,
+            eventId: EventView.id(of: event), sequence: event.position, type: event.type, userId: event.user?.text,
             state: stored.state.reply, isReplay: stored.lane == .replay, attempts: stored.attempts)
         nextAttemptAt = stored.dueAt
         lastAttemptAt = stored.attemptedAt

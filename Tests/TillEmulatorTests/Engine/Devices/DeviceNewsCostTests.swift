@@ -16,6 +16,12 @@ struct DeviceNewsCostTests {
 
         init(_ session: any Connection) { self.session = session }
 
+        func lock(_ keys: [LockKey]) { session.lock(keys) }
+
+        func drawIDs(_ count: Int, of table: StaticString) throws -> [Int64] {
+            try session.drawIDs(count, of: table)
+        }
+
         func run(_ statements: [Statement]) throws(DatabaseError) -> [StatementResult] {
             questions += statements.count
             return try session.run(statements)

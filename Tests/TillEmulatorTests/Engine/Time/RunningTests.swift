@@ -175,9 +175,11 @@ private final class FailingDatabase: Database {
         throw DatabaseError(.inputOutput, "the disk is on fire")
     }
 
-    func write<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value {
+    func write<Value: Sendable>(
+        locking keys: [LockKey], _ body: @escaping @Sendable (any Connection) throws -> Value
+    ) async throws -> Value {
         try ask()
-        return try await inner.write(body)
+        return try await inner.write(locking: keys, body)
     }
 
     func read<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async throws -> Value {
