@@ -197,7 +197,8 @@ extension Store {
         return try await ask { try ClockState(clock, $0) }
     }
 
-    /// Stops the clock until it is advanced, or lets it run again from where it stands. Refused during an advance.
+    /// Stops the clock, which then moves only by advances, or lets it run again from where it stands. Refused during an
+    /// advance.
     public func setClockStopped(_ isStopped: Bool) async throws -> Result<Void, StoreRefusal> {
         let clock = clock
         return try await change { turn in
