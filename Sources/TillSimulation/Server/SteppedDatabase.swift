@@ -1,15 +1,15 @@
 import TillSQL
 
-/// The ledger with an await before and after each of its commits, as the driver's own threads have it: at each of them
-/// others go first, and the server may be killed.
+/// The ledger with a suspension point before and after each commit, as with the driver's own threads: other tasks run
+/// there, and the server may be killed.
 final class SteppedDatabase: Database {
     private let inner: any Database
     private let faults: FaultLedger
     private let isWritten: @Sendable (any Database) async -> Void
 
     /// - Parameters:
-    ///   - faults: whether a body is run again, and whether a commit stays in doubt.
-    ///   - isWritten: looks at the books after each commit, before anybody hears of it.
+    ///   - faults: decide whether a body is run again, and whether a commit is in doubt.
+    ///   - isWritten: checks the ledger after each commit, before the caller gets the result.
     init(
         _ inner: any Database, faults: FaultLedger, isWritten: @escaping @Sendable (any Database) async -> Void
     ) {
@@ -36,7 +36,7 @@ final class SteppedDatabase: Database {
 
     private struct RolledBack: Error {}
 
-    /// Runs a body and undoes it: what it leaves behind outside of the database would count twice.
+    /// Runs a body and rolls it back: an effect outside of the database would then occur twice.
     private func runInVain<Value: Sendable>(_ body: @escaping @Sendable (any Connection) throws -> Value) async {
         do {
             try await inner.write { connection in
@@ -44,7 +44,7 @@ final class SteppedDatabase: Database {
                 throw RolledBack()
             }
         } catch {
-            // The second run meets the same fault, if it was the body's own.
+            // An error of the body itself occurs again in the second run.
         }
     }
 
