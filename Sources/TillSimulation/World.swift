@@ -173,8 +173,8 @@ final class World: @unchecked Sendable {
                 fates[payload] = isLost
                 mallory?.hear(request)
                 if isLost { throw HTTPFault(.cannotConnect, "it is never sent") }
-                // Apple's notifications may be late. On a server without a key this delay gives a thief time before the
-                // receipt's hold ends.
+                // Apple's notifications may be late; without a key, this gives a thief time before the receipt's hold
+                // ends.
                 if plan.isOfThieves, terms.isKeyless, lateness.chance(0.3) {
                     await parts.clockwork.pause(lateness.between(60_000, 7_200_000))
                 }
@@ -355,8 +355,7 @@ final class World: @unchecked Sendable {
         for shopper in shoppers { await shopper.settle() }
     }
 
-    /// Waits until subscriptions and plans have caused no change for hours, so that all effects arrived before the
-    /// checks.
+    /// Waits until nothing has changed for hours, so that all effects of renewals and ends arrived before the checks.
     ///
     /// - Returns: the end of the quiet time.
     private func becomeStill(_ apple: AppleHost, _ backend: Backend) async -> Instant {
