@@ -47,7 +47,7 @@ struct PriceIncreaseTests {
         }
     }
 
-    @Test("A small increase is announced and applies from its date; only a higher price in the same currency is accepted")
+    @Test("A small increase is announced and applies from its date; only a higher price in its currency is accepted")
     func small() async throws {
         let world = try await SubscribedWorld()
         let first = try await world.bought("premium.monthly")
